@@ -1,0 +1,160 @@
+"""The Azure clouds a stack can live in: their endpoints, and the local cloud's.
+
+Authority, ARM endpoint and vault suffix always come from one row, so they can not disagree. Sources: azure-sdk-for-go
+`sdk/azcore/cloud`, HyperShift `support/azureutil/constants.go` (vault suffixes) and `support/azureutil/azureutil.go`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+# Reserved for the local cloud: no Entra tenant has this id, and the emulated providers serve no other.
+LOCAL_TENANT_ID: Final = "10ca1000-0000-4000-8000-000000000001"
+LOCAL_SUBSCRIPTION_ID: Final = "10ca1000-0000-4000-8000-000000000002"
+LOCAL_CLOUD: Final = "local"
+
+# Names the file with the local cloud's endpoints, for the program, the provider plugins and the `idstack` command.
+LOCAL_ENVIRONMENT_VARIABLE: Final = "IDSTACK_LOCAL_ENVIRONMENT"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalEnvironment:
+    """Where the local cloud answers: the content of `environment.json` and of `idstack local env --json`.
+
+    Endpoints are URLs without a trailing slash, but for `authority_host`, which has one; the rest are absolute
+    paths and UUIDs.
+    """
+
+    authority_host: str
+    arm_endpoint: str
+    graph_endpoint: str
+    key_vault_endpoint: str
+    imds_endpoint: str
+    ca_file: str
+    kubeconfig: str
+    state_dir: str
+    mounts_dir: str
+    tenant_id: str
+    subscription_id: str
+    deployer_client_id: str
+    deployer_certificate: str
+
+    @classmethod
+    def from_file(cls, path: Path) -> LocalEnvironment:
+        """Read the record; raises OSError, or ValueError for a file that is not one."""
+        document = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            return cls(**{_snake_case(key): value for key, value in document.items()})
+        except (AttributeError, TypeError) as error:
+            raise ValueError(f"{path} is not a record of the local cloud: {error}") from None
+
+    def to_json(self) -> str:
+        """The record with camelCase keys, indented."""
+        return json.dumps({_camel_case(key): value for key, value in asdict(self).items()}, indent=2) + "\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cloud:
+    """One Azure cloud. Scopes are what the SDKs ask tokens for, `/.default` included."""
+
+    name: str
+    authority_host: str
+    arm_endpoint: str
+    arm_scope: str
+    vault_suffix: str
+    vault_scope: str
+    # `spec.platform.azure.cloud` of a HostedCluster.
+    hosted_cluster_cloud: str
+    # `userAssignedIdentityCredentialsCloudType` of CAPZ's AzureClusterIdentity.
+    capz_cloud_type: str
+    # One address for every vault, which is then named by the Host header: the local cloud only.
+    vault_endpoint: str | None = None
+
+    def vault_uri(self, vault: str) -> str:
+        """The vault's own address, as Azure announces it."""
+        return f"https://{vault}.{self.vault_suffix}"
+
+    def vault_request(self, vault: str) -> tuple[str, Mapping[str, str]]:
+        """Base URL and extra headers with which a client reaches the vault."""
+        if self.vault_endpoint is None:
+            return self.vault_uri(vault), {}
+        return self.vault_endpoint, {"Host": f"{vault}.{self.vault_suffix}"}
+
+
+def _azure(name: str, *, login: str, arm: str, arm_audience: str, vault_suffix: str, capz: str) -> Cloud:
+    return Cloud(
+        name=name,
+        authority_host=f"https://{login}/",
+        arm_endpoint=f"https://{arm}",
+        # Two slashes: the audience ends in one (azcore `cloud.AzurePublic`).
+        arm_scope=f"https://{arm_audience}//.default",
+        vault_suffix=vault_suffix,
+        vault_scope=f"https://{vault_suffix}/.default",
+        hosted_cluster_cloud=name,
+        capz_cloud_type=capz,
+    )
+
+
+# AzureGermanCloud is closed, and CAPZ knows these three only (HyperShift `internal/platform/azure/azure.go:513-525`).
+CLOUDS: Final[Mapping[str, Cloud]] = MappingProxyType(
+    {
+        cloud.name: cloud
+        for cloud in (
+            _azure(
+                "AzurePublicCloud",
+                login="login.microsoftonline.com",
+                arm="management.azure.com",
+                arm_audience="management.core.windows.net",
+                vault_suffix="vault.azure.net",
+                capz="public",
+            ),
+            _azure(
+                "AzureUSGovernmentCloud",
+                login="login.microsoftonline.us",
+                arm="management.usgovcloudapi.net",
+                arm_audience="management.core.usgovcloudapi.net",
+                vault_suffix="vault.usgovcloudapi.net",
+                capz="usgovernment",
+            ),
+            _azure(
+                "AzureChinaCloud",
+                login="login.chinacloudapi.cn",
+                arm="management.chinacloudapi.cn",
+                arm_audience="management.core.chinacloudapi.cn",
+                vault_suffix="vault.azure.cn",
+                capz="china",
+            ),
+        )
+    }
+)
+
+
+def local_cloud(environment: LocalEnvironment) -> Cloud:
+    """The cloud on this machine: the public cloud's names at loopback addresses."""
+    public = CLOUDS["AzurePublicCloud"]
+    return Cloud(
+        name=LOCAL_CLOUD,
+        authority_host=environment.authority_host,
+        arm_endpoint=environment.arm_endpoint,
+        arm_scope=public.arm_scope,
+        vault_suffix=public.vault_suffix,
+        vault_scope=public.vault_scope,
+        hosted_cluster_cloud=public.name,
+        capz_cloud_type=public.capz_cloud_type,
+        vault_endpoint=environment.key_vault_endpoint,
+    )
+
+
+def _camel_case(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(word.capitalize() for word in tail)
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)

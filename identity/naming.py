@@ -1,0 +1,90 @@
+"""Names that HyperShift and Azure derive by rule, and ARM ids taken apart."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass
+
+
+def role_assignment_name(infra_id: str, component: str, scope: str) -> str:
+    """HyperShift's name of a role assignment: UUIDv5 of `<infraID>-<component>-<scope>` (`cmd/util/azure.go:90-93`).
+
+    The role is not part of it: an assignment with another role at the same place has the same name.
+    """
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{infra_id}-{component}-{scope}"))
+
+
+def control_plane_namespace(hosted_cluster_namespace: str, hosted_cluster: str) -> str:
+    """Namespace of a hosted control plane (`hypershift-operator/controllers/manifests/manifests.go:24-26`)."""
+    return f"{hosted_cluster_namespace}-{hosted_cluster.replace('.', '-')}"
+
+
+def credentials_secret_name(stem: str, hosted_cluster: str) -> str:
+    """Key Vault secret of a credential, as the managed-azure scripts name it. Vault names know no dots."""
+    return f"{stem}-{hosted_cluster.replace('.', '-')}-json"
+
+
+def kebab(name: str) -> str:
+    """`cloudProvider` -> `cloud-provider`."""
+    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda letter: f"-{letter[0]}", name).lower()
+
+
+def subscription_id(subscription: str) -> str:
+    """ARM id of a subscription."""
+    return f"/subscriptions/{subscription}"
+
+
+def resource_group_id(subscription: str, resource_group: str) -> str:
+    """ARM id of a resource group."""
+    return f"{subscription_id(subscription)}/resourceGroups/{resource_group}"
+
+
+def resource_id(subscription: str, resource_group: str, resource_type: str, *names: str) -> str:
+    """ARM id of a resource; a child type (`vaults/secrets`) takes one name per segment."""
+    provider, *segments = resource_type.split("/")
+    path = "/".join(f"{segment}/{name}" for segment, name in zip(segments, names, strict=True))
+    return f"{resource_group_id(subscription, resource_group)}/providers/{provider}/{path}"
+
+
+def vault_id(subscription: str, resource_group: str, vault: str) -> str:
+    """ARM id of a key vault."""
+    return resource_id(subscription, resource_group, "Microsoft.KeyVault/vaults", vault)
+
+
+def role_definition_id(subscription: str, guid: str) -> str:
+    """ARM id of a built-in role, in the form HyperShift writes it."""
+    return f"{subscription_id(subscription)}/providers/Microsoft.Authorization/roleDefinitions/{guid}"
+
+
+@dataclass(frozen=True)
+class ArmId:
+    """A resource id taken apart: `type` is `Microsoft.Network/virtualNetworks/subnets`, `names` one name a segment."""
+
+    subscription: str
+    resource_group: str
+    type: str
+    names: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The resource's own name: the last segment."""
+        return self.names[-1]
+
+
+_ARM_ID = re.compile(
+    r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/([^/]+)((?:/[^/]+/[^/]+)+)", re.IGNORECASE
+)
+
+
+def parse_arm_id(text: str) -> ArmId:
+    """Take a resource id apart; raises ValueError that says what an id looks like."""
+    match = _ARM_ID.fullmatch(text)
+    if match is None:
+        raise ValueError(
+            f"{text!r} is not a resource id: "
+            "/subscriptions/<id>/resourceGroups/<name>/providers/<namespace>/<type>/<name>"
+        )
+    subscription, resource_group, namespace, rest = match.groups()
+    segments = rest.strip("/").split("/")
+    return ArmId(subscription, resource_group, "/".join([namespace, *segments[0::2]]), tuple(segments[1::2]))

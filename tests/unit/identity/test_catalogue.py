@@ -1,0 +1,74 @@
+"""The table against the reference's literal values, and its own invariants."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, ControlPlaneIdentity, Scope
+
+# HyperShift support/config/constants.go, HO and CPO manifests: field | SecretProviderClass | secret | deployment/container |
+# volume | path
+_MOUNTS = """
+cloudProvider        | managed-azure-cloud-provider      | cloud-provider | azure-cloud-controller-manager/cloud-controller-manager | cloud-provider-cert      | /mnt/certs
+nodePoolManagement   | managed-azure-nodepool-management | nodepool-mgmt  | capi-provider/manager                                   | nodepool-management-cert | /mnt/certs
+controlPlaneOperator | managed-azure-cpo                 | cpo            | control-plane-operator/control-plane-operator           | cpo-cert                 | /mnt/certs
+imageRegistry        | managed-azure-image-registry      | ciro           | cluster-image-registry-operator/cluster-image-registry-operator | image-registry-cert | /mnt/certs
+ingress              | managed-azure-ingress             | ingress        | ingress-operator/ingress-operator                       | ingress-cert             | /mnt/certs
+network              | managed-azure-network             | cncc           | cloud-network-config-controller/controller              | cncc-cert                | /var/run/secrets/azure
+disk                 | managed-azure-disk-csi            | azure-disk     | azure-disk-csi-driver-controller/csi-driver             | azure-disk               | /mnt/certs
+file                 | managed-azure-file-csi            | azure-file     | azure-file-csi-driver-controller/csi-driver             | azure-file               | /mnt/certs
+kms                  | managed-azure-kms                 | kms            | kube-apiserver/azure-kms-provider-active                | kms-cert                 | /mnt/certs
+kms                  | managed-azure-kms                 | kms            | control-plane-operator/control-plane-operator           | kms-cert                 | /mnt/kms
+"""  # noqa: E501
+
+
+def test_every_mount_of_the_mapping_is_there_and_no_other() -> None:
+    expected = {tuple(column.strip() for column in line.split("|")) for line in _MOUNTS.strip().splitlines()}
+
+    got = {
+        (row.field, row.secret_provider_class, row.secret_stem, f"{at.deployment}/{at.container}", at.volume, at.path)
+        for row in CONTROL_PLANE
+        for at in row.mounts
+    }
+
+    assert got == expected
+
+
+def test_subjects_are_the_superset_of_three_three_and_two() -> None:
+    csi = "system:serviceaccount:openshift-cluster-csi-drivers:azure"
+    registry = "system:serviceaccount:openshift-image-registry"
+
+    assert {row.field: [each.subject for each in row.subjects] for row in DATA_PLANE} == {
+        "imageRegistryMSIClientID": [f"{registry}:registry", f"{registry}:cluster-image-registry-operator"],
+        "diskMSIClientID": [f"{csi}-disk-csi-driver-{end}" for end in ("node-sa", "operator", "controller-sa")],
+        "fileMSIClientID": [f"{csi}-file-csi-driver-{end}" for end in ("node-sa", "operator", "controller-sa")],
+    }
+
+
+def test_what_names_an_identity_is_unique() -> None:
+    for column in ("field", "component", "secret_provider_class", "secret_stem", "hosted_cluster_path"):
+        values = [getattr(row, column) for row in CONTROL_PLANE]
+        assert len(set(values)) == len(values), f"two identities share a {column}"
+
+
+@pytest.mark.parametrize("row", CONTROL_PLANE, ids=lambda row: row.field)
+def test_the_proof_calls_place_is_within_the_roles_scopes(row: ControlPlaneIdentity) -> None:
+    needed = Scope.KMS_VAULT if row.proof.vault else Scope.VNET if "{vnet}" in row.proof.path else Scope.MANAGED
+
+    for roles in ("hypershift", "builtin"):
+        assert needed in row.grant(roles).scopes
+
+
+@pytest.mark.parametrize("row", CONTROL_PLANE, ids=lambda row: row.field)
+def test_a_mount_has_one_way_to_its_consumer(row: ControlPlaneIdentity) -> None:
+    for mount in row.mounts:
+        ways = [mount.credential_env is not None, mount.config is not None, mount.cluster_identity]
+        assert sum(ways) <= 1
+
+
+def test_role_ids_are_guids() -> None:
+    for row in CONTROL_PLANE:
+        for roles in ("hypershift", "builtin"):
+            uuid.UUID(row.grant(roles).role.guid)

@@ -1,0 +1,134 @@
+"""The servicer over a real gRPC connection, with a provider made for the purpose."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
+
+from plugin.values import UNKNOWN, Secret, from_struct, to_struct
+
+_URN = "urn:pulumi:dev::project::idstack:azure:Vault$demo:index:Echo::name"
+
+_PLUGIN = """
+from plugin import *
+
+class Echo(Resource):
+    def check(self, urn, old, new):
+        failures = [CheckFailure("size", "must not be negative")] if unwrap(new.get("size", 0)) == -1 else []
+        return Checked({**new, "fresh": old is None}, failures)
+    def diff(self, urn, id, old_inputs, old_state, new_inputs):
+        changes = diff_properties(old_inputs, new_inputs)
+        return Diff({path: PropertyChange(each.kind, replace=path == "name") for path, each in changes.items()})
+    def create(self, urn, inputs, *, preview):
+        if "boom" in inputs: raise PluginError("the thing is taken; choose another name")
+        if "bug" in inputs: raise KeyError("bug")
+        return Created("" if preview else "id-1", {**inputs, "computed": UNKNOWN if preview else Secret("s")})
+    def read(self, urn, id, inputs, state):
+        return None if id == "gone" else ReadResult(id, inputs, state)
+    def update(self, urn, id, old_inputs, old_state, new_inputs, *, preview):
+        return new_inputs
+    def delete(self, urn, id, inputs, state):
+        pass
+
+class Demo(Provider):
+    name, version = "demo", "1.2.3"
+    def resource(self, type_token):
+        if type_token != "demo:index:Echo": raise PluginError(f'no type "{type_token}"')
+        return Echo()
+
+serve(Demo())
+"""
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[provider_pb2_grpc.ResourceProviderStub]:
+    root = Path(__file__).parents[3]
+    with subprocess.Popen([sys.executable, "-c", _PLUGIN], stdout=subprocess.PIPE, text=True, cwd=root) as process:
+        assert process.stdout is not None
+        with grpc.insecure_channel(f"127.0.0.1:{process.stdout.readline().strip()}") as channel:
+            yield provider_pb2_grpc.ResourceProviderStub(channel)
+        process.kill()
+
+
+def test_the_type_is_taken_from_a_nested_urn(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    created = stub.Create(provider_pb2.CreateRequest(urn=_URN, properties=to_struct({"a": 1})))
+
+    assert created.id == "id-1"
+    assert from_struct(created.properties) == {"a": 1, "computed": Secret("s")}
+
+
+def test_a_preview_hands_out_unknowns(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    created = stub.Create(provider_pb2.CreateRequest(urn=_URN, properties=to_struct({}), preview=True))
+
+    assert (created.id, from_struct(created.properties)) == ("", {"computed": UNKNOWN})
+
+
+def test_check_tells_a_new_resource_from_an_old_one(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    new = stub.Check(provider_pb2.CheckRequest(urn=_URN, news=to_struct({"size": -1})))
+    old = stub.Check(provider_pb2.CheckRequest(urn=_URN, olds=to_struct({"size": 1}), news=to_struct({"size": 2})))
+
+    assert from_struct(new.inputs)["fresh"] is True
+    assert [(each.property, each.reason) for each in new.failures] == [("size", "must not be negative")]
+    assert from_struct(old.inputs)["fresh"] is False
+
+
+def test_a_diff_names_paths_and_replacement(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    diff = stub.Diff(
+        provider_pb2.DiffRequest(
+            urn=_URN,
+            id="id-1",
+            old_inputs=to_struct({"name": "x", "list": [1, 2], "same": Secret(1)}),
+            news=to_struct({"name": "y", "list": [1, 3], "same": 1}),
+        )
+    )
+
+    assert diff.changes == provider_pb2.DiffResponse.DIFF_SOME
+    assert list(diff.replaces) == ["name"]
+    assert {path: change.kind for path, change in diff.detailedDiff.items()} == {
+        "list[1]": provider_pb2.PropertyDiff.UPDATE,
+        "name": provider_pb2.PropertyDiff.UPDATE_REPLACE,
+    }
+
+
+def test_ignored_properties_are_no_diff(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    diff = stub.Diff(
+        provider_pb2.DiffRequest(
+            urn=_URN, old_inputs=to_struct({"a": 1}), news=to_struct({"a": 2}), ignoreChanges=["a"]
+        )
+    )
+
+    assert diff.changes == provider_pb2.DiffResponse.DIFF_NONE
+
+
+def test_a_resource_that_is_gone_has_no_id(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    assert stub.Read(provider_pb2.ReadRequest(urn=_URN, id="gone")).id == ""
+    assert stub.Read(provider_pb2.ReadRequest(urn=_URN, id="here")).id == "here"
+
+
+@pytest.mark.parametrize(
+    ("properties", "status", "details"),
+    [
+        ({"boom": 1}, grpc.StatusCode.UNKNOWN, "the thing is taken; choose another name"),
+        ({"bug": 1}, grpc.StatusCode.INTERNAL, "KeyError: 'bug'"),
+    ],
+)
+def test_an_error_is_its_message_without_a_trace(
+    stub: provider_pb2_grpc.ResourceProviderStub, properties: dict[str, int], status: grpc.StatusCode, details: str
+) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.Create(provider_pb2.CreateRequest(urn=_URN, properties=to_struct(properties)))
+
+    assert (caught.value.code(), caught.value.details()) == (status, details)
+
+
+def test_an_unknown_type_is_the_plugins_own_message(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.Check(provider_pb2.CheckRequest(urn="urn:pulumi:dev::project::demo:index:Other::x", news=to_struct({})))
+
+    assert caught.value.details() == 'no type "demo:index:Other"'
