@@ -1,0 +1,194 @@
+"""The Pulumi CLI with its Python language host: found on PATH, installed, or built from pinned Go modules.
+
+Ways in order of preference:
+
+1. `pulumi` on PATH, when it is at least as new as the pinned version and its Python language host is there;
+2. Pulumi's official installer, through the SDK (`pulumi.automation.PulumiCommand.install`);
+3. a build of the modules pinned in tools/pulumi and tools/language-host, where a Go module proxy is all one reaches.
+
+What was chosen stands in `.tools/engine.json`, where `ops/environment.py` finds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from tools.steps import ROOT, TOOLS, VENV, CommandError, SetupError, fingerprint, run, say
+
+RECORD = TOOLS / "engine.json"
+_CLI_MODULE = ROOT / "tools/pulumi"
+_HOST_MODULE = ROOT / "tools/language-host"
+_LAUNCHER = _HOST_MODULE / "pulumi-language-python"
+_SDK = "github.com/pulumi/pulumi/sdk/v3"
+_CLI_PACKAGE = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
+_HOST_PACKAGE = f"{_SDK}/python/cmd/pulumi-language-python"
+_INSTALL_SECONDS = 300
+# A closed network must be noticed soon; the installer's own download has no time limit.
+_CONNECT_SECONDS = 10
+
+
+def ensure() -> str:
+    """Have a usable CLI and record where it is; raises `SetupError`. Returns what was chosen."""
+    pins = [module / name for module in (_CLI_MODULE, _HOST_MODULE) for name in ("go.mod", "go.sum")]
+    build = TOOLS / f"pulumi-{fingerprint([*pins, _LAUNCHER])}"
+    wanted = fingerprint([Path(__file__), build.name, _identity_on_path(), str(ROOT)])
+    if RECORD.exists():
+        record = json.loads(RECORD.read_text())
+        if record["fingerprint"] == wanted and (Path(record["bin"]) / "pulumi").exists():
+            return f"up to date, {record['version']} {record['origin']}"
+    minimum = _pinned_version(_CLI_MODULE, "github.com/pulumi/pulumi/pkg/v3")
+    directory, origin = _choose(build, minimum)
+    version = ".".join(map(str, _version(directory / "pulumi")))
+    record = {"bin": str(directory), "origin": origin, "version": version, "fingerprint": wanted}
+    draft = RECORD.with_suffix(".draft")
+    draft.write_text(json.dumps(record, indent=2) + "\n")
+    draft.replace(RECORD)
+    return f"{version} {origin}"
+
+
+def _choose(build: Path, minimum: tuple[int, ...]) -> tuple[Path, str]:
+    on_path, not_on_path = _on_path(minimum)
+    if on_path:
+        return on_path, "from PATH"
+    if (build / "pulumi").exists():
+        return build, "built from tools/pulumi earlier"
+    say(f"pulumi: {not_on_path}; trying Pulumi's installer")
+    installed, not_installed = _install(TOOLS / "pulumi-installed", minimum)
+    if installed:
+        return installed, "from Pulumi's installer"
+    say(f"pulumi: {not_installed}; building from the pinned Go modules")
+    not_built = _build(build, minimum)
+    if not_built is None:
+        return build, "built from tools/pulumi"
+    text = ".".join(map(str, minimum))
+    raise SetupError(
+        "the Pulumi CLI can not be had on this machine.\n"
+        f"  PATH: {not_on_path}\n  installer: {not_installed}\n  build: {not_built}\n"
+        "Ways out, one is enough:\n"
+        f"  - install Pulumi {text} or newer (pulumi.com/docs/install) and run `make setup` again\n"
+        "  - let this machine reach Pulumi's download site, or copy an installation from another machine onto PATH\n"
+        f"  - install Go {_go_version()} or newer and let it reach a Go module proxy (go env GOPROXY)"
+    )
+
+
+def _identity_on_path() -> str:
+    """Changes whenever another `pulumi` comes first on PATH, so that it is considered anew."""
+    found = shutil.which("pulumi")
+    if found is None:
+        return ""
+    status = Path(found).stat()
+    return f"{found} {status.st_mtime_ns} {status.st_size}"
+
+
+def _on_path(minimum: tuple[int, ...]) -> tuple[Path | None, str]:
+    found = shutil.which("pulumi")
+    if found is None:
+        return None, "no pulumi on PATH"
+    try:
+        version = _version(Path(found))
+    except (CommandError, OSError) as error:
+        return None, f"{found} does not run ({error})"
+    if version < minimum:
+        return None, f"{found} is {'.'.join(map(str, version))}, older than {'.'.join(map(str, minimum))}"
+    directory = Path(found).resolve().parent
+    beside = (directory / "pulumi-language-python").exists()
+    if not beside and shutil.which("pulumi-language-python") is None:
+        return None, f"{found} has no Python language host beside it or on PATH"
+    return directory if beside else Path(found).parent, ""
+
+
+def _install(root: Path, minimum: tuple[int, ...]) -> tuple[Path | None, str]:
+    script = (
+        "import socket, sys\n"
+        f"socket.setdefaulttimeout({_CONNECT_SECONDS})\n"
+        "from pulumi.automation import PulumiCommand\n"
+        "try:\n"
+        f"    PulumiCommand.install(root={str(root)!r})\n"
+        "except Exception as error:\n"
+        "    sys.exit(f'{type(error).__name__}: {error}')\n"
+    )
+    try:
+        subprocess.run(
+            [VENV / "bin/python", "-c", script], check=True, capture_output=True, text=True, timeout=_INSTALL_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return None, f"Pulumi's installer did not finish in {_INSTALL_SECONDS} s"
+    except subprocess.CalledProcessError as error:
+        reason = (error.stderr.strip().splitlines() or ["no reason given"])[-1]
+        return None, f"Pulumi's installer can not be used here ({reason})"
+    if _version(root / "bin/pulumi") < minimum:
+        return None, "Pulumi's installer brought a version older than the pinned one"
+    return root / "bin", ""
+
+
+def _build(target: Path, minimum: tuple[int, ...]) -> str | None:
+    """Build CLI and host into `target`; None, or why that is impossible."""
+    if shutil.which("go") is None:
+        return "no go on PATH"
+    draft = target.with_name(f"{target.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    try:
+        _build_package(_CLI_MODULE, _CLI_PACKAGE, ".".join(map(str, minimum)), draft / "pulumi")
+        host_version = ".".join(map(str, _pinned_version(_HOST_MODULE, _SDK)))
+        _build_package(_HOST_MODULE, _HOST_PACKAGE, host_version, draft / "pulumi-language-python-host")
+        # The scripts come from the CLI's own release: the host starts the program and dynamic providers with them.
+        scripts = Path(_go(_CLI_MODULE, "list", "-m", "-f", "{{.Dir}}", _SDK)) / "python"
+    except CommandError as error:
+        return f"the Go build failed:\n{error}"
+    for script in (
+        scripts / "cmd/pulumi-language-python-exec",
+        scripts / "dist/pulumi-resource-pulumi-python",
+        _LAUNCHER,
+    ):
+        shutil.copyfile(script, draft / script.name)
+        (draft / script.name).chmod(0o755)
+    shutil.rmtree(target, ignore_errors=True)
+    draft.rename(target)
+    return None
+
+
+def _build_package(module: Path, package: str, version: str, output: Path) -> None:
+    name = output.name
+    say(f"pulumi: fetching the modules of {name} {version}")
+    listed = _go(module, "list", "-deps", package, progress=lambda n: f"{name}, module {n}").splitlines()
+    total = sum(not line.startswith("go: ") for line in listed)
+    say(f"pulumi: building {name} {version}, once; minutes on a machine that never did")
+    flags = f"-s -w -X {_SDK}/go/common/version.Version=v{version}"
+    build = ("build", "-v", "-ldflags", flags, "-o", str(output), package)
+    _go(module, *build, progress=lambda n: f"{name}, package {n} of {total} at most")
+
+
+def _go(module: Path, *arguments: str, progress: Callable[[int], str] | None = None) -> str:
+    return run(
+        ["go", *arguments],
+        directory=module,
+        # No C compiler is asked for.
+        environment={**os.environ, "CGO_ENABLED": "0"},
+        progress=progress,
+    )
+
+
+def _pinned_version(module: Path, requirement: str) -> tuple[int, ...]:
+    return _numbers(re.search(rf"{re.escape(requirement)} v(\S+)", (module / "go.mod").read_text()))
+
+
+def _go_version() -> str:
+    return ".".join(map(str, _numbers(re.search(r"^go (\S+)", (_CLI_MODULE / "go.mod").read_text(), re.MULTILINE))))
+
+
+def _version(command: Path) -> tuple[int, ...]:
+    printed = run([command, "version"], environment={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "1"})
+    return _numbers(re.search(r"v(\d+\.\d+\.\d+)", printed))
+
+
+def _numbers(match: re.Match[str] | None) -> tuple[int, ...]:
+    if match is None:
+        raise CommandError("no version found")
+    return tuple(int(part) for part in match[1].split("."))

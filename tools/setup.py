@@ -1,0 +1,40 @@
+"""Prepares this checkout: the virtual environment with the locked packages, the Pulumi CLI, the `idstack` command.
+
+Standard library only, for it runs before any package is there. Each step leaves a stamp with a hash of what it was made
+from and is skipped while that hash stands, so a second run takes a moment.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import sys
+import time
+from collections.abc import Callable
+
+from tools import engine, environment
+from tools.steps import TOOLS, SetupError, say
+
+
+def main() -> int:
+    """Run the steps in order; 1 when one of them has no way to succeed."""
+    TOOLS.mkdir(exist_ok=True)
+    with (TOOLS / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            for name, step in _STEPS.items():
+                begun = time.monotonic()
+                outcome = step()
+                say(f"{name}: {outcome} ({time.monotonic() - begun:.1f} s)")
+        except SetupError as error:
+            print(f"\nsetup: {error}", file=sys.stderr)
+            return 1
+    return 0
+
+
+_STEPS: dict[str, Callable[[], str]] = {
+    "packages": environment.ensure,
+    "pulumi": engine.ensure,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
