@@ -8,7 +8,7 @@ import pytest
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, ControlPlaneIdentity, Scope
 
-# HyperShift support/config/constants.go, HO and CPO manifests: field | SecretProviderClass | secret | deployment/container |
+# HyperShift constants.go, HO and CPO manifests: field | SecretProviderClass | secret | deployment/container |
 # volume | path
 _MOUNTS = """
 cloudProvider        | managed-azure-cloud-provider      | cloud-provider | azure-cloud-controller-manager/cloud-controller-manager | cloud-provider-cert      | /mnt/certs

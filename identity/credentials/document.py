@@ -1,0 +1,235 @@
+"""The credential document in a Key Vault secret: msi-dataplane's `UserAssignedIdentityCredentials`, as JSON.
+
+`encode` writes it, `decode` reads what the upstream loader can read, `validate` also judges it before it is stored.
+
+`decode` is stricter than the loader (github.com/Azure/msi-dataplane v0.4.3, pkg/dataplane/reloadCredentials.go) where
+that one fails later or worse: an absent `not_before` makes it panic, an unreadable date or an empty `client_id` fails
+at the next load or the first sign-in. Like the loader it ignores unknown keys and a path in `authentication_endpoint`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from cryptography import x509
+
+from identity.credentials import rfc3339
+from identity.credentials.certificate import CLOCK_SKEW, KEY_SIZES, thumbprint
+from identity.credentials.key_material import KeyMaterial
+from identity.credentials.reader import AUTHORITY, DATES, OBJECT_ENCODINGS, REQUIRED, Reader
+
+# A Key Vault secret's limit, in bytes as stored.
+MAX_BYTES: Final = 25 * 1024
+
+_UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
+
+class InvalidCredential(ValueError):
+    """A credential document that must not be used. `problems` holds every reason; none of them shows key material."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        super().__init__(f"credential document: {count}\n" + "\n".join(f"- {problem}" for problem in self.problems))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Credential:
+    """A credential document that was read. Dates are UTC; `repr` shows neither key nor certificate."""
+
+    authentication_endpoint: str
+    client_id: str
+    tenant_id: str
+    key_material: KeyMaterial = field(repr=False)
+    not_before: datetime
+    not_after: datetime | None = None
+    renew_after: datetime | None = None
+    cannot_renew_after: datetime | None = None
+    object_id: str | None = None
+    resource_id: str | None = None
+    client_secret_url: str | None = None
+    mtls_authentication_endpoint: str | None = None
+    custom_claims: Mapping[str, Any] | None = None
+
+    @property
+    def certificate(self) -> x509.Certificate:
+        """The certificate of the private key."""
+        return self.key_material.chain[0]
+
+    @property
+    def thumbprint(self) -> str:
+        """SHA-1 of the certificate in upper-case hexadecimal."""
+        return thumbprint(self.certificate)
+
+    @property
+    def authority_host(self) -> str:
+        """Scheme and host of the authority, without a trailing slash: the loader drops a path."""
+        return AUTHORITY.sub(r"https://\g<host>", self.authentication_endpoint)
+
+    @property
+    def expires(self) -> datetime:
+        """When it stops to work: the certificate's end, or the document's if that is earlier."""
+        end = self.certificate.not_valid_after_utc
+        return end if self.not_after is None else min(end, self.not_after)
+
+
+def encode(
+    *,
+    authentication_endpoint: str,
+    client_id: str,
+    tenant_id: str,
+    certificate_pem: str,
+    private_key_pem: str,
+    not_before: datetime,
+    not_after: datetime,
+    renew_after: datetime,
+    cannot_renew_after: datetime,
+    object_id: str | None = None,
+    resource_id: str | None = None,
+    object_encoding: str = "utf-8",
+) -> str:
+    """The secret's value: JSON as msi-dataplane writes it, then wrapped for `object_encoding`.
+
+    Keys are sorted, there are no spaces, absent fields are dropped; `client_secret` is base64 of key and certificate
+    in PEM.
+    """
+    bundle = f"{private_key_pem.rstrip()}\n{certificate_pem.rstrip()}\n"
+    fields = {
+        "authentication_endpoint": authentication_endpoint,
+        "cannot_renew_after": rfc3339.render(cannot_renew_after),
+        "client_id": client_id,
+        "client_secret": base64.b64encode(bundle.encode("ascii")).decode("ascii"),
+        "not_after": rfc3339.render(not_after),
+        "not_before": rfc3339.render(not_before),
+        "object_id": object_id,
+        "renew_after": rfc3339.render(renew_after),
+        "resource_id": resource_id,
+        "tenant_id": tenant_id,
+    }
+    present = {key: value for key, value in fields.items() if value is not None}
+    return wrap(json.dumps(present, sort_keys=True, separators=(",", ":"), ensure_ascii=False), object_encoding)
+
+
+def wrap(text: str, object_encoding: str) -> str:
+    """`text` as a secret stores it for this `objectEncoding`; raises ValueError for an unknown one."""
+    match object_encoding:
+        case "utf-8":
+            return text
+        case "base64":
+            return base64.b64encode(text.encode()).decode("ascii")
+        case "hex":
+            return text.encode().hex()
+    raise ValueError(f"objectEncoding {object_encoding!r}: accepted are {', '.join(OBJECT_ENCODINGS)}")
+
+
+def decode(text: str | bytes, *, object_encoding: str = "utf-8") -> Credential:
+    """Read a stored secret value, or with the default encoding a mounted file; raises `InvalidCredential`."""
+    return _credential(Reader(text, object_encoding))
+
+
+def validate(
+    text: str,
+    *,
+    now: datetime,
+    expected_tenant: str | None = None,
+    expected_client_id: str | None = None,
+    max_bytes: int = MAX_BYTES,
+    object_encoding: str = "utf-8",
+) -> Credential:
+    """Read a secret value that is about to be stored and judge it; raises `InvalidCredential` with every problem.
+
+    Beyond what `decode` asks: all four dates (msi-dataplane's storage helper refuses a document without them,
+    pkg/dataplane/keyvault.go) in a sensible order and inside the certificate's validity, valid at `now`, the client id
+    a UUID, tenant and client id as expected (letter case aside), 2048 bits of key, `max_bytes` at most as stored.
+    """
+    reader = Reader(text, object_encoding, required=(*REQUIRED, *DATES[1:]))
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > max_bytes:
+        reader.problems.append(
+            f"size: found {size} bytes; accepted: {max_bytes} at most, Key Vault's limit; "
+            "store the key with its own certificate only"
+        )
+    _judge_identity(reader, expected_tenant, expected_client_id)
+    _judge_dates(reader, now)
+    if reader.key_material:
+        _judge_certificate(reader, reader.key_material, now)
+    return _credential(reader)
+
+
+def _credential(reader: Reader) -> Credential:
+    if reader.problems or reader.key_material is None:
+        raise InvalidCredential(reader.problems)
+    texts, dates = reader.texts, reader.dates
+    return Credential(
+        authentication_endpoint=texts["authentication_endpoint"],
+        client_id=texts["client_id"],
+        tenant_id=texts["tenant_id"],
+        key_material=reader.key_material,
+        not_before=dates["not_before"],
+        not_after=dates.get("not_after"),
+        renew_after=dates.get("renew_after"),
+        cannot_renew_after=dates.get("cannot_renew_after"),
+        object_id=texts.get("object_id"),
+        resource_id=texts.get("resource_id"),
+        client_secret_url=texts.get("client_secret_url"),
+        mtls_authentication_endpoint=texts.get("mtls_authentication_endpoint"),
+        custom_claims=reader.custom_claims,
+    )
+
+
+def _judge_identity(reader: Reader, expected_tenant: str | None, expected_client_id: str | None) -> None:
+    client_id = reader.texts.get("client_id")
+    if client_id and not _UUID.fullmatch(client_id):
+        reader.refuse("client_id", reader.shown("client_id"), "write the client id")
+    for name, expected in (("tenant_id", expected_tenant), ("client_id", expected_client_id)):
+        found = reader.texts.get(name)
+        if found and expected and found.lower() != expected.lower():
+            reader.problems.append(
+                f'{name}: found {reader.shown(name)}; accepted: "{expected}", as configured; '
+                "take the credential of this identity, or correct the configuration"
+            )
+
+
+def _judge_dates(reader: Reader, now: datetime) -> None:
+    dates = reader.dates
+    ascending = (
+        ("not_before", "not_after"),
+        ("not_before", "renew_after"),
+        ("renew_after", "not_after"),
+        ("renew_after", "cannot_renew_after"),
+    )
+    for earlier, later in ascending:
+        if earlier in dates and later in dates and dates[earlier] >= dates[later]:
+            reader.refuse(later, f"{reader.shown(later)}, which is not after {earlier}", "correct the dates")
+    if "not_after" in dates and dates["not_after"] <= now:
+        reader.refuse("not_after", f"{reader.shown('not_after')}, which is past", "issue the credential again")
+    if "not_before" in dates and dates["not_before"] > now + CLOCK_SKEW:
+        reader.refuse("not_before", f"{reader.shown('not_before')}, which is to come", "wait until it is valid")
+
+
+def _judge_certificate(reader: Reader, material: KeyMaterial, now: datetime) -> None:
+    start, end = material.chain[0].not_valid_before_utc, material.chain[0].not_valid_after_utc
+    validity = f"{rfc3339.render(start)} to {rfc3339.render(end)}"
+    if end <= now or start > now + CLOCK_SKEW:
+        reader.problems.append(
+            f"client_secret: found a certificate valid from {validity}; accepted: one that is valid now; "
+            "issue the credential again"
+        )
+    before, after = reader.dates.get("not_before"), reader.dates.get("not_after")
+    # A certificate has whole seconds.
+    if (before and before.replace(microsecond=0) < start) or (after and after.replace(microsecond=0) > end):
+        reader.problems.append(
+            f"not_before, not_after: found dates outside of the certificate's validity ({validity}); "
+            "accepted: dates within it; copy them from the certificate"
+        )
+    size = material.private_key.key_size
+    if size < KEY_SIZES[0]:
+        reader.problems.append(
+            f"client_secret: found an RSA key of {size} bits; accepted: {KEY_SIZES[0]} or more; issue a new certificate"
+        )

@@ -1,0 +1,173 @@
+"""Reads the decoded `client_secret` of a credential document: a PEM bundle, or PKCS#12 without a password.
+
+What is accepted is what azure-sdk-for-go accepts (`azidentity.ParseCertificates` with an empty password, then MSAL),
+because the loader in every control-plane pod uses it. Problems are told without the text they were found in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import pkcs12
+
+_PEM_BLOCK: Final = re.compile(
+    rb"-----BEGIN (?P<label>[A-Z0-9 ]+)-----[ \t]*\r?\n.*?-----END (?P=label)-----", re.DOTALL
+)
+
+# DER of object identifiers inside a PKCS#12 file.
+_SHA1: Final = bytes.fromhex("06052b0e03021a")
+_PBES2: Final = bytes.fromhex("06092a864886f70d01050d")
+
+_MEND_PEM: Final = "write the key (PKCS#8 PEM, no password) and its certificate (PEM) one after the other"
+
+
+class UnreadableKeyMaterial(ValueError):
+    """`problems`: what is wrong and how to mend it, one sentence each."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class KeyMaterial:
+    """An RSA private key and its certificates, the key's own one first. `repr` hides the key."""
+
+    private_key: RSAPrivateKey = field(repr=False)
+    chain: tuple[x509.Certificate, ...]
+
+    def pem(self) -> bytes:
+        """Key (PKCS#8) and chain as one PEM bundle, the form azure-identity takes."""
+        key = self.private_key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        return key + b"".join(certificate.public_bytes(serialization.Encoding.PEM) for certificate in self.chain)
+
+
+def parse(data: bytes) -> KeyMaterial:
+    """The key material in `data`; raises `UnreadableKeyMaterial`."""
+    blocks = [(match["label"].decode("ascii"), match[0] + b"\n") for match in _PEM_BLOCK.finditer(data)]
+    if blocks:
+        key, certificates = _from_pem(blocks)
+    else:
+        key, certificates = _from_pkcs12(data)
+    if not isinstance(key, RSAPrivateKey):
+        kind = type(key).__name__.removesuffix("PrivateKey")
+        raise UnreadableKeyMaterial(
+            f"found a private key of type {kind}; accepted: RSA; issue the certificate with an RSA key"
+        )
+    own = [certificate for certificate in certificates if _belongs_to(certificate, key)]
+    if not own:
+        raise UnreadableKeyMaterial(
+            f"found a private key that belongs to none of the {len(certificates)} certificate(s); "
+            "store the certificate that was issued for this key"
+        )
+    return KeyMaterial(key, (own[0], *(certificate for certificate in certificates if certificate is not own[0])))
+
+
+def _from_pem(blocks: Sequence[tuple[str, bytes]]) -> tuple[PrivateKeyTypes, Sequence[x509.Certificate]]:
+    keys = [(label, block) for label, block in blocks if label.endswith("PRIVATE KEY")]
+    certificates = [block for label, block in blocks if label == "CERTIFICATE"]
+    problems = []
+    if not certificates:
+        problems.append(f"found PEM without a certificate; {_MEND_PEM}")
+    if not keys:
+        problems.append(f"found PEM without a private key; {_MEND_PEM}")
+    if len(keys) > 1:
+        problems.append(f"found {len(keys)} private keys; accepted: one; keep the key of the certificate")
+    if any(label == "ENCRYPTED PRIVATE KEY" or b"Proc-Type: 4,ENCRYPTED" in block for label, block in keys):
+        problems.append(f"found a private key with a password, which nobody can enter in a pod; {_MEND_PEM}")
+    if problems:
+        raise UnreadableKeyMaterial(*problems)
+    try:
+        key = serialization.load_pem_private_key(keys[0][1], password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        problems.append(f"found a PEM private key that can not be read; {_MEND_PEM}")
+    try:
+        parsed = [x509.load_pem_x509_certificate(block) for block in certificates]
+    except ValueError:
+        problems.append(f"found a PEM certificate that can not be read; {_MEND_PEM}")
+    if problems:
+        raise UnreadableKeyMaterial(*problems)
+    return key, parsed
+
+
+def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificate]]:
+    digest = _mac_algorithm(data)
+    if digest is None:
+        raise UnreadableKeyMaterial(
+            f"found {len(data)} bytes that are neither PEM nor PKCS#12; accepted: a PEM bundle of key and certificate, "
+            f"or PKCS#12 without a password; {_MEND_PEM}"
+        )
+    if not digest.startswith(_SHA1) or _PBES2 in data:
+        raise UnreadableKeyMaterial(
+            "found PKCS#12 with modern algorithms, which the loader in the pods can not read; "
+            f"accepted: SHA-1 MAC and 3DES encryption (`openssl pkcs12 -export -legacy`); better: {_MEND_PEM}"
+        )
+    bundle = _load_pkcs12(data)
+    if bundle is None:
+        raise UnreadableKeyMaterial(f"found PKCS#12 that does not open with an empty password; {_MEND_PEM}")
+    key, certificate, others = bundle
+    if key is None:
+        raise UnreadableKeyMaterial(f"found PKCS#12 without a private key; {_MEND_PEM}")
+    certificates = [*([certificate] if certificate else []), *others]
+    if not certificates:
+        raise UnreadableKeyMaterial(f"found PKCS#12 without a certificate; {_MEND_PEM}")
+    return key, certificates
+
+
+def _load_pkcs12(data: bytes) -> tuple[PrivateKeyTypes | None, x509.Certificate | None, list[x509.Certificate]] | None:
+    # Writers disagree on what "no password" means in PKCS#12: absent, or the empty string.
+    for password in (None, b""):
+        try:
+            return pkcs12.load_key_and_certificates(data, password)
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            continue
+    return None
+
+
+def _mac_algorithm(pfx: bytes) -> bytes | None:
+    """DER that begins with the MAC's algorithm (RFC 7292, section 4); None if `pfx` is no PKCS#12 file with a MAC."""
+    try:
+        version = _content(pfx)
+        mac_data = _after(_after(version))
+        digest_info = _content(mac_data)
+        return _content(_content(digest_info))
+    except IndexError:
+        return None
+
+
+def _content(der: bytes) -> bytes:
+    """The content of the constructed value that `der` begins with; IndexError if there is none."""
+    start, end = _span(der)
+    if der[0] != 0x30:
+        raise IndexError
+    return der[start:end]
+
+
+def _after(der: bytes) -> bytes:
+    """What follows the value that `der` begins with; IndexError if nothing can."""
+    return der[_span(der)[1] :]
+
+
+def _span(der: bytes) -> tuple[int, int]:
+    length = der[1]
+    if length < 0x80:
+        return 2, 2 + length
+    start = 2 + (length & 0x7F)
+    return start, start + int.from_bytes(der[2:start])
+
+
+def _belongs_to(certificate: x509.Certificate, key: RSAPrivateKey) -> bool:
+    try:
+        return certificate.public_key() == key.public_key()
+    except (ValueError, UnsupportedAlgorithm):  # read on demand only, and nobody asks for the rest of a chain
+        return False

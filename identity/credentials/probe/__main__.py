@@ -1,0 +1,107 @@
+"""`python -m identity.credentials.probe`: proves a mounted credential, once or until it is ended."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+
+from identity.credentials.probe import log
+from identity.credentials.probe.metrics import Metrics
+from identity.credentials.probe.prober import Prober
+from identity.credentials.probe.proof import ProofCall
+from identity.credentials.probe.server import app
+from identity.credentials.probe.source import Source
+
+_LOG: Final = logging.getLogger("identity.credentials.probe")
+
+# How long the round in flight may take to end; a pod is killed 30 s after it was asked to end.
+_GRACE_SECONDS: Final = 5
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the probe; returns the exit code: 0 ended or ready, 1 not ready or the address is taken (2: wrong usage)."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        source = Source.parse(options.credential, options.mount_root)
+    except ValueError as error:
+        parser.error(f"--credential: {error}")
+    try:
+        call = ProofCall.parse(options.proof)
+    except ValueError as error:
+        parser.error(f"--proof: {error}")
+    metrics = Metrics()
+    prober = Prober(source, call, metrics)
+    try:
+        if options.once:
+            report = prober.prove()
+            print(json.dumps(prober.to_json(), indent=2))
+            return 0 if report.is_ready else 1
+        return _serve(prober, metrics, options.listen, timedelta(seconds=options.interval))
+    finally:
+        prober.close()
+
+
+def _serve(prober: Prober, metrics: Metrics, address: tuple[str, int], interval: timedelta) -> int:
+    try:
+        listener = socket.create_server(address)
+    except OSError as error:
+        _LOG.error("can not listen on %s:%d (%s); give another --listen", *address, error.strerror)
+        return 1
+    # uvicorn ends on SIGTERM and SIGINT, then raises the signal again for whoever was there before it: nobody here.
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: None)
+    loop = threading.Thread(target=prober.run, args=(interval,), name="prober", daemon=True)
+    server = uvicorn.Server(
+        uvicorn.Config(app(prober, metrics, loop.is_alive), log_config=None, access_log=False, lifespan="off")
+    )
+    loop.start()
+    _LOG.info("listening", extra={"fields": {"address": "{}:{}".format(*listener.getsockname()[:2])}})
+    server.run(sockets=[listener])
+    prober.stop()
+    loop.join(_GRACE_SECONDS)
+    _LOG.info("ended")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m identity.credentials.probe", description=__doc__)
+    parser.add_argument(
+        "--credential", required=True, metavar="file:PATH|env:NAME|cloud-config:PATH", help="where the consumer looks"
+    )
+    parser.add_argument(
+        "--proof", required=True, metavar="JSON", help='{"method", "url", "scope", "action"?, "headers"?, "body"?}'
+    )
+    parser.add_argument("--listen", type=_address, default=("", 8080), metavar="HOST:PORT", help="default: :8080")
+    parser.add_argument(
+        "--mount-root",
+        type=Path,
+        default=os.environ.get("PROBE_MOUNT_ROOT"),
+        metavar="DIR",
+        help="put before absolute paths, for processes without a mount namespace (default: $PROBE_MOUNT_ROOT)",
+    )
+    parser.add_argument("--interval", type=float, default=60, metavar="SECONDS", help="between proofs (default: 60)")
+    parser.add_argument("--once", action="store_true", help="prove once, print the report, exit 0 or 1")
+    return parser
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host, int(port)
+
+
+if __name__ == "__main__":
+    log.set_up()
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""The probe's loop: find the file, load it, sign in, make the proof call, remember how it went."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from azure.core.exceptions import AzureError
+from azure.identity import CredentialUnavailableError
+
+from identity.credentials.document import Credential, InvalidCredential
+from identity.credentials.probe.metrics import Metrics
+from identity.credentials.probe.proof import ProofCall
+from identity.credentials.probe.report import Proof, Report, SignIn
+from identity.credentials.probe.source import CredentialNotNamed, Source
+from identity.credentials.sign_in import Clock, refusal, sign_in, utc_now
+from identity.credentials.token_credential import Load, MountedCredential
+
+_LOG: Final = logging.getLogger(__name__)
+
+_FIRST_RETRY: Final = timedelta(seconds=0.5)
+_LONGEST_RETRY: Final = timedelta(seconds=5)
+
+
+class Prober:
+    """Proves a credential again and again. `report` is what it found last, `reloads` how often a new one came."""
+
+    def __init__(self, source: Source, call: ProofCall, metrics: Metrics, *, clock: Clock = utc_now) -> None:
+        self.report = Report()
+        self.reloads = 0
+        self._source = source
+        self._call = call
+        self._metrics = metrics
+        self._clock = clock
+        self._mounted: MountedCredential | None = None
+        self._woken = threading.Event()
+        self._stopped = False
+
+    def run(self, interval: timedelta) -> None:
+        """Prove until `stop`: every `interval` while ready, sooner after a failure, at once after a reload."""
+        retry = _FIRST_RETRY
+        while True:
+            self._woken.clear()
+            if self._stopped:
+                return
+            self.prove()
+            pause, retry = (interval, _FIRST_RETRY) if self.report.is_ready else (retry, min(retry * 2, _LONGEST_RETRY))
+            self._woken.wait(pause.total_seconds())
+
+    def stop(self) -> None:
+        """End `run` after the round it is in. Not to be called from a signal handler."""
+        self._stopped = True
+        self._woken.set()
+
+    def close(self) -> None:
+        """Stop watching the file."""
+        if self._mounted:
+            self._mounted.close()
+
+    def prove(self) -> Report:
+        """One round."""
+        before, self.report = self.report, self._round()
+        self._metrics.proven(self.report)
+        if self.report.error and self.report.error != before.error:
+            _LOG.warning("not ready", extra={"fields": {"error": self.report.error}})
+        elif self.report.is_ready and not before.is_ready:
+            _LOG.info("ready", extra={"fields": self.to_json()})
+        return self.report
+
+    def to_json(self) -> dict[str, Any]:
+        """The last report with what only the prober knows."""
+        return self.report.to_json(action=self._call.action, reloads=self.reloads)
+
+    def _round(self) -> Report:
+        try:
+            file = self._source.path()
+        except CredentialNotNamed as error:
+            return Report(sign_in=SignIn(self._clock(), str(error)))
+        try:
+            credential = self._load(file)
+        except (CredentialUnavailableError, InvalidCredential) as error:
+            return Report(file=file, sign_in=SignIn(self._clock(), str(error)))
+        try:
+            token = sign_in(
+                credential.authority_host,
+                credential.tenant_id,
+                credential.client_id,
+                credential.key_material.pem(),
+                self._call.scope,
+            )
+        except AzureError as error:
+            return Report(file=file, credential=credential, sign_in=SignIn(self._clock(), str(refusal(error))))
+        signed_in = SignIn(self._clock(), None)
+        outcome = self._call.make(token.token)
+        return Report(file=file, credential=credential, sign_in=signed_in, proof=Proof(self._clock(), outcome))
+
+    def _load(self, file: Path) -> Credential:
+        if self._mounted is None or self._mounted.path != file:
+            self.close()
+            self._mounted = None
+            self._mounted = MountedCredential(file, clock=self._clock, on_load=self._loaded)
+        return self._mounted.credential
+
+    def _loaded(self, load: Load) -> None:
+        self._metrics.loaded(load)
+        if load.replaced and self._mounted is not None:
+            self.reloads += 1
+            self._metrics.reloads.inc()
+            self._woken.set()

@@ -1,0 +1,79 @@
+"""Where the consumer of a mount looks for its credential file."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+Kind: TypeAlias = Literal["file", "env", "cloud-config"]
+
+# The key by which cloud-provider-azure and the KMS plugin name the file (HyperShift documents of 1.4 in CCM, CSI, KMS).
+_CLOUD_CONFIG_KEY: Final = "aadMSIDataPlaneIdentityPath"
+
+
+class CredentialNotNamed(ValueError):
+    """The variable or document that should name the credential file does not."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """`file:PATH`, `env:NAME` of a variable with the path, or `cloud-config:PATH` of a document that names it.
+
+    `mount_root` is put before absolute paths that do not lie below it already: set where pods are processes without
+    mount namespaces of their own.
+    """
+
+    kind: Kind
+    name: str
+    mount_root: Path | None = None
+
+    @classmethod
+    def parse(cls, text: str, mount_root: Path | None) -> Source:
+        """Read the argument; raises ValueError."""
+        kind, _, name = text.partition(":")
+        for known in get_args(Kind):
+            if kind == known and name:
+                return cls(known, name, mount_root)
+        raise ValueError(f"found {text!r}; accepted: file:PATH, env:NAME or cloud-config:PATH")
+
+    def path(self) -> Path:
+        """The credential file's path; raises `CredentialNotNamed`. It need not exist yet."""
+        match self.kind:
+            case "file":
+                return self._located(self.name)
+            case "env":
+                return self._located(self._from_environment())
+            case "cloud-config":
+                return self._located(self._from_cloud_config())
+
+    def _from_environment(self) -> str:
+        if path := os.environ.get(self.name):
+            return path
+        raise CredentialNotNamed(
+            f"variable {self.name}: found none; accepted: the path of the credential file; set it on the container"
+        )
+
+    def _from_cloud_config(self) -> str:
+        document = self._located(self.name)
+        try:
+            path = json.loads(document.read_bytes())[_CLOUD_CONFIG_KEY]
+        except OSError as error:
+            found = f"no readable document ({error.strerror})"
+        except (ValueError, TypeError, KeyError):
+            found = f'no JSON object with "{_CLOUD_CONFIG_KEY}"'
+        else:
+            if isinstance(path, str) and path:
+                return path
+            found = f'an empty "{_CLOUD_CONFIG_KEY}"'
+        raise CredentialNotNamed(
+            f"cloud config {document}: found {found}; accepted: the path of the credential file under that key; "
+            "check the Secret that holds the document, and its mount"
+        )
+
+    def _located(self, path: str) -> Path:
+        if self.mount_root is None or not Path(path).is_absolute() or Path(path).is_relative_to(self.mount_root):
+            return Path(path)
+        return self.mount_root / path.lstrip("/")

@@ -1,0 +1,204 @@
+"""Signs in to Entra ID with a client certificate, and proves that a new one is known everywhere before it is used."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import AzureError
+from azure.identity import CertificateCredential
+from cryptography import x509
+
+from identity.credentials.certificate import thumbprint
+
+Clock = Callable[[], datetime]
+
+_FIRST_PAUSE: Final = timedelta(seconds=0.5)
+_LONGEST_PAUSE: Final = timedelta(seconds=5)
+
+# Answers that no waiting changes: the tenant does not exist, its id is malformed.
+_FINAL_CODES: Final = frozenset({"AADSTS90002", "AADSTS900023"})
+
+_AADSTS: Final = re.compile(r"(?P<code>AADSTS[0-9]+): ?(?P<text>.*?)(?: Trace ID:|\\r|\\n|[\r\n\"]|$)")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a sign-in failed: Entra's code (None when Entra was not reached) and a text of one line."""
+
+    code: str | None
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}" if self.code else self.text
+
+
+@dataclass(frozen=True)
+class SignInProof:
+    """A row of sign-ins that all worked: how many attempts it took, and when its first and its last one succeeded."""
+
+    attempts: int
+    first_success: datetime
+    proven_at: datetime
+
+
+class SignInFailed(Exception):
+    """The sign-ins did not succeed in a row in time. `refusal` is the last answer, None if there was no failed one."""
+
+    def __init__(self, message: str, refusal: Refusal | None) -> None:
+        super().__init__(message)
+        self.refusal = refusal
+
+
+def utc_now() -> datetime:
+    """The real time, UTC."""
+    return datetime.now(UTC)
+
+
+def ca_bundle() -> str | bool:
+    """What certificates servers are checked against: a file named by the environment, else (True) the default ones.
+
+    `requests` knows REQUESTS_CA_BUNDLE by itself; SSL_CERT_FILE is what Go and OpenSSL programs in the same pod read.
+    """
+    return os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE") or True
+
+
+def client(
+    authority_host: str, tenant_id: str, client_id: str, pem_bundle: bytes, **options: Any
+) -> CertificateCredential:
+    """azure-identity's credential, set up as the upstream loader does: chain sent (x5c), no instance discovery.
+
+    `authority_host` is an https URL; `pem_bundle` holds the key (PKCS#8) and its certificate first. `options` go to
+    azure-core's pipeline. Raises ValueError for another scheme, a malformed tenant or key material it can not use.
+    """
+    return CertificateCredential(
+        tenant_id,
+        client_id,
+        certificate_data=pem_bundle,
+        authority=authority_host,
+        send_certificate_chain=True,
+        disable_instance_discovery=True,
+        **{"connection_verify": ca_bundle(), **options},
+    )
+
+
+def sign_in(
+    authority_host: str, tenant_id: str, client_id: str, pem_bundle: bytes, scope: str, *, timeout_seconds: int = 15
+) -> AccessToken:
+    """One sign-in past every cache, over a connection of its own, without retries.
+
+    Raises ClientAuthenticationError, also if Entra is not reached within `timeout_seconds`; `refusal` tells the reason.
+    """
+    with client(
+        authority_host,
+        tenant_id,
+        client_id,
+        pem_bundle,
+        retry_total=0,
+        connection_timeout=timeout_seconds,
+        read_timeout=timeout_seconds,
+    ) as credential:
+        return credential.get_token(scope)
+
+
+def refusal(error: BaseException) -> Refusal:
+    """The reason inside an exception of azure-identity.
+
+    MSAL hides Entra's answer to the discovery request in the exception's context, so the whole chain is searched.
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        if match := _AADSTS.search(str(seen)):
+            return Refusal(match["code"], match["text"].strip())
+        seen = seen.__cause__ or seen.__context__
+    return Refusal(None, " ".join(str(error).split()))
+
+
+def prove(
+    authority_host: str,
+    tenant_id: str,
+    client_id: str,
+    certificate_pem: str,
+    private_key_pem: str,
+    scope: str,
+    *,
+    successes: int,
+    settle: timedelta,
+    timeout: timedelta,
+    clock: Clock = utc_now,
+    sleep: Callable[[float], object] = time.sleep,
+) -> SignInProof:
+    """Sign in until `successes` sign-ins in a row, spread evenly over `settle`, all worked.
+
+    Entra is replicated: one success says that one replica knows the certificate. So every sign-in uses a fresh client,
+    and a failure starts the row anew, after a pause that grows from 0.5 to 5 s. Raises `SignInFailed` when `timeout`
+    passes first, at once for a tenant that does not exist; ValueError for arguments that can not succeed.
+    """
+    if successes < 1 or settle > timeout:
+        raise ValueError(f"{successes} successes over {settle} within {timeout}: at least one, and settle <= timeout")
+    bundle = f"{private_key_pem.rstrip()}\n{certificate_pem.rstrip()}\n".encode("ascii")
+    row = _Row(settle / max(successes - 1, 1))
+    deadline = clock() + timeout
+    while True:
+        try:
+            sign_in(authority_host, tenant_id, client_id, bundle, scope)
+        except AzureError as error:
+            row.failed(refusal(error))
+        else:
+            row.succeeded(clock())
+            if row.length == successes:
+                return SignInProof(row.attempts, row.begun, clock())
+        if row.is_hopeless or clock() + row.pause > deadline:
+            name = thumbprint(x509.load_pem_x509_certificate(certificate_pem.encode("ascii")))
+            raise SignInFailed(
+                f"client {client_id} can not sign in to tenant {tenant_id} at {authority_host} "
+                f"with certificate {name}: {row.report()}; accepted: {successes} sign-ins in a row over "
+                f"{settle.total_seconds():g} s within {timeout.total_seconds():g} s; "
+                "check that the certificate is registered on the application, "
+                "or allow more time (credentials.propagation.timeoutSeconds)",
+                row.refusal,
+            )
+        sleep(row.pause.total_seconds())
+
+
+class _Row:
+    """Counts the sign-ins in a row, and says how long to pause before the next."""
+
+    def __init__(self, spacing: timedelta) -> None:
+        self._spacing = spacing
+        self._next_pause = _FIRST_PAUSE
+        self._best = 0
+        self.attempts = 0
+        self.length = 0
+        self.begun = datetime.min.replace(tzinfo=UTC)
+        self.pause = spacing
+        self.refusal: Refusal | None = None
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether the last answer is one that no waiting changes."""
+        return self.length == 0 and self.refusal is not None and self.refusal.code in _FINAL_CODES
+
+    def succeeded(self, at: datetime) -> None:
+        if self.length == 0:
+            self.begun = at
+        self.attempts += 1
+        self.length += 1
+        self._best = max(self._best, self.length)
+        self.pause, self._next_pause = self._spacing, _FIRST_PAUSE
+
+    def failed(self, refusal: Refusal) -> None:
+        self.attempts += 1
+        self.length = 0
+        self.refusal = refusal
+        self.pause, self._next_pause = self._next_pause, min(self._next_pause * 2, _LONGEST_PAUSE)
+
+    def report(self) -> str:
+        last = f"last failure {self.refusal}" if self.refusal else "no failure, but too few in time"
+        return f"found {self.attempts} attempts, at best {self._best} in a row, {last}"

@@ -1,0 +1,120 @@
+"""The credential document is written and read as msi-dataplane does."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime
+
+import pytest
+from cryptography.hazmat.primitives import hashes, serialization
+
+from identity.credentials.certificate import IssuedCertificate
+from identity.credentials.document import decode, validate
+from tests.unit.identity.credentials.documents import (
+    VECTORS,
+    certificate_of,
+    changed,
+    key_of,
+    now,
+    pem_of,
+    with_secret,
+)
+from tests.unit.identity.credentials.world import CLIENT, TENANT, certificate, document
+
+
+class TestEncode:
+    def test_keys_are_sorted_without_spaces_and_absent_fields_dropped(self, issued: IssuedCertificate) -> None:
+        text = document(issued, object_id="o-1")
+        assert list(json.loads(text)) == [
+            "authentication_endpoint",
+            "cannot_renew_after",
+            "client_id",
+            "client_secret",
+            "not_after",
+            "not_before",
+            "object_id",
+            "renew_after",
+            "tenant_id",
+        ]
+        assert text == json.dumps(json.loads(text), separators=(",", ":"))
+
+    def test_the_secret_is_base64_of_key_then_certificate(self, issued: IssuedCertificate) -> None:
+        secret = base64.b64decode(json.loads(document(issued))["client_secret"]).decode()
+        assert secret == issued.private_key_pem + issued.certificate_pem
+
+    def test_dates_are_utc_with_z(self, issued: IssuedCertificate) -> None:
+        moment = datetime(2026, 1, 31, 11, 30, tzinfo=UTC)
+        assert json.loads(document(issued, renew_after=moment))["renew_after"] == "2026-01-31T11:30:00Z"
+
+    def test_what_it_writes_validates(self, issued: IssuedCertificate) -> None:
+        text = document(issued, object_id="o-1", resource_id="/subscriptions/s")
+        read = validate(text, now=now(), expected_tenant=TENANT, expected_client_id=CLIENT)
+        assert (read.client_id, read.tenant_id) == (CLIENT, TENANT)
+        assert (read.not_before, read.not_after) == (issued.not_before, issued.not_after)
+        assert (read.object_id, read.resource_id) == ("o-1", "/subscriptions/s")
+        assert read.thumbprint == issued.thumbprint
+        assert read.expires == issued.not_after
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "base64", "hex"])
+    def test_it_is_stored_as_the_object_encoding_says(self, issued: IssuedCertificate, encoding: str) -> None:
+        stored = document(issued, object_encoding=encoding)
+        plain = document(issued).encode()
+        assert (
+            stored
+            == {"utf-8": plain.decode(), "base64": base64.b64encode(plain).decode(), "hex": plain.hex()}[encoding]
+        )
+        assert decode(stored, object_encoding=encoding).client_id == CLIENT
+
+    def test_an_unknown_object_encoding_is_refused(self, issued: IssuedCertificate) -> None:
+        with pytest.raises(ValueError, match="'utf8': accepted are utf-8, base64, hex"):
+            document(issued, object_encoding="utf8")
+
+
+class TestDecode:
+    def test_the_certificate_of_the_key_comes_first_in_the_chain(self, issued: IssuedCertificate) -> None:
+        stranger = certificate()
+        bundle = (stranger.certificate_pem + issued.private_key_pem + issued.certificate_pem).encode()
+        read = decode(with_secret(issued, bundle))
+        assert [c.fingerprint(hashes.SHA256()) for c in read.key_material.chain] == [
+            certificate_of(own).fingerprint(hashes.SHA256()) for own in (issued, stranger)
+        ]
+        assert read.key_material.pem().decode() == (
+            issued.private_key_pem + issued.certificate_pem + stranger.certificate_pem
+        )
+
+    @pytest.mark.parametrize(
+        "form", [serialization.PrivateFormat.PKCS8, serialization.PrivateFormat.TraditionalOpenSSL]
+    )
+    @pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+    def test_pkcs8_and_pkcs1_keys_and_windows_line_ends_are_read(
+        self, issued: IssuedCertificate, form: serialization.PrivateFormat, newline: bytes
+    ) -> None:
+        bundle = (pem_of(key_of(issued), form) + issued.certificate_pem.encode()).replace(b"\n", newline)
+        assert decode(with_secret(issued, bundle)).thumbprint == issued.thumbprint
+
+    def test_line_ends_inside_the_base64_are_ignored(self, issued: IssuedCertificate) -> None:
+        secret = json.loads(document(issued))["client_secret"]
+        broken = "\r\n".join(secret[i : i + 76] for i in range(0, len(secret), 76))
+        assert decode(changed(issued, client_secret=broken)).thumbprint == issued.thumbprint
+
+    def test_unknown_keys_and_a_path_of_the_authority_are_ignored(self, issued: IssuedCertificate) -> None:
+        read = decode(changed(issued, extra=1, authentication_endpoint="https://login.example.com:8443/path/"))
+        assert read.authority_host == "https://login.example.com:8443"
+
+    def test_dates_with_offset_and_fraction_are_read(self, issued: IssuedCertificate) -> None:
+        read = decode(changed(issued, not_before="2026-01-31T11:30:00.5+02:00"))
+        assert read.not_before == datetime(2026, 1, 31, 9, 30, 0, 500_000, tzinfo=UTC)
+
+    def test_the_optional_dates_may_be_absent_as_upstream(self, issued: IssuedCertificate) -> None:
+        read = decode(changed(issued, not_after=None, renew_after=None, cannot_renew_after=None))
+        assert read.not_after is None
+        assert read.expires == issued.not_after
+
+    @pytest.mark.parametrize("name", ["3des-sha1.p12", "rc2-sha1.p12"])
+    def test_passwordless_pkcs12_with_a_sha1_mac_is_read(self, issued: IssuedCertificate, name: str) -> None:
+        read = decode(with_secret(issued, (VECTORS / name).read_bytes()))
+        assert read.certificate.subject.rfc4514_string() == "CN=vector"
+
+    def test_repr_shows_no_key(self, issued: IssuedCertificate) -> None:
+        assert "RSAPrivateKey" not in repr(decode(document(issued)))

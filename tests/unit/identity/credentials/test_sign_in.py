@@ -1,0 +1,149 @@
+"""A certificate is proven by sign-ins in a row, each past every cache."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from identity.credentials.certificate import IssuedCertificate
+from identity.credentials.sign_in import Refusal, SignInFailed, SignInProof, prove
+from tests.unit.identity.credentials.world import ARM_SCOPE, CLIENT, TENANT, Entra, certificate
+
+START = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+NOT_REGISTERED = "AADSTS700027: The certificate is not registered on application."
+
+
+class FakeTime:
+    """Time that passes only by sleeping."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.slept: list[float] = []
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def time() -> FakeTime:
+    return FakeTime()
+
+
+def proven(entra: Entra, issued: IssuedCertificate, time: FakeTime, **changes: Any) -> SignInProof:
+    arguments: dict[str, Any] = {
+        "successes": 5,
+        "settle": timedelta(seconds=30),
+        "timeout": timedelta(seconds=600),
+        "sleep": time.sleep,
+        **changes,
+    }
+    return prove(
+        arguments.pop("authority_host", f"{entra.url}/"),
+        arguments.pop("tenant_id", TENANT),
+        CLIENT,
+        issued.certificate_pem,
+        issued.private_key_pem,
+        ARM_SCOPE,
+        clock=time.clock,
+        **arguments,
+    )
+
+
+def test_five_sign_ins_are_spread_evenly_over_the_settle_time(
+    entra: Entra, issued: IssuedCertificate, time: FakeTime
+) -> None:
+    entra.registered.append(issued.certificate_pem)
+    assert proven(entra, issued, time) == SignInProof(5, START, START + timedelta(seconds=30))
+    assert time.slept == [7.5, 7.5, 7.5, 7.5]
+    assert entra.attempts == 5, "no sign-in may come from a cache"
+    assert len({seen["claims"]["jti"] for seen in entra.assertions}) == 5
+
+
+def test_one_success_is_enough_if_one_is_asked_for(entra: Entra, issued: IssuedCertificate, time: FakeTime) -> None:
+    entra.registered.append(issued.certificate_pem)
+    assert proven(entra, issued, time, successes=1).attempts == 1
+    assert time.slept == []
+
+
+def test_a_failure_starts_the_row_anew(entra: Entra, issued: IssuedCertificate, time: FakeTime) -> None:
+    entra.registered.append(issued.certificate_pem)
+
+    def sleep(seconds: float) -> None:
+        time.sleep(seconds)
+        if len(time.slept) == 4:  # the fifth sign-in meets a replica that lags behind
+            entra.refusals.append(NOT_REGISTERED)
+
+    proof = proven(entra, issued, time, sleep=sleep)
+    assert proof == SignInProof(10, START + timedelta(seconds=30.5), START + timedelta(seconds=60.5))
+
+
+def test_pauses_after_failures_grow_from_half_a_second_to_five(
+    entra: Entra, issued: IssuedCertificate, time: FakeTime
+) -> None:
+    entra.registered.append(issued.certificate_pem)
+    entra.refusals.extend([NOT_REGISTERED] * 6)
+    proven(entra, issued, time, successes=1)
+    assert time.slept == [0.5, 1, 2, 4, 5, 5]
+
+
+def test_a_certificate_that_stays_unknown_fails_with_the_last_answer(entra: Entra, time: FakeTime) -> None:
+    stranger = certificate()
+    with pytest.raises(SignInFailed) as caught:
+        proven(entra, stranger, time, timeout=timedelta(seconds=40))
+    assert caught.value.refusal == Refusal("AADSTS700027", "The certificate is not registered on application.")
+    assert str(caught.value) == (
+        f"client {CLIENT} can not sign in to tenant {TENANT} at {entra.url}/ with certificate {stranger.thumbprint}: "
+        "found 11 attempts, at best 0 in a row, last failure AADSTS700027: The certificate is not registered on "
+        "application.; accepted: 5 sign-ins in a row over 30 s within 40 s; check that the certificate is registered "
+        "on the application, or allow more time (credentials.propagation.timeoutSeconds)"
+    )
+    assert sum(time.slept) <= 40
+
+
+def test_a_key_that_is_not_the_certificates_is_refused(entra: Entra, issued: IssuedCertificate, time: FakeTime) -> None:
+    entra.registered.append(issued.certificate_pem)
+    forged = IssuedCertificate(
+        issued.certificate_pem, certificate().private_key_pem, issued.thumbprint, issued.not_before, issued.not_after
+    )
+    with pytest.raises(SignInFailed, match="AADSTS700027: Client assertion contains an invalid signature"):
+        proven(entra, forged, time, timeout=timedelta(seconds=30))
+
+
+def test_a_tenant_that_does_not_exist_fails_at_once(entra: Entra, issued: IssuedCertificate, time: FakeTime) -> None:
+    with pytest.raises(SignInFailed, match="AADSTS90002: Tenant 'nobody' not found") as caught:
+        proven(entra, issued, time, tenant_id="nobody")
+    assert caught.value.refusal == Refusal("AADSTS90002", "Tenant 'nobody' not found.")
+    assert time.slept == []
+
+
+def test_an_entra_that_does_not_answer_is_tried_until_the_time_is_up(
+    entra: Entra, issued: IssuedCertificate, time: FakeTime
+) -> None:
+    with pytest.raises(SignInFailed, match="found 9 attempts, at best 0 in a row") as caught:
+        proven(entra, issued, time, authority_host="https://127.0.0.1:1", timeout=timedelta(seconds=30))
+    assert caught.value.refusal is not None
+    assert caught.value.refusal.code is None
+
+
+def test_the_message_never_holds_the_key(entra: Entra, time: FakeTime) -> None:
+    stranger = certificate()
+    with pytest.raises(SignInFailed) as caught:
+        proven(entra, stranger, time, timeout=timedelta(seconds=30))
+    link: BaseException | None = caught.value
+    while link is not None:
+        assert not any(line in f"{link!s}{vars(link)}" for line in stranger.private_key_pem.splitlines()[1:-1])
+        link = link.__cause__ or link.__context__
+
+
+@pytest.mark.parametrize("changes", [{"successes": 0}, {"settle": timedelta(seconds=601)}])
+def test_what_can_never_succeed_is_refused(
+    entra: Entra, issued: IssuedCertificate, time: FakeTime, changes: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError, match="at least one, and settle <= timeout"):
+        proven(entra, issued, time, **changes)

@@ -1,0 +1,264 @@
+"""A document is judged before it is stored: one error tells every problem, and none shows the key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import pkcs12
+
+from identity.credentials.certificate import IssuedCertificate
+from identity.credentials.document import MAX_BYTES, InvalidCredential, decode, validate
+from tests.unit.identity.credentials.documents import (
+    DAY,
+    PEM,
+    certificate_of,
+    changed,
+    key_of,
+    now,
+    pem_of,
+    problems,
+    signed_by,
+    with_secret,
+)
+from tests.unit.identity.credentials.world import CLIENT, TENANT, certificate, document
+
+
+def pfx(issued: IssuedCertificate, encryption: serialization.KeySerializationEncryption) -> bytes:
+    return pkcs12.serialize_key_and_certificates(b"x", key_of(issued), certificate_of(issued), None, encryption)
+
+
+def legacy_pfx(cipher: pkcs12.PBES) -> serialization.KeySerializationEncryption:
+    builder = serialization.PrivateFormat.PKCS12.encryption_builder().key_cert_algorithm(cipher)
+    return builder.hmac_hash(hashes.SHA1()).build(b"password")  # noqa: S303
+
+
+class TestProblems:
+    """Each names the place, what was found, what is accepted and how to mend it."""
+
+    @pytest.mark.parametrize(
+        ("fields", "expected"),
+        [
+            ({"client_id": None}, "client_id: found nothing; accepted: the client id (a UUID) of the application"),
+            ({"client_id": None, "clientId": CLIENT}, '; rename "clientId" to "client_id"'),
+            ({"client_id": 7}, "client_id: found a number"),
+            ({"client_id": ""}, "client_id: found an empty text"),
+            ({"client_id": "123"}, 'client_id: found "123"; accepted: the client id (a UUID)'),
+            ({"tenant_id": "not a tenant"}, "tenant_id: found a text of 12 characters that is not shown"),
+            ({"authentication_endpoint": "http://a.example/"}, 'found "http://a.example/"; accepted: an https URL'),
+            ({"authentication_endpoint": "a.example"}, "authentication_endpoint: found a text of 9 characters"),
+            ({"authentication_endpoint": "https://user:word@a.example/"}, "found a text of 28 characters that is not"),
+            ({"not_before": None}, "not_before: found nothing; accepted: RFC 3339, such as 2026-01-31T09:30:00Z; add"),
+            ({"not_before": "2026-01-31"}, 'not_before: found "2026-01-31"; accepted: RFC 3339'),
+            ({"not_before": 1769851800}, "not_before: found a number; accepted: RFC 3339"),
+            ({"not_after": None}, "not_after: found nothing"),
+            ({"renew_after": None}, "renew_after: found nothing"),
+            ({"cannot_renew_after": None}, "cannot_renew_after: found nothing"),
+            ({"not_after": "2020-01-01T00:00:00Z"}, 'not_after: found "2020-01-01T00:00:00Z", which is past'),
+            ({"not_before": "2999-01-01T00:00:00Z"}, 'not_before: found "2999-01-01T00:00:00Z", which is to come'),
+            ({"renew_after": "2020-01-01T00:00:00Z"}, '"2020-01-01T00:00:00Z", which is not after not_before'),
+            ({"cannot_renew_after": "2020-01-01T00:00:00Z"}, "which is not after renew_after"),
+            ({"not_after": "2999-01-01T00:00:00Z"}, "found dates outside of the certificate's validity"),
+            ({"not_before": "2020-01-01T00:00:00Z"}, "found dates outside of the certificate's validity"),
+            ({"client_secret": None}, "client_secret: found nothing"),
+            ({"client_secret": "%%%"}, "found 3 characters that are not base64; accepted: standard padded base64"),
+            ({"client_secret": "-_-_"}, "client_secret: found 4 characters that are not base64"),
+            ({"client_secret": "YWI"}, "client_secret: found 3 characters that are not base64"),
+            ({"client_secret": "YWJj"}, "client_secret: found 3 bytes that are neither PEM nor PKCS#12"),
+            ({"client_secret": ""}, "client_secret: found 0 bytes that are neither PEM nor PKCS#12"),
+            ({"custom_claims": {"xms_az_tm": 1}}, "custom_claims: found an object of another shape"),
+            ({"custom_claims": {"xms_az_nwperimid": ["a", 1]}}, "custom_claims: found an object of another shape"),
+            ({"custom_claims": "x"}, "custom_claims: found a text of another shape"),
+            ({"object_id": 1}, "object_id: found a number"),
+        ],
+    )
+    def test_of_a_field(self, issued: IssuedCertificate, fields: dict[str, object], expected: str) -> None:
+        assert expected in "\n".join(problems(changed(issued, **fields)))
+
+    @pytest.mark.parametrize(
+        "text", ["", "null", "[]", "{", "\ufeff{}", '{"client_id": NaN}', "[" * 10_000, "9" * 5_000, "\ud800"]
+    )
+    def test_of_something_that_is_no_json_object(self, text: str) -> None:
+        (problem,) = problems(text)
+        assert problem.startswith("document: found ")
+        assert "; accepted: the JSON" in problem
+
+    def test_of_bytes_that_are_not_utf8(self) -> None:
+        with pytest.raises(InvalidCredential, match="document: found a value that is not utf-8; accepted: the JSON"):
+            decode(b"\xff\xfe")
+
+    @pytest.mark.parametrize("encoding", ["base64", "hex"])
+    def test_of_plain_json_under_another_object_encoding(self, issued: IssuedCertificate, encoding: str) -> None:
+        (problem,) = problems(document(issued), now=now(), object_encoding=encoding)
+        assert problem.startswith(
+            f"document: found a value that is not {encoding}; accepted: the JSON, stored as {encoding}"
+        )
+
+    def test_of_a_size_beyond_key_vaults(self, issued: IssuedCertificate) -> None:
+        text = changed(issued, extra="x" * MAX_BYTES)
+        assert problems(text) == (
+            f"size: found {len(text)} bytes; accepted: 25600 at most, Key Vault's limit; "
+            "store the key with its own certificate only",
+        )
+
+    def test_of_another_tenant_and_client(self, issued: IssuedCertificate) -> None:
+        other = "00000000-0000-4000-8000-000000000000"
+        told = problems(document(issued), now=now(), expected_tenant=other, expected_client_id=other)
+        assert told == tuple(
+            f'{name}: found "{found}"; accepted: "{other}", as configured; '
+            "take the credential of this identity, or correct the configuration"
+            for name, found in (("tenant_id", TENANT), ("client_id", CLIENT))
+        )
+
+    def test_letter_case_of_tenant_and_client_does_not_matter(self, issued: IssuedCertificate) -> None:
+        validate(document(issued), now=now(), expected_tenant=TENANT.upper(), expected_client_id=CLIENT.upper())
+
+    def test_of_a_certificate_that_expired_though_the_document_says_otherwise(self) -> None:
+        old = certificate(age=timedelta(days=2), lifetime=DAY)
+        told = "\n".join(problems(document(old, not_after=now() + DAY, renew_after=now())))
+        assert "client_secret: found a certificate valid from" in told
+        assert "accepted: one that is valid now; issue the credential again" in told
+
+    def test_a_clock_that_is_a_little_slow_does_not_refuse_a_new_credential(self, issued: IssuedCertificate) -> None:
+        validate(document(issued), now=issued.not_before - timedelta(minutes=4))
+        told = problems(document(issued), now=issued.not_before - timedelta(minutes=6))
+        assert any(problem.startswith("not_before: ") for problem in told)
+
+
+class TestKeyMaterial:
+    """The decoded `client_secret`."""
+
+    @pytest.mark.parametrize(
+        ("bundle", "expected"),
+        [
+            (lambda own: own.private_key_pem.encode(), "found PEM without a certificate"),
+            (lambda own: own.certificate_pem.encode(), "found PEM without a private key"),
+            (
+                lambda own: (own.private_key_pem * 2 + own.certificate_pem).encode(),
+                "found 2 private keys; accepted: one",
+            ),
+            (
+                lambda own: (certificate().private_key_pem + own.certificate_pem).encode(),
+                "found a private key that belongs to none of the 1 certificate(s)",
+            ),
+            (
+                lambda own: (
+                    own.certificate_pem.encode()
+                    + key_of(own).private_bytes(
+                        PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"x")
+                    )
+                ),
+                "found a private key with a password, which nobody can enter in a pod",
+            ),
+            (
+                lambda own: (own.private_key_pem.replace("M", "A") + own.certificate_pem).encode(),
+                "found a PEM private key that can not be read",
+            ),
+            (
+                lambda own: (own.private_key_pem + own.certificate_pem.replace("M", "A")).encode(),
+                "found a PEM certificate that can not be read",
+            ),
+            (
+                lambda own: pfx(own, serialization.NoEncryption()),
+                "found PKCS#12 with modern algorithms, which the loader in the pods can not read",
+            ),
+            (
+                lambda own: pfx(own, legacy_pfx(pkcs12.PBES.PBESv2SHA256AndAES256CBC)),
+                "found PKCS#12 with modern algorithms, which the loader in the pods can not read",
+            ),
+            (
+                lambda own: pfx(own, legacy_pfx(pkcs12.PBES.PBESv1SHA1And3KeyTripleDESCBC)),
+                "found PKCS#12 that does not open with an empty password",
+            ),
+        ],
+    )
+    def test_that_is_refused(
+        self, issued: IssuedCertificate, bundle: Callable[[IssuedCertificate], bytes], expected: str
+    ) -> None:
+        (problem,) = problems(with_secret(issued, bundle(issued)))
+        assert problem.startswith(f"client_secret: {expected}")
+
+    @pytest.mark.parametrize(
+        ("key", "algorithm", "kind"),
+        [
+            (ec.generate_private_key(ec.SECP256R1()), hashes.SHA256(), "EC"),
+            (ed25519.Ed25519PrivateKey.generate(), None, "Ed25519"),
+        ],
+    )
+    def test_every_key_but_rsa_is_refused(self, issued: IssuedCertificate, key: Any, algorithm: Any, kind: str) -> None:
+        (problem,) = problems(with_secret(issued, pem_of(key) + signed_by(key, algorithm)))
+        assert problem == (
+            f"client_secret: found a private key of type {kind}; accepted: RSA; issue the certificate with an RSA key"
+        )
+
+    def test_a_short_rsa_key_is_refused_but_loads_as_upstream(self, issued: IssuedCertificate) -> None:
+        key = rsa.generate_private_key(65537, 1024)  # noqa: S505
+        bundle = pem_of(key) + signed_by(key, hashes.SHA256(), start=issued.not_before, end=issued.not_after)
+        assert problems(with_secret(issued, bundle)) == (
+            "client_secret: found an RSA key of 1024 bits; accepted: 2048 or more; issue a new certificate",
+        )
+        decode(with_secret(issued, bundle))
+
+
+class TestOneErrorTellsAll:
+    MARKER = "MARKERMARKERMARKER"
+
+    def test_every_problem_is_in_it(self, issued: IssuedCertificate) -> None:
+        told = problems(
+            changed(
+                issued, client_id=None, tenant_id="?", authentication_endpoint="x", not_before=None, client_secret="%"
+            )
+        )
+        assert [problem.partition(":")[0] for problem in told] == [
+            "client_id",
+            "not_before",
+            "authentication_endpoint",
+            "tenant_id",
+            "client_secret",
+        ]
+
+    def test_the_message_lists_them_line_by_line(self, issued: IssuedCertificate) -> None:
+        with pytest.raises(InvalidCredential) as caught:
+            validate(changed(issued, client_id=None, tenant_id=None), now=now())
+        lines = str(caught.value).splitlines()
+        assert lines[0] == "credential document: 2 problems"
+        assert lines[1:] == [f"- {problem}" for problem in caught.value.problems]
+
+    @pytest.mark.parametrize(
+        "name", ["client_secret", "client_id", "tenant_id", "authentication_endpoint", "not_before"]
+    )
+    @pytest.mark.parametrize("wrap", [str, lambda marker: f"-----BEGIN PRIVATE KEY-----\n{marker}", lambda m: [m]])
+    def test_none_shows_what_stands_where_a_key_may_stand(
+        self, issued: IssuedCertificate, name: str, wrap: Callable[[str], object]
+    ) -> None:
+        with pytest.raises(InvalidCredential) as caught:
+            validate(
+                changed(issued, **{name: wrap(self.MARKER)}), now=now(), expected_tenant="t", expected_client_id="c"
+            )
+        assert self.MARKER not in shown_by(caught.value)
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "base64", "hex"])
+    def test_none_shows_a_document_that_is_no_json(self, encoding: str) -> None:
+        with pytest.raises(InvalidCredential) as caught:
+            validate(f'{{"client_secret": "{self.MARKER}"', now=now(), object_encoding=encoding)
+        assert self.MARKER not in shown_by(caught.value)
+
+    def test_a_key_that_is_not_the_certificates_is_not_shown(self, issued: IssuedCertificate) -> None:
+        with pytest.raises(InvalidCredential) as caught:
+            validate(with_secret(issued, (certificate().private_key_pem + issued.certificate_pem).encode()), now=now())
+        body = issued.private_key_pem.splitlines()[1:-1]
+        assert not any(line in shown_by(caught.value) for line in body)
+
+
+def shown_by(error: BaseException) -> str:
+    """Everything a log or a debugger's summary would show of an error: text, arguments, and the errors behind it."""
+    shown = []
+    link: BaseException | None = error
+    while link is not None:
+        shown.append(f"{link!s} {link!r} {vars(link)}")
+        link = link.__cause__ or link.__context__
+    return "\n".join(shown)

@@ -1,0 +1,114 @@
+"""A configuration with nothing wrong, ways to change it, and the report it then gets."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
+from identity.settings import ConfigurationError, Settings
+
+TENANT: Final = "11111111-1111-4111-8111-111111111111"
+SUBSCRIPTION: Final = "22222222-2222-4222-8222-222222222222"
+OTHER: Final = "33333333-3333-4333-8333-333333333333"
+NETWORK: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network"
+VNET: Final = f"{NETWORK}/virtualNetworks/vnet-1"
+MANAGED_IDENTITY: Final = (
+    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/identity"
+    "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/ciro"
+)
+KEY_VERSION: Final = "0123456789abcdef0123456789abcdef"
+
+# Takes a key out of the configuration.
+ABSENT: Final = object()
+
+LOCAL: Final = LocalEnvironment(
+    authority_host="https://localhost:4001/",
+    arm_endpoint="https://localhost:4002",
+    graph_endpoint="https://localhost:4003",
+    key_vault_endpoint="https://localhost:4004",
+    imds_endpoint="http://localhost:4005",
+    ca_file="/state/ca.pem",
+    kubeconfig="/state/run/kubeconfig",
+    state_dir="/state",
+    mounts_dir="/state/run/mounts",
+    tenant_id=LOCAL_TENANT_ID,
+    subscription_id=LOCAL_SUBSCRIPTION_ID,
+    deployer_client_id=OTHER,
+    deployer_certificate="/state/run/deployer.pem",
+)
+
+
+def hosted_cluster(name: str = "hc1", **changes: Any) -> dict[str, Any]:
+    """A hosted cluster of the configuration."""
+    return {
+        "name": name,
+        "issuerURL": f"https://{name}.blob.core.windows.net/{name}",
+        "resourceGroup": f"{name}-managed",
+        "vnetID": VNET,
+        "subnetID": f"{VNET}/subnets/default",
+        "securityGroupID": f"{NETWORK}/networkSecurityGroups/nsg-1",
+        "dnsZoneResourceGroup": "dns",
+        "kms": {"activeKey": f"https://kv-etcd.vault.azure.net/keys/etcd/{KEY_VERSION}"},
+    } | changes
+
+
+def configuration(**changes: Any) -> dict[str, Any]:
+    """The whole configuration as a stack file holds it. A change's name is a path with `__` for each step."""
+    whole: dict[str, Any] = {
+        "tenantId": TENANT,
+        "subscriptionId": SUBSCRIPTION,
+        "location": "eastus",
+        "resourceGroup": "identity",
+        "vault": {"name": "kv-identity"},
+        "managementCluster": {"resourceGroup": "aks", "name": "mgmt", "kubeconfig": "mgmt.kubeconfig"},
+        "probe": {"image": "registry.example.com/probe:1"},
+        "hostedClusters": [hosted_cluster()],
+    }
+    for path, value in changes.items():
+        whole = with_change(whole, path, value)
+    return whole
+
+
+def with_change(whole: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+    """A copy with another value at `path`; steps that are numbers count in lists, missing mappings are made."""
+    changed = copy.deepcopy(whole)
+    *steps, last = (int(step) if step.isdigit() else step for step in path.split("__"))
+    holder: Any = changed
+    for step in steps:
+        holder = holder[step] if isinstance(step, int) else holder.setdefault(step, {})
+    if value is ABSENT:
+        del holder[last]
+    else:
+        holder[last] = value
+    return changed
+
+
+def as_pulumi_passes_it(config: Mapping[str, Any]) -> dict[str, str]:
+    """Texts as they are, everything else as JSON."""
+    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
+
+
+def load(
+    config: Mapping[str, Any], *, secret_keys: Collection[str] = (), local: LocalEnvironment | None = None
+) -> Settings:
+    """Load a configuration that holds plain values."""
+    return Settings.load(as_pulumi_passes_it(config), secret_keys=secret_keys, local=local)
+
+
+def refusals(
+    config: Mapping[str, Any], *, secret_keys: Collection[str] = (), local: LocalEnvironment | None = None
+) -> list[str]:
+    """The blocks of the report, in order; none if the configuration is accepted."""
+    try:
+        load(config, secret_keys=secret_keys, local=local)
+    except ConfigurationError as error:
+        return str(error).split("\n\n")[1:]
+    return []
+
+
+def block(key: str, found: str, accepted: str, mend: str) -> str:
+    """A block of the report."""
+    return f"idstack:{key}\n  found:    {found}\n  accepted: {accepted}\n  mend:     {mend}"
