@@ -1,0 +1,39 @@
+"""Typed and validated configuration of a stack.
+
+`Settings.load` takes Pulumi's raw configuration and returns settings that need no further check, or raises
+`ConfigurationError` with every problem at once. What a value looks like is in `types.py` and `arm_ids.py`, which keys
+there are in `model.py`, what must fit together in `rules.py` and `cluster_rules.py`.
+"""
+
+from identity.settings.model import (
+    CredentialSettings,
+    HostedClusterSettings,
+    IdentitySettings,
+    ImportedCredential,
+    KeyVaultUserSettings,
+    KmsKey,
+    KmsSettings,
+    ManagementClusterSettings,
+    ProbeSettings,
+    PropagationSettings,
+    Settings,
+    VaultSettings,
+)
+from identity.settings.problems import ConfigurationError, Problem
+
+__all__ = [
+    "ConfigurationError",
+    "CredentialSettings",
+    "HostedClusterSettings",
+    "IdentitySettings",
+    "ImportedCredential",
+    "KeyVaultUserSettings",
+    "KmsKey",
+    "KmsSettings",
+    "ManagementClusterSettings",
+    "ProbeSettings",
+    "Problem",
+    "PropagationSettings",
+    "Settings",
+    "VaultSettings",
+]

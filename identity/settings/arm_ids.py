@@ -1,0 +1,104 @@
+"""Resource ids of the types that the configuration names, checked down to the names in them.
+
+Sources: HyperShift's CRD (api/hypershift/v1beta1/azure.go:428-438) and Azure's naming rules
+(learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from identity.naming import ArmId, parse_arm_id
+from identity.settings.form import PLACEHOLDER, ZERO_UUID, Form, uuid
+from identity.settings.types import RESOURCE_GROUP_PATTERN
+
+
+@dataclass(frozen=True)
+class _ArmType:
+    type: str
+    # Of each name in the id, in order.
+    names: tuple[str, ...]
+    longest: int
+    example: str
+    hint: str
+
+    def check(self, text: str) -> str:
+        if len(text) > self.longest:
+            raise ValueError(f"{len(text)} characters")
+        arm_id = self._parsed(text)
+        if arm_id.type.lower() != self.type.lower():
+            raise ValueError(f"the id of a {arm_id.type}")
+        if arm_id.subscription == ZERO_UUID:
+            raise ValueError(f"the subscription is {PLACEHOLDER}")
+        uuid(arm_id.subscription)
+        for what, pattern, name in zip(
+            ("resource group", *self.type.split("/")[1:]),
+            (RESOURCE_GROUP_PATTERN, *self.names),
+            (arm_id.resource_group, *arm_id.names),
+            strict=True,
+        ):
+            if not re.fullmatch(pattern, name, re.ASCII):
+                raise ValueError(f'"{name}" is no name in {what}')
+        return text
+
+    @staticmethod
+    def _parsed(text: str) -> ArmId:
+        try:
+            return parse_arm_id(text)
+        except ValueError:
+            raise ValueError from None
+
+    @property
+    def form(self) -> Form:
+        return Form(
+            accepted=f"a resource id /subscriptions/<id>/resourceGroups/<name>/providers/{self.example}",
+            blank="<resource id>",
+            check=self.check,
+            hint=f"`{self.hint} --query id` prints it",
+        )
+
+
+_VNET_NAME: Final = r"[a-zA-Z0-9][\w.-]{0,62}\w"
+_SUBNET_NAME: Final = r"[a-zA-Z0-9]([\w.-]{0,78}\w)?"
+VnetId = Annotated[
+    str,
+    _ArmType(
+        "Microsoft.Network/virtualNetworks",
+        (_VNET_NAME,),
+        255,
+        "Microsoft.Network/virtualNetworks/<name>",
+        "az network vnet show -g <group> -n <name>",
+    ).form,
+]
+SubnetId = Annotated[
+    str,
+    _ArmType(
+        "Microsoft.Network/virtualNetworks/subnets",
+        (_VNET_NAME, _SUBNET_NAME),
+        355,
+        "Microsoft.Network/virtualNetworks/<name>/subnets/<name>",
+        "az network vnet subnet show -g <group> --vnet-name <name> -n <name>",
+    ).form,
+]
+SecurityGroupId = Annotated[
+    str,
+    _ArmType(
+        "Microsoft.Network/networkSecurityGroups",
+        (_SUBNET_NAME,),
+        255,
+        "Microsoft.Network/networkSecurityGroups/<name>",
+        "az network nsg show -g <group> -n <name>",
+    ).form,
+]
+ManagedIdentityId = Annotated[
+    str,
+    _ArmType(
+        "Microsoft.ManagedIdentity/userAssignedIdentities",
+        (r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,127}",),
+        345,
+        "Microsoft.ManagedIdentity/userAssignedIdentities/<name>",
+        "az identity show -g <group> -n <name>",
+    ).form,
+]

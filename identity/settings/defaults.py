@@ -1,0 +1,70 @@
+"""Fills in what follows from other values of the configuration, before it is validated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from identity import naming
+from identity.catalogue import CONTROL_PLANE
+from identity.clouds import CLOUDS, LOCAL_CLOUD, Cloud, LocalEnvironment, local_cloud
+from identity.settings.problems import Place
+from identity.settings.refused import REFUSED
+
+
+def fill_in(raw: dict[str, Any], local: LocalEnvironment | None) -> dict[Place, Place]:
+    """Complete `raw` in place. Returns the places filled in, each with the place its value follows from.
+
+    Where that one is missing or of the wrong type, `REFUSED` is filled in: only its own place is worth a complaint.
+    """
+    raw["cloud"] = _cloud(raw.get("cloud", "AzurePublicCloud"), local)
+    cluster = raw.get("managementCluster")
+    if local and _is_local(raw["cloud"]) and isinstance(cluster, dict):
+        cluster.setdefault("kubeconfig", local.kubeconfig)
+    filled: dict[Place, Place] = {}
+    clusters = raw.get("hostedClusters")
+    for index, each in enumerate(clusters if isinstance(clusters, list) else ()):
+        if isinstance(each, dict):
+            _fill_in_cluster(raw, each, ("hostedClusters", index), filled)
+    return filled
+
+
+def _cloud(name: object, local: LocalEnvironment | None) -> object:
+    """The cloud of that name; anything else stays what it is and is refused with its reason later."""
+    if name == LOCAL_CLOUD and local:
+        return local_cloud(local)
+    return CLOUDS.get(name, name) if isinstance(name, str) else name
+
+
+def _is_local(cloud: object) -> bool:
+    return isinstance(cloud, Cloud) and cloud.name == LOCAL_CLOUD
+
+
+def _fill_in_cluster(raw: dict[str, Any], cluster: dict[str, Any], place: Place, filled: dict[Place, Place]) -> None:
+    def follow(mapping: dict[str, Any], key: str, value: object, *, at: Place, source: Place) -> None:
+        if key not in mapping:
+            mapping[key] = value
+            filled[*at, key] = source
+
+    name = cluster.get("name")
+    dashed = name.replace(".", "-") if isinstance(name, str) else REFUSED
+    follow(cluster, "infraID", dashed, at=place, source=(*place, "name"))
+    follow(cluster, "location", raw.get("location", REFUSED), at=place, source=("location",))
+    kms = cluster.get("kms")
+    if isinstance(kms, dict):
+        group = raw.get("resourceGroup", REFUSED)
+        follow(kms, "keyVaultResourceGroup", group, at=(*place, "kms"), source=("resourceGroup",))
+    identities = cluster.setdefault("identities", {})
+    if not isinstance(identities, dict):
+        return
+    for row in CONTROL_PLANE:
+        identity = identities.setdefault(row.field, {})
+        if not isinstance(identity, dict):
+            continue
+        at = (*place, "identities", row.field)
+        credential = identity.get("credential")
+        if isinstance(credential, dict) and "secretName" in credential:
+            # A secret that exists already is mounted as it is, not copied.
+            source: Place = (*at, "credential", "secretName")
+            follow(identity, "secretName", credential["secretName"], at=at, source=source)
+        secret = naming.credentials_secret_name(row.secret_stem, name) if isinstance(name, str) else REFUSED
+        follow(identity, "secretName", secret, at=at, source=(*place, "name"))

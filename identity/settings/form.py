@@ -1,0 +1,88 @@
+"""How a type of the configuration carries its rule, the sentence a user reads when it is broken, and how to mend it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+PLACEHOLDER: Final = "the placeholder of the example, still to be filled in"
+ZERO_UUID: Final = "00000000-0000-0000-0000-000000000000"
+
+
+def refused(reason: str) -> PydanticCustomError:
+    """The error that a validator raises; an empty reason leaves it to the accepted form."""
+    return PydanticCustomError("refused", "{reason}", {"reason": reason})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """The shape of a value, as metadata of an annotated type.
+
+    `accepted` completes "accepted: ..."; `blank` stands for the value in the mending command, `hint` follows it.
+    `check` returns the value as it is kept; it raises ValueError with a reason, empty where `accepted` says it all.
+    """
+
+    accepted: str
+    blank: str
+    check: Callable[[Any], Any]
+    hint: str = ""
+    # A guess at what was meant, offered if it passes `check`.
+    guess: Callable[[str], str] | None = None
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._validated, handler(source))
+
+    def _validated(self, value: Any) -> Any:
+        try:
+            return self.check(value)
+        except ValueError as error:
+            raise refused(str(error)) from None
+
+    def guessed(self, found: object) -> str | None:
+        """The value that was probably meant, if there is one."""
+        if self.guess is None or not isinstance(found, str):
+            return None
+        candidate = self.guess(found)
+        try:
+            self.check(candidate)
+        except ValueError:
+            return None
+        return candidate
+
+
+def matching(pattern: str) -> Callable[[str], str]:
+    """A check that the whole text matches."""
+    compiled = re.compile(pattern, re.ASCII)
+
+    def check(text: str) -> str:
+        if not compiled.fullmatch(text):
+            raise ValueError
+        return text
+
+    return check
+
+
+def whole_number(low: int, high: int, unit: str) -> Form:
+    """The form of an integer from `low` to `high`."""
+
+    def check(number: int) -> int:
+        if not low <= number <= high:
+            raise ValueError
+        return number
+
+    return Form(
+        accepted=f"a whole number of {unit}, {low} to {high}, without quotes", blank=f"<{low}-{high}>", check=check
+    )
+
+
+def uuid(text: str) -> str:
+    """Check a UUID and return it in lower case, as Azure answers: a second spelling would show as a change."""
+    matching(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")(text)
+    if text == ZERO_UUID:
+        raise ValueError(PLACEHOLDER)
+    return text.lower()

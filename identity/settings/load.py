@@ -1,0 +1,186 @@
+"""From Pulumi's raw configuration to `Settings`, or to the report of everything that is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+from pydantic import SecretStr, ValidationError
+from pydantic_core import ErrorDetails
+
+from identity.clouds import LocalEnvironment
+from identity.settings.defaults import fill_in
+from identity.settings.model import Settings
+from identity.settings.problems import (
+    ConfigurationError,
+    Place,
+    Problem,
+    Report,
+    enumerate_words,
+    path_of,
+    to_remove,
+    to_set,
+)
+from identity.settings.refused import REFUSED
+from identity.settings.rules import judge
+from identity.settings.shape import Shape
+
+_SETTINGS: Final = Shape(Settings)
+_TRUTH: Final = {"true": True, "false": False}
+# What a stack file leaves out arrives as the empty default that Pulumi.yaml declares for it.
+_LEFT_OUT: Final[tuple[Any, ...]] = (None, "", {}, [])
+
+
+def load(config: Mapping[str, str], *, secret_keys: Collection[str], local: LocalEnvironment | None) -> Settings:
+    """See `Settings.load`."""
+    report = Report(secret_keys)
+    raw = _parse(config, report)
+    filled = fill_in(raw, local)
+    try:
+        settings = Settings.model_validate(raw, context=raw["cloud"])
+    except ValidationError as error:
+        errors = _told_once(error.errors(include_url=False))
+        _describe(errors, filled, report)
+        settings = Settings.model_validate(_without_refused(raw, errors), context=raw["cloud"])
+    judge(settings, local, report)
+    if report.problems:
+        raise ConfigurationError(sorted(report.problems, key=_in_order))
+    return settings
+
+
+def _in_order(problem: Problem) -> tuple[int, int]:
+    """Unknown keys first, then as the settings stand in `model.py`; hosted clusters one after the other."""
+    key, *rest = problem.place
+    position = _SETTINGS.keys.index(str(key)) if key in _SETTINGS.keys else -1
+    return position, next((step for step in rest if isinstance(step, int)), -1)
+
+
+def _parse(config: Mapping[str, str], report: Report) -> dict[str, Any]:
+    """Values by key, structures parsed; no keys that are left out or unknown, `REFUSED` for what can not be read."""
+    raw: dict[str, Any] = {}
+    for key, text in sorted(config.items()):
+        shape = _SETTINGS.step(key)
+        if shape is None:
+            _refuse_unknown_key((key,), report)
+        elif shape.is_structure:
+            raw[key] = _parse_structure(key, text, shape, report)
+        else:
+            raw[key] = _TRUTH.get(text, text) if shape.annotation is bool else text
+    return {key: value for key, value in raw.items() if value is REFUSED or value not in _LEFT_OUT}
+
+
+def _parse_structure(key: str, text: str, shape: Shape, report: Report) -> Any:
+    """The mapping or list that Pulumi passes as JSON."""
+    try:
+        return json.loads(text) if text else None
+    except (ValueError, RecursionError):  # RecursionError: thousands of brackets
+        report.refuse((key,), text, accepted=shape.accepted, mend=_mend((key,), shape, text, report))
+        return REFUSED
+
+
+def _told_once(errors: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Without the errors below a name that is refused itself."""
+    names = {error["loc"][:-1] for error in errors if error["loc"][-1] == "[key]"}
+    return [
+        error
+        for error in errors
+        if error["loc"][-1] == "[key]" or not any(error["loc"][: len(name)] == name for name in names)
+    ]
+
+
+def _describe(errors: list[ErrorDetails], filled: Mapping[Place, Place], report: Report) -> None:
+    refused = {error["loc"] for error in errors}
+    for error in errors:
+        place = error["loc"]
+        if any(filled.get(place[:end]) in refused for end in range(1, len(place) + 1)):
+            continue
+        shape = _SETTINGS.at(place)
+        if place[-1] == "[key]":
+            _refuse_name(place[:-1], report)
+        elif shape is None:
+            _refuse_unknown_key(place, report)
+        else:
+            value = None if error["type"] == "missing" else error["input"]
+            reason = error["ctx"]["reason"] if error["type"] == "refused" else ""
+            report.refuse(place, value, accepted=shape.accepted, mend=_mend(place, shape, value, report), reason=reason)
+
+
+def _mend(place: Place, shape: Shape, found: object, report: Report) -> str:
+    """The command that sets a right value at `place`, with a guess at what was meant where there is one."""
+    if shape.is_structure and not (shape.form and shape.form.hint):
+        return f"write it as YAML at {path_of(place)} in the stack file"
+    if shape.annotation is SecretStr:
+        return to_set(place, "< <file>", options="--secret")
+    guess = None if report.hides(place) else _guess(shape, found)
+    blank = shape.form.blank if shape.form else f"<{'|'.join(shape.choices or ('true', 'false'))}>"
+    hint = f"; {shape.form.hint}" if shape.form and shape.form.hint and not guess else ""
+    return to_set(place, guess or blank) + hint
+
+
+def _guess(shape: Shape, found: object) -> str | None:
+    if shape.form:
+        return shape.form.guessed(found)
+    close = get_close_matches(str(found), shape.choices, n=1)
+    return close[0] if close else None
+
+
+def _refuse_name(place: Place, report: Report) -> None:
+    """Refuse a name in a mapping that has rules for its names."""
+    *parents, name = place
+    mapping = _SETTINGS.at(tuple(parents))
+    assert mapping is not None, "pydantic reported a place in it"
+    form = mapping.key_form
+    guess = None if report.hides(place) else form.guessed(name)
+    mend = f"rename it to {guess}" if guess else f"{to_remove(place)}, or rename it"
+    report.refuse(place, name, accepted=form.accepted, mend=mend)
+
+
+def _refuse_unknown_key(place: Place, report: Report) -> None:
+    """Refuse a key that nothing reads, with the key that was probably meant."""
+    *parents, key = place
+    holder = _SETTINGS.at(tuple(parents))
+    known = holder.keys if holder else ()
+    lower = {each.lower(): each for each in known}
+    close = get_close_matches(str(key).lower(), lower, n=1)
+    head = re.split(r"[.\[]", str(key))[0]
+    if not parents and head != key and head in known:
+        mend = (
+            f"{to_remove(place)}, then `pulumi config set --path {shlex.quote(str(key))} <value>`: a path needs --path"
+        )
+    elif close:
+        mend = f"rename it to {path_of((*parents, lower[close[0]]))}"
+    else:
+        mend = to_remove(place)
+    accepted = f"the keys {enumerate_words(known)}"
+    report.problems.append(Problem(place=place, found="a key that nothing reads", accepted=accepted, mend=mend))
+
+
+def _without_refused(raw: dict[str, Any], errors: list[ErrorDetails]) -> dict[str, Any]:
+    """`raw` (changed in place) with `REFUSED` where the errors are, and without the keys that nothing reads."""
+    for error in errors:
+        place = error["loc"]
+        is_name = place[-1] == "[key]"
+        kept = place[:-1] if is_name else place if _SETTINGS.at(place) is None else _replaceable(place)
+        holder: Any = raw
+        for step in kept[:-1]:
+            holder = REFUSED if holder is REFUSED else holder[step]
+        if holder is REFUSED:
+            continue
+        if is_name or _SETTINGS.at(place) is None:
+            holder.pop(kept[-1], None)
+        else:
+            holder[kept[-1]] = REFUSED
+    return raw
+
+
+def _replaceable(place: Place) -> Place:
+    """The innermost place around `place` that takes `REFUSED`: a field of a model, or a model in a list or mapping."""
+    for end in range(len(place), 1, -1):
+        shape, holder = _SETTINGS.at(place[:end]), _SETTINGS.at(place[: end - 1])
+        if (shape and shape.model) or (holder and holder.model):
+            return place[:end]
+    return place[:1]

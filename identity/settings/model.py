@@ -1,0 +1,305 @@
+"""The keys of the configuration. Attribute names are Python's; the stack file spells them in camelCase.
+
+Every model is frozen and refuses unknown keys. What follows from other values (a cluster's location, its secrets'
+names) is filled in before validation (`defaults.py`), so an attribute that is not optional here always has its value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    SecretStr,
+    SkipValidation,
+    StrictBool,
+    StrictInt,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from identity import naming
+from identity.catalogue import CONTROL_PLANE, ControlPlaneIdentity
+from identity.clouds import CLOUDS, LOCAL_CLOUD, Cloud, LocalEnvironment
+from identity.credentials.certificate import KEY_SIZES
+from identity.settings import arm_ids, types
+from identity.settings.form import Form, refused, whole_number
+from identity.settings.problems import enumerate_words
+from identity.settings.refused import REFUSED
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _let_refused_models_pass(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Any:
+        return value if value is REFUSED else handler(value)
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _let_refused_values_pass(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        return value if value is REFUSED else handler(value)
+
+
+class VaultSettings(_Model):
+    """The Key Vault that holds the credentials of all hosted clusters of the stack."""
+
+    name: types.VaultName
+    soft_delete_retention_days: Annotated[StrictInt, whole_number(7, 90, "days")] = 90
+    purge_protection: StrictBool = True
+    public_network_access: StrictBool = True
+    # For callers that neither list allows.
+    default_action: Literal["Allow", "Deny"] = "Deny"
+    allowed_ip_ranges: tuple[types.IpRange, ...] = ()
+    allowed_subnet_ids: tuple[arm_ids.SubnetId, ...] = ()
+
+
+class KeyVaultUserSettings(_Model):
+    """The identity with which the CSI driver reads the vault."""
+
+    source: Literal["aks-addon", "existing", "created"] = "aks-addon"
+    # Of an existing one.
+    client_id: types.ClientId | None = None
+    object_id: types.ObjectId | None = None
+    # Of the one to create.
+    name: types.ManagedIdentityName | None = None
+
+
+class ManagementClusterSettings(_Model):
+    """The AKS cluster on which the hosted control planes run."""
+
+    resource_group: types.ResourceGroup
+    name: types.ManagedClusterName
+    kubeconfig: types.FilePath | None = None
+    context: types.NonEmpty | None = None
+
+
+class PropagationSettings(_Model):
+    """When a certificate counts as known to Entra ID: so many sign-ins in a row, spread over the settle time."""
+
+    successes: Annotated[StrictInt, whole_number(1, 100, "sign-ins in a row")] = 5
+    settle_seconds: Annotated[StrictInt, whole_number(0, 3600, "seconds")] = 30
+    timeout_seconds: Annotated[StrictInt, whole_number(1, 7200, "seconds")] = 600
+
+
+def _key_size(bits: int) -> int:
+    if bits not in KEY_SIZES:
+        raise ValueError
+    return bits
+
+
+class CredentialSettings(_Model):
+    """Life and renewal of the certificates that the stack issues."""
+
+    lifetime_days: Annotated[StrictInt, whole_number(2, 730, "days")] = 90
+    renew_before_days: Annotated[StrictInt, whole_number(1, 729, "days")] = 45
+    key_size: Annotated[
+        StrictInt,
+        ValidationError,
+        ValidationInfo,
+        Form(
+            accepted=f"the bits of an RSA key: {enumerate_words(map(str, KEY_SIZES), last='or')}",
+            blank=str(KEY_SIZES[0]),
+            check=_key_size,
+        ),
+    ] = KEY_SIZES[0]
+    # `hold` keeps the certificates there are; pull-request previews use it.
+    renewal: Literal["auto", "hold"] = "auto"
+    propagation: PropagationSettings = PropagationSettings()
+
+
+class ProbeSettings(_Model):
+    """The credential probe; `clusterSide: stack` needs its image."""
+
+    image: types.Image | None = None
+
+
+class KmsKey(_Model):
+    """One version of the key that encrypts etcd."""
+
+    key_vault_name: types.VaultName
+    key_name: types.KeyName
+    key_version: types.KeyVersion
+
+
+_KEY_URL: Final = re.compile(r"https://([^/.]+)\.([^/]+)/keys/([^/]+)/([^/]+)/?")
+
+
+class KmsSettings(_Model):
+    """Encryption of etcd; `key_vault_resource_group` is the stack's own unless given."""
+
+    active_key: Annotated[
+        KmsKey,
+        Form(
+            accepted="a mapping with keyVaultName, keyName and keyVersion, or the key's URL "
+            "https://<vault>.<the cloud's vault suffix>/keys/<key>/<version>",
+            blank="<url>",
+            check=lambda key: key,
+            hint="`az keyvault key show --vault-name <vault> --name <key> --query key.kid` prints it",
+        ),
+    ]
+    key_vault_resource_group: types.ResourceGroup
+
+    @field_validator("active_key", mode="before")
+    @classmethod
+    def _take_url_apart(cls, key: Any, info: ValidationInfo) -> Any:
+        """Read a key's URL; the validation's context is the stack's cloud, or what stands there instead."""
+        if not isinstance(key, str):
+            return key
+        match = _KEY_URL.fullmatch(key)
+        if match is None:
+            raise refused("")
+        vault, suffix, name, version = match.groups()
+        if isinstance(info.context, Cloud) and suffix != info.context.vault_suffix:
+            raise refused(f"the vaults of this cloud are at {info.context.vault_suffix}")
+        try:
+            return KmsKey.model_validate({"keyVaultName": vault, "keyName": name, "keyVersion": version})
+        except ValidationError as error:
+            part = error.errors()[0]
+            raise refused(f"{part['loc'][0]}: {part['ctx']['reason'] or 'not of the form for one'}") from None
+
+
+class ImportedCredential(_Model):
+    """A credential document issued elsewhere: a secret configuration value, a file, or a secret in the vault."""
+
+    value: SecretStr | None = None
+    file: types.FilePath | None = None
+    secret_name: types.SecretName | None = None
+
+
+class IdentitySettings(_Model):
+    """One control-plane identity of a hosted cluster."""
+
+    enabled: StrictBool = True
+    source: Literal["entra-application", "managed-identity"] = "entra-application"
+    secret_name: types.SecretName
+    # Of a managed identity.
+    resource_id: arm_ids.ManagedIdentityId | None = None
+    client_id: types.ClientId | None = None
+    credential: ImportedCredential | None = None
+
+
+_FIELDS: Final = tuple(row.field for row in CONTROL_PLANE)
+
+
+def _catalogue_field(name: str) -> str:
+    if name not in _FIELDS:
+        raise ValueError
+    return name
+
+
+def _closest_field(name: str) -> str:
+    return next(iter(get_close_matches(name, _FIELDS, n=1)), name)
+
+
+class HostedClusterSettings(_Model):
+    """One hosted cluster. Its resource groups, network and DNS zone exist already."""
+
+    name: types.ClusterName
+    namespace: types.Namespace = "clusters"
+    infra_id: types.InfraId = Field(alias="infraID")
+    issuer_url: types.IssuerUrl = Field(alias="issuerURL")
+    resource_group: types.ManagedResourceGroup
+    location: types.Location
+    vnet_id: arm_ids.VnetId = Field(alias="vnetID")
+    subnet_id: arm_ids.SubnetId = Field(alias="subnetID")
+    security_group_id: arm_ids.SecurityGroupId = Field(alias="securityGroupID")
+    dns_zone_resource_group: types.ResourceGroup
+    object_encoding: Literal["utf-8", "base64", "hex"] = "utf-8"
+    kms: KmsSettings
+    # A row of the catalogue each, by its field; the ones the user does not mention are here as well.
+    identities: dict[
+        Annotated[
+            str,
+            Form(
+                accepted=f"one of {enumerate_words(_FIELDS, last='or')}",
+                blank=_FIELDS[0],
+                check=_catalogue_field,
+                guess=_closest_field,
+            ),
+        ],
+        IdentitySettings,
+    ]
+
+    @property
+    def namespace_name(self) -> str:
+        """Namespace of the control plane on the management cluster."""
+        return naming.control_plane_namespace(self.namespace, self.name)
+
+    def identity(self, row: ControlPlaneIdentity) -> IdentitySettings:
+        """The settings of one row of the catalogue."""
+        return self.identities[row.field]
+
+
+def _known_cloud(cloud: Cloud | str) -> Cloud:
+    if isinstance(cloud, Cloud):
+        return cloud
+    raise ValueError("the local cloud is not set up here: `make up` does it" if cloud == LOCAL_CLOUD else "")
+
+
+def _few_tags(tags: Mapping[str, str]) -> Mapping[str, str]:
+    if len(tags) > 50:
+        raise ValueError(f"{len(tags)} tags")
+    if len({name.lower() for name in tags}) < len(tags):
+        raise ValueError("two names differ only in the case of letters")
+    return tags
+
+
+class Settings(_Model):
+    """All settings of a stack."""
+
+    cloud: Annotated[
+        SkipValidation[Cloud],
+        Form(
+            accepted=enumerate_words((*CLOUDS, LOCAL_CLOUD), last="or"),
+            blank="AzurePublicCloud",
+            check=_known_cloud,
+        ),
+    ]
+    tenant_id: types.TenantId
+    subscription_id: types.SubscriptionId
+    location: types.Location
+    resource_group: types.ResourceGroup
+    tags: Annotated[
+        dict[types.TagName, types.TagValue],
+        Form(accepted="at most 50 tags, a name and a text each", blank="<text>", check=_few_tags),
+    ] = Field(default_factory=dict)
+    # Protects the vault and the applications against deletion.
+    protect: StrictBool = True
+    cluster_side: Literal["stack", "hypershift"] = "stack"
+    roles: Literal["hypershift", "builtin"] = "hypershift"
+    vault: VaultSettings
+    key_vault_user: KeyVaultUserSettings = KeyVaultUserSettings()
+    management_cluster: ManagementClusterSettings | None = None
+    credentials: CredentialSettings = CredentialSettings()
+    probe: ProbeSettings = ProbeSettings()
+    hosted_clusters: tuple[HostedClusterSettings, ...] = ()
+
+    @classmethod
+    def load(
+        cls, config: Mapping[str, str], *, secret_keys: Collection[str], local: LocalEnvironment | None
+    ) -> Settings:
+        """The settings in Pulumi's configuration.
+
+        Args:
+            config: the project's keys without their namespace; values as Pulumi hands them over, structures as JSON.
+            secret_keys: the keys whose value is, or holds, a secret: nothing out of them appears in the report.
+            local: the record of the local cloud, if there is one on this machine.
+
+        Raises:
+            ConfigurationError: with every problem of the configuration.
+        """
+        from identity.settings.load import load  # load.py needs the models above
+
+        return load(config, secret_keys=secret_keys, local=local)

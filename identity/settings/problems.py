@@ -1,0 +1,136 @@
+"""What a user reads when the configuration is refused: every problem, each as four facts."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+# A place in the configuration: keys and list indexes from the top, as the stack file spells them.
+Place: TypeAlias = tuple[str | int, ...]
+
+NAMESPACE: Final = "idstack"
+_LONGEST_SHOWN: Final = 160
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One refused value; `found` never shows a secret."""
+
+    place: Place
+    found: str
+    accepted: str
+    mend: str
+
+    def __str__(self) -> str:
+        return (
+            f"{NAMESPACE}:{path_of(self.place)}\n"
+            f"  found:    {self.found}\n"
+            f"  accepted: {self.accepted}\n"
+            f"  mend:     {self.mend}"
+        )
+
+
+class ConfigurationError(Exception):
+    """The configuration of the stack is refused; `str()` is the whole report."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        report = "\n\n".join(
+            [f"The stack's configuration has {count}; nothing was changed.", *(str(each) for each in self.problems)]
+        )
+        # JSON can spell halves of characters (\ud800), which no terminal takes.
+        super().__init__(report.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+
+@dataclass
+class Report:
+    """Collects problems. `secret_keys` are the top-level keys whose values must not be shown."""
+
+    secret_keys: Collection[str]
+    problems: list[Problem] = field(default_factory=list)
+
+    def refuse(self, place: Place, value: object, *, accepted: str, mend: str, reason: str = "") -> None:
+        """Refuse the value at `place`; a `reason` says what is wrong with it where `accepted` does not."""
+        if self.hides(place) and isinstance(value, (str, int, float)):
+            found = f"{kind_of(value)} that is not shown because it may be a secret"
+        else:
+            found = show(value) + (f": {reason}" if reason else "")
+        self.problems.append(Problem(place=place, found=found, accepted=accepted, mend=mend))
+
+    def hides(self, place: Place) -> bool:
+        """Whether the value at `place` may be a secret, declared as one or not."""
+        return place[0] in self.secret_keys or place[-2:] == ("credential", "value")
+
+
+def path_of(place: Place) -> str:
+    """`hostedClusters[0].vnetID`, the form that `pulumi config set --path` takes; a key alone stays as it is."""
+    if len(place) == 1:
+        return str(place[0])
+    path = ""
+    for step in place:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        elif re.fullmatch(r"[\w-]+", step):
+            path += f".{step}" if path else step
+        else:
+            path += f"[{json.dumps(step, ensure_ascii=False)}]"
+    return path
+
+
+def to_set(place: Place, value: str, *, options: str = "") -> str:
+    """The command that sets a value, in backticks; what is to be filled in stands in angle brackets."""
+    return _command("set", options, place, value)
+
+
+def to_remove(place: Place) -> str:
+    """The command that removes a value, in backticks."""
+    return _command("rm", "", place, "")
+
+
+def _command(verb: str, options: str, place: Place, value: str) -> str:
+    path = path_of(place)
+    quoted = path if re.fullmatch(r"[\w.-]+", path) else shlex.quote(path)
+    words = ("pulumi config", verb, options, "--path" if len(place) > 1 else "", quoted, value)
+    return f"`{' '.join(word for word in words if word)}`"
+
+
+def show(value: object) -> str:
+    """A found value as a user can recognise it: a long text is cut, a structure only named."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            shown = json.dumps(value, ensure_ascii=False)
+            return shown if len(shown) <= _LONGEST_SHOWN else f'{shown[:_LONGEST_SHOWN]}…" ({len(value)} characters)'
+        case int() | float():
+            return f"the number {value}"
+        case _:
+            return kind_of(value)
+
+
+def kind_of(value: object) -> str:
+    """What sort of value it is."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true or false"
+        case str():
+            return "a text"
+        case dict():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return "a number"
+
+
+def enumerate_words(words: Iterable[str], *, last: str = "and") -> str:
+    """`a, b and c`."""
+    *head, tail = words
+    return f"{', '.join(head)} {last} {tail}" if head else tail

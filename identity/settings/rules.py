@@ -1,0 +1,217 @@
+"""What must fit together in a stack. A rule ends where it meets a value that was refused for itself already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from identity.catalogue import CONTROL_PLANE
+from identity.clouds import LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
+from identity.settings.cluster_rules import judge_cluster
+from identity.settings.model import Settings
+from identity.settings.problems import Place, Report, enumerate_words, path_of, to_remove, to_set
+from identity.settings.refused import PartRefused
+
+
+def judge(settings: Settings, local: LocalEnvironment | None, report: Report) -> None:
+    """Apply every rule; `settings` may hold `REFUSED` wherever a value was."""
+    for rule in _RULES:
+        with suppress(PartRefused):
+            rule(settings, report)
+    with suppress(PartRefused):
+        _kubeconfig_is_the_local_clouds(settings, local, report)
+    with suppress(PartRefused):
+        for index, cluster in enumerate(settings.hosted_clusters):
+            judge_cluster(settings, cluster, ("hostedClusters", index), report)
+
+
+def _tenant_fits_cloud(settings: Settings, report: Report) -> None:
+    _reserved_id_fits_cloud(settings, "tenantId", settings.tenant_id, LOCAL_TENANT_ID, report)
+
+
+def _subscription_fits_cloud(settings: Settings, report: Report) -> None:
+    _reserved_id_fits_cloud(settings, "subscriptionId", settings.subscription_id, LOCAL_SUBSCRIPTION_ID, report)
+
+
+def _reserved_id_fits_cloud(settings: Settings, key: str, found: str, reserved: str, report: Report) -> None:
+    is_local = settings.cloud.name == LOCAL_CLOUD
+    if is_local and found != reserved:
+        report.refuse(
+            (key,),
+            found,
+            accepted=f"{reserved} with cloud: local, which has no other",
+            mend=f"{to_set((key,), reserved)}, or name a real cloud with {to_set(('cloud',), '<cloud>')}",
+        )
+    if not is_local and found == reserved:
+        report.refuse(
+            (key,),
+            found,
+            accepted="an id of your own: this one is reserved for cloud: local",
+            mend=f"{to_set((key,), '<uuid>')}, or use the local cloud with {to_set(('cloud',), LOCAL_CLOUD)}",
+        )
+
+
+def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment | None, report: Report) -> None:
+    cluster = settings.management_cluster
+    if settings.cloud.name == LOCAL_CLOUD and local and cluster and cluster.kubeconfig != local.kubeconfig:
+        place = ("managementCluster", "kubeconfig")
+        accepted = "nothing with cloud: local, whose own kubeconfig is taken"
+        report.refuse(place, cluster.kubeconfig, accepted=accepted, mend=to_remove(place))
+
+
+def _spare_outlives_the_current(settings: Settings, report: Report) -> None:
+    lifetime, before = settings.credentials.lifetime_days, settings.credentials.renew_before_days
+    if not lifetime <= 2 * before < 2 * lifetime:
+        place = ("credentials", "renewBeforeDays")
+        report.refuse(
+            place,
+            before,
+            accepted="less than credentials.lifetimeDays and at least half of it: the spare must live until its turn",
+            mend=f"{to_set(place, '<days>')}, or change credentials.lifetimeDays",
+        )
+
+
+def _gate_has_time_to_settle(settings: Settings, report: Report) -> None:
+    propagation = settings.credentials.propagation
+    if propagation.timeout_seconds <= propagation.settle_seconds:
+        place = ("credentials", "propagation", "timeoutSeconds")
+        accepted = "more than credentials.propagation.settleSeconds"
+        report.refuse(place, propagation.timeout_seconds, accepted=accepted, mend=to_set(place, "<seconds>"))
+
+
+def _vault_lists_have_an_effect(settings: Settings, report: Report) -> None:
+    vault = settings.vault
+    if not vault.public_network_access:
+        overruling = "publicNetworkAccess: false, which leaves private endpoints only"
+        mend = to_set(("vault", "publicNetworkAccess"), "true")
+    elif vault.default_action == "Allow":
+        overruling = "defaultAction: Allow, which lets every network in"
+        mend = to_set(("vault", "defaultAction"), "Deny")
+    else:
+        return
+    for key, networks in (("allowedIpRanges", vault.allowed_ip_ranges), ("allowedSubnetIds", vault.allowed_subnet_ids)):
+        with suppress(PartRefused):
+            if networks:
+                place = ("vault", key)
+                report.refuse(
+                    place, networks, accepted=f"nothing with {overruling}", mend=f"{to_remove(place)}, or {mend}"
+                )
+
+
+def _key_vault_user_is_described_by_its_source(settings: Settings, report: Report) -> None:
+    user = settings.key_vault_user
+    wanted = {"aks-addon": (), "existing": ("clientId", "objectId"), "created": ("name",)}[user.source]
+    for key, value, what in (
+        ("clientId", user.client_id, "the client id of the identity with which the CSI driver reads the vault"),
+        (
+            "objectId",
+            user.object_id,
+            "the object id of that identity's service principal: it gets the role on the vault",
+        ),
+        ("name", user.name, "the name of the managed identity to create"),
+    ):
+        place = ("keyVaultUser", key)
+        if key in wanted and value is None:
+            report.refuse(place, None, accepted=what, mend=to_set(place, "<name>" if key == "name" else "<uuid>"))
+        if key not in wanted and value is not None:
+            mend = f"{to_remove(place)}, or choose another keyVaultUser.source"
+            report.refuse(place, value, accepted=f"nothing with source: {user.source}", mend=mend)
+
+
+def _management_cluster_is_named_where_needed(settings: Settings, report: Report) -> None:
+    if settings.management_cluster is not None:
+        return
+    from_addon, from_stack = settings.key_vault_user.source == "aks-addon", settings.cluster_side == "stack"
+    reasons = [
+        *(["keyVaultUser.source: aks-addon reads its add-on's identity"] if from_addon else []),
+        *(["clusterSide: stack creates objects in it"] if from_stack else []),
+    ]
+    if reasons:
+        place = ("managementCluster",)
+        set_both = " and ".join(
+            to_set((*place, key), blank)
+            for key, blank in (("resourceGroup", "<resource-group>"), ("name", "<aks-cluster>"))
+        )
+        accepted = f"resourceGroup and name of the AKS cluster: {enumerate_words(reasons)}"
+        report.refuse(place, None, accepted=accepted, mend=set_both)
+
+
+def _kubeconfig_is_given_where_needed(settings: Settings, report: Report) -> None:
+    cluster = settings.management_cluster
+    if settings.cluster_side == "stack" and cluster is not None and cluster.kubeconfig is None:
+        place = ("managementCluster", "kubeconfig")
+        report.refuse(
+            place,
+            None,
+            accepted="the path of a kubeconfig: clusterSide: stack creates objects in the management cluster",
+            mend=f"`az aks get-credentials -g <group> -n <aks-cluster> -f <path>`, then {to_set(place, '<path>')}",
+        )
+
+
+def _probe_has_an_image_where_needed(settings: Settings, report: Report) -> None:
+    if settings.cluster_side == "stack" and settings.probe.image is None:
+        place = ("probe", "image")
+        report.refuse(
+            place,
+            None,
+            accepted="the image of the credential probe: clusterSide: stack runs one for each mount",
+            mend=f"{to_set(place, '<image>')}, or {to_set(('clusterSide',), 'hypershift')}",
+        )
+
+
+def _clusters_are_told_apart(settings: Settings, report: Report) -> None:
+    names: dict[str, Place] = {}
+    infra_ids: dict[str, Place] = {}
+    for index, cluster in enumerate(settings.hosted_clusters):
+        name, infra_id = ("hostedClusters", index, "name"), ("hostedClusters", index, "infraID")
+        with suppress(PartRefused):
+            first = names.setdefault(_as_in_derived_names(cluster.name), name)
+            if first != name:
+                accepted = f"a name other than {path_of(first)}; a dot counts as a hyphen"
+                report.refuse(name, cluster.name, accepted=accepted, mend=to_set(name, "<cluster>"))
+                continue  # whatever follows from the name is equal as well
+            first = infra_ids.setdefault(cluster.infra_id, infra_id)
+            if first != infra_id:
+                accepted = f"an id other than {path_of(first)}: the names of role assignments are made of it"
+                report.refuse(infra_id, cluster.infra_id, accepted=accepted, mend=to_set(infra_id, "<infra-id>"))
+
+
+def _secrets_are_told_apart(settings: Settings, report: Report) -> None:
+    owners: dict[str, Place] = {}
+    names: set[str] = set()
+    for index, cluster in enumerate(settings.hosted_clusters):
+        with suppress(PartRefused):
+            name = _as_in_derived_names(cluster.name)
+            if name in names:
+                continue  # refused for its name
+            names.add(name)
+        for row in CONTROL_PLANE:
+            with suppress(PartRefused):
+                identity = cluster.identity(row)
+                place: Place = ("hostedClusters", index, "identities", row.field, "secretName")
+                # Key Vault does not tell upper from lower case.
+                first = owners.setdefault(identity.secret_name.lower(), place) if identity.enabled else place
+                if first != place:
+                    accepted = f"a name other than {path_of(first)}: one secret holds one credential"
+                    report.refuse(place, identity.secret_name, accepted=accepted, mend=to_set(place, "<secret>"))
+
+
+def _as_in_derived_names(cluster: str) -> str:
+    """A cluster's name as it appears in its namespace and in its secrets' names."""
+    return cluster.replace(".", "-")
+
+
+_RULES: Final[tuple[Callable[[Settings, Report], None], ...]] = (
+    _tenant_fits_cloud,
+    _subscription_fits_cloud,
+    _vault_lists_have_an_effect,
+    _key_vault_user_is_described_by_its_source,
+    _management_cluster_is_named_where_needed,
+    _kubeconfig_is_given_where_needed,
+    _spare_outlives_the_current,
+    _gate_has_time_to_settle,
+    _probe_has_an_image_where_needed,
+    _clusters_are_told_apart,
+    _secrets_are_told_apart,
+)

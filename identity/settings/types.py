@@ -1,0 +1,240 @@
+"""What single values look like; resource ids are in `arm_ids.py`.
+
+Sources: HyperShift's CRD (api/hypershift/v1beta1/azure.go and the generated manifest), the Secrets Store CSI provider
+(pkg/provider/provider.go:99-108) and Azure's naming rules
+(learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import replace
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from identity.settings.form import PLACEHOLDER, Form, matching, uuid
+
+
+def _with_hyphens(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9-]+", "-", text)
+
+
+def _uuid_form(what: str, hint: str) -> Form:
+    return Form(
+        accepted=f"the UUID of {what}, 8-4-4-4-12 hexadecimal digits",
+        blank="<uuid>",
+        check=uuid,
+        hint=hint,
+        guess=lambda text: text.strip("{} \n"),
+    )
+
+
+TenantId = Annotated[str, _uuid_form("the Entra ID tenant", "`az account show --query tenantId` prints it")]
+SubscriptionId = Annotated[str, _uuid_form("the subscription", "`az account show --query id` prints it")]
+ClientId = Annotated[str, _uuid_form("the identity (client id)", "`az identity show --query clientId` prints it")]
+ObjectId = Annotated[str, _uuid_form("the principal (object id)", "`az identity show --query principalId` prints it")]
+
+# HyperShift's operator compares locations of VNet, security group and resource group as plain strings.
+Location = Annotated[
+    str,
+    Form(
+        accepted="the short name of an Azure region, lower-case letters and digits, such as eastus",
+        blank="<region>",
+        check=matching(r"[a-z][a-z0-9]{2,49}"),
+        hint="`az account list-locations --query [].name` lists them",
+        guess=lambda text: re.sub(r"[\s_-]+", "", text.lower()),
+    ),
+]
+
+RESOURCE_GROUP_PATTERN: Final = r"[a-zA-Z0-9_()\-.]{0,89}[a-zA-Z0-9_()\-]"
+_RESOURCE_GROUP: Final = Form(
+    accepted='the name of a resource group: 1-90 letters, digits, "_", "-", "(", ")" and ".", not ending with "."',
+    blank="<resource-group>",
+    check=matching(RESOURCE_GROUP_PATTERN),
+)
+ResourceGroup = Annotated[str, _RESOURCE_GROUP]
+# `spec.platform.azure.resourceGroup` of a HostedCluster, whose pattern asks for two characters.
+ManagedResourceGroup = Annotated[
+    str,
+    replace(
+        _RESOURCE_GROUP,
+        accepted=_RESOURCE_GROUP.accepted.replace("1-90", "2-90"),
+        check=matching(r"(?=..)" + RESOURCE_GROUP_PATTERN),
+    ),
+]
+
+# Vaults: Azure and the CSI provider; the HostedCluster API alone would take 255 characters.
+VaultName = Annotated[
+    str,
+    Form(
+        accepted="the name of a key vault: 3-24 letters, digits and single hyphens, from a letter to a letter or digit",
+        blank="<vault>",
+        check=matching(r"(?!.*--)[a-zA-Z][a-zA-Z0-9-]{1,22}[a-zA-Z0-9]"),
+        guess=_with_hyphens,
+    ),
+]
+SecretName = Annotated[
+    str,
+    Form(
+        accepted="the name of a Key Vault secret: 1-127 letters, digits and hyphens",
+        blank="<secret>",
+        check=matching(r"[a-zA-Z0-9-]{1,127}"),
+        guess=_with_hyphens,
+    ),
+]
+KeyName = Annotated[
+    str,
+    Form(
+        accepted="the name of a Key Vault key: 1-127 letters, digits and hyphens",
+        blank="<key>",
+        check=matching(r"[a-zA-Z0-9-]{1,127}"),
+        guess=_with_hyphens,
+    ),
+]
+
+
+def _key_version(text: str) -> str:
+    matching(r"[0-9a-fA-F]{32}")(text)
+    if not text.strip("0"):
+        raise ValueError(PLACEHOLDER)
+    return text
+
+
+KeyVersion = Annotated[
+    str,
+    Form(
+        accepted="the version of a Key Vault key, 32 hexadecimal digits",
+        blank="<version>",
+        check=_key_version,
+        hint="`az keyvault key show --vault-name <vault> --name <key> --query key.kid` ends with it",
+    ),
+]
+ManagedIdentityName = Annotated[
+    str,
+    Form(
+        accepted='the name of a managed identity: 3-128 letters, digits, "-" and "_", starting with a letter or digit',
+        blank="<name>",
+        check=matching(r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,127}"),
+        guess=_with_hyphens,
+    ),
+]
+ManagedClusterName = Annotated[
+    str,
+    Form(
+        accepted='the name of an AKS cluster: 1-63 letters, digits, "-" and "_", neither mark at an end',
+        blank="<aks-cluster>",
+        check=matching(r"[a-zA-Z0-9]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9])?"),
+        guess=_with_hyphens,
+    ),
+]
+
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+ClusterName = Annotated[
+    str,
+    Form(
+        accepted='the name of a hosted cluster: 1-54 lower-case letters, digits, "-" and ".", as a Kubernetes object',
+        blank="<cluster>",
+        check=matching(rf"(?=.{{1,54}}$){_LABEL}(\.{_LABEL})*"),
+        guess=lambda text: _with_hyphens(text.lower()),
+    ),
+]
+Namespace = Annotated[
+    str,
+    Form(
+        accepted='a Kubernetes namespace: 1-63 lower-case letters, digits and "-", which is not at an end',
+        blank="<namespace>",
+        check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
+        guess=lambda text: _with_hyphens(text.lower()),
+    ),
+]
+InfraId = Annotated[
+    str,
+    Form(
+        accepted='an infrastructure id: 1-253 lower-case letters, digits and "-", which is not at an end',
+        blank="<infra-id>",
+        check=matching(rf"(?=.{{1,253}}$){_LABEL}"),
+        guess=lambda text: _with_hyphens(text.lower()),
+    ),
+]
+NonEmpty = Annotated[str, Form(accepted="a text that is not empty", blank="<text>", check=matching(r"(?s)\S(.*\S)?"))]
+FilePath = Annotated[
+    str, Form(accepted="the path of a file, from the project's folder", blank="<path>", check=matching(r"[^\0\n]*\S"))
+]
+Image = Annotated[
+    str,
+    Form(
+        accepted="a container image such as registry.example.com/idstack/credential-probe:1.0 or ...@sha256:<digest>",
+        blank="<image>",
+        check=matching(
+            r"(?=.{1,512}$)([a-zA-Z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?"
+        ),
+    ),
+]
+
+
+def _issuer(text: str) -> str:
+    if not 1 <= len(text) <= 255 or not text.isascii() or re.search(r"\s|[?#@\\]", text):
+        raise ValueError
+    url = urlsplit(text)
+    host = url.hostname
+    if url.scheme != "https" or not host or url.port == 0:
+        raise ValueError
+    if "." not in host or host.endswith((".svc", ".local")) or re.fullmatch(r"[0-9.]+|.*:.*", host):
+        raise ValueError("Entra ID has to read the issuer's keys there, over the internet")
+    return text
+
+
+IssuerUrl = Annotated[
+    str,
+    Form(
+        accepted="the public https URL of the cluster's OIDC issuer, exactly as in its tokens, at most 255 characters",
+        blank="<url>",
+        check=_issuer,
+    ),
+]
+
+# RFC 1918: Key Vault takes public addresses only.
+_PRIVATE: Final = tuple(ipaddress.IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+
+
+def _ip_range(text: str) -> str:
+    try:
+        network = ipaddress.IPv4Network(text)
+    except ValueError as error:
+        raise ValueError("bits of the host are set" if "host bits" in str(error) else "") from None
+    if any(network.overlaps(private) for private in _PRIVATE):
+        raise ValueError("a private network, which Key Vault refuses: allow its subnet in allowedSubnetIds")
+    return text
+
+
+def _network_of(text: str) -> str:
+    try:
+        return str(ipaddress.IPv4Network(text.strip(), strict=False))
+    except ValueError:
+        return text
+
+
+IpRange = Annotated[
+    str,
+    Form(
+        accepted="a public IPv4 address or range, such as 203.0.113.7 or 203.0.113.0/24",
+        blank="<range>",
+        check=_ip_range,
+        guess=_network_of,
+    ),
+]
+
+
+# Azure's limits for tags of a resource.
+TagName = Annotated[
+    str,
+    Form(
+        accepted=r"a tag name: 1-512 characters without < > % & \ ? /, not beginning with azure, microsoft or windows",
+        blank="<name>",
+        check=matching(r"(?i:(?!azure|microsoft|windows))[^<>%&\\?/\x00-\x1f]{1,512}"),
+    ),
+]
+TagValue = Annotated[
+    str, Form(accepted="a text of at most 256 characters", blank="<text>", check=matching(r"(?s).{0,256}"))
+]
