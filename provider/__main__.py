@@ -1,0 +1,34 @@
+"""Serves the plugin to the engine."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plugin import PluginError, Provider, Resource, serve
+from provider.certificate import Certificate
+from provider.renewal_schedule import RenewalSchedule
+from provider.sign_in_gate import SignInGate
+
+_RESOURCES: Final[dict[str, Resource]] = {
+    "idstack:index:RenewalSchedule": RenewalSchedule(),
+    "idstack:index:Certificate": Certificate(),
+    "idstack:index:SignInGate": SignInGate(),
+}
+
+
+class IdstackProvider(Provider):
+    """Hands out the three resource types; the provider itself has no configuration."""
+
+    name = "idstack"
+    version = "0.1.0"
+
+    def resource(self, type_token: str) -> Resource:
+        """See `Provider.resource`."""
+        try:
+            return _RESOURCES[type_token]
+        except KeyError:
+            raise PluginError(f'the idstack plugin has no "{type_token}": it has {", ".join(_RESOURCES)}') from None
+
+
+if __name__ == "__main__":
+    serve(IdstackProvider())

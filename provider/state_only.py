@@ -1,0 +1,64 @@
+"""What resources have in common that exist nowhere but in the stack's state."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from plugin import UNKNOWN, CheckFailure, PluginError, Props, ReadResult, Resource, Secret, Value, unwrap
+
+
+class StateOnly(Resource):
+    """A resource without a counterpart in the world: there is nothing to read, to delete or to import."""
+
+    secrets: ClassVar[tuple[str, ...]] = ()
+
+    def marked(self, properties: Props) -> Props:
+        """The properties with the secret ones marked, whatever happened to the marks on the way."""
+        return properties | {name: Secret(unwrap(properties[name])) for name in self.secrets if name in properties}
+
+    def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        """The state as it is."""
+        if not state:
+            raise PluginError(
+                f"{urn.rsplit('::', 1)[-1]} can not be imported: it lives in the state of its stack alone. "
+                "Remove the import and let `pulumi up` create it"
+            )
+        return ReadResult(id, self.marked(inputs), self.marked(state))
+
+    def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
+        """Leave the state: nothing else to do."""
+
+
+class Inputs:
+    """Reads plain inputs of Check and collects what is wrong with them; an unknown value is nobody's mistake."""
+
+    def __init__(self, properties: Props) -> None:
+        self._properties = properties
+        self.failures: list[CheckFailure] = []
+
+    def whole_number(self, name: str, *, least: int) -> int | None:
+        """The number called `name`; None if it is unknown or refused."""
+        value = self._properties.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+            return value
+        self.refuse(name, f"a whole number, {least} at least")
+        return None
+
+    def text(self, name: str) -> str | None:
+        """The text called `name`, which is not empty; None if it is unknown or refused."""
+        value = self._properties.get(name)
+        if isinstance(value, str) and value:
+            return value
+        self.refuse(name, "a text that is not empty")
+        return None
+
+    def refuse(self, name: str, accepted: str) -> None:
+        """Note that the value called `name` is wrong, unless it is not known yet."""
+        value = self._properties.get(name)
+        if value is not UNKNOWN:
+            self.failures.append(CheckFailure(name, f"found {_found(value)}; accepted: {accepted}"))
+
+
+def _found(value: Value) -> str:
+    """Texts are not shown: some inputs are secret."""
+    return "nothing" if value is None else "a text" if isinstance(value, str) else repr(value)
