@@ -1,0 +1,26 @@
+"""The identity flow of managed Azure HostedClusters: settings in, stack built, outputs out."""
+
+from __future__ import annotations
+
+import pulumi
+
+from components import configuration
+from components.prerequisites import look_up
+from components.providers import check_tenant, register_providers
+from components.stack import IdentityStack
+from identity.settings import ConfigurationError
+
+
+async def main() -> pulumi.Inputs:
+    """Build the stack; whatever is wrong with its configuration or surroundings is said before the first resource."""
+    try:
+        settings = configuration.load()
+        providers = register_providers(settings)
+        deployer = await check_tenant(settings, providers)
+        prerequisites = await look_up(settings, providers)
+    except ConfigurationError as error:
+        raise pulumi.RunError(str(error)) from None
+    return IdentityStack(settings, providers, deployer, prerequisites).outputs()
+
+
+pulumi.run(main)

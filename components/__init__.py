@@ -1,0 +1,1 @@
+"""The stack as Pulumi components: one stage of the identity flow per file, its Args and its ComponentResource."""

@@ -1,0 +1,148 @@
+"""The documents by which Azure clients in pods learn their cloud, their network and their credential file.
+
+Keys and their order are those of the Go structs the operators marshal; sources inside openshift/hypershift at 3ee9615,
+below `control-plane-operator/controllers/hostedcontrolplane/`: `v2/cloud_controller_manager/azure/config.go:126-207`,
+`v2/storage/azure.go:20-53`, `cloud/azure/providerconfig.go`.
+
+`useManagedIdentityExtension` is true for the nodes only: consumers try it before the data-plane path, so beside a path
+it would sign in as the virtual machine (cloud-provider-azure pkg/azclient/auth.go:59-75), whatever the pages say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from identity.catalogue import CloudConfigKind
+from identity.naming import parse_arm_id
+
+# Key of the document in every Secret and ConfigMap (`CloudConfigKey`).
+CLOUD_CONFIG_KEY: Final = "cloud.conf"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Platform:
+    """What a hosted cluster's specification says about its platform: `spec.platform.azure` and `spec.infraID`."""
+
+    cloud: str
+    tenant_id: str
+    subscription_id: str
+    resource_group: str
+    location: str
+    vnet_id: str
+    subnet_id: str
+    security_group_id: str
+    infra_id: str
+
+
+def cloud_controller_manager(platform: Platform, credential_path: str) -> dict[str, Any]:
+    """The document of the cloud controller manager."""
+    return _provider_config(platform, credential_path, use_node_identity=False)
+
+
+def node(platform: Platform) -> dict[str, Any]:
+    """The document of the cluster's nodes, which sign in as their virtual machine."""
+    return _provider_config(platform, "", use_node_identity=True)
+
+
+def csi_driver(platform: Platform, credential_path: str) -> dict[str, Any]:
+    """The document of the disk and the file CSI driver: no names of subnet, security group and load balancer."""
+    vnet = parse_arm_id(platform.vnet_id)
+    return {
+        **_head(platform, credential_path, use_node_identity=False),
+        "vnetName": vnet.name,
+        "vnetResourceGroup": vnet.resource_group,
+        "subnetName": "",
+        "securityGroupName": "",
+        "securityGroupResourceGroup": "",
+        "routeTableName": "",
+        "cloudProviderBackoff": False,
+        "cloudProviderBackoffDuration": 0,
+        "useInstanceMetadata": False,
+        "loadBalancerSku": "",
+        "disableOutboundSNAT": False,
+        "loadBalancerName": "",
+        "clusterServiceLoadBalancerHealthProbeMode": "",
+    }
+
+
+def kms_plugin(platform: Platform, credential_path: str) -> dict[str, Any]:
+    """The document of kube-apiserver's KMS plugin: another struct, with other workload-identity and credential keys."""
+    return {
+        "cloud": platform.cloud,
+        "tenantId": platform.tenant_id,
+        "useManagedIdentityExtension": False,
+        "useWorkloadIdentityExtension": False,
+        "subscriptionId": platform.subscription_id,
+        "aadClientId": "",
+        "aadClientCertPath": "",
+        "aadMSIDataPlaneIdentityPath": credential_path,
+        "resourceGroup": platform.resource_group,
+        "location": platform.location,
+        "vnetName": "",
+        "vnetResourceGroup": "",
+        "subnetName": "",
+        "securityGroupName": "",
+        "securityGroupResourceGroup": "",
+        "routeTableName": "",
+        "cloudProviderBackoff": True,
+        "cloudProviderBackoffDuration": 6,
+        "useInstanceMetadata": False,
+        "loadBalancerSku": "standard",
+        "disableOutboundSNAT": True,
+        "loadBalancerName": platform.infra_id,
+    }
+
+
+DOCUMENTS: Final[Mapping[CloudConfigKind, Callable[[Platform, str], dict[str, Any]]]] = MappingProxyType(
+    {
+        CloudConfigKind.CLOUD_CONTROLLER_MANAGER: cloud_controller_manager,
+        CloudConfigKind.CSI_DRIVER: csi_driver,
+        CloudConfigKind.KMS_PLUGIN: kms_plugin,
+    }
+)
+
+
+def render(document: Mapping[str, Any]) -> str:
+    """JSON as Go's `MarshalIndent` writes it with two spaces: no newline at the end."""
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _provider_config(platform: Platform, credential_path: str, *, use_node_identity: bool) -> dict[str, Any]:
+    vnet, subnet, security_group = map(parse_arm_id, (platform.vnet_id, platform.subnet_id, platform.security_group_id))
+    return {
+        **_head(platform, credential_path, use_node_identity=use_node_identity),
+        "vnetName": vnet.name,
+        "vnetResourceGroup": vnet.resource_group,
+        "subnetName": subnet.name,
+        "securityGroupName": security_group.name,
+        "securityGroupResourceGroup": security_group.resource_group,
+        "routeTableName": "",
+        "cloudProviderBackoff": True,
+        "cloudProviderBackoffDuration": 6,
+        "useInstanceMetadata": use_node_identity,
+        "loadBalancerSku": "standard",
+        "disableOutboundSNAT": True,
+        "loadBalancerName": platform.infra_id,
+        "clusterServiceLoadBalancerHealthProbeMode": "shared",
+    }
+
+
+def _head(platform: Platform, credential_path: str, *, use_node_identity: bool) -> dict[str, Any]:
+    return {
+        "cloud": platform.cloud,
+        "tenantId": platform.tenant_id,
+        "useManagedIdentityExtension": use_node_identity,
+        "useFederatedWorkloadIdentityExtension": False,
+        "subscriptionId": platform.subscription_id,
+        "aadClientId": "",
+        "aadClientSecret": "",
+        "aadClientCertPath": "",
+        "aadFederatedTokenFile": "",
+        "aadMSIDataPlaneIdentityPath": credential_path,
+        "resourceGroup": platform.resource_group,
+        "location": platform.location,
+    }

@@ -1,0 +1,126 @@
+"""The cluster side of one hosted cluster where the stack writes it: what HyperShift's operators create otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_kubernetes.core import v1 as core
+from pulumi_kubernetes.meta import v1 as meta
+
+from components.cloud_config import Platform
+from components.consumer_config import (
+    ClusterIdentity,
+    ClusterIdentityArgs,
+    ConsumerConfig,
+    ConsumerConfigArgs,
+    NodeConfig,
+    NodeConfigArgs,
+)
+from components.control_plane_identity import ControlPlaneIdentity
+from components.key_vault_user import KeyVaultUser
+from components.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
+from components.wiring import credential_path
+from components.workload import CredentialProbe, CredentialProbeArgs, proof_argument
+from identity import catalogue
+from identity.clouds import Cloud
+from identity.naming import kebab
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterSideArgs:
+    """Inputs of `ClusterSide`. `identities` has the enabled ones, by field; `places` fills the rows' proof calls."""
+
+    cluster: str
+    namespace: str
+    cloud: Cloud
+    platform: Platform
+    vault_name: str
+    object_encoding: str
+    key_vault_user: KeyVaultUser
+    identities: Mapping[str, ControlPlaneIdentity]
+    probe_image: str
+    encryption_vault: str
+    places: Mapping[str, str]
+
+
+class ClusterSide(pulumi.ComponentResource):
+    """Namespace, SecretProviderClasses, configuration documents, and a credential probe for each mount.
+
+    Whatever mounts a credential comes after its secret, the reader's role and the identity's own roles. No outputs.
+    """
+
+    def __init__(self, name: str, args: ClusterSideArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:ClusterSide", name, None, opts)
+        self._name, self._args = name, args
+        namespace = core.Namespace(
+            f"{name}-namespace",
+            metadata=meta.ObjectMetaArgs(name=args.namespace),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        NodeConfig(
+            f"{name}-nodes",
+            NodeConfigArgs(platform=args.platform, namespace=args.namespace),
+            pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
+        )
+        for row in catalogue.CONTROL_PLANE:
+            if row.field in args.identities:
+                self._identity(row, args.identities[row.field], namespace)
+        self.register_outputs({})
+
+    def _identity(
+        self, row: catalogue.ControlPlaneIdentity, identity: ControlPlaneIdentity, namespace: core.Namespace
+    ) -> None:
+        args, stem = self._args, f"{self._name}-{kebab(row.field)}"
+        secret_provider_class = SecretProviderClass(
+            f"{stem}-class",
+            SecretProviderClassArgs(
+                class_name=row.secret_provider_class,
+                namespace=args.namespace,
+                secret_name=identity.secret_name,
+                object_encoding=args.object_encoding,
+                vault_name=args.vault_name,
+                tenant_id=args.platform.tenant_id,
+                key_vault_user_client_id=args.key_vault_user.client_id,
+            ),
+            pulumi.ResourceOptions(parent=self, depends_on=[namespace, identity, args.key_vault_user]),
+        )
+        proof = proof_argument(row.proof, args.cloud, key_vault=args.encryption_vault, places=args.places)
+        for mount in row.mounts:
+            configuration = self._configuration(stem, mount, identity.secret_name, namespace)
+            CredentialProbe(
+                f"{self._name}-{row.probe_name(mount)}",
+                CredentialProbeArgs(
+                    deployment=row.probe_name(mount),
+                    namespace=args.namespace,
+                    image=args.probe_image,
+                    mount=mount,
+                    secret_provider_class=row.secret_provider_class,
+                    secret_name=identity.secret_name,
+                    proof=proof,
+                ),
+                pulumi.ResourceOptions(parent=self, depends_on=[secret_provider_class, *configuration]),
+            )
+
+    def _configuration(
+        self, stem: str, mount: catalogue.Mount, secret_name: str, namespace: core.Namespace
+    ) -> list[pulumi.Resource]:
+        """The objects in which the mount's consumer finds the file's path."""
+        args, opts = self._args, pulumi.ResourceOptions(parent=self, depends_on=[namespace])
+        path = credential_path(mount, secret_name)
+        if mount.config is not None:
+            config = ConsumerConfigArgs(
+                platform=args.platform, namespace=args.namespace, file=mount.config, credential_path=path
+            )
+            return [ConsumerConfig(f"{stem}-config", config, opts)]
+        if mount.cluster_identity:
+            identity = ClusterIdentityArgs(
+                cluster=args.cluster,
+                namespace=args.namespace,
+                tenant_id=args.platform.tenant_id,
+                credential_path=path,
+                cloud_type=args.cloud.capz_cloud_type,
+            )
+            return [ClusterIdentity(f"{stem}-cluster-identity", identity, opts)]
+        return []

@@ -1,0 +1,39 @@
+"""Pulumi's raw configuration as typed settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pulumi
+
+from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
+from identity.settings import Settings
+
+
+def load() -> Settings:
+    """The stack's settings.
+
+    Raises ConfigurationError with every problem, and RunError if the record of the local cloud can not be read.
+    """
+    namespace = f"{pulumi.get_project()}:"
+    config = {
+        key.removeprefix(namespace): value
+        for key, value in pulumi.runtime.get_config_env().items()
+        if key.startswith(namespace)
+    }
+    secret_keys = [key.removeprefix(namespace) for key in pulumi.runtime.get_config_secret_keys_env()]
+    return Settings.load(config, secret_keys=secret_keys, local=_local_environment())
+
+
+def _local_environment() -> LocalEnvironment | None:
+    path = os.environ.get(LOCAL_ENVIRONMENT_VARIABLE)
+    if not path:
+        return None
+    try:
+        return LocalEnvironment.from_file(Path(path))
+    except (OSError, ValueError) as error:
+        raise pulumi.RunError(
+            f"{LOCAL_ENVIRONMENT_VARIABLE} names no record of the local cloud ({error}). `make up` starts the local "
+            "cloud and sets the variable; for a stack on Azure unset it."
+        ) from None

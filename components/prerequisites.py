@@ -1,0 +1,291 @@
+"""What the stack needs but does not create: looked up before the first resource, all that is missing in one report.
+
+Plain values come out of it, so every preview knows them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+import pulumi
+
+from components.imported_credential import ImportedCredentialArgs, Principal, StoredDocument, read_document
+from components.providers import Providers
+from identity.catalogue import CONTROL_PLANE
+from identity.credentials import rfc3339
+from identity.credentials.document import InvalidCredential
+from identity.naming import parse_arm_id
+from identity.settings import (
+    ConfigurationError,
+    HostedClusterSettings,
+    IdentitySettings,
+    ManagementClusterSettings,
+    Problem,
+    Settings,
+)
+
+# As the AKS API spells it; `az` says azure-keyvault-secrets-provider.
+_ADD_ON: Final = "azureKeyvaultSecretsProvider"
+
+Place: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prerequisites:
+    """What was found.
+
+    `node_resource_group` and `add_on_identity` are the management cluster's: its nodes' resource group, and the
+    identity of its secrets-store add-on. `imported` has the managed identities' credentials by hosted cluster and
+    catalogue field.
+    """
+
+    node_resource_group: str | None = None
+    add_on_identity: Principal | None = None
+    imported: Mapping[tuple[str, str], ImportedCredentialArgs] = field(default_factory=dict)
+
+    def imported_of(self, cluster: str) -> dict[str, ImportedCredentialArgs]:
+        """The managed identities of one hosted cluster by field."""
+        return {name: each for (owner, name), each in self.imported.items() if owner == cluster}
+
+
+@dataclass(frozen=True)
+class _Thing:
+    """Something in Azure: the function that reads it, its arguments, and its kind and name for people."""
+
+    function: str
+    arguments: tuple[tuple[str, str], ...]
+    what: str
+
+
+async def look_up(settings: Settings, providers: Providers) -> Prerequisites:
+    """Look everything up, side by side; raises ConfigurationError with all that is missing or can not be used."""
+    wanted = list(_wanted(settings))
+    things = list(dict.fromkeys(thing for _, thing in wanted))
+    answers = await asyncio.gather(*(_read(thing, providers) for thing in things), return_exceptions=True)
+    found = dict(zip(things, answers, strict=True))
+    problems = [_absent(place, thing, found[thing]) for place, thing in wanted if isinstance(found[thing], Exception)]
+    assembly = _Assembly({thing: answer for thing, answer in found.items() if isinstance(answer, Mapping)}, problems)
+    prerequisites = assembly.prerequisites(settings)
+    if problems:
+        raise ConfigurationError(problems)
+    return prerequisites
+
+
+async def _read(thing: _Thing, providers: Providers) -> Mapping[str, Any]:
+    answer: Mapping[str, Any] = await pulumi.runtime.invoke_async(
+        f"azure-native:{thing.function}", dict(thing.arguments), pulumi.InvokeOptions(provider=providers.azure)
+    )
+    return answer
+
+
+def _absent(place: Place, thing: _Thing, error: object) -> Problem:
+    # What the engine puts in front names the function, which says nothing to a user.
+    reason = " ".join(str(error).rpartition("returned an error: ")[2].split())
+    missing = "NotFound" in reason or "404" in reason
+    return Problem(
+        place=place,
+        found=f"{thing.what}, which {'does not exist' if missing else f'can not be read: {reason}'}",
+        accepted="one that exists: the stack does not create it",
+        mend="create it, or correct the name" if missing else "let the deployer read it (role Reader), then try again",
+    )
+
+
+def _wanted(settings: Settings) -> Iterator[tuple[Place, _Thing]]:
+    """Everything that must exist, each with the place in the configuration that names it."""
+    yield ("resourceGroup",), _resource_group(settings.resource_group)
+    if settings.management_cluster is not None:
+        yield ("managementCluster", "name"), _management_cluster(settings.management_cluster)
+    for index, cluster in enumerate(settings.hosted_clusters):
+        place: Place = ("hostedClusters", index)
+        yield (*place, "resourceGroup"), _resource_group(cluster.resource_group)
+        yield (*place, "dnsZoneResourceGroup"), _resource_group(cluster.dns_zone_resource_group)
+        yield (*place, "vnetID"), _virtual_network(cluster.vnet_id)
+        yield (*place, "subnetID"), _subnet(cluster.subnet_id)
+        yield (*place, "securityGroupID"), _security_group(cluster.security_group_id)
+        yield (*place, "kms", "activeKey", "keyVaultName"), _key_vault(cluster)
+        for name, identity in _imported(cluster):
+            at = (*place, "identities", name)
+            yield (*at, "resourceId"), _managed_identity(identity)
+            if _is_stored(identity):
+                yield (*at, "credential", "secretName"), _stored_secret(settings, identity)
+
+
+def _resource_group(name: str) -> _Thing:
+    return _Thing("resources:getResourceGroup", (("resourceGroupName", name),), f'the resource group "{name}"')
+
+
+def _management_cluster(cluster: ManagementClusterSettings) -> _Thing:
+    return _in_group(
+        "containerservice:getManagedCluster", cluster.resource_group, "AKS cluster", resourceName=cluster.name
+    )
+
+
+def _virtual_network(arm_id: str) -> _Thing:
+    vnet = parse_arm_id(arm_id)
+    return _in_group("network:getVirtualNetwork", vnet.resource_group, "virtual network", virtualNetworkName=vnet.name)
+
+
+def _subnet(arm_id: str) -> _Thing:
+    subnet = parse_arm_id(arm_id)
+    vnet, name = subnet.names
+    return _in_group("network:getSubnet", subnet.resource_group, "subnet", virtualNetworkName=vnet, subnetName=name)
+
+
+def _security_group(arm_id: str) -> _Thing:
+    group = parse_arm_id(arm_id)
+    return _in_group(
+        "network:getNetworkSecurityGroup",
+        group.resource_group,
+        "network security group",
+        networkSecurityGroupName=group.name,
+    )
+
+
+def _key_vault(cluster: HostedClusterSettings) -> _Thing:
+    kms = cluster.kms
+    return _in_group(
+        "keyvault:getVault", kms.key_vault_resource_group, "key vault", vaultName=kms.active_key.key_vault_name
+    )
+
+
+def _managed_identity(identity: IdentitySettings) -> _Thing:
+    found = parse_arm_id(identity.resource_id or "")
+    return _in_group(
+        "managedidentity:getUserAssignedIdentity", found.resource_group, "managed identity", resourceName=found.name
+    )
+
+
+def _stored_secret(settings: Settings, identity: IdentitySettings) -> _Thing:
+    return _in_group(
+        "keyvault:getSecret",
+        settings.resource_group,
+        "secret",
+        vaultName=settings.vault.name,
+        secretName=identity.secret_name,
+    )
+
+
+def _in_group(function: str, resource_group: str, kind: str, **names: str) -> _Thing:
+    path = "/".join(names.values())
+    arguments = (("resourceGroupName", resource_group), *names.items())
+    return _Thing(function, arguments, f'the {kind} "{path}" in the resource group "{resource_group}"')
+
+
+def _imported(cluster: HostedClusterSettings) -> Iterator[tuple[str, IdentitySettings]]:
+    for row in CONTROL_PLANE:
+        identity = cluster.identity(row)
+        if identity.enabled and identity.source == "managed-identity":
+            yield row.field, identity
+
+
+def _is_stored(identity: IdentitySettings) -> bool:
+    return identity.credential is not None and identity.credential.secret_name is not None
+
+
+class _Assembly:
+    """Puts `Prerequisites` together from what Azure answered; what is missing there has been reported."""
+
+    def __init__(self, answers: Mapping[_Thing, Mapping[str, Any]], problems: list[Problem]) -> None:
+        self._answers = answers
+        self._problems = problems
+
+    def prerequisites(self, settings: Settings) -> Prerequisites:
+        """Everything that can be used; the rest goes to the problems."""
+        imported: dict[tuple[str, str], ImportedCredentialArgs] = {}
+        for index, cluster in enumerate(settings.hosted_clusters):
+            for name, identity in _imported(cluster):
+                place: Place = ("hostedClusters", index, "identities", name)
+                credential = self._credential(settings, cluster, identity, place)
+                if credential is not None:
+                    imported[cluster.name, name] = credential
+        cluster_answer = self._cluster(settings.management_cluster)
+        return Prerequisites(
+            node_resource_group=cluster_answer.get("nodeResourceGroup"),
+            add_on_identity=self._add_on(settings, cluster_answer),
+            imported=imported,
+        )
+
+    def _cluster(self, cluster: ManagementClusterSettings | None) -> Mapping[str, Any]:
+        return {} if cluster is None else self._answers.get(_management_cluster(cluster), {})
+
+    def _add_on(self, settings: Settings, answer: Mapping[str, Any]) -> Principal | None:
+        if settings.key_vault_user.source != "aks-addon" or settings.management_cluster is None or not answer:
+            return None
+        add_on = (answer.get("addonProfiles") or {}).get(_ADD_ON) or {}
+        identity = add_on.get("identity") or {}
+        if add_on.get("enabled") and identity.get("clientId") and identity.get("objectId"):
+            return Principal(client_id=identity["clientId"], object_id=identity["objectId"])
+        cluster = settings.management_cluster
+        self._problems.append(
+            Problem(
+                place=("keyVaultUser", "source"),
+                found=f'aks-addon, but "{cluster.name}" does not run the add-on azure-keyvault-secrets-provider',
+                accepted="aks-addon with the add-on switched on, existing, or created",
+                mend="`az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation "
+                f"--resource-group {cluster.resource_group} --name {cluster.name}`",
+            )
+        )
+        return None
+
+    def _credential(
+        self, settings: Settings, cluster: HostedClusterSettings, identity: IdentitySettings, place: Place
+    ) -> ImportedCredentialArgs | None:
+        answer = self._answers.get(_managed_identity(identity))
+        if answer is None or identity.credential is None:
+            return None
+        principal = Principal(client_id=answer["clientId"], object_id=answer["principalId"])
+        if identity.client_id is not None and identity.client_id != principal.client_id:
+            self._problems.append(
+                Problem(
+                    place=(*place, "clientId"),
+                    found=f'"{identity.client_id}", but the managed identity has the client id "{principal.client_id}"',
+                    accepted="the identity's own client id, or nothing",
+                    mend="remove it, or correct resourceId",
+                )
+            )
+        if _is_stored(identity):
+            stored = self._answers.get(_stored_secret(settings, identity))
+            return None if stored is None else ImportedCredentialArgs(principal=principal, document=_stored(stored))
+        try:
+            document = read_document(
+                identity.credential,
+                now=datetime.now(UTC),
+                tenant_id=settings.tenant_id,
+                client_id=principal.client_id,
+                object_encoding=cluster.object_encoding,
+            )
+        except InvalidCredential as error:
+            self._problems.append(_unusable((*place, "credential"), error))
+        except (OSError, UnicodeDecodeError) as error:
+            self._problems.append(
+                Problem(
+                    place=(*place, "credential", "file"),
+                    found=f'"{identity.credential.file}", which can not be read ({error.__class__.__name__})',
+                    accepted="the path of a file with the credential document, from the project's folder",
+                    mend="put the document there, or correct the path",
+                )
+            )
+        else:
+            return ImportedCredentialArgs(principal=principal, document=document)
+        return None
+
+
+def _unusable(place: Place, error: InvalidCredential) -> Problem:
+    return Problem(
+        place=place,
+        found="".join(("a credential document that can not be used:", *(f"\n    - {each}" for each in error.problems))),
+        accepted="the document that the MSI data plane issued for this identity, as it is",
+        mend="have it issued again",
+    )
+
+
+def _stored(answer: Mapping[str, Any]) -> StoredDocument:
+    expires = (answer["properties"].get("attributes") or {}).get("expires")
+    return StoredDocument(
+        not_after=None if expires is None else rfc3339.render(datetime.fromtimestamp(expires, UTC)),
+        renew_after=(answer.get("tags") or {}).get("renew_after"),
+    )

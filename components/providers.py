@@ -1,0 +1,100 @@
+"""The explicit providers every resource uses, and the check that they speak for the configured tenant.
+
+There are no default providers: a stack file disables them, so that a resource can not reach a tenant that nobody named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pulumi
+from pulumi_azure_native.provider import Provider as AzureProvider
+from pulumi_azuread.provider import Provider as EntraProvider
+from pulumi_kubernetes.provider import Provider as KubernetesProvider
+
+from identity.naming import resource_id
+from identity.settings import ManagementClusterSettings, Settings
+
+
+@dataclass(frozen=True)
+class Providers:
+    """One provider per plugin; `kubernetes` is None when HyperShift's operators own the cluster side."""
+
+    azure: AzureProvider
+    entra: EntraProvider
+    kubernetes: KubernetesProvider | None
+
+    def options(self) -> pulumi.ResourceOptions:
+        """Options that hand all of them to a component and its children."""
+        every = (self.azure, self.entra, self.kubernetes)
+        return pulumi.ResourceOptions(providers=[each for each in every if each is not None])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployer:
+    """Who runs the stack, as the provider signed in."""
+
+    tenant_id: str
+    object_id: str
+
+
+def register_providers(settings: Settings) -> Providers:
+    """Register the providers with tenant and subscription pinned; who signs in, the environment says (ARM_*, az).
+
+    Raises RunError if the kubeconfig can not be read.
+    """
+    # azure-native and azuread name the clouds as CAPZ does.
+    environment = settings.cloud.capz_cloud_type
+    return Providers(
+        azure=AzureProvider(
+            "azure", tenant_id=settings.tenant_id, subscription_id=settings.subscription_id, environment=environment
+        ),
+        entra=EntraProvider("entra", tenant_id=settings.tenant_id, environment=environment),
+        kubernetes=_kubernetes(settings),
+    )
+
+
+async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
+    """Compare the provider's tenant with the configured one, before any other resource; raises RunError."""
+    found = await pulumi.runtime.invoke_async(
+        "azure-native:authorization:getClientConfig", {}, pulumi.InvokeOptions(provider=providers.azure)
+    )
+    if found["tenantId"].lower() != settings.tenant_id:
+        raise pulumi.RunError(
+            f"signed in to the tenant {found['tenantId']}, but idstack:tenantId is {settings.tenant_id}. "
+            f"Nothing was changed. Sign in with `az login --tenant {settings.tenant_id}` (in CI: set ARM_TENANT_ID), "
+            f"or correct it with `pulumi config set idstack:tenantId {found['tenantId']}`."
+        )
+    return Deployer(tenant_id=settings.tenant_id, object_id=found["objectId"])
+
+
+def _kubernetes(settings: Settings) -> KubernetesProvider | None:
+    cluster = settings.management_cluster
+    if settings.cluster_side != "stack" or cluster is None:
+        return None
+    return KubernetesProvider(
+        "kubernetes",
+        # The contents: a path in the state would mean another file on the next machine.
+        kubeconfig=pulumi.Output.secret(_kubeconfig(cluster)),
+        context=cluster.context,
+        # While it stays, no change of address or certificate authority replaces everything on the cluster.
+        cluster_identifier=resource_id(
+            settings.subscription_id,
+            cluster.resource_group,
+            "Microsoft.ContainerService/managedClusters",
+            cluster.name,
+        ),
+    )
+
+
+def _kubeconfig(cluster: ManagementClusterSettings) -> str:
+    path = Path(cluster.kubeconfig or "")
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise pulumi.RunError(
+            f'idstack:managementCluster.kubeconfig: found "{path}", which can not be read ({error}). Accepted is the '
+            f"path of a kubeconfig file: `az aks get-credentials --resource-group {cluster.resource_group} "
+            f"--name {cluster.name} --file {path}` writes it."
+        ) from None

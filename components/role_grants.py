@@ -1,0 +1,65 @@
+"""Role assignments, named as HyperShift's own CLI names them, so that each tool recognises the other's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_azure_native import authorization
+
+from identity.catalogue import Role
+from identity.naming import role_assignment_name, role_definition_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleGrantsArgs:
+    """Inputs of `RoleGrants`. `scopes` maps a short word, part of the resource's name, to the scope's ARM id."""
+
+    infra_id: str
+    component: str  # HyperShift's RBAC key
+    role: Role
+    scopes: Mapping[str, str]
+    subscription_id: str
+    principal_id: pulumi.Input[str]  # object id of the service principal
+
+
+class RoleGrants(pulumi.ComponentResource):
+    """One role for one principal at each of several scopes.
+
+    The assignments depend on the principal, so they are deleted before it: Azure keeps an assignment whose principal is
+    gone, and its name stays taken. Outputs: `assignment_names` (scope's word -> GUID), known before they exist.
+    """
+
+    def __init__(self, name: str, args: RoleGrantsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:azure:RoleGrants", name, None, opts)
+        scopes = _distinct(args.scopes)
+        self.assignment_names = {
+            word: role_assignment_name(args.infra_id, args.component, scope) for word, scope in scopes.items()
+        }
+        for word, scope in scopes.items():
+            authorization.RoleAssignment(
+                f"{name}-{word}",
+                role_assignment_name=self.assignment_names[word],
+                scope=scope,
+                role_definition_id=role_definition_id(args.subscription_id, args.role.guid),
+                principal_id=args.principal_id,
+                # Without it Azure looks the principal up at once, and a fresh one is not everywhere yet.
+                principal_type=authorization.PrincipalType.SERVICE_PRINCIPAL,
+                opts=pulumi.ResourceOptions(
+                    parent=self,
+                    # The provider would update the role in place, which Azure refuses. And neither role nor principal
+                    # is part of the name, so a replacement needs the name free first.
+                    replace_on_changes=["role_definition_id"],
+                    delete_before_replace=True,
+                ),
+            )
+        self.register_outputs({"assignment_names": self.assignment_names})
+
+
+def _distinct(scopes: Mapping[str, str]) -> dict[str, str]:
+    """Without scopes that are the same place: both would have the same name. Azure ignores case."""
+    distinct: dict[str, tuple[str, str]] = {}
+    for word, scope in scopes.items():
+        distinct.setdefault(scope.lower(), (word, scope))
+    return dict(distinct.values())

@@ -1,0 +1,68 @@
+"""SecretProviderClass: what the Secrets Store CSI driver fetches for a pod, and as whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.meta import v1 as meta
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecretProviderClassArgs:
+    """Inputs of `SecretProviderClass`. `key_vault_user_client_id` is the identity that reads the vault."""
+
+    class_name: str
+    namespace: str
+    secret_name: str
+    object_encoding: str
+    vault_name: str
+    tenant_id: str
+    key_vault_user_client_id: pulumi.Input[str]
+
+
+class SecretProviderClass(pulumi.ComponentResource):
+    """One SecretProviderClass, as HyperShift's operators write it: no labels, no copy into a Kubernetes Secret.
+
+    Outputs: `class_name` (str).
+    """
+
+    def __init__(self, name: str, args: SecretProviderClassArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:SecretProviderClass", name, None, opts)
+        CustomResource(
+            f"{name}-object",
+            api_version="secrets-store.csi.x-k8s.io/v1",
+            kind="SecretProviderClass",
+            metadata=meta.ObjectMetaArgs(name=args.class_name, namespace=args.namespace),
+            spec=_spec(args),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.class_name = args.class_name
+        self.register_outputs({"class_name": self.class_name})
+
+
+def objects(secret_name: str, object_encoding: str) -> str:
+    """The parameter `objects`, to the byte (`support/secretproviderclass/secretproviderclass.go:12-20`)."""
+    return (
+        "\narray:\n  - |\n"
+        f"    objectName: {secret_name}\n"
+        f"    objectEncoding: {object_encoding}\n"
+        "    objectType: secret\n"
+    )
+
+
+def _spec(args: SecretProviderClassArgs) -> dict[str, Any]:
+    return {
+        "provider": "azure",
+        # The provider reads strings only: a YAML boolean fails the mount.
+        "parameters": {
+            "usePodIdentity": "false",
+            "useVMManagedIdentity": "true",
+            "userAssignedIdentityID": args.key_vault_user_client_id,
+            "keyvaultName": args.vault_name,
+            "tenantId": args.tenant_id,
+            "objects": objects(args.secret_name, args.object_encoding),
+        },
+    }
