@@ -1,0 +1,169 @@
+"""`python -m localcloud`: start, stop, run, env, seed, issue-msi, kubelet. Each may be repeated."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from identity.clouds import LocalEnvironment
+from localcloud import lifecycle, processes
+from localcloud.statedir import DEFAULT, StateDirectory
+
+STATE_DIRECTORY_VARIABLE = "LOCALCLOUD_STATE_DIR"
+
+cli = typer.Typer(
+    help="Azure and Kubernetes on this machine, for the local stack.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@cli.callback()
+def main(
+    context: typer.Context,
+    state_dir: Annotated[Path, typer.Option(envvar=STATE_DIRECTORY_VARIABLE, help="Where its files are.")] = DEFAULT,
+) -> None:
+    """Choose the state directory."""
+    context.obj = StateDirectory(state_dir.absolute())
+
+
+@cli.command()
+def start(context: typer.Context) -> None:
+    """Start both daemons and wait until every service answers."""
+    state: StateDirectory = context.obj
+    try:
+        started = lifecycle.start(state)
+    except (lifecycle.NotStarted, PermissionError) as error:
+        raise _failure(str(error)) from None
+    what = f"started {' and '.join(started)}" if started else "runs already"
+    typer.echo(f"local cloud {what}: {state.environment_file}")
+
+
+@cli.command()
+def stop(
+    context: typer.Context,
+    remove: Annotated[bool, typer.Option("--remove", help="Delete the state directory, too.")] = False,
+) -> None:
+    """End both daemons and every process the kubelet started."""
+    state: StateDirectory = context.obj
+    if not state.is_one():
+        typer.echo(f"no local cloud in {state.root}")
+        return
+    ended = lifecycle.stop(state)
+    what = f"ended {', '.join(ended)}" if ended else "did not run"
+    if remove:
+        state.remove()
+        what += f"; removed {state.root}"
+    typer.echo(f"local cloud {what}")
+
+
+@cli.command()
+def run(context: typer.Context) -> None:
+    """Serve in the foreground until interrupted."""
+    # The services' imports take a second, which the other commands need not wait for.
+    from localcloud import daemon
+    from localcloud.environment import PortTaken
+
+    _log()
+    try:
+        daemon.run(context.obj)
+    except (daemon.AlreadyRunning, PortTaken) as error:
+        raise _failure(str(error)) from None
+
+
+@cli.command()
+def kubelet(context: typer.Context) -> None:
+    """Run the kubelet in the foreground until interrupted."""
+    from localcloud.kubelet import run as run_kubelet
+
+    state: StateDirectory = context.obj
+    environment = _environment(state)
+    if other := processes.alive(state.pids, lifecycle.KUBELET):
+        raise _failure(f"the kubelet of {state.root} runs already, as process {other.pid}")
+    _log()
+    record = processes.record(state.pids, lifecycle.KUBELET, os.getpid())
+    try:
+        run_kubelet(environment)
+    finally:
+        record.file.unlink(missing_ok=True)
+
+
+@cli.command()
+def env(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
+) -> None:
+    """Print where the local cloud answers."""
+    environment = _environment(context.obj)
+    if as_json:
+        typer.echo(environment.to_json(), nl=False)
+        return
+    fields = vars(environment)
+    width = max(map(len, fields))
+    for name, value in fields.items():
+        typer.echo(f"{name.replace('_', ' '):{width}}  {value}")
+
+
+@cli.command()
+def seed(context: typer.Context) -> None:
+    """Put there what exists before any stack: groups, network, an AKS cluster, a KMS key, an issued identity."""
+    from localcloud.environment import prepare
+    from localcloud.seed import seed as put_everything_there
+
+    prepared = prepare(context.obj)
+    try:
+        added = put_everything_there(prepared)
+    finally:
+        prepared.close()
+    typer.echo(f"local cloud seeded: {added} resources added" if added else "local cloud seeded already")
+
+
+@cli.command("issue-msi")
+def issue_msi(
+    context: typer.Context,
+    identity: Annotated[str, typer.Argument(help="ARM id of a user-assigned managed identity.")],
+    output: Annotated[Path | None, typer.Option(help="File to write; default <state dir>/run/msi/<name>.json.")] = None,
+    anew: Annotated[bool, typer.Option("--new", help="A fresh credential even if the standing one is good.")] = False,
+) -> None:
+    """Issue a managed identity's credential document, as the first-party data plane does, into a file."""
+    from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
+    from localcloud.environment import prepare
+    from localcloud.tls import write_private
+
+    prepared = prepare(context.obj)
+    try:
+        document = issue_credential(prepared.cloud, identity, anew=anew)
+    except UnknownIdentity as error:
+        raise _failure(f"{error}; `python -m localcloud seed` makes one to try with") from None
+    finally:
+        prepared.close()
+    file = output or prepared.state.msi / f"{identity.rpartition('/')[2]}.json"
+    write_private(file, document.encode())
+    typer.echo(f"issued: {file}")
+
+
+def _log() -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for chatty in ("httpx", "uvicorn.error"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def _environment(state: StateDirectory) -> LocalEnvironment:
+    try:
+        return LocalEnvironment.from_file(state.environment_file)
+    except FileNotFoundError:
+        raise _failure(f"no local cloud in {state.root}: `python -m localcloud start` makes one") from None
+
+
+def _failure(message: str) -> typer.Exit:
+    typer.echo(message, err=True)
+    return typer.Exit(1)
+
+
+if __name__ == "__main__":
+    cli(prog_name="python -m localcloud")

@@ -1,0 +1,137 @@
+"""ARM's front door: who calls, what for, may they, and is the place there; then the resource type's own rules.
+
+The order is ARM's: api-version, bearer, subscription, resource type, authorization, resource group, parent. So a caller
+without rights learns nothing of what exists. Linked authorization is each type's own business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from localcloud.azure import LocalAzure
+from localcloud.azure.arm import (
+    authorization,
+    compute,
+    containerservice,
+    errors,
+    keyvault,
+    managedidentity,
+    network,
+    resources,
+    storage,
+)
+from localcloud.azure.arm.path import ArmPath, parse
+from localcloud.azure.arm.resource_type import Call, ResourceType
+from localcloud.azure.arm.store import Resources
+from localcloud.azure.entra.resources import ARM_AUDIENCES
+from localcloud.azure.entra.tokens import Caller, InvalidToken
+from localcloud.azure.http import ServiceError, bearer, json_object, service_app
+
+_NAMESPACES: Final = (authorization, compute, containerservice, keyvault, managedidentity, network, resources, storage)
+_API_VERSION: Final = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?")
+_OPERATIONS: Final = {"GET": "read", "HEAD": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
+
+
+def app(cloud: LocalAzure) -> Starlette:
+    """The service, over the given store, directory and authorization."""
+    known = {each.name.lower(): each for namespace in _NAMESPACES for each in namespace.types()}
+    store = Resources(cloud.store)
+
+    async def handle(request: Request) -> Response:
+        _check_api_version(request.query_params)
+        caller = _authenticate(cloud, request)
+        path = parse(request.url.path, request.method)
+        if path.subscription is not None and path.subscription.lower() != cloud.subscription_id:
+            raise errors.subscription_not_found(path.subscription)
+        resource_type = known.get(path.type.lower())
+        if resource_type is None:
+            raise errors.not_emulated(f"the resource type {path.type}")
+        cloud.authorization.require(
+            caller.object_id, _action(resource_type, path, request.method), path.authorization_scope
+        )
+        _find_place(store, path, resource_type, request.method)
+        call = Call(cloud, store, path, caller, await json_object(request), request.query_params)
+        return await _dispatch(resource_type, call, request.method)
+
+    methods = [*_OPERATIONS, "POST"]
+    return service_app("arm", [Route("/{path:path}", handle, methods=methods)], dials=cloud.dials)
+
+
+def _check_api_version(query: Mapping[str, str]) -> None:
+    version = query.get("api-version", "")
+    if not version:
+        raise errors.missing_api_version()
+    if not _API_VERSION.fullmatch(version):
+        raise errors.invalid_api_version(version)
+
+
+def _authenticate(cloud: LocalAzure, request: Request) -> Caller:
+    token = bearer(request)
+    if token is None:
+        raise _unauthenticated(
+            cloud, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing."
+        )
+    try:
+        return cloud.tokens.verify(token, ARM_AUDIENCES)
+    except InvalidToken as refusal:
+        raise _unauthenticated(cloud, "InvalidAuthenticationToken", refusal.reason) from None
+
+
+def _unauthenticated(cloud: LocalAzure, code: str, message: str) -> ServiceError:
+    challenge = (
+        f'Bearer authorization_uri="{cloud.authority_host}{cloud.tenant_id}", error="invalid_token", '
+        f'error_description="{message}"'
+    )
+    return ServiceError(401, code, message, {"WWW-Authenticate": challenge})
+
+
+def _action(resource_type: ResourceType, path: ArmPath, method: str) -> str:
+    """The action a request needs (azure-docs `role-definitions`), in Azure's own letter case."""
+    operation = f"{path.verb}/action" if method == "POST" else _OPERATIONS[method]
+    return f"{resource_type.name}/{operation}"
+
+
+def _find_place(store: Resources, path: ArmPath, resource_type: ResourceType, method: str) -> None:
+    """Refuse a request into a resource group, a parent or (extension types) onto a resource that does not exist.
+
+    What an extension hangs on may be finer than ARM's own resources (a key of a vault, a namespace of a cluster), so
+    only the outermost resource is looked for.
+    """
+    is_the_group = path.scope is None and not path.is_collection
+    if path.group_id is not None and not is_the_group and store.get(path.group_id) is None:
+        raise errors.resource_group_not_found(str(path.resource_group))
+    if resource_type.extension and path.scope and "/providers/" in path.scope.lower():
+        outermost = parse(path.scope, "GET").outermost
+        if store.get(outermost.id) is None:
+            raise errors.resource_not_found(outermost, outermost.type)
+    in_a_group = path.resource_group is not None and path.scope is not None
+    if in_a_group and path.parent_id is not None and store.get(path.parent_id) is None:
+        raise errors.parent_not_found(path, resource_type.name, _OPERATIONS.get(method, "write"))
+
+
+async def _dispatch(resource_type: ResourceType, call: Call, method: str) -> Response:
+    if call.path.is_collection:
+        if method != "GET":
+            raise errors.method_not_allowed(method)
+        return await resource_type.list(call)
+    match method:
+        case "GET":
+            return await resource_type.get(call)
+        case "HEAD":
+            await resource_type.get(call)
+            return Response(status_code=204)
+        case "PUT":
+            return await resource_type.put(call)
+        case "PATCH":
+            return await resource_type.patch(call)
+        case "DELETE":
+            return await resource_type.delete(call)
+        case _:
+            return await resource_type.action(call)

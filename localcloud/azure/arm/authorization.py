@@ -1,0 +1,273 @@
+"""Microsoft.Authorization: role assignments, which `localcloud.azure.authorization` reads, and the built-in roles.
+
+Sources of rules and texts: azure-docs `role-based-access-control/troubleshooting` and `role-assignments`; issues
+Azure-Samples/graphrag-accelerator 168 (update), Azure-Samples/azure-search-openai-demo 1091 and Azure/azure-cli 8599
+(exists), Azure/azure-dev 3581 (principal types).
+
+Scope, principal and role together make an assignment; its name is free but unique in the tenant. A principal's end
+leaves its assignments behind. With `principalType` ARM takes the caller's word for the principal, without it the
+principal is looked up, which fails until it is replicated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from starlette.responses import JSONResponse, Response
+
+from localcloud.azure.arm import errors
+from localcloud.azure.arm.path import ArmPath
+from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection
+from localcloud.azure.arm.store import Resources, public
+from localcloud.azure.authorization import RoleDefinition, built_in_roles, role_guid
+from localcloud.azure.http import ServiceError
+from localcloud.clock import now
+from localcloud.state import Document
+
+_PRINCIPAL_TYPES: Final = frozenset({"User", "Group", "ServicePrincipal", "ForeignGroup", "Device"})
+_WRITABLE: Final = frozenset(
+    {"principalId", "principalType", "roleDefinitionId", "scope", "description", "condition", "conditionVersion"}
+)
+# Where the assignment of a name is; an entry may outlive its assignment.
+_NAMES: Final = "arm-role-assignment-name"
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_PRINCIPAL_FILTER: Final = re.compile(r"(?:principalId eq|assignedTo\() *'([^']+)'\)?", re.IGNORECASE)
+_ROLE_NAME_FILTER: Final = re.compile(r"roleName eq '([^']+)'", re.IGNORECASE)
+
+
+class RoleAssignments(StoredType):
+    """Role assignments at any scope."""
+
+    name = "Microsoft.Authorization/roleAssignments"
+    extension = True
+
+    async def get(self, call: Call) -> Response:
+        assignment = call.standing
+        if assignment is None:
+            raise ServiceError(404, "RoleAssignmentNotFound", f"The role assignment '{call.path.name}' is not found.")
+        return JSONResponse(public(assignment))
+
+    async def list(self, call: Call) -> Response:
+        scope = _scope(call.path)
+        above = [each for ancestor in _ancestors(scope) for each in _at(call.resources, ancestor)]
+        assignments = [*above, *call.resources.below(scope, self.name)]
+        requested = call.query.get("$filter", "")
+        if requested.replace(" ", "").lower() == "atscope()":
+            assignments = [*above, *_at(call.resources, scope)]
+        elif match := _PRINCIPAL_FILTER.fullmatch(requested.strip()):
+            principal = match[1].lower()
+            assignments = [each for each in assignments if each["properties"]["principalId"].lower() == principal]
+        elif requested:
+            raise errors.not_emulated(f"the filter {requested!r} of {self.name}")
+        return collection(public(each) for each in assignments)
+
+    async def put(self, call: Call) -> Response:
+        properties = _checked(call)
+        standing = call.standing or _named(call.resources, call.path.name)
+        if standing is not None:
+            return JSONResponse(public(call.resources.put(_updated(standing, properties, call))))
+        _refuse_equal(call, properties)
+        _find_principal(call, properties)
+        instant = now().isoformat()
+        scope = _scope(call.path)
+        assignment = {
+            "id": f"{scope.rstrip('/')}/providers/{self.name}/{call.path.name}",
+            "name": call.path.name,
+            "type": self.name,
+            "properties": {
+                **properties,
+                "scope": scope,
+                "createdOn": instant,
+                "updatedOn": instant,
+                "createdBy": call.caller.object_id,
+                "updatedBy": call.caller.object_id,
+            },
+        }
+        with call.cloud.store.transaction():
+            call.cloud.store.put(_NAMES, call.path.name.lower(), {"id": assignment["id"]})
+            call.resources.put(assignment)
+        return JSONResponse(public(assignment), status_code=201)
+
+    async def delete(self, call: Call) -> Response:
+        assignment = call.standing
+        if assignment is None:
+            return Response(status_code=204)
+        call.resources.delete(call.path.id)
+        return JSONResponse(public(assignment))
+
+
+class RoleDefinitions(ResourceType):
+    """The built-in roles, which exist at every scope."""
+
+    name = "Microsoft.Authorization/roleDefinitions"
+    extension = True
+
+    async def get(self, call: Call) -> Response:
+        role = built_in_roles().get(call.path.name.lower())
+        if role is None:
+            raise _role_not_found(call.path.name)
+        return JSONResponse(_definition(call, role))
+
+    async def list(self, call: Call) -> Response:
+        requested = call.query.get("$filter", "")
+        match = _ROLE_NAME_FILTER.fullmatch(requested.strip())
+        if requested and match is None:
+            raise errors.not_emulated(f"the filter {requested!r} of {self.name}")
+        roles = [role for role in built_in_roles().values() if match is None or role.role_name == match[1]]
+        return collection(_definition(call, role) for role in roles)
+
+
+def types() -> tuple[ResourceType, ...]:
+    """The namespace's resource types."""
+    return RoleAssignments(), RoleDefinitions()
+
+
+def _checked(call: Call) -> dict[str, Any]:
+    """What a PUT may set, with every rule that needs the body alone; raises 400."""
+    properties = call.properties
+    if not _is_uuid(call.path.name):
+        raise ServiceError(
+            400,
+            "InvalidRoleAssignmentId",
+            f"The role assignment ID '{call.path.name}' is not valid. The role assignment ID must be a GUID.",
+        )
+    if unknown := sorted(set(properties) - _WRITABLE):
+        raise errors.invalid_content(f"Could not find member '{unknown[0]}' on object of type 'RoleAssignment'")
+    if not _is_uuid(properties.get("principalId")):
+        raise ServiceError(400, "InvalidPrincipalId", "A valid principal ID must be provided for role assignment.")
+    role = str(properties.get("roleDefinitionId") or "")
+    if "/providers/microsoft.authorization/roledefinitions/" not in role.lower() or not _is_uuid(role_guid(role)):
+        raise ServiceError(400, "InvalidRoleDefinitionId", f"The role definition ID '{role}' is not valid.")
+    if role_guid(role) not in built_in_roles():
+        raise _role_not_found(role_guid(role))
+    if properties.get("principalType", "ServicePrincipal") not in _PRINCIPAL_TYPES:
+        raise ServiceError(
+            400, "InvalidPrincipalType", f"The principal type '{properties['principalType']}' is not supported."
+        )
+    if properties.get("condition") is not None:
+        raise errors.not_emulated(f"conditions of {RoleAssignments.name}")
+    answered = {"description": None, "condition": None, "conditionVersion": None}
+    return {**answered, **properties, "roleDefinitionId": _definition_id(call, role_guid(role))}
+
+
+def _named(resources: Resources, name: str) -> Document | None:
+    """The assignment of this name at any scope: names are unique in the tenant (azure-docs `role-assignments`)."""
+    known = resources.store.get(_NAMES, name.lower())
+    return resources.get(known["id"]) if known else None
+
+
+def _refuse_equal(call: Call, properties: Mapping[str, Any]) -> None:
+    for each in _at(call.resources, _scope(call.path)):
+        if _same_grant(each["properties"], properties):
+            raise ServiceError(
+                409,
+                "RoleAssignmentExists",
+                "The role assignment already exists. The ID of the existing role assignment is "
+                f"{each['name'].replace('-', '')}.",
+            )
+
+
+def _updated(standing: Document, properties: dict[str, Any], call: Call) -> Document:
+    """The standing assignment with a new description; whom it grants what can not change."""
+    before = standing["properties"]
+    same_type = properties.get("principalType", before["principalType"]) == before["principalType"]
+    same_scope = before["scope"].lower() == _scope(call.path).lower()
+    if not same_type or not same_scope or not _same_grant(before, properties):
+        raise ServiceError(
+            400,
+            "RoleAssignmentUpdateNotPermitted",
+            "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
+        )
+    changed = {
+        "description": properties["description"],
+        "updatedOn": now().isoformat(),
+        "updatedBy": call.caller.object_id,
+    }
+    return {**standing, "properties": {**before, **changed}}
+
+
+def _find_principal(call: Call, properties: dict[str, Any]) -> None:
+    """Look the principal up as ARM does and fill in its type; raises 400."""
+    principal_id = properties["principalId"]
+    principal = call.cloud.directory.service_principal(principal_id)
+    if "principalType" not in properties:
+        if not call.cloud.directory.is_replicated(principal_id):
+            raise ServiceError(
+                400,
+                "PrincipalNotFound",
+                f"Principal {principal_id.replace('-', '')} does not exist in the directory {call.cloud.tenant_id}. "
+                "Check that you have the correct principal ID. If you are creating this principal and then immediately "
+                "assigning a role, this error might be related to a replication delay. In this case, set the role "
+                "assignment principalType property to a value, such as ServicePrincipal, User, or Group.  See "
+                "https://aka.ms/docs-principaltype",
+            )
+        properties["principalType"] = "ServicePrincipal"
+    elif principal is not None and properties["principalType"] != "ServicePrincipal":
+        raise ServiceError(
+            400,
+            "UnmatchedPrincipalType",
+            f"The PrincipalId '{principal_id.replace('-', '')}' has type 'ServicePrincipal' , which is different from "
+            f"specified PrinciaplType '{properties['principalType']}'.",
+        )
+
+
+def _same_grant(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return bool(
+        one["principalId"].lower() == other["principalId"].lower()
+        and role_guid(one["roleDefinitionId"]) == role_guid(other["roleDefinitionId"])
+    )
+
+
+def _at(resources: Resources, scope: str) -> Iterator[Document]:
+    return resources.below(f"{scope.rstrip('/')}/providers/Microsoft.Authorization", RoleAssignments.name)
+
+
+def _ancestors(scope: str) -> Iterator[str]:
+    """The scopes above `scope`, the root first."""
+    if scope == "/":
+        return
+    segments = scope.strip("/").split("/")
+    yield "/"
+    for length in range(2, len(segments), 2):
+        yield "".join(f"/{segment}" for segment in segments[:length])
+
+
+def _scope(path: ArmPath) -> str:
+    return path.scope or "/"
+
+
+def _definition(call: Call, role: RoleDefinition) -> dict[str, Any]:
+    return {
+        "id": _definition_id(call, role.guid),
+        "name": role.guid,
+        "type": RoleDefinitions.name,
+        "properties": {
+            "roleName": role.role_name,
+            "type": "BuiltInRole",
+            "assignableScopes": ["/"],
+            "permissions": [
+                {
+                    "actions": role.actions,
+                    "notActions": role.not_actions,
+                    "dataActions": role.data_actions,
+                    "notDataActions": role.not_data_actions,
+                }
+            ],
+        },
+    }
+
+
+def _definition_id(call: Call, guid: str) -> str:
+    return f"/subscriptions/{call.cloud.subscription_id}/providers/{RoleDefinitions.name}/{guid}"
+
+
+def _role_not_found(guid: str) -> ServiceError:
+    return ServiceError(
+        404, "RoleDefinitionDoesNotExist", f"The specified role definition with ID '{guid}' does not exist."
+    )
+
+
+def _is_uuid(text: object) -> bool:
+    return isinstance(text, str) and _UUID.fullmatch(text) is not None

@@ -1,0 +1,96 @@
+"""ARM's own refusals, word for word where a public source shows them.
+
+Seen in: azure-docs `troubleshooting/error-not-found`, `error-resource-group-not-found`, `error-parent-resource`;
+cloudquery issue 6626 (api-version); azure-rest-api-specs issue 8075. `NotEmulated` is the local cloud's own.
+"""
+
+from __future__ import annotations
+
+from localcloud.azure.arm.path import ArmPath
+from localcloud.azure.http import ServiceError
+
+
+def not_emulated(what: str) -> ServiceError:
+    """501: Azure would do this, the local cloud does not."""
+    return ServiceError(501, "NotEmulated", f"The local cloud does not emulate {what}; see localcloud/COVERAGE.md.")
+
+
+def bad_request(message: str) -> ServiceError:
+    """400 in a resource provider's plain form."""
+    return ServiceError(400, "BadRequest", message)
+
+
+def invalid_content(problem: str) -> ServiceError:
+    """400 for a body that ARM itself can not read."""
+    return ServiceError(
+        400, "InvalidRequestContent", f"The request content was invalid and could not be deserialized: '{problem}'."
+    )
+
+
+def method_not_allowed(method: str) -> ServiceError:
+    """405: Azure knows the resource type and offers no such method on it."""
+    return ServiceError(405, "MethodNotAllowed", f"The requested resource does not support http method '{method}'.")
+
+
+def subscription_not_found(subscription: str) -> ServiceError:
+    """404 for a subscription that is not the tenant's."""
+    return ServiceError(404, "SubscriptionNotFound", f"The subscription '{subscription}' could not be found.")
+
+
+def resource_group_not_found(name: str) -> ServiceError:
+    """404 for the group itself and for everything asked for in it."""
+    return ServiceError(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
+
+
+def resource_not_found(path: ArmPath, type_name: str) -> ServiceError:
+    """404 for a resource whose group and parent exist."""
+    namespace, *types = type_name.split("/")
+    nested = "/".join(f"{each}/{name}" for each, name in zip(types, path.names, strict=True))
+    return ServiceError(
+        404,
+        "ResourceNotFound",
+        f"The Resource '{namespace}/{nested}' under resource group '{path.resource_group or '<null>'}' was not found. "
+        "For more details please go to https://aka.ms/ARMResourceNotFoundFix",
+    )
+
+
+def parent_not_found(path: ArmPath, type_name: str, operation: str) -> ServiceError:
+    """404 for a child of something that does not exist; `operation`: read, write, delete."""
+    return ServiceError(
+        404,
+        "ParentResourceNotFound",
+        f"Failed to perform '{operation}' on resource(s) of type '{type_name.partition('/')[2]}', because the parent "
+        f"resource '{path.parent_id}' could not be found.",
+    )
+
+
+def location_required() -> ServiceError:
+    """400 for a tracked resource without a location."""
+    return ServiceError(400, "LocationRequired", "The location property is required for this definition.")
+
+
+def location_differs(path: ArmPath, standing: str, asked: str) -> ServiceError:
+    """409: a resource can not move by being written again."""
+    return ServiceError(
+        409,
+        "InvalidResourceLocation",
+        f"The resource '{path.name}' already exists in location '{standing}' in resource group "
+        f"'{path.resource_group}'. A resource with the same name cannot be created in location '{asked}'. Please "
+        "select a new resource name.",
+    )
+
+
+def missing_api_version() -> ServiceError:
+    """400, and before the caller is even known (MicrosoftDocs/feedback issue 2279)."""
+    return ServiceError(
+        400,
+        "MissingApiVersionParameter",
+        "The api-version query parameter (?api-version=) is required for all requests.",
+    )
+
+
+def invalid_api_version(version: str) -> ServiceError:
+    """400 for a version that is no date."""
+    return ServiceError(
+        400, "InvalidApiVersionParameter", f"The api-version '{version}' is invalid. It must be a date: YYYY-MM-DD."
+    )

@@ -1,0 +1,260 @@
+"""Microsoft.KeyVault: vaults, soft-deleted vaults, and the secrets that ARM may write but never read back.
+
+Sources: Microsoft.KeyVault REST reference 2023-07-01, azure-docs `key-vault/general/soft-delete-overview`, issues
+Azure/ai-hub 241 (purge protection) and microsoft/AzureTRE 1446 (purge). Creating a secret here needs control-plane
+rights alone; there is no DELETE: a secret is deleted through its vault.
+
+Left out: access policies (a vault must use RBAC), moving a vault, private endpoints.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from starlette.responses import JSONResponse, Response
+
+from localcloud.azure.arm import errors
+from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection
+from localcloud.azure.arm.store import public
+from localcloud.azure.http import ServiceError
+from localcloud.azure.keyvault.present import secret_id
+from localcloud.azure.keyvault.secrets import SecretChange, Secrets, SecretVersion
+from localcloud.azure.keyvault.vault_properties import checked_properties, merged_properties
+from localcloud.azure.keyvault.vaults import VAULTS, DeletedVault, Vault, Vaults
+from localcloud.clock import now, rfc3339
+from localcloud.state import Document
+
+_NAME: Final = re.compile(r"(?=.{3,24}$)[A-Za-z](?:-?[A-Za-z0-9])*")
+_JOIN: Final = "Microsoft.Network/virtualNetworks/subnets/joinViaServiceEndpoint/action"
+
+
+class KeyVaults(StoredType):
+    """Vaults. A name is taken by every live vault and by every soft-deleted one."""
+
+    name = VAULTS
+
+    async def put(self, call: Call) -> Response:
+        resource = self.envelope(call, tracked=True)
+        name = call.path.name
+        if not _NAME.fullmatch(name):
+            raise ServiceError(
+                400,
+                "VaultNameNotValid",
+                f"The vault name '{name}' is invalid. A vault's name must be between 3-24 alphanumeric characters. The "
+                "name must begin with a letter, end with a letter or digit, and not contain consecutive hyphens. "
+                "Follow this link for more information: https://go.microsoft.com/fwlink/?linkid=2147742",
+            )
+        vaults = Vaults(call.resources)
+        standing = call.standing
+        deleted = vaults.deleted(name)
+        if standing is None and call.properties.get("createMode") == "recover":
+            return self._recover(call, vaults, deleted)
+        if standing is None:
+            _refuse_taken_name(vaults, name, deleted)
+        properties = checked_properties(call.properties, standing, name)
+        self._require_subnets(call, properties)
+        system_data = _system_data(call, standing)
+        vaults.put({**resource, "properties": properties, "systemData": system_data, **_seeded(standing)})
+        return JSONResponse(public(self.existing(call)), status_code=200 if standing else 201)
+
+    async def patch(self, call: Call) -> Response:
+        standing = self.existing(call)
+        properties = checked_properties(merged_properties(standing, call.properties), standing, standing["name"])
+        self._require_subnets(call, properties)
+        tags = call.body.get("tags", standing["tags"])
+        changed = {**standing, "tags": tags, "properties": properties, "systemData": _system_data(call, standing)}
+        return JSONResponse(public(Vaults(call.resources).put(changed).resource))
+
+    async def delete(self, call: Call) -> Response:
+        standing = call.standing
+        if standing is None:
+            return Response(status_code=204)
+        Vaults(call.resources).delete(Vault(standing))
+        return Response(status_code=200)
+
+    def _recover(self, call: Call, vaults: Vaults, deleted: DeletedVault | None) -> Response:
+        if deleted is None or deleted.vault.id.lower() != call.path.key:
+            raise _deleted_vault_not_found(call.path.name)
+        return JSONResponse(public(vaults.recover(deleted).resource))
+
+    def _require_subnets(self, call: Call, properties: dict[str, Any]) -> None:
+        rules = properties.get("networkAcls", {}).get("virtualNetworkRules", [])
+        call.cloud.authorization.require_linked(
+            call.caller.object_id, f"{self.name}/write", call.path.id, _JOIN, [rule["id"] for rule in rules]
+        )
+
+
+class VaultSecrets(ResourceType):
+    """Secrets of a vault, without ever a value in an answer. Each PUT is a new version."""
+
+    name = "Microsoft.KeyVault/vaults/secrets"
+
+    async def get(self, call: Call) -> Response:
+        vault, secrets = _vault(call), Secrets(call.cloud.store)
+        secret = secrets.find(vault, call.path.name)
+        if secret is None:
+            raise errors.resource_not_found(call.path, self.name)
+        return JSONResponse(_secret_resource(vault, secret.current))
+
+    async def list(self, call: Call) -> Response:
+        vault = _vault(call)
+        return collection(_secret_resource(vault, each.current) for each in Secrets(call.cloud.store).all(vault))
+
+    async def put(self, call: Call) -> Response:
+        vault, properties = _vault(call), _secret_properties(call)
+        secrets = Secrets(call.cloud.store)
+        existed = secrets.find(vault, call.path.name) is not None
+        change = SecretChange.of(properties.get("attributes"), properties.get("contentType"), call.body.get("tags"))
+        version = secrets.set(vault, call.path.name, properties.get("value"), change)
+        return JSONResponse(_secret_resource(vault, version), status_code=200 if existed else 201)
+
+    async def patch(self, call: Call) -> Response:
+        vault, properties = _vault(call), _secret_properties(call)
+        secrets = Secrets(call.cloud.store)
+        change = SecretChange.of(properties.get("attributes"), properties.get("contentType"), call.body.get("tags"))
+        if "value" in properties:
+            version = secrets.set(vault, call.path.name, properties["value"], change)
+        else:
+            version = secrets.update(vault, call.path.name, None, change)
+        return JSONResponse(_secret_resource(vault, version))
+
+    async def delete(self, call: Call) -> Response:
+        raise errors.method_not_allowed("DELETE")
+
+
+class DeletedVaults(ResourceType):
+    """The soft-deleted vaults of the subscription: list."""
+
+    name = "Microsoft.KeyVault/deletedVaults"
+
+    async def list(self, call: Call) -> Response:
+        return collection(_deleted_resource(call, each) for each in Vaults(call.resources).all_deleted())
+
+
+class DeletedVaultsOfLocation(ResourceType):
+    """A soft-deleted vault, found by name and location: GET and purge."""
+
+    name = "Microsoft.KeyVault/locations/deletedVaults"
+
+    async def get(self, call: Call) -> Response:
+        return JSONResponse(_deleted_resource(call, self._deleted(call)))
+
+    async def action(self, call: Call) -> Response:
+        if str(call.path.verb).lower() != "purge":
+            return await super().action(call)
+        if self._deleted(call).vault.is_purge_protected:
+            raise ServiceError(405, "MethodNotAllowed", "Operation 'DeletedVaultPurge' is not allowed.")
+        Vaults(call.resources).purge(call.path.name)
+        return Response(status_code=200)
+
+    def _deleted(self, call: Call) -> DeletedVault:
+        deleted = Vaults(call.resources).deleted(call.path.name)
+        if deleted is None or deleted.vault.location != call.path.names[0].lower():
+            raise _deleted_vault_not_found(call.path.name)
+        return deleted
+
+
+def types() -> tuple[ResourceType, ...]:
+    """The namespace's resource types."""
+    return KeyVaults(), VaultSecrets(), DeletedVaults(), DeletedVaultsOfLocation()
+
+
+def _refuse_taken_name(vaults: Vaults, name: str, deleted: DeletedVault | None) -> None:
+    if vaults.named(name) is not None:
+        raise ServiceError(
+            409,
+            "VaultAlreadyExists",
+            f"The vault name '{name}' is already in use. Vault names are globally unique so it is possible that the "
+            "name is already taken. If you are sure that the vault name was not taken then it is possible that a vault "
+            "with the same name was recently deleted but not purged after being placed in a recoverable state. If the "
+            "vault is in a recoverable state then the vault will need to be purged before reusing the name. For more "
+            "information about VaultAlreadyExists, soft delete and purging a vault follow this link "
+            "https://go.microsoft.com/fwlink/?linkid=2147740.",
+        )
+    if deleted is not None:
+        raise ServiceError(
+            409,
+            "ConflictError",
+            "A vault with the same name already exists in deleted state. You need to either recover or purge existing "
+            "key vault. Follow this link https://go.microsoft.com/fwlink/?linkid=2149745 for more information on soft "
+            "delete.",
+        )
+
+
+def _deleted_vault_not_found(name: str) -> ServiceError:
+    return ServiceError(404, "DeletedVaultNotFound", f"The specified deleted vault '{name}' does not exist.")
+
+
+def _vault(call: Call) -> Vault:
+    resource = call.resources.get(str(call.path.parent_id))
+    if resource is None:
+        raise errors.parent_not_found(call.path, VaultSecrets.name, "read")
+    return Vault(resource)
+
+
+def _secret_properties(call: Call) -> dict[str, Any]:
+    if unknown := sorted(set(call.properties) - {"value", "contentType", "attributes"}):
+        raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'SecretProperties'.")
+    return call.properties
+
+
+def _secret_resource(vault: Vault, version: SecretVersion) -> dict[str, Any]:
+    attributes = {
+        "enabled": version.enabled,
+        "nbf": version.nbf,
+        "exp": version.exp,
+        "created": version.created,
+        "updated": version.updated,
+    }
+    properties = {
+        "contentType": version.content_type,
+        "attributes": {name: value for name, value in attributes.items() if value is not None},
+        "secretUri": secret_id(vault, version, versioned=False),
+        "secretUriWithVersion": secret_id(vault, version),
+    }
+    return {
+        "id": f"{vault.id}/secrets/{version.name}",
+        "name": version.name,
+        "type": VaultSecrets.name,
+        "location": vault.location,
+        "tags": version.tags or {},
+        "properties": {name: value for name, value in properties.items() if value is not None},
+    }
+
+
+def _deleted_resource(call: Call, deleted: DeletedVault) -> dict[str, Any]:
+    vault = deleted.vault
+    properties = {
+        "vaultId": vault.id,
+        "location": vault.location,
+        "tags": vault.resource["tags"],
+        "deletionDate": rfc3339(deleted.deleted_at),
+        "scheduledPurgeDate": rfc3339(deleted.purge_at),
+    }
+    if vault.is_purge_protected:
+        properties["purgeProtectionEnabled"] = True
+    location = f"/subscriptions/{call.cloud.subscription_id}/providers/Microsoft.KeyVault/locations/{vault.location}"
+    return {
+        "id": f"{location}/deletedVaults/{vault.name}",
+        "name": vault.name,
+        "type": DeletedVaults.name,
+        "properties": properties,
+    }
+
+
+def _system_data(call: Call, standing: Document | None) -> dict[str, str]:
+    instant, author = rfc3339(now()), call.caller.client_id
+    created = standing.get("systemData") if standing else None
+    return {
+        "createdBy": created["createdBy"] if created else author,
+        "createdByType": "Application",
+        "createdAt": created["createdAt"] if created else instant,
+        "lastModifiedBy": author,
+        "lastModifiedByType": "Application",
+        "lastModifiedAt": instant,
+    }
+
+
+def _seeded(standing: Document | None) -> dict[str, Any]:
+    return {"seeded": True} if standing and standing.get("seeded") else {}

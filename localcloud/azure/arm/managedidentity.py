@@ -1,0 +1,150 @@
+"""Microsoft.ManagedIdentity: user-assigned identities and their federated credentials.
+
+Sources: the provider's REST reference (names, 20 credentials, `resourcegroups` in lower case in every id it prints),
+azure-docs `workload-identity-federation-considerations` (unique issuer and subject, no concurrent writes), the texts of
+Azure/bicep-registry-modules issue 1447 and Azure/bicep-types-az issue 2029.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from starlette.responses import JSONResponse, Response
+
+from localcloud.azure.arm import errors
+from localcloud.azure.arm.path import ArmPath
+from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
+from localcloud.azure.arm.store import public
+from localcloud.azure.http import ServiceError
+
+MAXIMUM_CREDENTIALS: Final = 20
+_IDENTITY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}")
+_CREDENTIAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}")
+_MAXIMUM_LENGTH: Final = 600  # of issuer, subject and audience each
+
+
+class _ManagedIdentityType(StoredType):
+    def canonical_id(self, path: ArmPath) -> str:
+        return super().canonical_id(path).replace("/resourceGroups/", "/resourcegroups/")
+
+
+class UserAssignedIdentities(_ManagedIdentityType):
+    """Managed identities. Deleting one deletes its principal and leaves the principal's role assignments behind."""
+
+    name = "Microsoft.ManagedIdentity/userAssignedIdentities"
+
+    async def put(self, call: Call) -> Response:
+        standing = call.standing
+        identity = self.envelope(call, tracked=True)
+        _check_name(_IDENTITY_NAME, call.path.name, "3-128 letters, digits, '-' and '_', the first a letter or digit")
+        if standing is None:
+            with call.cloud.store.transaction():
+                principal = call.cloud.directory.create_managed_identity(identity["id"], identity["name"])
+                call.resources.put(
+                    {
+                        **identity,
+                        "properties": {
+                            "tenantId": call.cloud.tenant_id,
+                            "principalId": principal.object_id,
+                            "clientId": principal.app_id,
+                        },
+                    }
+                )
+            return JSONResponse(public(self.existing(call)), status_code=201)
+        return JSONResponse(public(call.resources.put({**standing, "tags": identity["tags"]})))
+
+    async def patch(self, call: Call) -> Response:
+        identity = self.existing(call)
+        return JSONResponse(public(call.resources.put({**identity, "tags": call.body.get("tags", identity["tags"])})))
+
+    async def delete(self, call: Call) -> Response:
+        identity = call.standing
+        if identity is None:
+            return Response(status_code=204)
+        with call.cloud.store.transaction():
+            call.cloud.directory.delete_service_principal(identity["properties"]["principalId"])
+            call.resources.delete(call.path.id)
+        return Response(status_code=200)
+
+
+class FederatedIdentityCredentials(_ManagedIdentityType):
+    """Whom an identity trusts: a subject of an issuer. While a write lasts (`write_seconds`) another one is refused."""
+
+    name = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
+
+    def __init__(self, write_seconds: float = 0.2) -> None:
+        self._write_seconds = write_seconds
+        self._being_written: set[str] = set()
+
+    async def put(self, call: Call) -> Response:
+        credential = self.envelope(call, tracked=False)
+        _check_name(_CREDENTIAL_NAME, call.path.name, "3-120 letters, digits, '-' and '_', the first a letter or digit")
+        properties = _trust(call.properties)
+        async with self._sole_write(call):
+            standing = call.standing
+            self._refuse_surplus(call, properties)
+            call.resources.put({**credential, "properties": properties})
+            return JSONResponse(public(self.existing(call)), status_code=200 if standing else 201)
+
+    async def delete(self, call: Call) -> Response:
+        async with self._sole_write(call):
+            return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+
+    @asynccontextmanager
+    async def _sole_write(self, call: Call) -> AsyncIterator[None]:
+        identity = str(call.path.parent_id).lower()
+        if identity in self._being_written:
+            raise ServiceError(
+                409,
+                "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity",
+                "Too many Federated Identity Credentials are written concurrently for the managed identity "
+                f"'{identity}'. Concurrent Federated Identity Credentials writes under the same managed identity are "
+                "not supported.",
+            )
+        self._being_written.add(identity)
+        try:
+            await asyncio.sleep(self._write_seconds)
+            yield
+        finally:
+            self._being_written.remove(identity)
+
+    def _refuse_surplus(self, call: Call, properties: dict[str, Any]) -> None:
+        identity = str(call.path.parent_id)
+        others = [each for each in call.resources.below(identity, self.name) if each["id"].lower() != call.path.key]
+        trusted = (properties["issuer"], properties["subject"])
+        if any((each["properties"]["issuer"], each["properties"]["subject"]) == trusted for each in others):
+            raise errors.bad_request("Issuer and subject combination already exists for this Managed Identity.")
+        if len(others) >= MAXIMUM_CREDENTIALS:
+            raise errors.bad_request(
+                f"Too many Federated Identity Credentials for the managed identity '{identity}': at most "
+                f"{MAXIMUM_CREDENTIALS} are allowed."
+            )
+
+
+def _trust(properties: dict[str, Any]) -> dict[str, Any]:
+    """The three properties of a federated credential, checked; raises 400."""
+    if unknown := sorted(set(properties) - {"issuer", "subject", "audiences"}):
+        raise errors.bad_request(f"Could not find member '{unknown[0]}' on a federated identity credential.")
+    issuer, subject, audiences = (properties.get(name) for name in ("issuer", "subject", "audiences"))
+    if not isinstance(issuer, str) or urlsplit(issuer).scheme != "https" or len(issuer) > _MAXIMUM_LENGTH:
+        raise errors.bad_request(f"Property 'issuer' must be an https URL of at most {_MAXIMUM_LENGTH} characters.")
+    if not isinstance(subject, str) or not 0 < len(subject) <= _MAXIMUM_LENGTH:
+        raise errors.bad_request(f"Property 'subject' must have 1-{_MAXIMUM_LENGTH} characters.")
+    if not isinstance(audiences, list) or len(audiences) != 1 or not isinstance(audiences[0], str):
+        raise errors.bad_request("Property 'audiences' must hold exactly one audience.")
+    return {"issuer": issuer, "subject": subject, "audiences": audiences}
+
+
+def _check_name(rule: re.Pattern[str], name: str, words: str) -> None:
+    if not rule.fullmatch(name):
+        raise errors.bad_request(f"The name '{name}' is not valid: {words}.")
+
+
+def types() -> tuple[ResourceType, ...]:
+    """The namespace's resource types."""
+    return UserAssignedIdentities(), FederatedIdentityCredentials()

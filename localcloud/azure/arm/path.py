@@ -1,0 +1,133 @@
+"""What an ARM request is aimed at: its path taken apart, without yet asking whether such a thing exists.
+
+Three forms, all of which ARM compares without case (Azure REST guidelines; azure-docs `resource-id`):
+
+- `/subscriptions/{s}` and `/subscriptions/{s}/resourceGroups/{g}`, themselves of namespace Microsoft.Resources;
+- `{scope}/providers/{namespace}/{type}/{name}[/{childType}/{childName}...]`, also on another resource as scope;
+- either of them without the last name (a collection), or with one more segment in a POST (an action).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from localcloud.azure.http import ServiceError
+
+RESOURCES = "Microsoft.Resources"
+
+
+@dataclass(frozen=True)
+class ArmPath:
+    """A request path. Segments keep the letter case they were sent in; `key` is what the store is asked by.
+
+    Attributes:
+        scope: the id that `providers/{namespace}` hangs on, "" for a tenant-wide one; None for a subscription or group.
+        namespace: as sent, `Microsoft.Resources` for subscriptions and resource groups.
+        types: type segments, outermost first.
+        names: one name per type, or one fewer when the path means a collection.
+        verb: the action of a POST, else None.
+    """
+
+    scope: str | None
+    namespace: str
+    types: tuple[str, ...]
+    names: tuple[str, ...]
+    verb: str | None = None
+
+    @property
+    def type(self) -> str:
+        """`Microsoft.KeyVault/vaults/secrets`, in the letter case of the request."""
+        return "/".join((self.namespace, *self.types))
+
+    @property
+    def is_collection(self) -> bool:
+        """Whether the last name is missing, so that the request is about all resources of the type."""
+        return len(self.names) < len(self.types)
+
+    @property
+    def name(self) -> str:
+        """The resource's own name."""
+        return self.names[-1]
+
+    @property
+    def id(self) -> str:
+        """The resource's (or the collection's) id, in the letter case of the request."""
+        return self._join(self.types, self.names)
+
+    @property
+    def key(self) -> str:
+        """The id in lower case."""
+        return self.id.lower()
+
+    @property
+    def parent_id(self) -> str | None:
+        """Id of the resource that this child type lies in, None for a top-level type."""
+        return self._join(self.types[:-1], self.names[: len(self.types) - 1]) if len(self.types) > 1 else None
+
+    @property
+    def outermost(self) -> ArmPath:
+        """The top-level resource that this one is, or lies in."""
+        return replace(self, types=self.types[:1], names=self.names[:1])
+
+    @property
+    def authorization_scope(self) -> str:
+        """Where the action is needed: the resource, or what a collection lies in (Azure/CloudShell issue 561)."""
+        if not self.is_collection:
+            return self.id
+        if self.parent_id is not None:
+            return self.parent_id
+        return "/" if self.scope is None else f"{self.scope}/providers/{self.namespace}"
+
+    @property
+    def subscription(self) -> str | None:
+        """The subscription's id (a UUID when well formed), None for a tenant-wide path."""
+        return _value_after(f"{self.id}/", "subscriptions")
+
+    @property
+    def resource_group(self) -> str | None:
+        """The resource group's name, if the path lies in one."""
+        return _value_after(f"{self.id}/", "resourcegroups")
+
+    @property
+    def group_id(self) -> str | None:
+        """Id of the resource group the path lies in."""
+        if self.resource_group is None:
+            return None
+        return f"/subscriptions/{self.subscription}/resourceGroups/{self.resource_group}"
+
+    def _join(self, types: tuple[str, ...], names: tuple[str, ...]) -> str:
+        pairs = "".join(f"/{each}/{name}" for each, name in zip(types, names, strict=False))
+        rest = pairs if len(names) == len(types) else f"{pairs}/{types[-1]}"
+        return rest if self.scope is None else f"{self.scope}/providers/{self.namespace}{rest}"
+
+
+def parse(path: str, method: str) -> ArmPath:
+    """Take a request path apart; raises 404 for a path that is no ARM path at all."""
+    segments = path.strip("/").split("/")
+    scope: str | None
+    lowered = [segment.lower() for segment in segments]
+    if "" in segments:
+        raise _no_such_path(path)
+    if "providers" not in lowered:
+        namespace, scope, rest = RESOURCES, None, segments
+    else:
+        at = len(lowered) - 1 - lowered[::-1].index("providers")
+        if len(segments) <= at + 2:
+            raise _no_such_path(path)
+        namespace, scope, rest = segments[at + 1], "".join(f"/{each}" for each in segments[:at]), segments[at + 2 :]
+    verb = rest.pop() if method == "POST" and len(rest) % 2 else None
+    return ArmPath(scope, namespace, tuple(rest[0::2]), tuple(rest[1::2]), verb)
+
+
+def _value_after(path: str, word: str) -> str | None:
+    segments = path.strip("/").split("/")
+    for name, value in zip(segments[0::2], segments[1::2], strict=False):
+        if name.lower() == word:
+            return value
+        if name.lower() == "providers":
+            return None
+    return None
+
+
+def _no_such_path(path: str) -> ServiceError:
+    return ServiceError(404, "InvalidRequestUri", f"The request URI is not valid since it is not recognized: {path}")

@@ -1,0 +1,53 @@
+"""The one store of ARM resources: documents by lower-cased id, as the resource's GET answers them.
+
+A document has `id`, `name`, `type` and, as the type has it, `location`, `tags`, `properties`, `identity`. One more
+member stays inside the local cloud: `seeded`, true for what the seed put there and no stack owns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from localcloud.state import Document, Store
+
+KIND: Final = "arm"
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Typed access to the ARM documents of a store."""
+
+    store: Store
+
+    def get(self, resource_id: str) -> Document | None:
+        """The resource with this id, in any letter case."""
+        return self.store.get(KIND, resource_id.lower())
+
+    def put(self, resource: Document) -> Document:
+        """Write a resource under its own id; returns it."""
+        self.store.put(KIND, resource["id"].lower(), resource)
+        return resource
+
+    def delete(self, resource_id: str) -> bool:
+        """Remove a resource with its children and the role assignments on it; tells whether it existed.
+
+        A recovered vault comes back without its role assignments (azure-docs `key-vault/general/soft-delete-overview`).
+        """
+        key = resource_id.lower()
+        with self.store.transaction():
+            for below, _ in self.store.items(KIND, f"{key}/"):
+                self.store.delete(KIND, below)
+            return self.store.delete(KIND, key)
+
+    def below(self, scope: str, type_name: str) -> Iterator[Document]:
+        """Every resource of the type within `scope`: a subscription, a group or a parent resource."""
+        for _, document in self.store.items(KIND, f"{scope.lower().rstrip('/')}/"):
+            if document["type"].lower() == type_name.lower():
+                yield document
+
+
+def public(resource: Document) -> dict[str, Any]:
+    """The resource as a caller sees it, without what the local cloud notes for itself."""
+    return {name: value for name, value in resource.items() if name != "seeded"}

@@ -1,0 +1,25 @@
+"""Puts the local Azure together over a store."""
+
+from __future__ import annotations
+
+from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
+from localcloud.azure import LocalAzure
+from localcloud.azure.authorization import Authorization
+from localcloud.azure.dials import Dials
+from localcloud.azure.entra.directory import Directory
+from localcloud.azure.entra.tokens import Tokens
+from localcloud.state import Store
+
+
+def assemble(store: Store, dials: Dials, *, authority_host: str) -> LocalAzure:
+    """The one tenant and subscription of this machine, as every service sees them."""
+    return LocalAzure(
+        store=store,
+        dials=dials,
+        directory=Directory(store, dials),
+        tokens=Tokens(store, dials, LOCAL_TENANT_ID),
+        authorization=Authorization(store, dials),
+        tenant_id=LOCAL_TENANT_ID,
+        subscription_id=LOCAL_SUBSCRIPTION_ID,
+        authority_host=authority_host,
+    )

@@ -1,0 +1,140 @@
+"""Azure RBAC: what a principal may do, and where.
+
+One check serves ARM and every data plane. Role assignments are ARM resources (`arm/authorization.py` writes them), role
+definitions are the built-ins of `roles.yaml`. The rules are those of MicrosoftDocs `role-definitions.md`:
+
+- allowed = some assignment at the scope or above it whose role has the action and does not take it away again;
+- `notActions` subtracts within one role only, it is no deny: another role that grants the action wins;
+- `actions` and `dataActions` never mix: `*` in `actions` opens no secret;
+- `*` stands for any run of characters, slashes included, and letter case never counts.
+
+Left out: deny assignments, conditions, groups, custom roles; none of them is written by this project. The delay that a
+*removed* assignment keeps working for in Azure is left out too: nothing may rely on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import yaml
+
+from localcloud.azure.dials import Dials
+from localcloud.azure.http import ServiceError
+from localcloud.clock import now
+from localcloud.state import Store
+
+ASSIGNMENT_SEGMENT: Final = "/providers/microsoft.authorization/roleassignments/"
+
+
+@dataclass(frozen=True)
+class RoleDefinition:
+    """A built-in role. `guid` is the same in every cloud, `role_name` is what portals and `az` show."""
+
+    guid: str
+    role_name: str
+    actions: tuple[str, ...]
+    not_actions: tuple[str, ...]
+    data_actions: tuple[str, ...]
+    not_data_actions: tuple[str, ...]
+
+    def grants(self, action: str, *, data: bool) -> bool:
+        """Whether this role alone allows the action (`data`: as a data action)."""
+        granted, taken = (self.data_actions, self.not_data_actions) if data else (self.actions, self.not_actions)
+        return _matches(granted, action) and not _matches(taken, action)
+
+
+@cache
+def built_in_roles() -> Mapping[str, RoleDefinition]:
+    """Every built-in role the local cloud knows, by GUID in lower case."""
+    document = yaml.safe_load(Path(__file__).with_name("roles.yaml").read_text(encoding="utf-8"))
+    return MappingProxyType(
+        {
+            guid: RoleDefinition(
+                guid=guid,
+                role_name=role["roleName"],
+                actions=tuple(role.get("actions", ())),
+                not_actions=tuple(role.get("notActions", ())),
+                data_actions=tuple(role.get("dataActions", ())),
+                not_data_actions=tuple(role.get("notDataActions", ())),
+            )
+            for guid, role in document.items()
+        }
+    )
+
+
+class Authorization:
+    """The check every service makes before it answers. Reads role assignments from the store at each call."""
+
+    def __init__(self, store: Store, dials: Dials) -> None:
+        self._store = store
+        self._dials = dials
+
+    def allowed(self, object_id: str, action: str, scope: str, *, data: bool = False) -> bool:
+        """Whether the principal may perform `action` at `scope` (an ARM id; `data`: on the data plane)."""
+        return any(role.grants(action, data=data) for role in self._roles(object_id, scope))
+
+    def require(self, object_id: str, action: str, scope: str) -> None:
+        """Refuse a control-plane action that no role grants: 403 `AuthorizationFailed` (ARO-HCP pull request 1611)."""
+        if not self.allowed(object_id, action, scope):
+            raise ServiceError(
+                403,
+                "AuthorizationFailed",
+                f"The client '{object_id}' with object id '{object_id}' does not have authorization to perform action "
+                f"'{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, please "
+                "refresh your credentials.",
+            )
+
+    def require_linked(
+        self, object_id: str, action: str, scope: str, linked_action: str, linked: Iterable[str]
+    ) -> None:
+        """A write that refers to other resources needs `linked_action` on each: 403 `LinkedAuthorizationFailed`.
+
+        Source: kubernetes-sigs/cloud-provider-azure issue 1999.
+        """
+        refused = [other for other in linked if not self.allowed(object_id, linked_action, other)]
+        if refused:
+            raise ServiceError(
+                403,
+                "LinkedAuthorizationFailed",
+                f"The client '{object_id}' with object id '{object_id}' has permission to perform action '{action}' on "
+                f"scope '{scope}'; however, it does not have permission to perform action(s) '{linked_action}' on the "
+                f"linked scope(s) '{','.join(refused)}' (respectively) or the linked scope(s) are invalid.",
+            )
+
+    def _roles(self, object_id: str, scope: str) -> Iterator[RoleDefinition]:
+        effective_before = now() - timedelta(seconds=self._dials.role_delay)
+        for ancestor in _scope_and_above(scope):
+            for _, assignment in self._store.items("arm", ancestor + ASSIGNMENT_SEGMENT):
+                properties = assignment["properties"]
+                if properties["principalId"].lower() != object_id.lower():
+                    continue
+                if datetime.fromisoformat(properties["createdOn"]) <= effective_before:
+                    yield built_in_roles()[role_guid(properties["roleDefinitionId"])]
+
+
+def role_guid(role_definition_id: str) -> str:
+    """The GUID at the end of a role definition id, in lower case."""
+    return role_definition_id.rpartition("/")[2].lower()
+
+
+def _scope_and_above(scope: str) -> Iterator[str]:
+    """`/subscriptions/s/resourceGroups/g/...` and each prefix of whole `name/value` pairs, the root ("") first."""
+    segments = scope.lower().strip("/").split("/")
+    for length in range(0, len(segments) + 1, 2):
+        yield "".join(f"/{segment}" for segment in segments[:length])
+
+
+def _matches(patterns: tuple[str, ...], action: str) -> bool:
+    return any(_compiled(pattern).fullmatch(action) for pattern in patterns)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(re.escape(part) for part in pattern.split("*")), re.IGNORECASE)

@@ -1,0 +1,68 @@
+"""The application that deploys to the local cloud: what a pipeline's service principal is to a real tenant."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from cryptography import x509
+
+from identity.credentials.certificate import CLOCK_SKEW, issue
+from localcloud import clock
+from localcloud.azure.entra.directory import Directory
+from localcloud.azure.entra.objects import Application, KeyCredential, ServicePrincipal
+from localcloud.azure.graph.permissions import WRITE_OWNED
+from localcloud.state import Store
+from localcloud.tls import write_private
+
+_KIND, _KEY = "deployer", "deployer"
+_LIFETIME = timedelta(days=365)
+_RENEWED_BEFORE = timedelta(days=30)
+# It exists, and its certificate is registered, since before anybody looks: no replica has yet to learn of either.
+_SINCE = timedelta(days=1)
+
+
+def ensure_deployer(store: Store, directory: Directory, credential: Path) -> ServicePrincipal:
+    """The deployer's service principal; made on the first call, with Graph's `Application.ReadWrite.OwnedBy`.
+
+    `credential` gets its key and certificate (PEM, 0600), anew when the file is lost or near its end; the certificate
+    registered before is then no longer valid.
+    """
+    with store.transaction():
+        known = store.get(_KIND, _KEY)
+        principal = directory.service_principal(known["objectId"]) if known else None
+        if principal is None:
+            principal = _create(directory)
+            store.put(_KIND, _KEY, {"objectId": principal.object_id})
+        application = directory.application_by_app(principal.app_id)
+        if application is None:
+            raise LookupError(f"no application {principal.app_id}")
+        if not _is_good(credential, application):
+            _register(directory, application, credential)
+    return principal
+
+
+def _create(directory: Directory) -> ServicePrincipal:
+    application = directory.create_application("deployer")
+    principal = directory.create_service_principal(application.app_id)
+    since = clock.now() - _SINCE
+    directory.update(replace(application, created_at=since))
+    directory.update(replace(principal, created_at=since))
+    directory.grant(principal.object_id, WRITE_OWNED)
+    return principal
+
+
+def _register(directory: Directory, application: Application, credential: Path) -> None:
+    issued = issue("deployer", not_before=clock.now() - CLOCK_SKEW, lifetime=_LIFETIME)
+    key = KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()), display_name="deployer")
+    directory.update(replace(application, keys=(replace(key, added_at=clock.now() - _SINCE),)))
+    write_private(credential, (issued.private_key_pem + issued.certificate_pem).encode())
+
+
+def _is_good(credential: Path, application: Application) -> bool:
+    if not credential.exists():
+        return False
+    key = KeyCredential.of(x509.load_pem_x509_certificate(credential.read_bytes()))
+    registered = {each.thumbprint for each in application.key_credentials}
+    return key.thumbprint in registered and key.end - _RENEWED_BEFORE > clock.now()

@@ -1,0 +1,148 @@
+"""The sign-in endpoints at the root of the authority: metadata, signing keys, and tokens by client credentials.
+
+Left out on purpose: instance discovery (clients of a private authority switch it off), every flow with a person in it.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from localcloud.azure import LocalAzure
+from localcloud.azure.entra import assertion, errors
+from localcloud.azure.entra.objects import KeyCredential, ServicePrincipal
+from localcloud.azure.entra.replicas import Replica, Replicas
+from localcloud.azure.entra.resources import first_party_audiences
+from localcloud.azure.http import service_app
+
+_OPENID_SCOPES = {"openid", "offline_access", "profile", "email"}
+_DEFAULT = "/.default"
+_FIRST_PARTY = frozenset(first_party_audiences())
+
+
+def app(cloud: LocalAzure) -> Starlette:
+    """Entra's application, to be served over TLS (clients refuse a plain-text authority)."""
+    entra = _Entra(cloud)
+    routes = [
+        Route("/{tenant}/v2.0/.well-known/openid-configuration", entra.metadata, methods=["GET"]),
+        Route("/{tenant}/discovery/v2.0/keys", entra.keys, methods=["GET"]),
+        Route("/{tenant}/oauth2/v2.0/token", entra.token, methods=["POST"]),
+    ]
+    return service_app("entra", routes, dials=cloud.dials, render=errors.render)
+
+
+class _Entra:
+    def __init__(self, cloud: LocalAzure) -> None:
+        self._cloud = cloud
+        self._tenant = cloud.tenant_id
+        self._replicas = Replicas(cloud.dials)
+
+    async def metadata(self, request: Request) -> Response:
+        if request.path_params["tenant"] != self._tenant:
+            raise errors.tenant_not_found(request.path_params["tenant"], code="invalid_tenant")
+        root = self._root(request)
+        return JSONResponse(
+            {
+                "issuer": f"{root}/v2.0",
+                "authorization_endpoint": f"{root}/oauth2/v2.0/authorize",
+                "token_endpoint": _token_endpoint(root),
+                "jwks_uri": f"{root}/discovery/v2.0/keys",
+                "token_endpoint_auth_methods_supported": ["private_key_jwt"],
+                "response_types_supported": ["token"],
+                "subject_types_supported": ["pairwise"],
+                "id_token_signing_alg_values_supported": ["RS256"],
+                "scopes_supported": sorted(_OPENID_SCOPES),
+            }
+        )
+
+    async def keys(self, request: Request) -> Response:
+        self._check_tenant(request)
+        return JSONResponse(self._cloud.tokens.jwks())
+
+    async def token(self, request: Request) -> Response:
+        self._check_tenant(request)
+        form = dict(parse_qsl((await request.body()).decode(errors="replace")))
+        for name in ("grant_type", "client_id", "scope"):
+            if not form.get(name):
+                raise errors.parameter_missing(name)
+        if form["grant_type"] != "client_credentials":
+            raise errors.grant_unsupported(form["grant_type"])
+        replica = self._replicas.choose()
+        principal = self._authenticate(form, _token_endpoint(self._root(request)), replica)
+        resource = self._resource(form["scope"])
+        lifetime = self._cloud.tokens.lifetime()
+        seconds = int(lifetime.total_seconds())
+        body = {
+            "token_type": "Bearer",
+            "expires_in": seconds,
+            "ext_expires_in": seconds,
+            "access_token": self._cloud.tokens.issue(principal, resource, lifetime=lifetime),
+        }
+        # Entra, too, names the server that answered.
+        headers = {"Cache-Control": "no-store", "Pragma": "no-cache", "x-ms-ests-server": replica.name}
+        return JSONResponse(body, headers=headers)
+
+    def _authenticate(self, form: dict[str, str], endpoint: str, replica: Replica) -> ServicePrincipal:
+        """Whoever the form's credential proves to be, as far as the replica knows; raises SignInRefused."""
+        client_id = form["client_id"].lower()
+        principal, keys = self._client(client_id, replica)
+        if "client_assertion" in form:
+            if form.get("client_assertion_type") != assertion.ASSERTION_TYPE:
+                raise errors.parameter_missing("client_assertion_type")
+            assertion.verify(form["client_assertion"], client_id=form["client_id"], audience=endpoint, keys=keys)
+        elif "client_secret" in form:
+            # The local directory issues no secrets, so every one is wrong.
+            raise errors.secret_invalid(client_id)
+        else:
+            raise errors.credential_missing()
+        if principal.properties.get("accountEnabled") is False:
+            raise errors.application_disabled(client_id, principal.display_name)
+        return principal
+
+    def _client(self, client_id: str, replica: Replica) -> tuple[ServicePrincipal, tuple[KeyCredential, ...]]:
+        """The principal that signs in under `client_id` and the certificates which the replica knows for it."""
+        application = self._cloud.directory.application_by_app(client_id)
+        principal = self._cloud.directory.service_principal_by_app(client_id)
+        keys: tuple[KeyCredential, ...] = ()
+        # A managed identity has a service principal and no application.
+        if application is not None and application.created_at <= replica.knows_until:
+            keys = application.keys
+        elif principal is None or principal.kind == "Application":
+            raise errors.application_not_found(client_id, self._tenant)
+        if principal is None or principal.created_at > replica.knows_until:
+            raise errors.service_principal_missing(client_id, self._tenant)
+        return principal, tuple(key for key in (*keys, *principal.keys) if key.known_at(replica.knows_until))
+
+    def _resource(self, scope: str) -> str:
+        """The one resource a client-credentials scope names, as it was written there."""
+        scopes = [each for each in scope.split() if each not in _OPENID_SCOPES]
+        if len(scopes) != 1 or not scopes[0].endswith(_DEFAULT):
+            raise errors.scope_invalid(scope)
+        resource = scopes[0].removesuffix(_DEFAULT)
+        if resource not in _FIRST_PARTY and not self._offers(resource):
+            raise errors.resource_not_found(resource, self._tenant)
+        return resource
+
+    def _offers(self, resource: str) -> bool:
+        """Whether an application of the tenant, with its service principal, goes by this name."""
+        directory = self._cloud.directory
+        if directory.service_principal_by_app(resource.removeprefix("api://")):
+            return True
+        named = (each for each in directory.applications() if resource in each.properties.get("identifierUris", ()))
+        return any(directory.service_principal_by_app(each.app_id) for each in named)
+
+    def _check_tenant(self, request: Request) -> None:
+        if request.path_params["tenant"] != self._tenant:
+            raise errors.tenant_not_found(request.path_params["tenant"])
+
+    def _root(self, request: Request) -> str:
+        # Under the name that the client dialled: it insists that the issuer's host is its authority's.
+        return f"https://{request.headers['host']}/{self._tenant}"
+
+
+def _token_endpoint(root: str) -> str:
+    return f"{root}/oauth2/v2.0/token"

@@ -1,0 +1,91 @@
+"""Client assertions: the JWT that an application signs with its certificate's key instead of sending a secret.
+
+Rules: RFC 7523 3, and Microsoft's page on certificate credentials: RS256 or PS256, the certificate named by `x5t`
+(SHA-1) or `x5t#S256`, `iss` = `sub` = client id, `aud` = the token endpoint. A chain in `x5c` proves nothing here:
+trust by subject name and issuer is for first-party applications.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import jwt
+from cryptography import x509
+
+from localcloud import clock
+from localcloud.azure.entra import errors
+from localcloud.azure.entra.objects import KeyCredential
+
+ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+_ALGORITHMS = ("RS256", "PS256")
+_SKEW = timedelta(minutes=5)
+
+
+def verify(assertion: str, *, client_id: str, audience: str, keys: Sequence[KeyCredential]) -> KeyCredential:
+    """The registered certificate that signed `assertion`.
+
+    Args:
+        client_id: the form's `client_id`.
+        audience: the token endpoint as this authority announces it.
+        keys: what the serving replica has registered for the application.
+
+    Raises:
+        SignInRefused: 50027, 700021, 700023, 700024 or 700027, judged in Entra's order: certificate first, then claims.
+    """
+    try:
+        header = jwt.get_unverified_header(assertion)
+    except jwt.InvalidTokenError:
+        raise errors.assertion_malformed("It could not be parsed.") from None
+    if header.get("alg") not in _ALGORITHMS:
+        raise errors.assertion_malformed(f"The signature algorithm must be {' or '.join(_ALGORITHMS)}.")
+    named, digest = _thumbprint(header)
+    key = next((each for each in keys if hashlib.new(named, each.certificate).digest() == digest), None)
+    thumbprint = digest.hex().upper()
+    if key is None:
+        raise errors.certificate_unknown(client_id, thumbprint)
+    certificate = x509.load_der_x509_certificate(key.certificate)
+    now = clock.now()
+    if not max(key.start, certificate.not_valid_before_utc) <= now <= min(key.end, certificate.not_valid_after_utc):
+        raise errors.certificate_out_of_time(client_id, thumbprint, key)
+    try:
+        claims = jwt.decode(
+            assertion,
+            certificate.public_key(),  # type: ignore[arg-type]  # RSA was checked when the certificate was registered
+            algorithms=list(_ALGORITHMS),
+            # Claims are judged below: each has a code of its own.
+            options={"verify_aud": False, "verify_exp": False, "verify_nbf": False, "verify_iat": False},
+        )
+    except jwt.InvalidTokenError:
+        raise errors.signature_wrong(client_id, thumbprint, key) from None
+    _check_claims(claims, client_id, audience, now)
+    return key
+
+
+def _thumbprint(header: dict[str, Any]) -> tuple[str, bytes]:
+    for name, algorithm in (("x5t#S256", "sha256"), ("x5t", "sha1")):
+        text = header.get(name)
+        if isinstance(text, str):
+            try:
+                return algorithm, base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            except binascii.Error:
+                raise errors.assertion_malformed(f"The header {name} is no base64url text.") from None
+    raise errors.assertion_malformed("No certificate thumbprint specified in token header.")
+
+
+def _check_claims(claims: dict[str, Any], client_id: str, audience: str, now: datetime) -> None:
+    if not claims.get("iss") == claims.get("sub") == client_id:
+        raise errors.assertion_of_another_client()
+    if claims.get("aud") != audience:
+        raise errors.assertion_for_another_audience()
+    expires = claims.get("exp")
+    valid_from = claims.get("nbf", claims.get("iat", 0))
+    if not isinstance(expires, int | float) or not isinstance(valid_from, int | float):
+        raise errors.assertion_malformed("The claims exp and nbf are numbers of seconds.")
+    begin, end = datetime.fromtimestamp(valid_from, UTC), datetime.fromtimestamp(expires, UTC)
+    if not begin - _SKEW <= now <= end + _SKEW:
+        raise errors.assertion_out_of_time(now, begin, end)

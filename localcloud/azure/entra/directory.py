@@ -1,0 +1,279 @@
+"""The tenant's directory: applications and service principals, with soft delete and Entra's rules of uniqueness.
+
+Refusals are `ServiceError`s in Microsoft Graph's words, because Graph is how the directory is spoken to. Left out:
+users, groups, and the lag between a deletion and the replicas (creation and certificates do lag, see `replicas.py`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from localcloud import clock
+from localcloud.azure.dials import Dials
+from localcloud.azure.entra.objects import Application, KeyCredential, ServicePrincipal
+from localcloud.azure.http import ServiceError
+from localcloud.state import Store
+
+_APPLICATIONS = "entra-application"
+_PRINCIPALS = "entra-principal"
+_DELETED = "entra-deleted"
+# Sign-in finds both by application id; these hold {"objectId"} under it.
+_APPLICATION_IDS = "entra-application-id"
+_PRINCIPAL_IDS = "entra-principal-id"
+
+RETENTION = timedelta(days=30)
+"""How long Entra keeps a deleted application or service principal restorable."""
+
+
+@dataclass(frozen=True)
+class DeletedObject:
+    """An application or service principal in `directory/deletedItems`."""
+
+    entry: Application | ServicePrincipal
+    deleted_at: datetime
+
+
+class Directory:
+    """Applications and service principals of the one tenant."""
+
+    def __init__(self, store: Store, dials: Dials) -> None:
+        self._store = store
+        self._dials = dials
+
+    def create_application(
+        self, display_name: str, owners: Sequence[str] = (), properties: Mapping[str, Any] | None = None
+    ) -> Application:
+        """A new application; an equal display name is no obstacle, an equal `uniqueName` is."""
+        application = Application(
+            object_id=str(uuid.uuid4()),
+            app_id=str(uuid.uuid4()),
+            display_name=display_name,
+            created_at=clock.now(),
+            owners=tuple(owners),
+            properties=dict(properties or {}),
+        )
+        with self._store.transaction():
+            self._refuse_taken_names(application)
+            self._save(application)
+        return application
+
+    def application(self, object_id: str) -> Application | None:
+        """The application with this object id, unless deleted."""
+        document = self._store.get(_APPLICATIONS, object_id)
+        return Application.from_document(document) if document else None
+
+    def application_by_app(self, app_id: str) -> Application | None:
+        """The application with this application (client) id, unless deleted."""
+        index = self._store.get(_APPLICATION_IDS, app_id.lower())
+        return self.application(index["objectId"]) if index else None
+
+    def applications(self) -> list[Application]:
+        """Every application, deleted ones left out."""
+        return [Application.from_document(document) for _, document in self._store.items(_APPLICATIONS)]
+
+    def delete_application(self, object_id: str) -> bool:
+        """Move the application, and its service principal with it, to the deleted items; tells whether it was there."""
+        application = self.application(object_id)
+        if application is None:
+            return False
+        with self._store.transaction():
+            if principal := self.service_principal_by_app(application.app_id):
+                self._bury(principal)
+            self._bury(application)
+        return True
+
+    def create_service_principal(
+        self, app_id: str, owners: Sequence[str] = (), properties: Mapping[str, Any] | None = None
+    ) -> ServicePrincipal:
+        """The service principal of an application of this tenant, which may have only one.
+
+        Raises:
+            ServiceError: 400 NoBackingApplicationObject, or 409 when the application has one already.
+        """
+        application = self.application_by_app(app_id)
+        if application is None:
+            raise ServiceError(
+                400,
+                "NoBackingApplicationObject",
+                f"The appId '{app_id}' of the service principal does not reference a valid application object.",
+            )
+        if self.service_principal_by_app(app_id):
+            raise _principal_name_taken(app_id)
+        principal = ServicePrincipal(
+            object_id=str(uuid.uuid4()),
+            app_id=application.app_id,
+            display_name=application.display_name,
+            created_at=clock.now(),
+            owners=tuple(owners),
+            properties=dict(properties or {}),
+        )
+        self._save(principal)
+        return principal
+
+    def create_managed_identity(self, resource_id: str, display_name: str) -> ServicePrincipal:
+        """The principal behind a new managed identity; its owner can not give it a certificate."""
+        principal = ServicePrincipal(
+            object_id=str(uuid.uuid4()),
+            app_id=str(uuid.uuid4()),
+            display_name=display_name,
+            created_at=clock.now(),
+            kind="ManagedIdentity",
+            resource_id=resource_id,
+        )
+        self._save(principal)
+        return principal
+
+    def service_principal(self, object_id: str) -> ServicePrincipal | None:
+        """The service principal with this object id, unless deleted."""
+        document = self._store.get(_PRINCIPALS, object_id)
+        return ServicePrincipal.from_document(document) if document else None
+
+    def service_principal_by_app(self, app_id: str) -> ServicePrincipal | None:
+        """The service principal of this application (client) id, unless deleted."""
+        index = self._store.get(_PRINCIPAL_IDS, app_id.lower())
+        return self.service_principal(index["objectId"]) if index else None
+
+    def service_principals(self) -> list[ServicePrincipal]:
+        """Every service principal, deleted ones left out."""
+        return [ServicePrincipal.from_document(document) for _, document in self._store.items(_PRINCIPALS)]
+
+    def delete_service_principal(self, object_id: str) -> bool:
+        """Move an application's principal to the deleted items; a managed identity's is gone for good at once."""
+        principal = self.service_principal(object_id)
+        if principal is None:
+            return False
+        with self._store.transaction():
+            if principal.kind == "ManagedIdentity":
+                self._forget(principal)
+            else:
+                self._bury(principal)
+        return True
+
+    def grant(self, object_id: str, role: str) -> None:
+        """Give a service principal a Graph application permission; raises LookupError when there is none."""
+        principal = self.service_principal(object_id)
+        if principal is None:
+            raise LookupError(f"no service principal {object_id}")
+        self._save(replace(principal, roles=tuple(sorted({*principal.roles, role}))))
+
+    def is_replicated(self, object_id: str) -> bool:
+        """Whether ARM finds the principal yet (`principal_delay` after its creation)."""
+        principal = self.service_principal(object_id)
+        delay = timedelta(seconds=self._dials.principal_delay)
+        return principal is not None and principal.created_at + delay <= clock.now()
+
+    def update(self, entry: Application | ServicePrincipal) -> None:
+        """Store the changed object; raises ServiceError when a name in it is taken."""
+        with self._store.transaction():
+            if isinstance(entry, Application):
+                self._refuse_taken_names(entry)
+            self._save(entry)
+
+    def set_key_credentials(self, object_id: str, credentials: Sequence[KeyCredential]) -> None:
+        """Make `credentials` the registered certificates of an application or service principal.
+
+        A registration that stays (same key id) keeps its place in time; one that goes is still known to slow replicas.
+        Raises LookupError when there is no such object.
+        """
+        with self._store.transaction():
+            entry = self.application(object_id) or self.service_principal(object_id)
+            if entry is None:
+                raise LookupError(f"no application or service principal {object_id}")
+            now = clock.now()
+            standing = {key.key_id: key for key in entry.key_credentials}
+            wanted = {key.key_id: key for key in credentials}
+            kept_until = now - timedelta(seconds=max(self._dials.replica_delays))
+            fading = [key for key in entry.keys if key.removed_at is not None and key.removed_at > kept_until]
+            fading += [replace(key, removed_at=now) for key_id, key in standing.items() if key_id not in wanted]
+            current = [standing.get(key_id, replace(key, added_at=now)) for key_id, key in wanted.items()]
+            self._save(replace(entry, keys=(*current, *fading)))
+
+    def deleted(self) -> list[DeletedObject]:
+        """What can still be restored: deleted less than `RETENTION` ago."""
+        return [
+            each
+            for _, document in self._store.items(_DELETED)
+            if (each := _deleted(document)).deleted_at + RETENTION > clock.now()
+        ]
+
+    def restore(self, object_id: str) -> Application | ServicePrincipal | None:
+        """Bring a deleted object back, an application with its service principal; None if there is none.
+
+        Raises:
+            ServiceError: a unique name was taken meanwhile.
+        """
+        found = {each.entry.object_id: each.entry for each in self.deleted()}
+        entry = found.get(object_id)
+        if entry is None:
+            return None
+        with self._store.transaction():
+            if isinstance(entry, Application):
+                self._refuse_taken_names(entry)
+                returning = [entry, *(each for each in found.values() if _is_principal_of(each, entry))]
+            elif self.service_principal_by_app(entry.app_id):
+                raise _principal_name_taken(entry.app_id)
+            else:
+                returning = [entry]
+            for each in returning:
+                self._save(each)
+                self._store.delete(_DELETED, each.object_id)
+        return entry
+
+    def purge(self, object_id: str) -> bool:
+        """Remove a deleted object for good; tells whether there was one."""
+        return self._store.delete(_DELETED, object_id)
+
+    def _save(self, entry: Application | ServicePrincipal) -> None:
+        kind, index = _kinds(entry)
+        self._store.put(kind, entry.object_id, entry.to_document())
+        self._store.put(index, entry.app_id, {"objectId": entry.object_id})
+
+    def _forget(self, entry: Application | ServicePrincipal) -> None:
+        kind, index = _kinds(entry)
+        self._store.delete(kind, entry.object_id)
+        self._store.delete(index, entry.app_id)
+
+    def _bury(self, entry: Application | ServicePrincipal) -> None:
+        self._forget(entry)
+        document = {"type": _kinds(entry)[0], "deletedAt": clock.now().isoformat(), "entry": entry.to_document()}
+        self._store.put(_DELETED, entry.object_id, document)
+
+    def _refuse_taken_names(self, application: Application) -> None:
+        others = [each for each in self.applications() if each.object_id != application.object_id]
+        unique_name = application.properties.get("uniqueName")
+        if unique_name is not None and any(each.properties.get("uniqueName") == unique_name for each in others):
+            raise _property_taken("uniqueName")
+        uris = set(application.properties.get("identifierUris", ()))
+        if uris and any(uris & set(each.properties.get("identifierUris", ())) for each in others):
+            raise _property_taken("identifierUris")
+
+
+def _kinds(entry: Application | ServicePrincipal) -> tuple[str, str]:
+    return (_APPLICATIONS, _APPLICATION_IDS) if isinstance(entry, Application) else (_PRINCIPALS, _PRINCIPAL_IDS)
+
+
+def _deleted(document: dict[str, Any]) -> DeletedObject:
+    shape = Application if document["type"] == _APPLICATIONS else ServicePrincipal
+    return DeletedObject(shape.from_document(document["entry"]), datetime.fromisoformat(document["deletedAt"]))
+
+
+def _is_principal_of(entry: Application | ServicePrincipal, application: Application) -> bool:
+    return isinstance(entry, ServicePrincipal) and entry.app_id == application.app_id
+
+
+def _property_taken(name: str) -> ServiceError:
+    message = f"Another object with the same value for property {name} already exists."
+    return ServiceError(400, "Request_BadRequest", message)
+
+
+def _principal_name_taken(app_id: str) -> ServiceError:
+    return ServiceError(
+        409,
+        "Request_MultipleObjectsWithSameKeyValue",
+        "The service principal cannot be created, updated, or restored because the service principal name "
+        f"{app_id} is already in use.",
+    )

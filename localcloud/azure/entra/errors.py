@@ -1,0 +1,223 @@
+"""Entra's sign-in refusals, each with its AADSTS code, OAuth error, HTTP status and Entra's words.
+
+Sources: texts as users report them in the issue trackers of azure-sdk, MSAL and the Azure CLI; codes from Microsoft's
+list of AADSTS error codes. Trace id, correlation id and time stamp follow every text, as in Entra.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+
+from starlette.responses import JSONResponse, Response
+
+from localcloud import clock
+from localcloud.azure.entra.objects import KeyCredential
+from localcloud.azure.http import ServiceError
+
+_DOCS = "https://docs.microsoft.com/azure/active-directory/develop/active-directory-certificate-credentials"
+
+
+class SignInRefused(ServiceError):
+    """A refusal of the token endpoint; `number` is the AADSTS code, `code` the OAuth 2.0 error (RFC 6749 5.2)."""
+
+    def __init__(self, number: int, code: str, text: str, status: int) -> None:
+        super().__init__(status, code, f"AADSTS{number}: {text}")
+        self.number = number
+
+
+def render(error: ServiceError) -> Response:
+    """The body Entra answers a refusal with."""
+    trace_id, correlation_id = str(uuid.uuid4()), str(uuid.uuid4())
+    timestamp = clock.now().strftime("%Y-%m-%d %H:%M:%SZ")
+    body = {
+        "error": error.code,
+        "error_description": (
+            f"{error.message} Trace ID: {trace_id} Correlation ID: {correlation_id} Timestamp: {timestamp}"
+        ),
+        "error_codes": [error.number] if isinstance(error, SignInRefused) else [],
+        "timestamp": timestamp,
+        "trace_id": trace_id,
+        "correlation_id": correlation_id,
+    }
+    return JSONResponse(body, status_code=error.status, headers=error.headers)
+
+
+def tenant_not_found(tenant: str, *, code: str = "invalid_request") -> SignInRefused:
+    """90002; the metadata endpoint calls it `invalid_tenant`."""
+    return SignInRefused(
+        90002,
+        code,
+        f"Tenant '{tenant}' not found. Check to make sure you have the correct tenant ID and are signing into the "
+        "correct cloud. Check with your subscription administrator, this may happen if there are no active "
+        "subscriptions for the tenant.",
+        400,
+    )
+
+
+def application_not_found(client_id: str, tenant: str) -> SignInRefused:
+    """700016."""
+    return SignInRefused(
+        700016,
+        "unauthorized_client",
+        f"Application with identifier '{client_id}' was not found in the directory '{tenant}'. This can happen if the "
+        "application has not been installed by the administrator of the tenant or consented to by any user in the "
+        "tenant. You may have sent your authentication request to the wrong tenant.",
+        400,
+    )
+
+
+def service_principal_missing(client_id: str, tenant: str) -> SignInRefused:
+    """7000229: the application is there, its service principal is not (or not known to this replica yet)."""
+    return SignInRefused(
+        7000229,
+        "unauthorized_client",
+        f"The client application {client_id} is missing service principal in the tenant {tenant}. "
+        "See instructions here: https://go.microsoft.com/fwlink/?linkid=2225119",
+        401,
+    )
+
+
+def application_disabled(client_id: str, name: str) -> SignInRefused:
+    """7000112."""
+    return SignInRefused(7000112, "unauthorized_client", f"Application '{client_id}'({name}) is disabled.", 401)
+
+
+def resource_not_found(resource: str, tenant: str) -> SignInRefused:
+    """500011."""
+    return SignInRefused(
+        500011,
+        "invalid_resource",
+        f"The resource principal named {resource} was not found in the tenant named {tenant}. This can happen if the "
+        "application has not been installed by the administrator of the tenant or consented to by any user in the "
+        "tenant. You might have sent your authentication request to the wrong tenant.",
+        400,
+    )
+
+
+def scope_invalid(scope: str) -> SignInRefused:
+    """1002012."""
+    return SignInRefused(
+        1002012,
+        "invalid_scope",
+        f"The provided value for scope {scope} is not valid. Client credential flows must have a scope value with "
+        "/.default suffixed to the resource identifier (application ID URI).",
+        400,
+    )
+
+
+def parameter_missing(name: str) -> SignInRefused:
+    """900144."""
+    return SignInRefused(
+        900144, "invalid_request", f"The request body must contain the following parameter: '{name}'.", 400
+    )
+
+
+def grant_unsupported(grant: str) -> SignInRefused:
+    """70003."""
+    return SignInRefused(
+        70003, "unsupported_grant_type", f"The app requested an unsupported grant type '{grant}'.", 400
+    )
+
+
+def credential_missing() -> SignInRefused:
+    """7000216."""
+    return SignInRefused(
+        7000216,
+        "invalid_client",
+        "'client_assertion', 'client_secret' or 'request' is required for the 'client_credentials' grant type.",
+        401,
+    )
+
+
+def secret_invalid(client_id: str) -> SignInRefused:
+    """7000215."""
+    return SignInRefused(
+        7000215,
+        "invalid_client",
+        "Invalid client secret provided. Ensure the secret being sent in the request is the client secret value, not "
+        f"the client secret ID, for a secret added to app '{client_id}'.",
+        401,
+    )
+
+
+def assertion_malformed(problem: str) -> SignInRefused:
+    """50027."""
+    return SignInRefused(50027, "invalid_client", f"JWT token is invalid or malformed. {problem}", 401)
+
+
+def assertion_of_another_client() -> SignInRefused:
+    """700021."""
+    return SignInRefused(
+        700021,
+        "invalid_client",
+        "Client assertion application identifier doesn't match 'client_id' parameter. "
+        f"Review the documentation at {_DOCS} .",
+        401,
+    )
+
+
+def assertion_for_another_audience() -> SignInRefused:
+    """700023."""
+    return SignInRefused(
+        700023,
+        "invalid_client",
+        f"Client assertion audience claim does not match Realm issuer. Review the documentation at {_DOCS} .",
+        401,
+    )
+
+
+def assertion_out_of_time(now: datetime, valid_from: datetime, expires: datetime) -> SignInRefused:
+    """700024."""
+    return SignInRefused(
+        700024,
+        "invalid_client",
+        f"Client assertion is not within its valid time range. Current time: {_ticks(now)}, assertion valid from "
+        f"{_ticks(valid_from)}, expiry time of assertion {_ticks(expires)}. Review the documentation at {_DOCS} .",
+        401,
+    )
+
+
+def certificate_unknown(client_id: str, thumbprint: str) -> SignInRefused:
+    """700027: nothing with this thumbprint is registered, as far as this replica knows."""
+    return _bad_certificate("not registered on application", "The key was not found", client_id, thumbprint)
+
+
+def certificate_out_of_time(client_id: str, thumbprint: str, key: KeyCredential) -> SignInRefused:
+    """700027: registered, but outside its dates."""
+    return _bad_certificate("expired on application", "The key used is expired", client_id, thumbprint, key)
+
+
+def signature_wrong(client_id: str, thumbprint: str, key: KeyCredential) -> SignInRefused:
+    """700027: the assertion was signed with another key than the certificate it names."""
+    return _bad_certificate(
+        None, "The provided signature value did not match the expected signature value", client_id, thumbprint, key
+    )
+
+
+def _bad_certificate(
+    fault: str | None, reason: str, client_id: str, thumbprint: str, key: KeyCredential | None = None
+) -> SignInRefused:
+    if fault is None:
+        lead = "Client assertion contains an invalid signature."
+    else:
+        lead = f"The certificate with identifier used to sign the client assertion is {fault}."
+    found = f", Found key 'Start={_us_date(key.start)}, End={_us_date(key.end)}'" if key else ""
+    return SignInRefused(
+        700027,
+        "invalid_client",
+        f"{lead} [Reason - {reason}., Thumbprint of key used by client: '{thumbprint}'{found}, Please visit the Azure "
+        f"Portal, Graph Explorer or directly use MS Graph to see configured keys for app Id '{client_id}'. Review the "
+        "documentation at https://docs.microsoft.com/en-us/graph/deployments to determine the corresponding service "
+        "endpoint and https://docs.microsoft.com/en-us/graph/api/application-get?view=graph-rest-1.0&tabs=http to "
+        f"build a query request URL, such as 'https://graph.microsoft.com/beta/applications/{client_id}'].",
+        401,
+    )
+
+
+def _ticks(instant: datetime) -> str:
+    return instant.strftime("%Y-%m-%dT%H:%M:%S.%f0Z")
+
+
+def _us_date(instant: datetime) -> str:
+    return instant.strftime("%m/%d/%Y %H:%M:%S")

@@ -1,0 +1,178 @@
+"""What the directory holds: applications, service principals, and the certificates registered on either."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from localcloud import clock
+from localcloud.state import Document
+
+PrincipalKind = Literal["Application", "ManagedIdentity"]
+
+
+@dataclass(frozen=True)
+class KeyCredential:
+    """A certificate registered for sign-in (Graph: keyCredential of type AsymmetricX509Cert, usage Verify).
+
+    Attributes:
+        key_id: UUID of the registration.
+        certificate: DER.
+        start, end: the validity that the registration states, within the certificate's own.
+        added_at, removed_at: when the directory learned of it and let go of it; each replica follows later.
+    """
+
+    key_id: str
+    certificate: bytes
+    display_name: str | None
+    start: datetime
+    end: datetime
+    added_at: datetime
+    removed_at: datetime | None = None
+
+    @classmethod
+    def of(
+        cls, certificate: x509.Certificate, *, key_id: str | None = None, display_name: str | None = None
+    ) -> KeyCredential:
+        """A registration of `certificate` made now, with the certificate's own dates."""
+        return cls(
+            key_id=key_id or str(uuid.uuid4()),
+            certificate=certificate.public_bytes(Encoding.DER),
+            display_name=display_name,
+            start=certificate.not_valid_before_utc,
+            end=certificate.not_valid_after_utc,
+            added_at=clock.now(),
+        )
+
+    @property
+    def thumbprint(self) -> str:
+        """SHA-1 of the certificate, upper-case hex."""
+        return hashlib.sha1(self.certificate, usedforsecurity=False).hexdigest().upper()
+
+    def known_at(self, instant: datetime) -> bool:
+        """Whether a replica that has seen everything up to `instant` holds this registration."""
+        return self.added_at <= instant and (self.removed_at is None or instant < self.removed_at)
+
+    def to_document(self) -> Document:
+        """The stored form."""
+        return {
+            "keyId": self.key_id,
+            "certificate": base64.b64encode(self.certificate).decode(),
+            "displayName": self.display_name,
+            "start": self.start.isoformat(),
+            "end": self.end.isoformat(),
+            "addedAt": self.added_at.isoformat(),
+            "removedAt": self.removed_at and self.removed_at.isoformat(),
+        }
+
+    @classmethod
+    def from_document(cls, document: Document) -> KeyCredential:
+        """The inverse of `to_document`."""
+        return cls(
+            key_id=document["keyId"],
+            certificate=base64.b64decode(document["certificate"]),
+            display_name=document["displayName"],
+            start=datetime.fromisoformat(document["start"]),
+            end=datetime.fromisoformat(document["end"]),
+            added_at=datetime.fromisoformat(document["addedAt"]),
+            removed_at=datetime.fromisoformat(document["removedAt"]) if document["removedAt"] else None,
+        )
+
+
+@dataclass(frozen=True)
+class DirectoryObject:
+    """What applications and service principals have in common.
+
+    Attributes:
+        owners: object ids of the service principals that own it.
+        keys: certificates, those removed a moment ago included (replicas may still honour them).
+        properties: the plain properties Graph was given, under Graph's names.
+    """
+
+    object_id: str
+    app_id: str
+    display_name: str
+    created_at: datetime
+    owners: tuple[str, ...] = ()
+    keys: tuple[KeyCredential, ...] = ()
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key_credentials(self) -> tuple[KeyCredential, ...]:
+        """The certificates registered now."""
+        return tuple(key for key in self.keys if key.removed_at is None)
+
+    def to_document(self) -> Document:
+        """The stored form."""
+        return {
+            "objectId": self.object_id,
+            "appId": self.app_id,
+            "displayName": self.display_name,
+            "createdAt": self.created_at.isoformat(),
+            "owners": list(self.owners),
+            "keys": [key.to_document() for key in self.keys],
+            "properties": dict(self.properties),
+        }
+
+
+@dataclass(frozen=True)
+class Application(DirectoryObject):
+    """An application registration. Display names may repeat, as in Entra."""
+
+    @classmethod
+    def from_document(cls, document: Document) -> Application:
+        """The inverse of `to_document`."""
+        return cls(**_common(document))
+
+
+@dataclass(frozen=True)
+class ServicePrincipal(DirectoryObject):
+    """An application's presence in the tenant, or a managed identity.
+
+    Attributes:
+        resource_id: ARM id of the managed identity; None for an application's.
+        roles: Graph application permissions granted to it, by value (`Application.ReadWrite.OwnedBy`).
+    """
+
+    kind: PrincipalKind = "Application"
+    resource_id: str | None = None
+    roles: tuple[str, ...] = ()
+
+    def to_document(self) -> Document:
+        """The stored form."""
+        return {
+            **super().to_document(),
+            "kind": self.kind,
+            "resourceId": self.resource_id,
+            "roles": list(self.roles),
+        }
+
+    @classmethod
+    def from_document(cls, document: Document) -> ServicePrincipal:
+        """The inverse of `to_document`."""
+        return cls(
+            **_common(document),
+            kind=document["kind"],
+            resource_id=document["resourceId"],
+            roles=tuple(document["roles"]),
+        )
+
+
+def _common(document: Document) -> dict[str, Any]:
+    return {
+        "object_id": document["objectId"],
+        "app_id": document["appId"],
+        "display_name": document["displayName"],
+        "created_at": datetime.fromisoformat(document["createdAt"]),
+        "owners": tuple(document["owners"]),
+        "keys": tuple(KeyCredential.from_document(each) for each in document["keys"]),
+        "properties": document["properties"],
+    }

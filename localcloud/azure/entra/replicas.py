@@ -1,0 +1,33 @@
+"""Entra is replicated: each sign-in is served by some replica, which learns of a change only after its delay.
+
+That is why one sign-in with a new certificate proves little: the next may meet a replica that answers 700027.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from localcloud import clock
+from localcloud.azure.dials import Dials
+
+
+@dataclass(frozen=True)
+class Replica:
+    """The replica that serves one request: what happened after `knows_until` has not reached it."""
+
+    name: str
+    knows_until: datetime
+
+
+class Replicas:
+    """Chooses a replica for each sign-in, at random (repeatable with `Dials.seed`)."""
+
+    def __init__(self, dials: Dials) -> None:
+        self._delays = dials.replica_delays
+        self._chance = dials.random()
+
+    def choose(self) -> Replica:
+        """The replica for the request that came in now."""
+        number = self._chance.randrange(len(self._delays))
+        return Replica(f"replica-{number}", clock.now() - timedelta(seconds=self._delays[number]))

@@ -1,0 +1,154 @@
+"""Access tokens as Entra issues them to applications (version 1.0, app-only), signed RS256, and their verification."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import uuid
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any, cast
+
+import jwt
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from jwt.utils import to_base64url_uint
+
+from localcloud import clock
+from localcloud.azure.dials import Dials
+from localcloud.azure.entra.objects import ServicePrincipal
+from localcloud.azure.entra.resources import GRAPH_APP_ID, GRAPH_AUDIENCES
+from localcloud.state import Store
+
+_KIND = "entra-signing-key"
+_KEY = "current"
+_BACKDATED = timedelta(minutes=5)  # Entra lets a token begin a little before its issue, for clocks that run late
+
+
+class InvalidToken(Exception):
+    """A bearer that a service must not accept; `reason` is a sentence without the token."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Whom a verified bearer stands for; `roles` are the application permissions for the audience."""
+
+    tenant_id: str
+    client_id: str
+    object_id: str
+    roles: frozenset[str]
+
+
+class Tokens:
+    """Issues and verifies the tenant's access tokens with one RSA key, kept sealed in the store."""
+
+    def __init__(self, store: Store, dials: Dials, tenant_id: str) -> None:
+        self._store = store
+        self._tenant_id = tenant_id
+        self._chance = dials.random()
+        self.issuer = f"https://sts.windows.net/{tenant_id}/"
+
+    def lifetime(self) -> timedelta:
+        """The life of the next token: at random between 60 and 90 minutes, Entra's default."""
+        return timedelta(seconds=self._chance.randint(3600, 5400))
+
+    def issue(self, principal: ServicePrincipal, resource: str, *, lifetime: timedelta | None = None) -> str:
+        """A token of `principal` for `resource` (identifier URI or application id, as asked for).
+
+        `lifetime` defaults to `self.lifetime()`. Valid from five minutes ago, as Entra has it.
+        """
+        now = clock.now()
+        claims: dict[str, Any] = {
+            "aud": resource,
+            "iss": self.issuer,
+            "iat": _seconds(now - _BACKDATED),
+            "nbf": _seconds(now - _BACKDATED),
+            "exp": _seconds(now + (lifetime or self.lifetime())),
+            "appid": principal.app_id,
+            "appidacr": "2",
+            "idp": self.issuer,
+            "idtyp": "app",
+            "oid": principal.object_id,
+            "sub": principal.object_id,
+            "tid": self._tenant_id,
+            "uti": base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode(),
+            "ver": "1.0",
+        }
+        if principal.resource_id is not None:
+            claims["xms_mirid"] = principal.resource_id
+        if principal.roles and resource in (*GRAPH_AUDIENCES, GRAPH_APP_ID):
+            claims["roles"] = list(principal.roles)
+        return jwt.encode(claims, self._key, algorithm="RS256", headers={"kid": self._key_id})
+
+    def verify(self, bearer: str, audiences: Collection[str]) -> Caller:
+        """Who sends `bearer` to a service known as `audiences`.
+
+        Raises:
+            InvalidToken: not this tenant's token, for another audience, expired or not yet valid.
+        """
+        try:
+            claims: Mapping[str, Any] = jwt.decode(
+                bearer,
+                self._key.public_key(),
+                algorithms=["RS256"],
+                issuer=self.issuer,
+                audience=list(audiences),
+                # The dates are judged below, on the local cloud's own clock.
+                options={"verify_exp": False, "verify_nbf": False, "verify_iat": False},
+            )
+        except jwt.InvalidAudienceError:
+            raise InvalidToken("The access token has been obtained for the wrong audience or resource.") from None
+        except jwt.InvalidIssuerError:
+            raise InvalidToken("The access token is from the wrong issuer.") from None
+        except jwt.InvalidTokenError:
+            raise InvalidToken("The access token is invalid: its signature or form could not be verified.") from None
+        now = _seconds(clock.now())
+        if now >= claims["exp"]:
+            raise InvalidToken("The access token expiry UTC time is earlier than the current UTC time.")
+        if now < claims["nbf"]:
+            raise InvalidToken("The access token is not valid yet.")
+        return Caller(claims["tid"], claims["appid"], claims["oid"], frozenset(claims.get("roles", ())))
+
+    def jwks(self) -> dict[str, Any]:
+        """The public signing key as a JSON Web Key Set."""
+        numbers = self._key.public_key().public_numbers()
+        key = {
+            "kty": "RSA",
+            "use": "sig",
+            "kid": self._key_id,
+            "n": to_base64url_uint(numbers.n).decode(),
+            "e": to_base64url_uint(numbers.e).decode(),
+            "issuer": self.issuer,
+        }
+        return {"keys": [key]}
+
+    @cached_property
+    def _key(self) -> rsa.RSAPrivateKey:
+        with self._store.transaction():
+            stored = self._store.get(_KIND, _KEY)
+            if stored is None:
+                made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+                pem = made.private_bytes(
+                    serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+                )
+                stored = {"sealed": self._store.seal(pem.decode())}
+                self._store.put(_KIND, _KEY, stored)
+        return cast(rsa.RSAPrivateKey, load_pem_private_key(self._store.unseal(stored["sealed"]).encode(), None))
+
+    @cached_property
+    def _key_id(self) -> str:
+        public = self._key.public_key().public_bytes(
+            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        return base64.urlsafe_b64encode(hashlib.sha256(public).digest()).rstrip(b"=").decode()
+
+
+def _seconds(instant: datetime) -> int:
+    return int(instant.timestamp())

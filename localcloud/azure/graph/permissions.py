@@ -1,0 +1,74 @@
+"""What a caller of Graph may do, by the application permissions in its token.
+
+Source: Graph permissions reference. `Application.ReadWrite.OwnedBy` lists and reads everything, and manages what the
+calling service principal owns; it owns what it creates. Managed identities are nobody's to change.
+"""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from localcloud.azure.entra.objects import Application, ServicePrincipal
+from localcloud.azure.entra.resources import GRAPH_APP_ID, GRAPH_AUDIENCES
+from localcloud.azure.entra.tokens import Caller, InvalidToken, Tokens
+from localcloud.azure.http import ServiceError, bearer
+
+WRITE_OWNED = "Application.ReadWrite.OwnedBy"
+WRITE_ALL = "Application.ReadWrite.All"
+_READ = frozenset({"Application.Read.All", "Directory.Read.All", WRITE_OWNED, WRITE_ALL})
+
+
+def authenticate(request: Request, tokens: Tokens) -> Caller:
+    """The caller behind the bearer; raises 401 without a valid one for Graph."""
+    token = bearer(request)
+    if token is None:
+        raise ServiceError(401, "InvalidAuthenticationToken", "Access token is empty.")
+    try:
+        return tokens.verify(token, (*GRAPH_AUDIENCES, GRAPH_APP_ID))
+    except InvalidToken as error:
+        raise ServiceError(401, "InvalidAuthenticationToken", error.reason) from None
+
+
+def require_read(caller: Caller) -> None:
+    """Raises 403 unless the caller may read applications and service principals."""
+    if not caller.roles & _READ:
+        raise denied()
+
+
+def require_create(caller: Caller) -> None:
+    """Raises 403 unless the caller may create an application."""
+    if not caller.roles & {WRITE_OWNED, WRITE_ALL}:
+        raise denied()
+
+
+def require_write(caller: Caller, entry: Application | ServicePrincipal) -> None:
+    """Raises 403 unless the caller may change, delete or restore `entry`."""
+    if isinstance(entry, ServicePrincipal) and entry.kind == "ManagedIdentity":
+        raise denied()
+    owned = WRITE_OWNED in caller.roles and caller.object_id in entry.owners
+    if WRITE_ALL not in caller.roles and not owned:
+        raise denied()
+
+
+def require_create_principal(caller: Caller, application: Application | None) -> None:
+    """Raises 403 unless the caller may create the service principal of `application` (None: no such application)."""
+    require_create(caller)
+    owned = application is not None and caller.object_id in application.owners
+    if WRITE_ALL not in caller.roles and not owned:
+        # Graph's words, verbatim; they also come when its replica does not know the application yet.
+        raise denied(
+            "When using this permission, the backing application of the service principal being created "
+            "must in the local tenant"
+        )
+
+
+def initial_owners(caller: Caller, requested: tuple[str, ...]) -> tuple[str, ...]:
+    """The owners of what the caller creates: with `OwnedBy` it is one of them."""
+    if WRITE_ALL in caller.roles or caller.object_id in requested:
+        return requested
+    return (caller.object_id, *requested)
+
+
+def denied(message: str = "Insufficient privileges to complete the operation.") -> ServiceError:
+    """Graph's 403."""
+    return ServiceError(403, "Authorization_RequestDenied", message)

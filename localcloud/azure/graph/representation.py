@@ -1,0 +1,175 @@
+"""Directory objects as Graph prints them, and request bodies as Graph reads them.
+
+Source: Graph v1.0 reference of application, servicePrincipal and keyCredential. Properties that mean nothing to
+sign-in are kept and given back; a property that Graph does not know is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from localcloud.azure.entra.objects import Application, KeyCredential, ServicePrincipal
+from localcloud.azure.http import ServiceError
+from localcloud.clock import parse_rfc3339, rfc3339
+
+OWNERS = "owners@odata.bind"
+
+_APPLICATION_DEFAULTS: Mapping[str, Any] = {
+    "uniqueName": None,
+    "description": None,
+    "notes": None,
+    "signInAudience": "AzureADMyOrg",
+    "identifierUris": [],
+    "tags": [],
+    "appRoles": [],
+    "requiredResourceAccess": [],
+    "api": {},
+    "web": {},
+    "spa": {},
+    "publicClient": {},
+    "info": {},
+    "optionalClaims": None,
+    "groupMembershipClaims": None,
+    "isFallbackPublicClient": None,
+    "isDeviceOnlyAuthSupported": None,
+    "oauth2RequirePostResponse": False,
+    "serviceManagementReference": None,
+}
+_PRINCIPAL_DEFAULTS: Mapping[str, Any] = {
+    "accountEnabled": True,
+    "appRoleAssignmentRequired": False,
+    "description": None,
+    "notes": None,
+    "homepage": None,
+    "loginUrl": None,
+    "tags": [],
+    "notificationEmailAddresses": [],
+    "preferredSingleSignOnMode": None,
+    "samlSingleSignOnSettings": None,
+}
+
+
+def to_json(entry: Application | ServicePrincipal, *, with_keys: bool = False) -> dict[str, Any]:
+    """The object with all its properties; the content of certificates only `with_keys` (when $select asks for it)."""
+    common = {
+        "id": entry.object_id,
+        "appId": entry.app_id,
+        "displayName": entry.display_name,
+        "createdDateTime": rfc3339(entry.created_at),
+        "keyCredentials": [_key_json(key, with_keys) for key in entry.key_credentials],
+        "passwordCredentials": [],
+    }
+    if isinstance(entry, Application):
+        return {**common, **_APPLICATION_DEFAULTS, **entry.properties}
+    managed = entry.kind == "ManagedIdentity"
+    return {
+        **common,
+        **_PRINCIPAL_DEFAULTS,
+        **entry.properties,
+        "servicePrincipalType": entry.kind,
+        "servicePrincipalNames": [entry.app_id],
+        "alternativeNames": ["isExplicit=True", entry.resource_id] if managed else [],
+    }
+
+
+def writable(body: Mapping[str, Any], kind: type[Application | ServicePrincipal]) -> dict[str, Any]:
+    """The plain properties of a POST or PATCH body; display name, certificates and owners are the caller's business.
+
+    Raises:
+        ServiceError: 400 for a property that the type does not have.
+    """
+    known = _APPLICATION_DEFAULTS if kind is Application else _PRINCIPAL_DEFAULTS
+    structural = {"displayName", "keyCredentials", OWNERS, *(() if kind is Application else ("appId",))}
+    for name in body:
+        if name not in known and name not in structural:
+            raise ServiceError(400, "Request_BadRequest", f"Invalid property '{name}'.")
+    return {name: value for name, value in body.items() if name in known}
+
+
+def owners(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """Object ids out of `owners@odata.bind`, whose entries are URLs of directory objects."""
+    return tuple(str(url).rstrip("/").rpartition("/")[2] for url in body.get(OWNERS, ()))
+
+
+def key_credentials(body: list[dict[str, Any]], standing: tuple[KeyCredential, ...]) -> list[KeyCredential]:
+    """The certificates that a PATCH asks for: the whole list, in which a standing one is named by its `keyId` alone.
+
+    Raises:
+        ServiceError: 400 for what is no RSA certificate for verification, for dates outside the certificate's, and for
+            other content under a standing `keyId`.
+    """
+    known = {key.key_id: key for key in standing}
+    return [_key_credential(each, known) for each in body]
+
+
+def _key_credential(body: dict[str, Any], standing: Mapping[str, KeyCredential]) -> KeyCredential:
+    key_id, content = body.get("keyId"), body.get("key")
+    if (known := standing.get(str(key_id))) is not None:
+        if content is not None and _certificate(content) != x509.load_der_x509_certificate(known.certificate):
+            raise ServiceError(
+                400, "Request_BadRequest", f"Update to existing credential with KeyId '{key_id}' is not allowed."
+            )
+        return known
+    for name, accepted in (("type", "AsymmetricX509Cert"), ("usage", "Verify")):
+        if body.get(name) != accepted:
+            raise ServiceError(
+                400,
+                "Request_BadRequest",
+                f'The value for the property "{name}" in one of your credentials is invalid. '
+                f"Acceptable values are {accepted}.",
+            )
+    certificate = _certificate(content)
+    key = KeyCredential.of(certificate, key_id=key_id, display_name=body.get("displayName"))
+    start, end = _date(body, "startDateTime", key.start), _date(body, "endDateTime", key.end)
+    if not key.start <= start:
+        raise ServiceError(400, "KeyCredentialsInvalidStartDate", "Key credential start date is invalid.")
+    if not start < end <= key.end:
+        raise ServiceError(400, "KeyCredentialsInvalidEndDate", "Key credential end date is invalid.")
+    return replace(key, start=start, end=end)
+
+
+def _certificate(content: object) -> x509.Certificate:
+    """A certificate in base64 of DER, or of PEM text (which the azuread provider sends); raises 400."""
+    try:
+        raw = base64.b64decode(str(content), validate=True)
+        is_pem = raw.lstrip().startswith(b"-----BEGIN")
+        certificate = x509.load_pem_x509_certificate(raw) if is_pem else x509.load_der_x509_certificate(raw)
+    except (binascii.Error, ValueError):
+        raise _invalid_key() from None
+    if not isinstance(certificate.public_key(), rsa.RSAPublicKey):
+        raise _invalid_key()
+    return certificate
+
+
+def _invalid_key() -> ServiceError:
+    return ServiceError(400, "Request_BadRequest", "Invalid value specified for property 'keyCredentials'.")
+
+
+def _date(body: Mapping[str, Any], name: str, default: datetime) -> datetime:
+    if body.get(name) is None:
+        return default
+    try:
+        return parse_rfc3339(str(body[name]))
+    except ValueError as error:
+        raise ServiceError(400, "Request_BadRequest", f"Invalid value for property '{name}': {error}.") from None
+
+
+def _key_json(key: KeyCredential, with_content: bool) -> dict[str, Any]:
+    return {
+        "keyId": key.key_id,
+        "type": "AsymmetricX509Cert",
+        "usage": "Verify",
+        "displayName": key.display_name,
+        "customKeyIdentifier": base64.b64encode(bytes.fromhex(key.thumbprint)).decode(),
+        "startDateTime": rfc3339(key.start),
+        "endDateTime": rfc3339(key.end),
+        "key": base64.b64encode(key.certificate).decode() if with_content else None,
+    }

@@ -1,0 +1,118 @@
+"""What the HTTP services of the local Azure share: refusals in the service's own shape, request ids, latency."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from localcloud.azure.dials import Dials
+
+
+class ServiceError(Exception):
+    """A refusal: HTTP status, the service's own error code and its own words; headers are sent along."""
+
+    def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(f"{status} {code}: {message}")
+        self.status = status
+        self.code = code
+        self.message = message
+        self.headers = dict(headers or {})
+
+
+Render = Callable[[ServiceError], Response]
+
+
+def azure_error(error: ServiceError) -> Response:
+    """`{"error": {"code", "message"}}`, the shape of ARM, Key Vault and Graph."""
+    body = {"error": {"code": error.code, "message": error.message}}
+    return JSONResponse(body, status_code=error.status, headers=error.headers)
+
+
+def service_app(service: str, routes: Sequence[BaseRoute], *, dials: Dials, render: Render = azure_error) -> Starlette:
+    """A service's application: its routes, every failure in its shape, `x-ms-request-id` on each answer.
+
+    Args:
+        service: the name that `Dials.latency` uses: entra, graph, arm, keyvault, imds.
+        routes: the service's routes; handlers raise `ServiceError`.
+        dials: where the latency comes from.
+        render: turns a `ServiceError` into the service's answer.
+    """
+
+    async def refused(_: Request, error: ServiceError) -> Response:
+        return render(error)
+
+    async def unrouted(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 405:
+            code, what = "MethodNotAllowed", f"The {service} service does not offer {request.method}"
+        else:
+            code, what = "NotFound", f"The {service} service has nothing"
+        return render(ServiceError(error.status_code, code, f"{what} at {request.url.path}.", error.headers))
+
+    async def broken(_: Request, error: Exception) -> Response:
+        # The server logs it with its trace: Starlette raises it again after this answer.
+        return render(
+            ServiceError(500, "InternalServerError", f"The local {service} service failed: {type(error).__name__}.")
+        )
+
+    handlers: dict[Any, Any] = {ServiceError: refused, HTTPException: unrouted, Exception: broken}
+    middleware = [Middleware(_Envelope, service=service, dials=dials)]
+    app = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
+    # ARM and Key Vault tell `/x` from `/x/`, and a redirect would drop a client's bearer.
+    app.router.redirect_slashes = False
+    return app
+
+
+async def json_object(request: Request) -> dict[str, Any]:
+    """The request's body, which must be a JSON object; an empty body is an empty object."""
+    raw = await request.body()
+    if not raw.strip():
+        return {}
+    try:
+        body = await request.json()
+    except ValueError:
+        raise ServiceError(
+            400, "InvalidRequestContent", "The request content was invalid and could not be deserialized."
+        ) from None
+    if not isinstance(body, dict):
+        raise ServiceError(400, "InvalidRequestContent", "The request content was invalid: a JSON object is expected.")
+    return body
+
+
+def bearer(request: Request) -> str | None:
+    """The bearer token of the request, None when it carries none."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+class _Envelope:
+    """Around every request: the dialled latency before it, a request id on its answer."""
+
+    def __init__(self, app: ASGIApp, *, service: str, dials: Dials) -> None:
+        self._app = app
+        self._service = service
+        self._dials = dials
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if delay := self._dials.latency_of(self._service, scope["method"]):
+            await asyncio.sleep(delay)
+        request_id = str(uuid.uuid4()).encode()
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"x-ms-request-id", request_id)]
+            await send(message)
+
+        await self._app(scope, receive, answer)

@@ -1,0 +1,110 @@
+"""IMDS as its clients ask it: `GET /metadata/identity/oauth2/token` over plain HTTP on the node.
+
+An identity is the node's when a scale set of the subscription carries it (`identity.userAssignedIdentities`), for this
+machine is the one node of every cluster here. Sources: azure-docs "How to use managed identities on a VM" for
+parameters and error codes; texts from Azure/aad-pod-identity and azure-docs issue 21322.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from localcloud import clock
+from localcloud.azure import LocalAzure
+from localcloud.azure.entra.objects import ServicePrincipal
+from localcloud.azure.entra.resources import first_party_audiences
+from localcloud.azure.http import ServiceError, service_app
+
+_SCALE_SETS = "microsoft.compute/virtualmachinescalesets"
+_LIFETIME = timedelta(hours=24)
+# Each parameter that picks an identity; `msi_res_id` is the older spelling.
+_SELECTORS = ("client_id", "object_id", "mi_res_id", "msi_res_id")
+
+
+def app(cloud: LocalAzure) -> Starlette:
+    """The metadata service's application, to be served over plain HTTP."""
+    imds = _Imds(cloud)
+    routes = [Route("/metadata/identity/oauth2/token", imds.token, methods=["GET"])]
+    return service_app("imds", routes, dials=cloud.dials, render=_render)
+
+
+class _Imds:
+    def __init__(self, cloud: LocalAzure) -> None:
+        self._cloud = cloud
+
+    async def token(self, request: Request) -> Response:
+        if request.headers.get("metadata", "").lower() != "true":
+            raise _invalid("Required metadata header not specified")
+        query = request.query_params
+        for name in ("api-version", "resource"):
+            if not query.get(name):
+                raise _invalid(f"Required query variable '{name}' is missing")
+        principal = self._chosen({name: query[name] for name in _SELECTORS if query.get(name)})
+        resource = query["resource"]
+        if resource not in first_party_audiences():
+            raise ServiceError(
+                400,
+                "invalid_resource",
+                f"AADSTS500011: The resource principal named {resource} was not found in the tenant named "
+                f"{self._cloud.tenant_id}.",
+            )
+        now = int(clock.now().timestamp())
+        seconds = int(_LIFETIME.total_seconds())
+        return JSONResponse(
+            {
+                "access_token": self._cloud.tokens.issue(principal, resource, lifetime=_LIFETIME),
+                "client_id": principal.app_id,
+                "expires_in": str(seconds),
+                "expires_on": str(now + seconds),
+                "ext_expires_in": str(seconds),
+                "not_before": str(now),
+                "resource": resource,
+                "token_type": "Bearer",
+            }
+        )
+
+    def _chosen(self, selectors: dict[str, str]) -> ServicePrincipal:
+        """The identity that the query picks among the node's; raises 400."""
+        attached = list({each.object_id: each for each in self._attached()}.values())
+        if len(selectors) > 1:
+            raise _invalid("Only one of client_id, object_id and msi_res_id may be specified")
+        for name, value in selectors.items():
+            attached = [each for each in attached if _selector(each, name).lower() == value.lower()]
+        if not attached:
+            raise _invalid("Identity not found")
+        if len(attached) > 1:
+            raise _invalid(
+                "Multiple user assigned identities exist, please specify the clientId / resourceId of the identity in "
+                "the token request"
+            )
+        return attached[0]
+
+    def _attached(self) -> Iterator[ServicePrincipal]:
+        for _, machine in self._cloud.store.items("arm"):
+            if str(machine.get("type", "")).lower() == _SCALE_SETS:
+                for identity in (machine.get("identity") or {}).get("userAssignedIdentities", {}):
+                    document = self._cloud.store.get("arm", identity.lower())
+                    found = document and self._cloud.directory.service_principal(document["properties"]["principalId"])
+                    if found:
+                        yield found
+
+
+def _selector(principal: ServicePrincipal, name: str) -> str:
+    if name == "client_id":
+        return principal.app_id
+    return principal.object_id if name == "object_id" else principal.resource_id or ""
+
+
+def _invalid(description: str) -> ServiceError:
+    return ServiceError(400, "invalid_request", description)
+
+
+def _render(error: ServiceError) -> Response:
+    body = {"error": error.code, "error_description": error.message}
+    return JSONResponse(body, status_code=error.status, headers=error.headers)

@@ -1,0 +1,105 @@
+"""Key Vault's own refusals: `{"error": {"code", "message", "innererror": {"code"}}}`.
+
+Seen in issues hashicorp/terraform-provider-azurerm 27817 and 23927 (ForbiddenByRbac), Azure/azure-rest-api-specs 9222
+(deleted name), microsoft/AzureTRE 1951 (purge protection), and in Azure/azure-sdk-for-js's tests (SecretDisabled).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.responses import JSONResponse, Response
+
+from localcloud.azure.entra.tokens import Caller
+from localcloud.azure.http import ServiceError
+
+
+class VaultError(ServiceError):
+    """A refusal of the data plane; `inner` is the code that tells cases of one `code` apart."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        inner: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, code, message, headers)
+        self.inner = inner
+
+
+def render(error: ServiceError) -> Response:
+    """The answer that carries a refusal."""
+    content: dict[str, object] = {"code": error.code, "message": error.message}
+    if isinstance(error, VaultError) and error.inner is not None:
+        content["innererror"] = {"code": error.inner}
+    return JSONResponse({"error": content}, status_code=error.status, headers=error.headers)
+
+
+def unauthorized(message: str, challenge: str) -> VaultError:
+    """401 with the challenge that tells a client where to sign in and for which resource."""
+    return VaultError(401, "Unauthorized", message, headers={"WWW-Authenticate": challenge})
+
+
+def bad_parameter(message: str) -> VaultError:
+    """400 for a request the vault can not make sense of."""
+    return VaultError(400, "BadParameter", message)
+
+
+def not_found(kind: str, name: str) -> VaultError:
+    """404 `SecretNotFound` or `KeyNotFound`; `kind`: secret or key."""
+    return VaultError(
+        404,
+        f"{kind.capitalize()}NotFound",
+        f"A {kind} with (name/id) {name} was not found in this key vault. If you recently deleted this {kind} you may "
+        "be able to recover it using the correct recovery command. For help resolving this issue, please see "
+        "https://go.microsoft.com/fwlink/?linkid=2125182",
+    )
+
+
+def secret_disabled() -> VaultError:
+    """403 for reading a disabled version."""
+    return VaultError(403, "Forbidden", "Operation get is not allowed on a disabled secret.", inner="SecretDisabled")
+
+
+def name_is_deleted(name: str) -> VaultError:
+    """409: a soft-deleted secret keeps its name."""
+    return VaultError(
+        409,
+        "Conflict",
+        f"Secret {name} is currently in a deleted but recoverable state, and its name cannot be reused; in this state, "
+        "the secret can only be recovered or purged.",
+        inner="ObjectIsDeletedButRecoverable",
+    )
+
+
+def purge_protected(vault: str, location: str) -> VaultError:
+    """403: purge protection keeps deleted secrets until their time."""
+    return VaultError(
+        403,
+        "Forbidden",
+        'Operation "purge" is not allowed because purge protection is enabled for this vault. Key Vault service will '
+        "automatically purge it after the retention period has passed.\r\n"
+        f"Vault: {vault};location={location}",
+    )
+
+
+def forbidden_by_rbac(caller: Caller, action: str, resource: str, vault: str, location: str) -> VaultError:
+    """403: no role of the caller grants the data action."""
+    return VaultError(
+        403,
+        "Forbidden",
+        "Caller is not authorized to perform action on resource.\r\n"
+        "If role assignments, deny assignments or role definitions were changed recently, please observe propagation "
+        "time.\r\n"
+        f"Caller: appid={caller.client_id};oid={caller.object_id};iss=https://sts.windows.net/{caller.tenant_id}/\r\n"
+        f"Action: '{action}'\r\n"
+        f"Resource: '{resource.lower()}'\r\n"
+        "Assignment: (not found)\r\n"
+        "DenyAssignmentId: null\r\n"
+        "DecisionReason: 'DeniedWithNoValidRBAC' \r\n"
+        f"Vault: {vault};location={location}\r\n",
+        inner="ForbiddenByRbac",
+    )

@@ -1,0 +1,238 @@
+"""Secrets and their versions, one store for ARM and the data plane. Values are kept sealed.
+
+Rules: Key Vault REST 7.4, azure-docs `key-vault/secrets/about-secrets` (names, 25 KB, dates that do not stop a read). A
+deleted secret keeps its name for the vault's retention period.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any, Final, TypeGuard
+
+from localcloud.azure.keyvault import errors
+from localcloud.azure.keyvault.vaults import SECRET_KIND, Vault
+from localcloud.clock import now
+from localcloud.state import Store
+
+MAXIMUM_BYTES: Final = 25 * 1024
+_MAXIMUM_TAGS: Final = 15
+_NAME: Final = re.compile(r"[0-9a-zA-Z-]{1,127}")
+
+
+@dataclass(frozen=True)
+class SecretVersion:
+    """One version of a secret. Dates are Unix seconds, UTC; `sealed` is the value as stored."""
+
+    name: str
+    version: str
+    sealed: str
+    enabled: bool
+    created: int
+    updated: int
+    nbf: int | None = None
+    exp: int | None = None
+    content_type: str | None = None
+    tags: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class SecretChange:
+    """What a caller may state of a version; None leaves the matter as it is (or at its default)."""
+
+    enabled: bool | None = None
+    nbf: int | None = None
+    exp: int | None = None
+    content_type: str | None = None
+    tags: Mapping[str, str] | None = None
+
+    @classmethod
+    def of(cls, attributes: object, content_type: object, tags: object) -> SecretChange:
+        """Read a request's members; raises 400 `BadParameter` for an unknown or ill-typed one."""
+        given = {} if attributes is None else attributes
+        if not isinstance(given, dict):
+            raise errors.bad_parameter("Property 'attributes' has invalid value: an object is expected.")
+        # The service prints these in every answer; a client that sends them back changes nothing.
+        read_only = {"created", "updated", "recoveryLevel", "recoverableDays"}
+        if unknown := sorted(set(given) - {"enabled", "nbf", "exp"} - read_only):
+            raise errors.bad_parameter(f"Unrecognized property '{unknown[0]}' in 'attributes'.")
+        enabled, nbf, exp = given.get("enabled"), given.get("nbf"), given.get("exp")
+        if enabled is not None and not isinstance(enabled, bool):
+            raise errors.bad_parameter("Property 'enabled' has invalid value: true or false is expected.")
+        for name, value in (("nbf", nbf), ("exp", exp)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise errors.bad_parameter(f"Property '{name}' has invalid value: Unix seconds are expected.")
+        if content_type is not None and not (isinstance(content_type, str) and len(content_type) <= 255):
+            raise errors.bad_parameter("Property 'contentType' has invalid value: at most 255 characters are allowed.")
+        if tags is not None and not _are_tags(tags):
+            raise errors.bad_parameter(f"Property 'tags' has invalid value: at most {_MAXIMUM_TAGS} texts by name.")
+        return cls(enabled, nbf, exp, content_type, tags)
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A secret with all its versions, the newest last."""
+
+    name: str
+    versions: tuple[SecretVersion, ...]
+
+    @property
+    def current(self) -> SecretVersion:
+        """The newest version, which a request without a version means, disabled or not."""
+        return self.versions[-1]
+
+    def at(self, version: str | None) -> SecretVersion | None:
+        """The named version, the current one for None or ""."""
+        if not version:
+            return self.current
+        return next((each for each in self.versions if each.version == version), None)
+
+
+@dataclass(frozen=True)
+class DeletedSecret:
+    """A secret in its retention period."""
+
+    secret: Secret
+    deleted_at: datetime
+
+
+class Secrets:
+    """The secrets of every vault."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def find(self, vault: Vault, name: str) -> Secret | None:
+        """The live secret of this name."""
+        found = self._load(vault, name)
+        return found if isinstance(found, Secret) else None
+
+    def find_deleted(self, vault: Vault, name: str) -> DeletedSecret | None:
+        """The soft-deleted secret of this name."""
+        found = self._load(vault, name)
+        return found if isinstance(found, DeletedSecret) else None
+
+    def all(self, vault: Vault) -> list[Secret]:
+        """Every live secret of the vault, by name."""
+        return [each for each in self._everything(vault) if isinstance(each, Secret)]
+
+    def all_deleted(self, vault: Vault) -> list[DeletedSecret]:
+        """Every soft-deleted secret of the vault, by name."""
+        return [each for each in self._everything(vault) if isinstance(each, DeletedSecret)]
+
+    def value(self, version: SecretVersion) -> str:
+        """The value in clear."""
+        return self._store.unseal(version.sealed)
+
+    def set(self, vault: Vault, name: str, value: object, change: SecretChange) -> SecretVersion:
+        """Add a version, and the secret with it if it is new.
+
+        Raises:
+            VaultError: 400 for a bad name or value, 409 when a soft-deleted secret holds the name.
+        """
+        if not _NAME.fullmatch(name):
+            raise errors.bad_parameter(f"The request URI contains an invalid name: {name}")
+        if not isinstance(value, str):
+            raise errors.bad_parameter("Property 'value' is required.")
+        if len(value.encode()) > MAXIMUM_BYTES:
+            raise errors.bad_parameter(f"The secret value is too long: at most {MAXIMUM_BYTES} bytes are allowed.")
+        with self._store.transaction():
+            standing = self._load(vault, name)
+            if isinstance(standing, DeletedSecret):
+                raise errors.name_is_deleted(standing.secret.name)
+            instant = int(now().timestamp())
+            version = SecretVersion(
+                name=standing.name if standing else name,
+                version=uuid.uuid4().hex,
+                sealed=self._store.seal(value),
+                enabled=change.enabled is not False,
+                created=instant,
+                updated=instant,
+                nbf=change.nbf,
+                exp=change.exp,
+                content_type=change.content_type,
+                tags=change.tags,
+            )
+            self._save(vault, Secret(version.name, (*(standing.versions if standing else ()), version)))
+        return version
+
+    def update(self, vault: Vault, name: str, version: str | None, change: SecretChange) -> SecretVersion:
+        """Change what is not None in `change` of one version; raises 404."""
+        with self._store.transaction():
+            secret = self.find(vault, name)
+            standing = secret.at(version) if secret else None
+            if secret is None or standing is None:
+                raise errors.not_found("secret", f"{name}/{version}" if version else name)
+            stated = {field: value for field, value in vars(change).items() if value is not None}
+            changed = replace(standing, updated=int(now().timestamp()), **stated)
+            versions = tuple(changed if each is standing else each for each in secret.versions)
+            self._save(vault, replace(secret, versions=versions))
+        return changed
+
+    def delete(self, vault: Vault, name: str) -> DeletedSecret:
+        """Soft-delete a secret with all its versions; raises 404."""
+        with self._store.transaction():
+            secret = self.find(vault, name)
+            if secret is None:
+                raise errors.not_found("secret", name)
+            deleted = DeletedSecret(secret, now())
+            self._save(vault, secret, deleted.deleted_at)
+        return deleted
+
+    def recover(self, vault: Vault, name: str) -> Secret:
+        """Bring a soft-deleted secret back; raises 404."""
+        with self._store.transaction():
+            deleted = self.find_deleted(vault, name)
+            if deleted is None:
+                raise errors.not_found("secret", name)
+            self._save(vault, deleted.secret)
+        return deleted.secret
+
+    def purge(self, vault: Vault, name: str) -> None:
+        """Remove a soft-deleted secret for good; raises 404, or 403 under purge protection."""
+        if self.find_deleted(vault, name) is None:
+            raise errors.not_found("secret", name)
+        if vault.is_purge_protected:
+            raise errors.purge_protected(vault.name, vault.location)
+        self._store.delete(SECRET_KIND, _key(vault, name))
+
+    def _everything(self, vault: Vault) -> Iterator[Secret | DeletedSecret | None]:
+        for key, _ in self._store.items(SECRET_KIND, _key(vault, "")):
+            yield self._load(vault, key.partition("/")[2])
+
+    def _load(self, vault: Vault, name: str) -> Secret | DeletedSecret | None:
+        """What is kept under this name; a deleted secret whose time is over is purged on the way."""
+        document = self._store.get(SECRET_KIND, _key(vault, name))
+        if document is None:
+            return None
+        secret = Secret(document["name"], tuple(SecretVersion(**each) for each in document["versions"]))
+        if document["deletedAt"] is None:
+            return secret
+        deleted = DeletedSecret(secret, datetime.fromisoformat(document["deletedAt"]))
+        if deleted.deleted_at + vault.retention > now():
+            return deleted
+        self._store.delete(SECRET_KIND, _key(vault, name))
+        return None
+
+    def _save(self, vault: Vault, secret: Secret, deleted_at: datetime | None = None) -> None:
+        document: dict[str, Any] = {
+            "name": secret.name,
+            "versions": [asdict(version) for version in secret.versions],
+            "deletedAt": deleted_at and deleted_at.isoformat(),
+        }
+        self._store.put(SECRET_KIND, _key(vault, secret.name), document)
+
+
+def _key(vault: Vault, name: str) -> str:
+    return f"{vault.name}/{name}".lower()
+
+
+def _are_tags(tags: object) -> TypeGuard[dict[str, str]]:
+    return (
+        isinstance(tags, dict)
+        and len(tags) <= _MAXIMUM_TAGS
+        and all(isinstance(value, str) and len(value) <= 256 and len(name) <= 256 for name, value in tags.items())
+    )

@@ -1,0 +1,124 @@
+"""The `properties` of a vault: what may be set, what the service fills in, what can never be taken back.
+
+Source: Microsoft.KeyVault REST reference 2023-07-01 (VaultProperties), azure-docs `soft-delete-overview`. Purge
+protection is written as true or not at all: `false` is refused even for a new vault (Azure/ai-hub issue 241).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any, Final
+
+from localcloud.azure.arm import errors
+from localcloud.azure.keyvault.vaults import DEFAULT_RETENTION_DAYS
+from localcloud.state import Document
+
+_WRITABLE: Final = frozenset(
+    {"tenantId", "sku", "accessPolicies", "enableRbacAuthorization", "createMode", "vaultUri", "provisioningState"}
+    | {"enabledForDeployment", "enabledForDiskEncryption", "enabledForTemplateDeployment"}
+    | {"enableSoftDelete", "softDeleteRetentionInDays", "enablePurgeProtection", "networkAcls", "publicNetworkAccess"}
+)
+_CHOICES: Final = {
+    "bypass": ("AzureServices", "None"),
+    "defaultAction": ("Allow", "Deny"),
+    "publicNetworkAccess": ("Enabled", "Disabled"),
+}
+
+
+def checked_properties(given: dict[str, Any], standing: Document | None, name: str) -> dict[str, Any]:
+    """What a vault becomes by a PUT of `given`; raises 400 `BadRequest` (501 for a vault without RBAC)."""
+    if unknown := sorted(set(given) - _WRITABLE):
+        raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'VaultProperties'.")
+    if not given.get("tenantId"):
+        raise errors.bad_request("The parameter 'properties.tenantId' must be specified.")
+    sku = given.get("sku")
+    if not isinstance(sku, dict) or sku.get("family") != "A" or sku.get("name") not in ("standard", "premium"):
+        raise errors.bad_request("The parameter 'properties.sku' must be family 'A', name 'standard' or 'premium'.")
+    before = standing["properties"] if standing else {}
+    if not given.get("enableRbacAuthorization", before.get("enableRbacAuthorization")):
+        raise errors.not_emulated("vaults with access policies: set enableRbacAuthorization")
+    properties = {
+        "sku": {"family": "A", "name": sku["name"]},
+        "tenantId": given["tenantId"],
+        "accessPolicies": given.get("accessPolicies") or [],
+        "enabledForDeployment": bool(given.get("enabledForDeployment")),
+        "enableSoftDelete": True,
+        "softDeleteRetentionInDays": _retention(given, before),
+        "enableRbacAuthorization": True,
+        "vaultUri": f"https://{name.lower()}.vault.azure.net/",
+        "provisioningState": "Succeeded",
+        "publicNetworkAccess": _choice(given, "publicNetworkAccess", "Enabled"),
+    }
+    properties |= {
+        option: given[option]
+        for option in ("enabledForDiskEncryption", "enabledForTemplateDeployment")
+        if given.get(option) is not None
+    }
+    if _purge_protection(given, before):
+        properties["enablePurgeProtection"] = True
+    if given.get("networkAcls") is not None:
+        properties["networkAcls"] = _network_rules(given["networkAcls"])
+    return properties
+
+
+def merged_properties(standing: Document, given: dict[str, Any]) -> dict[str, Any]:
+    """What a PATCH of `given` means as a PUT."""
+    return {**standing["properties"], **{name: value for name, value in given.items() if value is not None}}
+
+
+def _retention(given: dict[str, Any], before: dict[str, Any]) -> int:
+    if given.get("enableSoftDelete") is False:
+        raise errors.bad_request(
+            'The property "enableSoftDelete" can be set to false only for creating new vault. Enabling the \'soft '
+            "delete' functionality is an irreversible action."
+        )
+    standing = before.get("softDeleteRetentionInDays")
+    days = given.get("softDeleteRetentionInDays")
+    if days is None:
+        return int(standing or DEFAULT_RETENTION_DAYS)
+    if not isinstance(days, int) or not 7 <= days <= 90:
+        raise errors.bad_request('The property "softDeleteRetentionInDays" must be between 7 and 90 days.')
+    if standing is not None and days != standing:
+        raise errors.bad_request(
+            'The property "softDeleteRetentionInDays" has been set already and it can\'t be modified.'
+        )
+    return days
+
+
+def _purge_protection(given: dict[str, Any], before: dict[str, Any]) -> bool:
+    if given.get("enablePurgeProtection") is False:
+        raise errors.bad_request(
+            'The property "enablePurgeProtection" cannot be set to false. Enabling the purge protection for a vault is '
+            "an irreversible action."
+        )
+    return bool(given.get("enablePurgeProtection") or before.get("enablePurgeProtection"))
+
+
+def _network_rules(given: Any) -> dict[str, Any]:
+    """The network rules with the service's defaults; a bare address becomes a /32, as the service prints it."""
+    if not isinstance(given, dict):
+        raise errors.bad_request("The parameter 'properties.networkAcls' must be an object.")
+    if unknown := sorted(set(given) - {"bypass", "defaultAction", "ipRules", "virtualNetworkRules"}):
+        raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'NetworkRuleSet'.")
+    return {
+        "bypass": _choice(given, "bypass", "AzureServices"),
+        "defaultAction": _choice(given, "defaultAction", "Allow"),
+        "ipRules": [{"value": _address_range(rule.get("value"))} for rule in given.get("ipRules") or []],
+        "virtualNetworkRules": list(given.get("virtualNetworkRules") or []),
+    }
+
+
+def _address_range(text: object) -> str:
+    try:
+        return str(ipaddress.IPv4Network(str(text)))
+    except ValueError:
+        raise errors.bad_request(f"The IP rule '{text}' is not an IPv4 address or CIDR range.") from None
+
+
+def _choice(given: dict[str, Any], name: str, default: str) -> str:
+    """One of the values of an enumeration, compared without case, in Azure's own letter case."""
+    value = str(given.get(name) or default)
+    for choice in _CHOICES[name]:
+        if choice.lower() == value.lower():
+            return choice
+    raise errors.bad_request(f"The value '{value}' of '{name}' is not one of {', '.join(_CHOICES[name])}.")

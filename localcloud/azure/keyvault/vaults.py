@@ -1,0 +1,141 @@
+"""Which vaults there are: found by name, soft-deleted, recovered, purged.
+
+A vault is an ARM resource; its name is unique in all of Azure, so data plane and ARM find it by name. A deleted vault
+keeps its name and its content for the retention period (azure-docs `key-vault/general/soft-delete-overview`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from localcloud.azure.arm.store import Resources
+from localcloud.clock import now
+from localcloud.state import Document
+
+VAULTS: Final = "Microsoft.KeyVault/vaults"
+SECRET_KIND: Final = "keyvault-secret"
+KEY_KIND: Final = "keyvault-key"
+_DELETED_KIND: Final = "keyvault-deleted"
+_NAME_KIND: Final = "keyvault-name"  # where the vault of a name is; an entry may outlive its vault
+DEFAULT_RETENTION_DAYS: Final = 90
+
+
+@dataclass(frozen=True)
+class Vault:
+    """A vault as the data plane sees it."""
+
+    resource: Document
+
+    @property
+    def name(self) -> str:
+        """Its name, as created."""
+        return str(self.resource["name"])
+
+    @property
+    def id(self) -> str:
+        """Its ARM id."""
+        return str(self.resource["id"])
+
+    @property
+    def location(self) -> str:
+        """Its Azure location."""
+        return str(self.resource["location"])
+
+    @property
+    def uri(self) -> str:
+        """Its address without a trailing slash: `https://<name>.vault.azure.net`."""
+        return f"https://{self.name.lower()}.vault.azure.net"
+
+    @property
+    def retention(self) -> timedelta:
+        """How long deleted things stay recoverable."""
+        return timedelta(days=self.resource["properties"].get("softDeleteRetentionInDays", DEFAULT_RETENTION_DAYS))
+
+    @property
+    def is_purge_protected(self) -> bool:
+        """Whether nothing deleted may go before its time."""
+        return bool(self.resource["properties"].get("enablePurgeProtection"))
+
+    @property
+    def recovery_level(self) -> str:
+        """What the attributes of its content state (Key Vault REST 7.4, `DeletionRecoveryLevel`)."""
+        level = "Recoverable" if self.retention.days == DEFAULT_RETENTION_DAYS else "CustomizedRecoverable"
+        return level if self.is_purge_protected else f"{level}+Purgeable"
+
+
+@dataclass(frozen=True)
+class DeletedVault:
+    """A vault in its retention period."""
+
+    vault: Vault
+    deleted_at: datetime
+
+    @property
+    def purge_at(self) -> datetime:
+        """When Azure purges it."""
+        return self.deleted_at + self.vault.retention
+
+
+class Vaults:
+    """Every vault of the local cloud, by name."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._store = resources.store
+
+    def named(self, name: str) -> Vault | None:
+        """The live vault of this name, in any letter case."""
+        known = self._store.get(_NAME_KIND, name.lower())
+        resource = self._resources.get(known["id"]) if known else None
+        return Vault(resource) if resource else None
+
+    def stacks_own(self) -> Vault | None:
+        """The one vault that was not seeded: what a loopback address means. None when there is none, or several."""
+        found = [self.named(name) for name, _ in self._store.items(_NAME_KIND)]
+        own = [vault for vault in found if vault is not None and not vault.resource.get("seeded")]
+        return own[0] if len(own) == 1 else None
+
+    def put(self, resource: Document) -> Vault:
+        """Write a vault's ARM document."""
+        with self._store.transaction():
+            self._store.put(_NAME_KIND, resource["name"].lower(), {"id": resource["id"]})
+            return Vault(self._resources.put(resource))
+
+    def delete(self, vault: Vault) -> None:
+        """Soft-delete: the vault is gone from ARM, its name and content are kept."""
+        with self._store.transaction():
+            self._resources.delete(vault.id)
+            deleted = {"resource": vault.resource, "deletedAt": now().isoformat()}
+            self._store.put(_DELETED_KIND, vault.name.lower(), deleted)
+
+    def deleted(self, name: str) -> DeletedVault | None:
+        """The soft-deleted vault of this name; one whose time is over is purged on the way."""
+        document = self._store.get(_DELETED_KIND, name.lower())
+        if document is None:
+            return None
+        deleted = DeletedVault(Vault(document["resource"]), datetime.fromisoformat(document["deletedAt"]))
+        if deleted.purge_at <= now():
+            self.purge(name)
+            return None
+        return deleted
+
+    def all_deleted(self) -> list[DeletedVault]:
+        """Every soft-deleted vault."""
+        found = [self.deleted(name) for name, _ in self._store.items(_DELETED_KIND)]
+        return [each for each in found if each is not None]
+
+    def recover(self, deleted: DeletedVault) -> Vault:
+        """Bring a soft-deleted vault back with its content."""
+        with self._store.transaction():
+            self._store.delete(_DELETED_KIND, deleted.vault.name.lower())
+            return self.put(deleted.vault.resource)
+
+    def purge(self, name: str) -> None:
+        """Remove a soft-deleted vault and its content for good."""
+        with self._store.transaction():
+            self._store.delete(_DELETED_KIND, name.lower())
+            for kind in (SECRET_KIND, KEY_KIND):
+                for key, _ in self._store.items(kind, f"{name.lower()}/"):
+                    self._store.delete(kind, key)

@@ -1,0 +1,77 @@
+"""Issues `UserAssignedIdentityCredentials` documents, as ARO HCP gets them from the first-party data plane.
+
+The identity's owner can not register a certificate with it, so this part writes to the directory directly. Dates follow
+the data plane's habit: renew at half of the life, not renewable in the last quarter.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from cryptography import x509
+
+from identity.credentials.certificate import CLOCK_SKEW, issue
+from identity.credentials.document import decode, encode
+from localcloud import clock
+from localcloud.azure import LocalAzure
+from localcloud.azure.entra.objects import KeyCredential
+
+_KIND = "msi-credential"
+LIFETIME = timedelta(days=90)
+_RENEWED_AFTER = LIFETIME / 2
+_NOT_RENEWED_AFTER = LIFETIME * 3 / 4
+_CERTIFICATES_KEPT = 2  # the one before stays valid while its holders still read it
+
+
+class UnknownIdentity(LookupError):
+    """There is no managed identity with this resource id."""
+
+
+def issue_credential(cloud: LocalAzure, resource_id: str, *, anew: bool = False) -> str:
+    """The credential document of a managed identity, JSON text.
+
+    The same document comes again until it is due for renewal, or `anew` asks for a fresh one; it is kept sealed.
+
+    Args:
+        resource_id: ARM id of the user-assigned identity, in any letter case.
+
+    Raises:
+        UnknownIdentity: no such identity.
+    """
+    key = resource_id.lower()
+    with cloud.store.transaction():
+        identity = cloud.store.get("arm", key)
+        if identity is None or "principalId" not in identity.get("properties", {}):
+            raise UnknownIdentity(f"no managed identity {resource_id}")
+        object_id = identity["properties"]["principalId"]
+        standing = cloud.store.get(_KIND, key)
+        if standing is not None and standing["objectId"] == object_id and not anew:
+            text = cloud.store.unseal(standing["sealed"])
+            if clock.now() < (decode(text).renew_after or clock.now()):
+                return text
+        text = _issue(cloud, identity["id"], object_id)
+        cloud.store.put(_KIND, key, {"objectId": object_id, "sealed": cloud.store.seal(text)})
+    return text
+
+
+def _issue(cloud: LocalAzure, resource_id: str, object_id: str) -> str:
+    principal = cloud.directory.service_principal(object_id)
+    if principal is None:
+        raise UnknownIdentity(f"the managed identity {resource_id} has no service principal")
+    issued = issue(principal.display_name[:64], not_before=clock.now() - CLOCK_SKEW, lifetime=LIFETIME)
+    registration = KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
+    earlier = sorted(principal.key_credentials, key=lambda each: each.start, reverse=True)
+    cloud.directory.set_key_credentials(object_id, [registration, *earlier[: _CERTIFICATES_KEPT - 1]])
+    return encode(
+        authentication_endpoint=cloud.authority_host,
+        client_id=principal.app_id,
+        tenant_id=cloud.tenant_id,
+        certificate_pem=issued.certificate_pem,
+        private_key_pem=issued.private_key_pem,
+        not_before=issued.not_before,
+        not_after=issued.not_after,
+        renew_after=issued.not_before + _RENEWED_AFTER,
+        cannot_renew_after=issued.not_before + _NOT_RENEWED_AFTER,
+        object_id=object_id,
+        resource_id=resource_id,
+    )

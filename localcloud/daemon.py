@@ -1,0 +1,92 @@
+"""The daemon: every service of the local cloud in one process and one event loop.
+
+Handlers are coroutines that do their short work on the store without awaiting in between, so each request is atomic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+
+from localcloud import processes
+from localcloud.azure.arm.api import app as arm
+from localcloud.azure.entra.api import app as entra
+from localcloud.azure.graph.api import app as graph
+from localcloud.azure.imds.api import app as imds
+from localcloud.azure.keyvault.api import app as keyvault
+from localcloud.environment import SERVICES, Prepared, is_plain_text, listen, prepare
+from localcloud.kubernetes.api import app as kubernetes
+from localcloud.lifecycle import DAEMON
+from localcloud.statedir import StateDirectory
+
+_APPS: dict[str, Callable[[Prepared], Starlette]] = {
+    "entra": lambda prepared: entra(prepared.cloud),
+    "arm": lambda prepared: arm(prepared.cloud),
+    "graph": lambda prepared: graph(prepared.cloud),
+    "keyvault": lambda prepared: keyvault(prepared.cloud),
+    "imds": lambda prepared: imds(prepared.cloud),
+    "kubernetes": lambda prepared: kubernetes(prepared.store, prepared.kubernetes_token),
+}
+# A watch on the Kubernetes API never ends by itself.
+_GRACE_SECONDS = 1
+
+
+class AlreadyRunning(RuntimeError):
+    """Another daemon serves this state directory."""
+
+
+def run(state: StateDirectory) -> None:
+    """Serve until SIGTERM or SIGINT; raises `AlreadyRunning`, or `environment.PortTaken`."""
+    prepared = prepare(state)
+    try:
+        if other := processes.alive(state.pids, DAEMON):
+            raise AlreadyRunning(f"the local cloud of {state.root} runs already, as process {other.pid}")
+        servers = [(_server(prepared, service), listen(service, prepared.ports[service])) for service in SERVICES]
+        record = processes.record(state.pids, DAEMON, os.getpid())
+        try:
+            asyncio.run(_serve(servers))
+        finally:
+            record.file.unlink(missing_ok=True)
+    finally:
+        prepared.close()
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the process."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def _server(prepared: Prepared, service: str) -> _Server:
+    certificate = None if is_plain_text(service) else prepared.state.server_file
+    config = uvicorn.Config(
+        _APPS[service](prepared),
+        ssl_certfile=certificate,
+        ssl_keyfile=certificate,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    return _Server(config)
+
+
+async def _serve(servers: list[tuple[_Server, socket.socket]]) -> None:
+    def end() -> None:
+        for server, _ in servers:
+            server.should_exit = True
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end)
+    await asyncio.gather(*(server.serve(sockets=[listener]) for server, listener in servers))

@@ -1,0 +1,159 @@
+"""Makes a state directory ready: ports, TLS, the deployer, the kubeconfig, and the record that tells clients of them.
+
+Everything is made once and kept, so that a restart changes no address and no identity; what lay on tmpfs is made again.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from identity.clouds import LocalEnvironment
+from localcloud.azure import LocalAzure
+from localcloud.azure.assembly import assemble
+from localcloud.azure.deployer import ensure_deployer
+from localcloud.azure.dials import Dials
+from localcloud.state import Store
+from localcloud.statedir import StateDirectory
+from localcloud.tls import ensure_certificate, write_private
+
+ADDRESS = "127.0.0.1"
+SERVICES = ("entra", "arm", "graph", "keyvault", "imds", "kubernetes")
+_PLAIN_TEXT = frozenset({"imds"})
+# Below the ports that Linux gives to outgoing connections (ip_local_port_range starts at 32768), which could take ours.
+_PORTS = range(20000, 32000)
+_KIND = "environment"
+
+
+class PortTaken(OSError):
+    """A port of this local cloud is in use by another process."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A local cloud ready to be served or written to; `close` it."""
+
+    state: StateDirectory
+    store: Store
+    cloud: LocalAzure
+    environment: LocalEnvironment
+    ports: dict[str, int]
+    kubernetes_token: str
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+
+def prepare(state: StateDirectory) -> Prepared:
+    """Open the local cloud of a state directory, making on the way whatever is missing."""
+    state.create()
+    with state.lock("prepare"):
+        return _prepare(state)
+
+
+def _prepare(state: StateDirectory) -> Prepared:
+    store = state.open_store()
+    ports = _ports(store)
+    ensure_certificate(state.ca_file, state.server_file)
+    cloud = assemble(store, Dials.from_environment(), authority_host=f"{_url(ports, 'entra')}/")
+    deployer = ensure_deployer(store, cloud.directory, state.deployer_file)
+    token = _kubernetes_token(store)
+    _write_if_changed(state.kubeconfig, _kubeconfig(_url(ports, "kubernetes"), state.ca_file, token))
+    environment = LocalEnvironment(
+        authority_host=cloud.authority_host,
+        arm_endpoint=_url(ports, "arm"),
+        graph_endpoint=_url(ports, "graph"),
+        key_vault_endpoint=_url(ports, "keyvault"),
+        imds_endpoint=_url(ports, "imds"),
+        ca_file=str(state.ca_file),
+        kubeconfig=str(state.kubeconfig),
+        state_dir=str(state.root),
+        mounts_dir=str(state.mounts),
+        tenant_id=cloud.tenant_id,
+        subscription_id=cloud.subscription_id,
+        deployer_client_id=deployer.app_id,
+        deployer_certificate=str(state.deployer_file),
+    )
+    _write_if_changed(state.environment_file, environment.to_json())
+    return Prepared(state, store, cloud, environment, ports, token)
+
+
+def is_plain_text(service: str) -> bool:
+    """Whether the service is spoken to without TLS."""
+    return service in _PLAIN_TEXT
+
+
+def listen(service: str, port: int) -> socket.socket:
+    """A listening socket on loopback; raises `PortTaken`."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((ADDRESS, port))
+    except OSError as error:
+        listener.close()
+        raise PortTaken(
+            f"port {port} of the local {service} service is in use by another process ({error.strerror}); end that one "
+            "or remove this local cloud with `python -m localcloud stop --remove` and start anew on other ports"
+        ) from None
+    return listener
+
+
+def _url(ports: dict[str, int], service: str) -> str:
+    return f"{'http' if is_plain_text(service) else 'https'}://{ADDRESS}:{ports[service]}"
+
+
+def _ports(store: Store) -> dict[str, int]:
+    """The port of each service, picked among the free ones on the first call."""
+    with store.transaction():
+        known = store.get(_KIND, "ports") or {}
+        for service in SERVICES:
+            if service not in known:
+                known[service] = _free_port(service, taken=set(known.values()))
+        store.put(_KIND, "ports", known)
+    return known
+
+
+def _free_port(service: str, taken: set[int]) -> int:
+    for _ in range(100):
+        port = secrets.choice(_PORTS)
+        try:
+            if port not in taken:
+                listen(service, port).close()
+                return port
+        except PortTaken:
+            continue
+    raise PortTaken(f"no free port for the local {service} service in {_PORTS.start}-{_PORTS.stop - 1} after 100 tries")
+
+
+def _kubernetes_token(store: Store) -> str:
+    with store.transaction():
+        known = store.get(_KIND, "kubernetes-token")
+        if known is None:
+            known = {"sealed": store.seal(secrets.token_urlsafe(32))}
+            store.put(_KIND, "kubernetes-token", known)
+    return store.unseal(known["sealed"])
+
+
+def _kubeconfig(server: str, ca_file: Path, token: str) -> str:
+    authority = base64.b64encode(ca_file.read_bytes()).decode()
+    name = "local"
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {"server": server, "certificate-authority-data": authority}}],
+        "users": [{"name": name, "user": {"token": token}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+    return yaml.safe_dump(config, sort_keys=False)
+
+
+def _write_if_changed(file: Path, text: str) -> None:
+    if not file.exists() or file.read_text() != text:
+        write_private(file, text.encode())

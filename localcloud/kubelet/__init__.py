@@ -1,0 +1,15 @@
+"""A kubelet, a Deployment controller and the Secrets Store CSI driver for one machine without a container engine.
+
+It speaks to the API server through the kubeconfig and uses nothing but standard API behaviour. Each replica of a
+Deployment becomes one Pod with a loopback address of its own (Linux answers on all of 127.0.0.0/8). Images are not
+pulled and container isolation does not exist: a container's command runs as a process group of this machine, from the
+project's own environment, with the volumes' paths in its arguments and variables pointed at the local mounts.
+
+Left out on purpose: init containers and probes other than httpGet (a pod that has them is refused with an event),
+resource limits, service accounts, security contexts, `workingDir`, logs and exec through the API (a container's output
+is in `<stateDir>/logs/<namespace>/<pod>/<container>.log`).
+"""
+
+from localcloud.kubelet.main import run
+
+__all__ = ["run"]

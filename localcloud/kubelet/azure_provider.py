@@ -1,0 +1,134 @@
+"""The Azure provider of the Secrets Store CSI driver: a token from IMDS, secrets from Key Vault.
+
+The calls and their order are the real provider's: azidentity's ManagedIdentityCredential, azsecrets with its challenge.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+import httpx
+
+from identity.clouds import Cloud
+from localcloud.kubelet.atomic_writer import File
+from localcloud.kubelet.vault_objects import ProviderError, Request, VaultObject, parse
+
+_IMDS_VERSION: Final = "2018-02-01"
+_VAULT_VERSION: Final = "7.4"
+_DEFAULT_MODE: Final = 0o644
+_RULE: Final = "-" * 80
+
+
+@dataclass(frozen=True)
+class MountedFile:
+    """One file of a mount and the vault version it came from."""
+
+    path: str
+    file: File
+    uid: str
+    version: str
+
+
+class AzureProvider:
+    """Fetches what a SecretProviderClass names.
+
+    Args:
+        cloud: whose vaults are asked.
+        imds_endpoint: URL of the node's instance metadata service.
+        http: client that trusts the vault's authority.
+    """
+
+    def __init__(self, cloud: Cloud, imds_endpoint: str, http: httpx.AsyncClient) -> None:
+        self._cloud = cloud
+        self._imds = imds_endpoint.rstrip("/")
+        self._http = http
+
+    async def mount(self, parameters: Mapping[str, str]) -> list[MountedFile]:
+        """The files of a mount. Raises `ProviderError` with the provider's own words."""
+        request = parse(parameters)
+        files: list[MountedFile] = []
+        authorization: str | None = None
+        for item in request.objects:
+            if authorization is None:
+                authorization = f"Bearer {await self._token(request, await self._challenge(request, item), item)}"
+            value, version = await self._secret(request.vault, item, authorization)
+            file = File(item.content(value), item.mode(_DEFAULT_MODE))
+            files.append(MountedFile(item.file_name, file, item.uid, version))
+        return files
+
+    async def _challenge(self, request: Request, item: VaultObject) -> str:
+        """The resource a token is needed for, out of the vault's answer to a call without one."""
+        response = await self._vault_call(request.vault, item, {})
+        header = response.headers.get("www-authenticate", "")
+        found = re.search(r'resource="([^"]+)"', header)
+        if response.status_code != HTTPStatus.UNAUTHORIZED or found is None:
+            raise item.failure(_refusal(self._secret_url(request.vault, item), response))
+        host = httpx.URL(found[1]).host
+        if not f".{self._cloud.vault_suffix}".endswith(f".{host}"):
+            raise item.failure(f'challenge resource "{host}" doesn\'t match the requested domain')
+        return found[1]
+
+    async def _token(self, request: Request, resource: str, item: VaultObject) -> str:
+        query = {"api-version": _IMDS_VERSION, "resource": resource}
+        if request.client_id:
+            query["client_id"] = request.client_id
+        url = f"{self._imds}/metadata/identity/oauth2/token"
+        try:
+            response = await self._http.get(url, params=query, headers={"Metadata": "true"})
+        except httpx.HTTPError as error:
+            raise item.failure(f"ManagedIdentityCredential: failed to request token: {error}") from None
+        if response.status_code == HTTPStatus.BAD_REQUEST and request.client_id:
+            raise item.failure(
+                "ManagedIdentityCredential authentication failed. "
+                "the requested identity isn't assigned to this resource\n" + _refusal(str(response.url), response)
+            )
+        if response.is_error:
+            raise item.failure(
+                f"ManagedIdentityCredential authentication failed.\n{_refusal(str(response.url), response)}"
+            )
+        token: str = response.json()["access_token"]
+        return token
+
+    async def _secret(self, vault: str, item: VaultObject, authorization: str) -> tuple[str, str]:
+        response = await self._vault_call(vault, item, {"Authorization": authorization})
+        if response.is_error:
+            raise item.failure(_refusal(self._secret_url(vault, item), response))
+        bundle = response.json()
+        if bundle.get("value") is None:
+            raise ProviderError("secret value is nil")
+        if bundle.get("id") is None:
+            raise ProviderError("secret id is nil")
+        return bundle["value"], bundle["id"].rsplit("/", 1)[-1]
+
+    async def _vault_call(self, vault: str, item: VaultObject, headers: Mapping[str, str]) -> httpx.Response:
+        base, vault_headers = self._cloud.vault_request(vault)
+        # With the trailing slash when no version is asked for: azsecrets puts it there.
+        url = f"{base.rstrip('/')}/secrets/{item.object_name}/{item.object_version}"
+        try:
+            return await self._http.get(
+                url, params={"api-version": _VAULT_VERSION}, headers={**vault_headers, **headers}
+            )
+        except httpx.HTTPError as error:
+            raise item.failure(f'Get "{self._secret_url(vault, item)}": {error or type(error).__name__}') from None
+
+    def _secret_url(self, vault: str, item: VaultObject) -> str:
+        return f"{self._cloud.vault_uri(vault)}/secrets/{item.object_name}/{item.object_version}"
+
+
+def _refusal(url: str, response: httpx.Response) -> str:
+    """An `azcore.ResponseError`'s text."""
+    status = f"{response.status_code} {HTTPStatus(response.status_code).phrase}"
+    try:
+        body = response.json()
+        code = body["error"]["code"] if isinstance(body["error"], dict) else body["error"]
+        shown = json.dumps(body, indent=2)
+    except (ValueError, KeyError, TypeError):
+        code, shown = "UNAVAILABLE", response.text
+    return (
+        f"GET {url}\n{_RULE}\nRESPONSE {response.status_code}: {status}\nERROR CODE: {code}\n{_RULE}\n{shown}\n{_RULE}"
+    )

@@ -1,0 +1,142 @@
+"""The Kubernetes API as the kubelet uses it: plain HTTP and JSON, asynchronous."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+
+from localcloud.kubernetes.kubeconfig import Connection
+
+Object = dict[str, Any]
+
+# A watch is opened anew after this many seconds, so a dead connection is noticed (client-go: 5 to 10 minutes).
+_WATCH_SECONDS: Final = 300
+_TIMEOUT: Final = httpx.Timeout(30, read=_WATCH_SECONDS + 30)
+
+
+class ApiError(Exception):
+    """An answer that is no success: HTTP status, the Status object's reason and message."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A collection of the API."""
+
+    root: str
+    plural: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        return self.root.removeprefix("/apis/").removeprefix("/api/")
+
+    def path(self, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
+        """The URL path of the collection, of one object, or of its subresource."""
+        place = f"/namespaces/{namespace}" if namespace else ""
+        return "/".join(filter(None, (f"{self.root}{place}/{self.plural}", name, subresource)))
+
+
+PODS: Final = Resource("/api/v1", "pods", "Pod")
+SECRETS: Final = Resource("/api/v1", "secrets", "Secret")
+CONFIG_MAPS: Final = Resource("/api/v1", "configmaps", "ConfigMap")
+EVENTS: Final = Resource("/api/v1", "events", "Event")
+DEPLOYMENTS: Final = Resource("/apis/apps/v1", "deployments", "Deployment")
+SECRET_PROVIDER_CLASSES: Final = Resource(
+    "/apis/secrets-store.csi.x-k8s.io/v1", "secretproviderclasses", "SecretProviderClass"
+)
+POD_STATUSES: Final = Resource(
+    "/apis/secrets-store.csi.x-k8s.io/v1", "secretproviderclasspodstatuses", "SecretProviderClassPodStatus"
+)
+
+
+class Client:
+    """Calls to one API server; failures are `ApiError`, or httpx's own when there is no answer."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._http = httpx.AsyncClient(
+            base_url=connection.server,
+            headers=connection.headers,
+            verify=connection.verification(),
+            timeout=_TIMEOUT,
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
+            trust_env=False,
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._http.aclose()
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Object | None:
+        """The object, None if there is none."""
+        try:
+            return await self._call("GET", resource.path(namespace, name))
+        except ApiError as error:
+            if error.code == httpx.codes.NOT_FOUND:
+                return None
+            raise
+
+    async def list(self, resource: Resource) -> tuple[list[Object], str]:
+        """All objects of every namespace, and the resource version to watch from."""
+        listed = await self._call("GET", resource.path(None))
+        items = [{"apiVersion": resource.api_version, "kind": resource.kind, **item} for item in listed["items"]]
+        return items, listed["metadata"]["resourceVersion"]
+
+    async def create(self, resource: Resource, namespace: str, document: Object) -> Object:
+        """Create an object."""
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, **document}
+        return await self._call("POST", resource.path(namespace), body)
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: Object, *, subresource: str | None = None
+    ) -> Object:
+        """Change an object by a JSON merge patch."""
+        headers = {"Content-Type": "application/merge-patch+json"}
+        return await self._call("PATCH", resource.path(namespace, name, subresource), patch, headers)
+
+    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
+        """Delete an object at once; one that is gone already is deleted."""
+        try:
+            await self._call("DELETE", resource.path(namespace, name), {"gracePeriodSeconds": 0})
+        except ApiError as error:
+            if error.code != httpx.codes.NOT_FOUND:
+                raise
+
+    async def watch(self, resource: Resource, version: str) -> AsyncIterator[tuple[str, Object]]:
+        """`(type, object)` of every change after `version`; ends after a few minutes; 410 is an `ApiError`."""
+        query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": str(_WATCH_SECONDS)}
+        async with self._http.stream("GET", resource.path(None), params=query) as response:
+            if response.is_error:
+                await response.aread()
+                raise _error(response)
+            async for line in response.aiter_lines():
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    status = event["object"]
+                    raise ApiError(status.get("code", 0), status.get("reason", ""), status.get("message", ""))
+                yield event["type"], event["object"]
+
+    async def _call(
+        self, method: str, path: str, body: Object | None = None, headers: Mapping[str, str] | None = None
+    ) -> Object:
+        response = await self._http.request(method, path, json=body, headers=headers)
+        if response.is_error:
+            raise _error(response)
+        answer: Object = response.json()
+        return answer
+
+
+def _error(response: httpx.Response) -> ApiError:
+    try:
+        status = response.json()
+    except ValueError:
+        status = {}
+    return ApiError(response.status_code, status.get("reason", ""), status.get("message", response.reason_phrase))

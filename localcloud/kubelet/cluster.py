@@ -1,0 +1,53 @@
+"""The kubelet's view of the cluster: local copies of the collections it follows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from localcloud.kubelet.client import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    PODS,
+    SECRET_PROVIDER_CLASSES,
+    SECRETS,
+    Client,
+    Object,
+    Resource,
+)
+from localcloud.kubelet.reflector import Key, Reflector
+
+Changed = Callable[[Resource, Key], None]
+
+
+class Cluster:
+    """Deployments, Pods and what Pods mount. `changed` is told of every change, with the resource and key."""
+
+    def __init__(self, client: Client, changed: Changed) -> None:
+        self.client = client
+        self.deployments = self._follow(DEPLOYMENTS, changed)
+        self.pods = self._follow(PODS, changed)
+        self._secrets = self._follow(SECRETS, changed)
+        self._config_maps = self._follow(CONFIG_MAPS, changed)
+        self._classes = self._follow(SECRET_PROVIDER_CLASSES, changed)
+
+    async def run(self) -> None:
+        """Follow every collection until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in (self.deployments, self.pods, self._secrets, self._config_maps, self._classes):
+                group.create_task(reflector.run())
+
+    def secret(self, namespace: str, name: str) -> Object | None:
+        """A Secret, None if there is none."""
+        return self._secrets.objects.get((namespace, name))
+
+    def config_map(self, namespace: str, name: str) -> Object | None:
+        """A ConfigMap, None if there is none."""
+        return self._config_maps.objects.get((namespace, name))
+
+    def secret_provider_class(self, namespace: str, name: str) -> Object | None:
+        """A SecretProviderClass, None if there is none."""
+        return self._classes.objects.get((namespace, name))
+
+    def _follow(self, resource: Resource, changed: Changed) -> Reflector:
+        return Reflector(self.client, resource, lambda key: changed(resource, key))

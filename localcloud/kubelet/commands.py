@@ -1,0 +1,124 @@
+"""A container's command line and environment, made to run on this machine."""
+
+from __future__ import annotations
+
+import base64
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from localcloud.kubelet.client import Object
+from localcloud.kubelet.cluster import Cluster
+from localcloud.kubelet.selection import field_at
+
+# What a container's image would hold: this project and its environment.
+PROJECT: Final = Path(__file__).resolve().parents[2]
+_PATH: Final = f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin"
+_REFERENCE: Final = re.compile(r"\$(\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
+
+MOUNT_ROOT_VARIABLE: Final = "PROBE_MOUNT_ROOT"
+
+
+class ConfigError(Exception):
+    """A container that can not be configured; the text is the kubelet's (reason CreateContainerConfigError)."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to run."""
+
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+
+
+def build(pod: Object, container: dict[str, Any], tree: Path, ca_file: str, cluster: Cluster) -> Command:
+    """The command of a container.
+
+    Absolute paths under the container's mounts are pointed at `tree`, in arguments and variables alike; so a document
+    that names such a path itself (a cloud config) needs the variable PROBE_MOUNT_ROOT, which holds the tree.
+
+    Raises:
+        ConfigError: no command, an unknown field reference, a missing Secret, ConfigMap or key.
+    """
+    paths = [mount["mountPath"] for mount in container.get("volumeMounts", [])]
+    local = localiser(paths, tree)
+    declared = _declared(pod, container, cluster)
+    words = [*container.get("command", []), *container.get("args", [])]
+    if not container.get("command"):
+        raise ConfigError(
+            "the container has no command: images are not pulled on a local node, so there is no entry point"
+        )
+    environment = {
+        "PATH": _PATH,
+        "HOME": str(tree),
+        "LANG": "C.UTF-8",
+        "HOSTNAME": pod["metadata"]["name"],
+        "REQUESTS_CA_BUNDLE": ca_file,
+        "SSL_CERT_FILE": ca_file,
+        MOUNT_ROOT_VARIABLE: str(tree),
+        **{name: local(value) for name, value in declared.items()},
+    }
+    return Command([local(expand(word, declared)) for word in words], environment)
+
+
+def localiser(mount_paths: Sequence[str], tree: Path) -> Callable[[str], str]:
+    """A function that puts `tree` before each path in a text that is, or lies under, a mount path.
+
+    A path begins at the start of the text or after one of `= : , ; " '` and blanks, so a URL's path stays as it is.
+    """
+    if not mount_paths:
+        return lambda text: text
+    alternatives = "|".join(re.escape(path.rstrip("/")) for path in sorted(mount_paths, key=len, reverse=True))
+    pattern = re.compile(rf"(?:(?<![^\s=:,;\"'])|(?<=file://))(?:{alternatives})(?=[/\s:,;\"']|$)")
+    return lambda text: pattern.sub(lambda found: f"{tree}{found[0]}", text)
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """`$(NAME)` by its value; unknown names stay, `$$` is a dollar (`third_party/forked/golang/expansion`)."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] == "$":
+            return "$"
+        return variables.get(found[2], found[0])
+
+    return _REFERENCE.sub(value, text)
+
+
+def _declared(pod: Object, container: dict[str, Any], cluster: Cluster) -> dict[str, str]:
+    if "envFrom" in container:
+        raise ConfigError("envFrom is not supported by the local kubelet; name the variables in env")
+    declared: dict[str, str] = {}
+    for variable in container.get("env", []):
+        value = _referred(pod, variable["valueFrom"], cluster) if "valueFrom" in variable else variable.get("value", "")
+        if value is not None:
+            # A variable may use those declared before it.
+            declared[variable["name"]] = expand(value, declared) if "valueFrom" not in variable else value
+    return declared
+
+
+def _referred(pod: Object, source: dict[str, Any], cluster: Cluster) -> str | None:
+    namespace = pod["metadata"]["namespace"]
+    if reference := source.get("fieldRef"):
+        value = field_at(pod, reference["fieldPath"])
+        if value is None:
+            raise ConfigError(f"field reference {reference['fieldPath']}: the pod has no such text field")
+        return value
+    if reference := source.get("secretKeyRef"):
+        found = cluster.secret(namespace, reference.get("name", ""))
+        encoded = _key(found, "secret", namespace, reference)
+        return None if encoded is None else base64.b64decode(encoded).decode()
+    if reference := source.get("configMapKeyRef"):
+        return _key(cluster.config_map(namespace, reference.get("name", "")), "configmap", namespace, reference)
+    raise ConfigError(f"the local kubelet has no variables from {', '.join(source)}")
+
+
+def _key(found: Object | None, kind: str, namespace: str, reference: Mapping[str, Any]) -> str | None:
+    value: str | None = None if found is None else found.get("data", {}).get(reference["key"])
+    if value is not None or reference.get("optional"):
+        return value
+    if found is None:
+        raise ConfigError(f'{kind} "{reference.get("name", "")}" not found')
+    raise ConfigError(f"couldn't find key {reference['key']} in {kind} {namespace}/{reference.get('name', '')}")

@@ -1,0 +1,127 @@
+"""The kubelet's process: start, follow the cluster, stop cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import signal
+import ssl
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from identity.clouds import LocalEnvironment, local_cloud
+from localcloud.kubelet.azure_provider import AzureProvider
+from localcloud.kubelet.client import DEPLOYMENTS, PODS, ApiError, Client, Resource
+from localcloud.kubelet.cluster import Cluster
+from localcloud.kubelet.containers import Node
+from localcloud.kubelet.deployments import DeploymentController
+from localcloud.kubelet.events import Recorder
+from localcloud.kubelet.intervals import Intervals
+from localcloud.kubelet.node import PodManager
+from localcloud.kubelet.reflector import Key
+from localcloud.kubernetes.kubeconfig import connection
+
+NODE: Final = "local"
+
+_log = logging.getLogger(__name__)
+
+
+def run(environment: LocalEnvironment) -> None:
+    """Run the kubelet until SIGTERM or SIGINT; then end every process it started and remove every mount."""
+    asyncio.run(_run_until_signal(environment))
+
+
+async def _run_until_signal(environment: LocalEnvironment) -> None:
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    await serve(environment, stopped, Intervals())
+
+
+async def serve(environment: LocalEnvironment, stopped: asyncio.Event, intervals: Intervals) -> None:
+    """Run the kubelet until `stopped` is set."""
+    mounts = Path(environment.mounts_dir)
+    _clear(mounts)
+    client = Client(connection(environment.kubeconfig))
+    trusting = ssl.create_default_context(cafile=environment.ca_file)
+    async with (
+        httpx.AsyncClient(verify=trusting, trust_env=False) as azure,
+        httpx.AsyncClient(verify=_any_certificate(), trust_env=False) as probing,
+    ):
+        kubelet = _Kubelet(environment, client, azure, probing, intervals)
+        await kubelet.run(stopped)
+    await client.close()
+    _clear(mounts)
+
+
+class _Kubelet:
+    """The parts, wired."""
+
+    def __init__(
+        self,
+        environment: LocalEnvironment,
+        client: Client,
+        azure: httpx.AsyncClient,
+        probing: httpx.AsyncClient,
+        intervals: Intervals,
+    ) -> None:
+        self._cluster = Cluster(client, self._changed)
+        node = Node(
+            cluster=self._cluster,
+            recorder=Recorder(client),
+            intervals=intervals,
+            http=probing,
+            ca_file=environment.ca_file,
+            state_dir=Path(environment.state_dir),
+        )
+        provider = AzureProvider(local_cloud(environment), environment.imds_endpoint, azure)
+        self._pods = PodManager(node, provider, Path(environment.mounts_dir), NODE)
+        self._deployments = DeploymentController(self._cluster, NODE)
+
+    async def run(self, stopped: asyncio.Event) -> None:
+        """Follow the cluster until `stopped`, then stop the pods and say so in their objects."""
+        following = asyncio.create_task(self._follow())
+        waiting = asyncio.create_task(stopped.wait())
+        await asyncio.wait({following, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        following.cancel()
+        try:
+            with suppress(asyncio.CancelledError):
+                await following
+        finally:
+            await self._pods.stop()
+            with suppress(ApiError, httpx.HTTPError):
+                await self._deployments.settle()
+
+    async def _follow(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._cluster.run())
+            group.create_task(self._deployments.run())
+
+    def _changed(self, resource: Resource, key: Key) -> None:
+        if resource is DEPLOYMENTS:
+            self._deployments.deployment_changed(key)
+        elif resource is PODS:
+            self._pods.pod_changed(key)
+            self._deployments.pod_changed(key)
+        else:
+            self._pods.content_changed(key[0])
+
+
+def _any_certificate() -> ssl.SSLContext:
+    """Probes accept any certificate (kubernetes `pkg/probe/http`): a container's own is known to nobody."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _clear(mounts: Path) -> None:
+    """Empty the mounts directory: it is the kubelet's alone, and what a killed one left behind is nobody's."""
+    mounts.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for entry in mounts.iterdir():
+        shutil.rmtree(entry, ignore_errors=True)

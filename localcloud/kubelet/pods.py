@@ -1,0 +1,212 @@
+"""One pod on this machine: volumes first, then its containers, its status all along."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from localcloud import clock
+from localcloud.kubelet import tree as trees
+from localcloud.kubelet.azure_provider import AzureProvider
+from localcloud.kubelet.client import PODS, ApiError, Object
+from localcloud.kubelet.containers import Container, Node
+from localcloud.kubelet.csi import MountError
+from localcloud.kubelet.selection import condition
+from localcloud.kubelet.volumes import Volumes
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PodPlace:
+    """Where a pod lives: its address, and its file tree under the mounts directory."""
+
+    address: str
+    mounts: Path
+
+
+class PodWorker:
+    """Runs one Pod object until `stop`."""
+
+    def __init__(self, node: Node, provider: AzureProvider, pod: Object, place: PodPlace) -> None:
+        status = {"podIP": place.address, "hostIP": "127.0.0.1"}
+        self._pod = {**pod, "status": {**pod.get("status", {}), **status}}
+        self._node = node
+        self._place = place
+        self._tree = trees.tree_of(place.mounts, pod)
+        self._volumes = Volumes(self._pod, self._tree, node.cluster, provider)
+        self._containers = [
+            Container(node, self._pod, spec, self._tree, self._status_changed) for spec in pod["spec"]["containers"]
+        ]
+        self._stirred = asyncio.Event()
+        self._report = asyncio.Event()
+        self._reported: dict[str, Any] = {}
+        self.is_mounted = False
+        self._started_at = clock.rfc3339(clock.now())
+        self._task = asyncio.create_task(self._run())
+
+    @property
+    def uid(self) -> str:
+        uid: str = self._pod["metadata"]["uid"]
+        return uid
+
+    @property
+    def address(self) -> str:
+        return self._place.address
+
+    @property
+    def pod(self) -> Object:
+        return self._pod
+
+    @property
+    def workload(self) -> tuple[str, str]:
+        """Namespace and name of what the pod belongs to."""
+        return self._pod["metadata"]["namespace"], trees.workload_of(self._pod)
+
+    def stir(self) -> None:
+        """Something a volume may come from has changed: look at once."""
+        self._stirred.set()
+
+    async def stop(self, *, is_gone: bool) -> None:
+        """End the processes and remove the mounts; of a pod that is not gone the API says that it does not run."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        with suppress(ApiError, httpx.HTTPError):
+            await self._volumes.tear_down()
+        trees.unlink(self._place.mounts, self._pod)
+        if is_gone:
+            logs = self._node.logs_of(self._pod)
+            shutil.rmtree(logs, ignore_errors=True)
+            with suppress(OSError):
+                logs.parent.rmdir()
+        else:
+            for container in self._containers:
+                container.status = replace(
+                    container.status, is_ready=False, state={"waiting": {"reason": "KubeletStopped"}}
+                )
+            with suppress(ApiError, httpx.HTTPError):
+                await self._send_status()
+
+    async def _run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._report_status())
+                self._status_changed()
+                await self._mount()
+                trees.link(self._place.mounts, self._pod)
+                self.is_mounted = True
+                group.create_task(self._keep_volumes())
+                for container in self._containers:
+                    group.create_task(container.run())
+        except Exception:
+            # One pod's trouble is not the others'.
+            _log.exception("pod %s is given up", self._name)
+
+    async def _mount(self) -> None:
+        if "initContainers" in self._pod["spec"]:
+            await self._node.recorder.warning(self._pod, "Failed", "the local kubelet runs no init containers")
+            await asyncio.Event().wait()
+        for delay in self._node.intervals.mount.delays():
+            self._stirred.clear()
+            try:
+                await self._volumes.set_up()
+                return
+            except MountError as error:
+                await self._node.recorder.warning(self._pod, "FailedMount", str(error))
+            except (ApiError, httpx.HTTPError) as error:
+                _log.warning("mounting for %s: %s", self._name, error)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stirred.wait(), delay)
+
+    async def _keep_volumes(self) -> None:
+        """Swap changed content in. The driver masks a failed rotation from the kubelet: the old files stay."""
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(
+                    self._stirred.wait(), self._node.intervals.rotation if self._volumes.rotate else None
+                )
+            self._stirred.clear()
+            try:
+                for name in await self._volumes.set_up():
+                    await self._node.recorder.normal(
+                        self._pod, "MountRotationComplete", f"successfully rotated mounted contents of volume {name}"
+                    )
+            except MountError as error:
+                await self._node.recorder.warning(self._pod, "MountRotationFailed", str(error))
+            except (ApiError, httpx.HTTPError) as error:
+                _log.warning("rotation for %s: %s", self._name, error)
+
+    def _status_changed(self) -> None:
+        self._report.set()
+
+    async def _report_status(self) -> None:
+        while True:
+            await self._report.wait()
+            self._report.clear()
+            try:
+                await self._send_status()
+            except (ApiError, httpx.HTTPError) as error:
+                _log.warning("status of %s not written: %s", self._name, error)
+                await asyncio.sleep(self._node.intervals.mount.first)
+                self._report.set()
+
+    async def _send_status(self) -> None:
+        status = self._status()
+        if status == self._reported:
+            return
+        metadata = self._pod["metadata"]
+        await self._node.cluster.client.merge(
+            PODS, metadata["namespace"], metadata["name"], {"status": status}, subresource="status"
+        )
+        self._reported = status
+        self._pod["status"] |= status
+
+    def _status(self) -> dict[str, Any]:
+        containers = [container.status for container in self._containers]
+        is_ready = all(each.is_ready for each in containers)
+        unready = [each.name for each in containers if not each.is_ready]
+        reason = (
+            {}
+            if is_ready
+            else {"reason": "ContainersNotReady", "message": f"containers with unready status: {unready}"}
+        )
+        return {
+            "phase": _phase([each.state for each in containers], [each.last_state for each in containers]),
+            "conditions": [
+                self._condition("PodScheduled", True, {}),
+                self._condition("Initialized", True, {}),
+                self._condition("ContainersReady", is_ready, reason),
+                self._condition("Ready", is_ready, reason),
+            ],
+            "hostIP": "127.0.0.1",
+            "podIP": self._place.address,
+            "podIPs": [{"ip": self._place.address}],
+            "startTime": self._started_at,
+            "containerStatuses": [each.document() for each in containers],
+        }
+
+    def _condition(self, type_: str, holds: bool, reason: dict[str, str]) -> dict[str, Any]:
+        status = "True" if holds else "False"
+        before = condition(self._pod, type_)
+        since = before.get("lastTransitionTime") if before.get("status") == status else None
+        return {"type": type_, "status": status, "lastTransitionTime": since or clock.rfc3339(clock.now()), **reason}
+
+    @property
+    def _name(self) -> str:
+        return f"{self._pod['metadata']['namespace']}/{self._pod['metadata']['name']}"
+
+
+def _phase(states: list[dict[str, Any]], last_states: list[dict[str, Any]]) -> str:
+    codes = [state["terminated"]["exitCode"] for state in states if "terminated" in state]
+    if len(codes) == len(states):
+        return "Failed" if any(codes) else "Succeeded"
+    has_run = any("running" in state for state in states) or any(last_states)
+    return "Running" if has_run else "Pending"

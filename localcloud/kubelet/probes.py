@@ -1,0 +1,89 @@
+"""readinessProbe and livenessProbe by httpGet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+
+from localcloud.kubelet.client import Object
+
+# Until a container is ready for the first time its readiness is asked for this often, in seconds: nobody likes to wait
+# a period of 10 s for a process that took one to start.
+_EAGER_PERIOD: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One probe of a container; times in seconds, defaults as the API server's."""
+
+    url: str
+    headers: dict[str, str]
+    delay: float
+    period: float
+    timeout: float
+    successes: int
+    failures: int
+
+    @classmethod
+    def of(cls, pod: Object, container: dict[str, Any], name: str) -> Probe | None:
+        """The container's probe called `name`, None if it has none."""
+        if (spec := container.get(name)) is None:
+            return None
+        request = spec["httpGet"]
+        host = request.get("host") or pod["status"]["podIP"]
+        port = _port(container, request["port"])
+        return cls(
+            url=f"{request.get('scheme', 'HTTP').lower()}://{host}:{port}{request.get('path', '/')}",
+            headers={header["name"]: header["value"] for header in request.get("httpHeaders", [])},
+            delay=spec.get("initialDelaySeconds", 0),
+            period=spec.get("periodSeconds", 10),
+            timeout=spec.get("timeoutSeconds", 1),
+            successes=spec.get("successThreshold", 1),
+            failures=spec.get("failureThreshold", 3),
+        )
+
+    async def run(self, http: httpx.AsyncClient, decided: Callable[[bool, str], None], *, eager: bool = False) -> None:
+        """Probe until cancelled; `decided` hears each verdict that a threshold was reached for, and why.
+
+        An eager probe comes more often until its first success.
+        """
+        await asyncio.sleep(self.delay)
+        good = bad = 0
+        while True:
+            problem = await self._problem(http)
+            good, bad = (good + 1, 0) if problem is None else (0, bad + 1)
+            if good == self.successes:
+                decided(True, "")
+            if problem is not None and bad == self.failures:
+                decided(False, problem)
+            eager = eager and problem is not None
+            await asyncio.sleep(min(self.period, _EAGER_PERIOD) if eager else self.period)
+
+    async def _problem(self, http: httpx.AsyncClient) -> str | None:
+        try:
+            response = await http.get(self.url, headers=self.headers, timeout=self.timeout)
+        except httpx.HTTPError as error:
+            return f'Get "{self.url}": {error or type(error).__name__}'
+        if response.is_success or response.is_redirect:
+            return None
+        return f"HTTP probe failed with statuscode: {response.status_code}"
+
+
+def unsupported(container: dict[str, Any]) -> str | None:
+    """The name of a probe that this kubelet can not run, None if there is none."""
+    names = ("readinessProbe", "livenessProbe", "startupProbe")
+    return next(
+        (name for name in names if name in container and (name == "startupProbe" or "httpGet" not in container[name])),
+        None,
+    )
+
+
+def _port(container: dict[str, Any], port: int | str) -> int:
+    if isinstance(port, int) or port.isdecimal():
+        return int(port)
+    ports: dict[str, int] = {each.get("name", ""): each["containerPort"] for each in container.get("ports", [])}
+    return ports[port]

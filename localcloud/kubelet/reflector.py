@@ -1,0 +1,93 @@
+"""A local copy of one collection, kept up to date by list and watch (client-go's reflector, without its queue)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import httpx
+
+from localcloud.kubelet.client import ApiError, Client, Object, Resource
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+# Between attempts while the API server does not answer, in seconds.
+_RETRY: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class Reflector:
+    """All objects of a collection; calls `changed` with the key of each object that changed."""
+
+    def __init__(self, client: Client, resource: Resource, changed: Callable[[Key], None]) -> None:
+        self._client = client
+        self._resource = resource
+        self._changed = changed
+        self._objects: dict[Key, Object] = {}
+        self.synced = asyncio.Event()
+
+    @property
+    def objects(self) -> Mapping[Key, Object]:
+        """The copy; empty until `synced` is set."""
+        return MappingProxyType(self._objects)
+
+    def remember(self, document: Object) -> None:
+        """Take an object this process has just written into the copy, without waiting for the watch to bring it."""
+        self._objects[_key(document)] = document
+        self._changed(_key(document))
+
+    def forget(self, key: Key) -> None:
+        """Take an object this process has just deleted out of the copy."""
+        if self._objects.pop(key, None) is not None:
+            self._changed(key)
+
+    async def run(self) -> None:
+        """Follow the collection until cancelled."""
+        while True:
+            try:
+                version = await self._list()
+                while True:
+                    version = await self._follow(version)
+            except (ApiError, httpx.HTTPError) as error:
+                # 410: too far behind, list again. 404: a custom kind that the server does not have (yet).
+                if not isinstance(error, ApiError) or error.code not in {410, 404}:
+                    _log.warning("watching %s: %s", self._resource.plural, error or type(error).__name__)
+                await asyncio.sleep(_RETRY)
+
+    async def _list(self) -> str:
+        items, version = await self._client.list(self._resource)
+        found = {_key(item): item for item in items}
+        differing = {key for key in {*found, *self._objects} if found.get(key) != self._objects.get(key)}
+        self._objects = found
+        self.synced.set()
+        for key in differing:
+            self._changed(key)
+        return version
+
+    async def _follow(self, version: str) -> str:
+        async for type_, document in self._client.watch(self._resource, version):
+            key = _key(document)
+            version = document["metadata"]["resourceVersion"]
+            if type_ == "DELETED":
+                self._objects.pop(key, None)
+            elif _is_older(document, self._objects.get(key)):
+                continue  # the echo of an earlier write than the one remembered
+            else:
+                self._objects[key] = document
+            self._changed(key)
+        return version
+
+
+def _is_older(document: Object, known: Object | None) -> bool:
+    return known is not None and int(document["metadata"]["resourceVersion"]) < int(
+        known["metadata"]["resourceVersion"]
+    )
+
+
+def _key(document: Object) -> Key:
+    return document["metadata"]["namespace"], document["metadata"]["name"]

@@ -1,0 +1,40 @@
+"""Small readings of objects."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from localcloud.kubelet.client import Object
+
+_SUBSCRIPT: Final = re.compile(r"(?P<path>metadata\.(labels|annotations))\['(?P<key>[^']+)'\]")
+
+
+def field_at(document: Object, path: str) -> str | None:
+    """The text at a downward API path (`status.podIP`, `metadata.labels['app']`), None if there is none."""
+    steps: list[str]
+    if subscript := _SUBSCRIPT.fullmatch(path):
+        steps = [*subscript["path"].split("."), subscript["key"]]
+    else:
+        steps = path.split(".")
+    value: Any = document
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def condition(document: Object, type_: str) -> dict[str, Any]:
+    """A status condition, empty if there is none."""
+    conditions: list[dict[str, Any]] = document.get("status", {}).get("conditions", [])
+    return next((each for each in conditions if each["type"] == type_), {})
+
+
+def is_ready(pod: Object) -> bool:
+    """Whether the pod's Ready condition is True."""
+    return condition(pod, "Ready").get("status") == "True"
+
+
+def controller_of(document: Object) -> dict[str, Any] | None:
+    """The owner that controls an object."""
+    owners: list[dict[str, Any]] = document["metadata"].get("ownerReferences", [])
+    return next((owner for owner in owners if owner.get("controller")), None)

@@ -1,0 +1,211 @@
+"""What a SecretProviderClass asks the Azure provider for, read as strictly as the provider reads it.
+
+Words and rules: Azure/secrets-store-csi-driver-provider-azure `pkg/provider/{provider,validate}.go`,
+`pkg/provider/types/parameters.go`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Final
+
+import yaml
+
+# strconv.ParseBool
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+_ENCODINGS: Final = ("hex", "base64", "utf-8")
+# go-autorest `azure/environments.go`; AzureStackCloud needs an environment file of its own.
+_CLOUDS: Final = frozenset(
+    {
+        "AZURECHINACLOUD",
+        "AZUREGERMANCLOUD",
+        "AZURECLOUD",
+        "AZUREPUBLICCLOUD",
+        "AZUREUSGOVERNMENT",
+        "AZUREUSGOVERNMENTCLOUD",
+    }
+)
+
+
+class ProviderError(Exception):
+    """A mount the provider refuses or fails; the text is the provider's."""
+
+
+@dataclass(frozen=True)
+class VaultObject:
+    """One entry of `objects`; field names are the provider's in snake case, every value is text."""
+
+    object_name: str = ""
+    object_alias: str = ""
+    object_version: str = ""
+    object_version_history: str = ""
+    object_type: str = ""
+    object_format: str = ""
+    object_encoding: str = ""
+    file_permission: str = ""
+
+    @property
+    def file_name(self) -> str:
+        return self.object_alias or self.object_name
+
+    @property
+    def uid(self) -> str:
+        """The id in a SecretProviderClassPodStatus."""
+        return f"{self.object_type}/{self.object_name}"
+
+    def mode(self, default: int) -> int:
+        """Mode of the file."""
+        return int(self.file_permission, 8) if self.file_permission else default
+
+    def failure(self, cause: object) -> ProviderError:
+        """`cause` as the failure of this object."""
+        return ProviderError(
+            f"failed to get objectType:{self.object_type}, objectName:{self.object_name}, "
+            f"objectVersion:{self.object_version}: {cause}"
+        )
+
+    def content(self, value: str) -> bytes:
+        """The file's bytes for the vault's value: decoded if an encoding is given."""
+        if self.object_type.lower() != "secret":
+            return value.encode()
+        try:
+            match self.object_encoding.lower():
+                case "base64":
+                    return base64.b64decode(value, validate=True)
+                case "hex":
+                    return bytes.fromhex(value)
+        except (binascii.Error, ValueError) as error:
+            raise ProviderError(f"{self.object_encoding} decoding of {self.object_name} failed: {error}") from None
+        return value.encode()
+
+
+@dataclass(frozen=True)
+class Request:
+    """A mount request whose parameters are in order."""
+
+    vault: str
+    client_id: str
+    objects: tuple[VaultObject, ...]
+
+
+def parse(parameters: Mapping[str, str]) -> Request:
+    """Parse a SecretProviderClass's parameters; raises `ProviderError` for the first problem, as the provider does."""
+    value = {name: text.strip() for name, text in parameters.items()}
+    modes = [
+        mode
+        for mode in ("usePodIdentity", "useVMManagedIdentity", "useAzureTokenProxy")
+        if _flag(mode, value.get(mode, ""))
+    ]
+    if len(modes) > 1:
+        raise ProviderError(
+            "only one identity mode can be enabled at a time: "
+            "usePodIdentity, useVMManagedIdentity, or useAzureTokenProxy"
+        )
+    if not value.get("keyvaultName"):
+        raise ProviderError("keyvaultName is not provided")
+    # With a VM identity the value is not used further, but an empty one is refused.
+    if not (value.get("tenantID") or value.get("tenantId")):
+        raise ProviderError("tenantId is not provided")
+    cloud = value.get("cloudName", "")
+    if cloud and cloud.upper() not in _CLOUDS:
+        raise ProviderError(
+            f"cloudName {cloud} is not valid, error: autorest/azure: There is no cloud environment matching the name "
+            f'"{cloud.upper()}"'
+        )
+    if modes != ["useVMManagedIdentity"]:
+        raise _other_identity(modes, value)
+    objects = _objects(value.get("objects", ""))
+    if objects:
+        _check_vault(value["keyvaultName"])
+    return Request(value["keyvaultName"], value.get("userAssignedIdentityID", ""), objects)
+
+
+def _flag(name: str, text: str) -> bool:
+    if text in _TRUE:
+        return True
+    if not text or text in _FALSE:
+        return False
+    raise ProviderError(f'failed to parse {name} flag, error: strconv.ParseBool: parsing "{text}": invalid syntax')
+
+
+def _other_identity(modes: list[str], value: Mapping[str, str]) -> ProviderError:
+    """A local node has a VM identity and nothing else: every other way fails as on a node that lacks it."""
+    if modes:
+        return ProviderError(
+            f"failed to build auth config: this node has neither pod identities nor a token proxy ({modes[0]})"
+        )
+    if value.get("clientID"):
+        return ProviderError("failed to parse workload identity tokens, error: service account tokens not found")
+    return ProviderError(
+        "failed to build auth config for mode None: failed to get credentials, nodePublishSecretRef secret is not set"
+    )
+
+
+def _objects(text: str) -> tuple[VaultObject, ...]:
+    if not text:
+        raise ProviderError("objects is not set")
+    try:
+        # BaseLoader makes text, lists and maps only: every scalar stays as it is, as in Go structs of strings.
+        document = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
+    except yaml.YAMLError as error:
+        raise ProviderError(f"failed to yaml unmarshal objects, error: {error}") from None
+    array = document.get("array", []) if isinstance(document, dict) else None
+    if not isinstance(array, list) or not all(isinstance(entry, str) for entry in array):
+        raise ProviderError("failed to yaml unmarshal objects, error: yaml: cannot unmarshal into types.StringArray")
+    return tuple(_object(entry, index) for index, entry in enumerate(array))
+
+
+def _object(text: str, index: int) -> VaultObject:
+    failed = f"unmarshal failed for keyVaultObjects at index {index}, error:"
+    try:
+        document = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
+    except yaml.YAMLError as error:
+        raise ProviderError(f"{failed} {error}") from None
+    if not isinstance(document, dict) or not all(isinstance(each, str) for each in document.values()):
+        raise ProviderError(f"{failed} yaml: cannot unmarshal into types.KeyVaultObject")
+    known = {_camel_case(each.name): each.name for each in fields(VaultObject)}
+    item = VaultObject(**{known[name]: value.strip() for name, value in document.items() if name in known})
+    _validate(item)
+    return item
+
+
+def _validate(item: VaultObject) -> None:
+    if item.object_format and item.object_format.lower() not in {"pem", "pfx"}:
+        raise item.failure(f"invalid objectFormat: {item.object_format}, should be PEM or PFX")
+    if item.object_encoding:
+        if item.object_type != "secret":
+            raise item.failure("objectEncoding only supported for objectType: secret")
+        if item.object_encoding.lower() not in _ENCODINGS:
+            raise item.failure(f"invalid objectEncoding: {item.object_encoding}, should be hex, base64 or utf-8")
+    if not item.file_name:
+        raise item.failure("file name must not be empty")
+    if item.file_name.startswith("/"):
+        raise item.failure("file name must be a relative path")
+    if ".." in item.file_name:
+        raise item.failure("file name must not contain '..'")
+    if item.file_permission and not re.fullmatch(r"[0-7]+", item.file_permission):
+        raise item.failure(f"file permission must be a valid octal number: {item.file_permission}")
+    if item.object_type != "secret":
+        # Keys and certificates: the local vault's keys are not readable, it has no certificates.
+        raise item.failure(
+            "Invalid vaultObjectTypes. Should be secret, key, or cert; the local kubelet mounts secrets only"
+        )
+    if item.object_version_history not in {"", "0", "1"}:
+        raise item.failure(f"objectVersionHistory {item.object_version_history}: the local kubelet mounts one version")
+
+
+def _check_vault(name: str) -> None:
+    if not 3 <= len(name) <= 24:
+        raise ProviderError(f'failed to get vault: Invalid vault name: "{name}", must be between 3 and 24 chars')
+    if not re.fullmatch(r"[-A-Za-z0-9]+", name):
+        raise ProviderError(f'failed to get vault: Invalid vault name: "{name}", must match [-a-zA-Z0-9]{{3,24}}')
+
+
+def _camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

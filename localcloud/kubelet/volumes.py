@@ -1,0 +1,184 @@
+"""A pod's volumes: where they lie on this machine and what is in them.
+
+A pod's file tree is a directory; its mount path `/mnt/certs` is `<tree>/mnt/certs`. All containers of a pod share the
+tree, so two that mount different volumes at one path are refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from localcloud.kubelet import atomic_writer, csi
+from localcloud.kubelet.atomic_writer import File, Payload
+from localcloud.kubelet.azure_provider import AzureProvider, MountedFile
+from localcloud.kubelet.client import Object
+from localcloud.kubelet.cluster import Cluster
+from localcloud.kubelet.csi import MountError
+
+_DEFAULT_MODE: Final = 0o644
+# Volumes that are mounted by subPath only have no place of their own in the tree.
+_ASIDE: Final = ".volumes"
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One place where a volume, or a part of it, appears."""
+
+    path: str
+    volume: str
+    sub_path: str
+
+
+def mounts_of(pod: Object) -> list[Mount]:
+    """Every distinct mount of the pod's containers, outer paths first. Raises `MountError` for a clash."""
+    found: dict[str, Mount] = {}
+    for container in pod["spec"]["containers"]:
+        for each in container.get("volumeMounts", []):
+            mount = Mount(each["mountPath"].rstrip("/") or "/", each["name"], each.get("subPath", ""))
+            if (other := found.setdefault(mount.path, mount)) != mount:
+                raise MountError(
+                    f'volumes "{other.volume}" and "{mount.volume}" are both mounted at {mount.path}: on a local node '
+                    "the containers of a pod share one file tree; mount them at different paths"
+                )
+    return [found[path] for path in sorted(found)]
+
+
+class Volumes:
+    """The volumes of one pod under `tree`."""
+
+    def __init__(self, pod: Object, tree: Path, cluster: Cluster, provider: AzureProvider) -> None:
+        self._pod = pod
+        self._tree = tree
+        self._cluster = cluster
+        self._provider = provider
+        self._versions: dict[str, Sequence[tuple[str, str]]] = {}
+
+    @property
+    def rotate(self) -> bool:
+        """Whether any volume must be looked at again though nothing in the cluster changed."""
+        return any("csi" in volume for volume in self._volumes)
+
+    async def set_up(self) -> list[str]:
+        """Bring every volume up to date; returns the names of those that changed.
+
+        Raises:
+            MountError: a volume can not be had now; volumes that were set up before keep their content.
+        """
+        self._tree.mkdir(mode=0o700, parents=True, exist_ok=True)
+        changed: list[str] = []
+        mounts = mounts_of(self._pod)
+        for volume in self._volumes:
+            directory = self._directory(volume["name"], mounts)
+            # The driver's tmpfs mount point is the pod's alone.
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                if await self._fill(volume, directory):
+                    changed.append(volume["name"])
+            except (MountError, atomic_writer.InvalidPayload, OSError) as error:
+                raise MountError(f'MountVolume.SetUp failed for volume "{volume["name"]}" : {error}') from None
+        self._link(mounts)
+        return changed
+
+    async def tear_down(self) -> None:
+        """Remove the file tree and what was reported about it."""
+        shutil.rmtree(self._tree, ignore_errors=True)
+        for volume in self._volumes:
+            if volume["name"] in self._versions:
+                await csi.forget(self._cluster.client, self._pod, volume)
+
+    @property
+    def _volumes(self) -> list[dict[str, Any]]:
+        volumes: list[dict[str, Any]] = self._pod["spec"].get("volumes", [])
+        return volumes
+
+    def _directory(self, volume: str, mounts: Sequence[Mount]) -> Path:
+        whole = next((mount.path for mount in mounts if mount.volume == volume and not mount.sub_path), None)
+        return self._tree / (whole.lstrip("/") if whole else f"{_ASIDE}/{volume}")
+
+    def _link(self, mounts: Sequence[Mount]) -> None:
+        """Make the further mounts of a volume, and parts of volumes, links to its one directory."""
+        for mount in mounts:
+            source = self._directory(mount.volume, mounts) / mount.sub_path
+            place = self._tree / mount.path.lstrip("/")
+            if place != source and not place.is_symlink():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.symlink_to(source)
+
+    async def _fill(self, volume: dict[str, Any], directory: Path) -> bool:
+        if "emptyDir" in volume:
+            return False
+        if "csi" in volume:
+            return await self._fill_from_vault(volume, directory)
+        return atomic_writer.write(directory, self._payload(volume))
+
+    async def _fill_from_vault(self, volume: dict[str, Any], directory: Path) -> bool:
+        files = await csi.fetch(self._cluster, self._provider, self._pod, volume)
+        has_changed = atomic_writer.write(directory, {each.path: each.file for each in files})
+        if (versions := _versions(files)) != self._versions.get(volume["name"]):
+            await csi.report(self._cluster.client, self._pod, volume, str(directory), files)
+            self._versions[volume["name"]] = versions
+        return has_changed
+
+    def _payload(self, volume: dict[str, Any]) -> Payload:
+        if source := volume.get("secret"):
+            return self._secret(source.get("secretName", ""), source)
+        if source := volume.get("configMap"):
+            return self._config_map(source.get("name", ""), source)
+        if source := volume.get("projected"):
+            payload: dict[str, File] = {}
+            for part in source.get("sources", []):
+                payload |= self._projected(part, source.get("defaultMode", _DEFAULT_MODE))
+            return payload
+        kind = next((key for key in volume if key != "name"), "none")
+        raise MountError(
+            f"the local kubelet has no {kind} volumes; it has csi, secret, configMap, projected and emptyDir"
+        )
+
+    def _projected(self, part: dict[str, Any], mode: int) -> Payload:
+        if source := part.get("secret"):
+            return self._secret(source.get("name", ""), {"defaultMode": mode, **source})
+        if source := part.get("configMap"):
+            return self._config_map(source.get("name", ""), {"defaultMode": mode, **source})
+        raise MountError(f"the local kubelet projects secrets and configMaps, not {', '.join(part)}")
+
+    def _secret(self, name: str, source: Mapping[str, Any]) -> Payload:
+        found = self._cluster.secret(self._pod["metadata"]["namespace"], name)
+        if found is None:
+            return _absent(f'secret "{name}" not found', source)
+        return _items({key: base64.b64decode(value) for key, value in found.get("data", {}).items()}, name, source)
+
+    def _config_map(self, name: str, source: Mapping[str, Any]) -> Payload:
+        found = self._cluster.config_map(self._pod["metadata"]["namespace"], name)
+        if found is None:
+            return _absent(f'configmap "{name}" not found', source)
+        binary = {key: base64.b64decode(value) for key, value in found.get("binaryData", {}).items()}
+        return _items({**{key: text.encode() for key, text in found.get("data", {}).items()}, **binary}, name, source)
+
+
+def _absent(reason: str, source: Mapping[str, Any]) -> Payload:
+    if source.get("optional"):
+        return {}
+    raise MountError(reason)
+
+
+def _items(data: Mapping[str, bytes], name: str, source: Mapping[str, Any]) -> Payload:
+    """All keys as files, or the chosen `items` at their paths and modes."""
+    mode = source.get("defaultMode", _DEFAULT_MODE)
+    if "items" not in source:
+        return {key: File(content, mode) for key, content in data.items()}
+    payload: dict[str, File] = {}
+    for item in source["items"]:
+        if item["key"] in data:
+            payload[item["path"]] = File(data[item["key"]], item.get("mode", mode))
+        elif not source.get("optional"):
+            raise MountError(f"references non-existent secret key: {item['key']} of {name}")
+    return payload
+
+
+def _versions(files: Sequence[MountedFile]) -> Sequence[tuple[str, str]]:
+    return sorted((each.uid, each.version) for each in files)

@@ -1,0 +1,299 @@
+"""The HTTP face: paths, bearer token, content types, selectors, watches."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from localcloud.kubernetes import discovery, patches, tables
+from localcloud.kubernetes.errors import (
+    StatusError,
+    bad_request,
+    method_not_allowed,
+    no_such_resource,
+    unauthorized,
+    unsupported_media_type,
+)
+from localcloud.kubernetes.kinds import NAMESPACE, Kind
+from localcloud.kubernetes.objects import Object, Objects, Written, find_kind
+from localcloud.kubernetes.selectors import field_selector, label_selector
+from localcloud.state import Store
+
+_OPEN_PATHS: Final = ("/version", "/healthz", "/livez", "/readyz")
+_STATUS: Final = "status"
+
+
+def app(store: Store, token: str) -> Starlette:
+    """The API over `store`; every request but health and version needs `token` as its bearer."""
+    api = _Api(Objects(store))
+    methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+    return Starlette(
+        routes=[
+            *(Route(path, _answer_ok) for path in _OPEN_PATHS[1:]),
+            Route("/version", _document(lambda _: discovery.VERSION)),
+            Route("/api", _document(lambda _: discovery.core_versions())),
+            Route("/apis", _document(lambda _: discovery.groups())),
+            Route("/apis/{group}", _document(lambda path: discovery.group(path["group"]))),
+            Route("/openapi/v3", _document(lambda _: discovery.openapi_paths())),
+            Route("/openapi/v3/{path:path}", _document(lambda path: discovery.openapi(path["path"]))),
+            Route("/api/{version}", _document(lambda path: discovery.resources("", path["version"]))),
+            Route(
+                "/apis/{group}/{version}", _document(lambda path: discovery.resources(path["group"], path["version"]))
+            ),
+            Route("/api/{version}/{rest:path}", api.answer, methods=methods),
+            Route("/apis/{group}/{version}/{rest:path}", api.answer, methods=methods),
+        ],
+        middleware=[Middleware(_Authentication, token=token)],
+        exception_handlers={StatusError: _refused, HTTPException: _unrouted},
+    )
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What a path names: a kind, or one object of it, or its status."""
+
+    kind: Kind
+    namespace: str | None
+    name: str | None
+    subresource: str | None
+
+
+class _Api:
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    async def answer(self, request: Request) -> Response:
+        """One request about objects."""
+        target = _target(request.path_params)
+        query = request.query_params
+        match request.method, target.name:
+            case "GET", None if query.get("watch") in {"1", "true", "True"}:
+                return self._watch(target, request)
+            case "GET", None:
+                return self._list(target, request)
+            case "GET", str(name):
+                document = self._objects.get(target.kind, target.namespace, name)
+                return _answered(
+                    tables.rendered(target.kind, [document], request.headers.get("accept", "")) or document
+                )
+            case "POST", None:
+                return _written(
+                    self._objects.create(target.kind, target.namespace, await _body(request), **_options(request))
+                )
+            case "PUT", str(name):
+                old = self._objects.get(target.kind, target.namespace, name)
+                body = await _body(request)
+                status = target.subresource == _STATUS
+                return _written(self._objects.replace(target.kind, old, body, status=status, **_options(request)))
+            case "PATCH", str(name):
+                return await self._patch(target, name, request)
+            case "DELETE", str(name):
+                return await self._delete(target, name, request)
+        raise method_not_allowed(request.method)
+
+    async def _patch(self, target: _Target, name: str, request: Request) -> Response:
+        content_type = request.headers.get("content-type", "").split(";")[0].strip()
+        accepted = [patches.MERGE, patches.JSON, patches.APPLY, *(() if target.kind.custom else (patches.STRATEGIC,))]
+        if content_type not in accepted:
+            raise unsupported_media_type(content_type, accepted)
+        patch = await _body(request, any_json=True)
+        options = _options(request)
+        try:
+            old = self._objects.get(target.kind, target.namespace, name)
+        except StatusError as error:
+            if content_type != patches.APPLY or error.code != 404 or target.subresource:
+                raise
+            return _written(self._objects.create(target.kind, target.namespace, patch, **options))
+        match content_type:
+            case patches.JSON:
+                new = patches.apply_json_patch(old, patch)
+            case patches.STRATEGIC:
+                new = patches.strategic_merge(old, patch)
+            case _:
+                new = patches.merge(old, patch)
+        if not isinstance(new, dict):
+            raise bad_request("the patch leaves no object")
+        return _written(self._objects.replace(target.kind, old, new, status=target.subresource == _STATUS, **options))
+
+    async def _delete(self, target: _Target, name: str, request: Request) -> Response:
+        body = await _body(request)
+        policy = request.query_params.get("propagationPolicy", body.get("propagationPolicy"))
+        dry_run = bool(request.query_params.get("dryRun") or body.get("dryRun"))
+        conditions = body.get("preconditions") or {}
+        if conditions:
+            metadata = self._objects.get(target.kind, target.namespace, name)["metadata"]
+            if any(metadata.get(field) != value for field, value in conditions.items()):
+                raise StatusError(409, "Conflict", f'Precondition failed: {conditions} does not hold for "{name}"')
+        document = self._objects.delete(target.kind, target.namespace, name, orphan=policy == "Orphan", dry_run=dry_run)
+        if target.kind.kind == "Pod":
+            return JSONResponse(document)
+        details = {"name": name, "kind": target.kind.plural, "uid": document["metadata"]["uid"]}
+        if target.kind.group:
+            details["group"] = target.kind.group
+        return JSONResponse(
+            {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        )
+
+    def _list(self, target: _Target, request: Request) -> Response:
+        kind = target.kind
+        items = self._objects.list(kind, target.namespace, _wanted(target, request))
+        metadata = {"resourceVersion": str(self._objects.version)}
+        table = tables.rendered(kind, items, request.headers.get("accept", ""))
+        if table is not None:
+            return _answered({**table, "metadata": metadata})
+        return _answered(
+            {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata, "items": items}
+        )
+
+    def _watch(self, target: _Target, request: Request) -> Response:
+        if "sendInitialEvents" in request.query_params:
+            # The words with which a server without the WatchList feature sends clients back to list and watch.
+            raise StatusError(
+                422,
+                "Invalid",
+                "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch "
+                "unless the WatchList feature gate is enabled",
+            )
+        wanted = _wanted(target, request)
+        version = request.query_params.get("resourceVersion", "0")
+        timeout = float(request.query_params["timeoutSeconds"]) if "timeoutSeconds" in request.query_params else None
+        accept = request.headers.get("accept", "")
+        present: list[Object] = []
+        since = self._objects.version
+        if version in {"", "0"}:
+            present = self._objects.list(target.kind, target.namespace, wanted)
+        else:
+            since = int(version)
+
+        def line(type_: str, document: dict[str, Any]) -> str:
+            table = tables.rendered(target.kind, [document], accept)
+            return json.dumps({"type": type_, "object": table or document}, separators=(",", ":")) + "\n"
+
+        async def lines() -> AsyncIterator[str]:
+            for document in present:
+                yield line("ADDED", document)
+            try:
+                async for type_, document in self._objects.broker.watch(target.kind, since, wanted, timeout):
+                    yield line(type_, document)
+            except StatusError as error:
+                yield json.dumps({"type": "ERROR", "object": error.status()}) + "\n"
+
+        return StreamingResponse(lines(), media_type="application/json")
+
+
+class _Authentication:
+    """401 for every request without the token, but for health and version."""
+
+    def __init__(self, app: ASGIApp, *, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in _OPEN_PATHS:
+            given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+            if not hmac.compare_digest(given, self._expected):
+                await JSONResponse(unauthorized().status(), status_code=401)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _target(path: dict[str, str]) -> _Target:
+    steps = path["rest"].strip("/").split("/")
+    namespace: str | None = None
+    # namespaces/<name>/<plural>/... is a place; namespaces/<name> and namespaces/<name>/status are a namespace.
+    if steps[0] == NAMESPACE.plural and len(steps) > 2 and steps[2] != _STATUS:
+        namespace, steps = steps[1], steps[2:]
+    kind = find_kind(path.get("group", ""), path["version"], steps[0])
+    if kind is None or len(steps) > 3 or (namespace is not None and not kind.namespaced):
+        raise no_such_resource()
+    name = steps[1] if len(steps) > 1 else None
+    if kind.namespaced and namespace is None and name is not None:
+        raise no_such_resource()
+    subresource = steps[2] if len(steps) > 2 else None
+    if subresource is not None and not (subresource == _STATUS and kind.has_status):
+        raise no_such_resource()
+    return _Target(kind, namespace, name, subresource)
+
+
+def _wanted(target: _Target, request: Request) -> Callable[[Object], bool]:
+    labels = label_selector(request.query_params.get("labelSelector", ""))
+    fields = field_selector(target.kind, request.query_params.get("fieldSelector", ""))
+    namespace = target.namespace
+
+    def wanted(document: Object) -> bool:
+        is_there = namespace is None or document["metadata"].get("namespace") == namespace
+        return is_there and labels(document) and fields(document)
+
+    return wanted
+
+
+async def _body(request: Request, *, any_json: bool = False) -> Any:
+    raw = await request.body()
+    if not raw.strip():
+        return {}
+    content_type = request.headers.get("content-type", "")
+    if "protobuf" in content_type:  # kubectl's typed `create` commands; `apply` and `create -f` send JSON
+        raise unsupported_media_type(content_type, ["application/json", "application/yaml"])
+    is_yaml = "yaml" in content_type
+    try:
+        parsed = yaml.safe_load(raw) if is_yaml else json.loads(raw)
+    except (ValueError, yaml.YAMLError) as error:
+        raise bad_request(f"the object provided is unrecognized: {error}") from None
+    if not any_json and not isinstance(parsed, dict):
+        raise bad_request("the object provided is unrecognized: an object is expected")
+    return parsed
+
+
+def _options(request: Request) -> dict[str, Any]:
+    dry_run = request.query_params.get("dryRun", "")
+    if dry_run not in {"", "All"}:
+        raise bad_request(f'dryRun: Unsupported value: "{dry_run}": supported values: "All"')
+    return {"dry_run": dry_run == "All", "strict": request.query_params.get("fieldValidation") == "Strict"}
+
+
+def _written(written: Written) -> Response:
+    response = JSONResponse(written.document, status_code=201 if written.is_new else 200)
+    for warning in written.warnings:
+        response.headers.append("Warning", f"299 - {json.dumps(warning)}")
+    return response
+
+
+def _answered(document: dict[str, Any]) -> Response:
+    return JSONResponse(document)
+
+
+def _document(make: Callable[[dict[str, str]], dict[str, Any] | None]) -> Callable[[Request], Any]:
+    async def answer(request: Request) -> Response:
+        document = make(request.path_params)
+        if document is None:
+            raise no_such_resource()
+        return JSONResponse(document)
+
+    return answer
+
+
+async def _answer_ok(_: Request) -> Response:
+    return Response("ok", media_type="text/plain")
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, StatusError)
+    return JSONResponse(error.status(), status_code=error.code)
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    refusal = method_not_allowed(request.method) if error.status_code == 405 else no_such_resource()
+    return JSONResponse(refusal.status(), status_code=refusal.code)

@@ -1,0 +1,109 @@
+"""Refusals as Kubernetes `Status` objects, in the API server's own words (apimachinery `pkg/api/errors`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from localcloud.kubernetes.kinds import Kind
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One problem of an invalid object: a field path and the sentence about it."""
+
+    field: str
+    message: str
+    reason: str = "FieldValueInvalid"
+
+
+class StatusError(Exception):
+    """A refusal; `code` is the HTTP status."""
+
+    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
+
+    def status(self) -> dict[str, Any]:
+        """The body of the answer."""
+        return {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "details": self.details,
+            "code": self.code,
+        }
+
+
+def not_found(kind: Kind, name: str) -> StatusError:
+    return StatusError(404, "NotFound", f'{kind.resource} "{name}" not found', _details(kind, name))
+
+
+def no_such_resource() -> StatusError:
+    return StatusError(404, "NotFound", "the server could not find the requested resource")
+
+
+def already_exists(kind: Kind, name: str) -> StatusError:
+    return StatusError(409, "AlreadyExists", f'{kind.resource} "{name}" already exists', _details(kind, name))
+
+
+def conflict(kind: Kind, name: str) -> StatusError:
+    return StatusError(
+        409,
+        "Conflict",
+        f'Operation cannot be fulfilled on {kind.resource} "{name}": the object has been modified; '
+        "please apply your changes to the latest version and try again",
+        _details(kind, name),
+    )
+
+
+def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> StatusError:
+    sentences = [f"{cause.field}: {cause.message}" for cause in causes]
+    listed = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
+    resource = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    return StatusError(
+        422,
+        "Invalid",
+        f'{resource} "{name}" is invalid: {listed}',
+        {
+            **_details(kind, name),
+            "kind": kind.kind,
+            "causes": [{"reason": each.reason, "message": each.message, "field": each.field} for each in causes],
+        },
+    )
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def method_not_allowed(method: str) -> StatusError:
+    return StatusError(405, "MethodNotAllowed", f"the server does not allow {method} on the requested resource")
+
+
+def unsupported_media_type(content_type: str, accepted: Sequence[str]) -> StatusError:
+    return StatusError(
+        415,
+        "UnsupportedMediaType",
+        f"the body of the request was in an unknown format ({content_type or 'none'}) - "
+        f"accepted media types include: {', '.join(accepted)}",
+    )
+
+
+def expired() -> StatusError:
+    return StatusError(410, "Expired", "too old resource version: list again and watch from there")
+
+
+def unauthorized() -> StatusError:
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def _details(kind: Kind, name: str) -> dict[str, Any]:
+    return {"name": name, "kind": kind.plural} | ({"group": kind.group} if kind.group else {})

@@ -1,0 +1,109 @@
+"""The one table of kinds this API serves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One kind as `group/version`; everything the server does differently for it is a field here."""
+
+    group: str = ""
+    version: str = "v1"
+    kind: str
+    plural: str
+    short_names: tuple[str, ...] = ()
+    # `all` puts a kind into `kubectl get all`.
+    categories: tuple[str, ...] = ()
+    namespaced: bool = True
+    has_status: bool = False
+    # Custom kinds come from CRDs in a real cluster: no strategic merge patch, generation counts from 1.
+    custom: bool = False
+    # Whether metadata.generation is kept: kinds with a desired and an observed state.
+    has_generation: bool = False
+    # Paths an update may not change ("field is immutable").
+    immutable: tuple[str, ...] = ()
+    # Field selectors beyond metadata.name and metadata.namespace.
+    selectable: tuple[str, ...] = ()
+    # Objects older than this are dropped (kube-apiserver --event-ttl).
+    lifetime: timedelta | None = None
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def resource(self) -> str:
+        """`deployments.apps`, as error messages name it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def singular(self) -> str:
+        return self.kind.lower()
+
+
+_INVOLVED: Final = tuple(f"involvedObject.{field}" for field in ("kind", "namespace", "name", "uid", "apiVersion"))
+_SECRETS_STORE: Final = "secrets-store.csi.x-k8s.io"
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+KINDS: Final[tuple[Kind, ...]] = (
+    Kind(kind="Namespace", plural="namespaces", short_names=("ns",), namespaced=False, has_status=True),
+    Kind(kind="Secret", plural="secrets", immutable=("type",), selectable=("type",)),
+    Kind(kind="ConfigMap", plural="configmaps", short_names=("cm",)),
+    Kind(kind="ServiceAccount", plural="serviceaccounts", short_names=("sa",)),
+    Kind(
+        kind="Pod",
+        plural="pods",
+        short_names=("po",),
+        categories=("all",),
+        has_status=True,
+        has_generation=True,
+        selectable=("spec.nodeName", "spec.restartPolicy", "status.phase", "status.podIP"),
+    ),
+    Kind(
+        kind="Event",
+        plural="events",
+        short_names=("ev",),
+        selectable=(*_INVOLVED, "reason", "type"),
+        lifetime=timedelta(hours=1),
+    ),
+    Kind(
+        group="apps",
+        kind="Deployment",
+        plural="deployments",
+        short_names=("deploy",),
+        categories=("all",),
+        has_status=True,
+        has_generation=True,
+        immutable=("spec.selector",),
+    ),
+    Kind(group=_RBAC, kind="Role", plural="roles"),
+    Kind(group=_RBAC, kind="RoleBinding", plural="rolebindings", immutable=("roleRef",)),
+    Kind(group=_SECRETS_STORE, kind="SecretProviderClass", plural="secretproviderclasses", custom=True),
+    Kind(
+        group=_SECRETS_STORE, kind="SecretProviderClassPodStatus", plural="secretproviderclasspodstatuses", custom=True
+    ),
+    Kind(
+        group="infrastructure.cluster.x-k8s.io",
+        version="v1beta1",
+        kind="AzureClusterIdentity",
+        plural="azureclusteridentities",
+        custom=True,
+        has_status=True,
+    ),
+    Kind(
+        group="hypershift.openshift.io",
+        version="v1beta1",
+        kind="HostedCluster",
+        plural="hostedclusters",
+        short_names=("hc", "hcs"),
+        custom=True,
+        has_status=True,
+    ),
+)
+
+NAMESPACE: Final = KINDS[0]
+BY_PLURAL: Final = {(kind.group, kind.version, kind.plural): kind for kind in KINDS}

@@ -1,0 +1,137 @@
+"""Where a kubeconfig leads: server, trust and credential of one context.
+
+Tokens and client certificates are read; exec and auth-provider plugins are refused, for a local cluster has none.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class InvalidKubeconfig(ValueError):
+    """A kubeconfig that leads nowhere; the text says what is missing."""
+
+
+@dataclass(frozen=True, repr=False)
+class Connection:
+    """One cluster as one user. `repr` shows the server only.
+
+    Attributes:
+        server: URL without a trailing slash.
+        namespace: the context's namespace, `default` if it names none.
+        ca: PEM text the server's certificate is checked with, None for the system's authorities.
+        token: bearer token, None if the user signs in with a certificate.
+        client_certificate, client_key: PEM texts, or None.
+    """
+
+    server: str
+    namespace: str = "default"
+    ca: str | None = None
+    token: str | None = None
+    client_certificate: str | None = None
+    client_key: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Connection({self.server})"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of every request."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    def verification(self) -> ssl.SSLContext | bool:
+        """What httpx takes as `verify`."""
+        if not self.server.startswith("https:"):
+            return True
+        context = ssl.create_default_context(cadata=self.ca)
+        if self.client_certificate and self.client_key:
+            # The ssl module reads certificates from files only; this one lives for the length of the call.
+            with tempfile.NamedTemporaryFile("w", suffix=".pem") as pair:
+                pair.write(f"{self.client_certificate}\n{self.client_key}\n")
+                pair.flush()
+                context.load_cert_chain(pair.name)
+        return context
+
+
+def servers(kubeconfig: str) -> frozenset[str]:
+    """Every server a kubeconfig's text names."""
+    return frozenset(cluster["server"].rstrip("/") for cluster in _named(_parsed(kubeconfig), "clusters").values())
+
+
+def connection(kubeconfig: str, context: str | None = None) -> Connection:
+    """The connection of `context`, or of the current one.
+
+    Args:
+        kubeconfig: the text (YAML or JSON) of a kubeconfig, or the path of one.
+
+    Raises:
+        InvalidKubeconfig: the text is none, or lacks the context, its cluster or a usable user.
+    """
+    document = _parsed(text_of(kubeconfig))
+    name = context or document.get("current-context")
+    if not name:
+        raise InvalidKubeconfig("the kubeconfig has no current-context, and no context is named")
+    chosen = _entry(_named(document, "contexts"), name, "context")
+    cluster = _entry(_named(document, "clusters"), chosen.get("cluster"), "cluster")
+    user = _entry(_named(document, "users"), chosen.get("user"), "user")
+    if "server" not in cluster:
+        raise InvalidKubeconfig(f'cluster "{chosen["cluster"]}" of the kubeconfig has no server')
+    for unsupported in ("exec", "auth-provider"):
+        if unsupported in user:
+            raise InvalidKubeconfig(
+                f'user "{chosen["user"]}" of the kubeconfig signs in by {unsupported}; '
+                "a token or a certificate is expected"
+            )
+    return Connection(
+        server=cluster["server"].rstrip("/"),
+        namespace=chosen.get("namespace") or "default",
+        ca=_content(cluster, "certificate-authority"),
+        token=user.get("token") or _content(user, "tokenFile"),
+        client_certificate=_content(user, "client-certificate"),
+        client_key=_content(user, "client-key"),
+    )
+
+
+def text_of(kubeconfig: str) -> str:
+    """The text of a kubeconfig given as text or as a path (the rule of the real provider: what is a file is one)."""
+    if "\n" not in kubeconfig and not kubeconfig.lstrip().startswith("{"):
+        path = Path(kubeconfig).expanduser()
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+    return kubeconfig
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InvalidKubeconfig(f"the kubeconfig is no YAML: {error}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("clusters"), list):
+        raise InvalidKubeconfig("the kubeconfig is neither a kubeconfig's text nor the path of an existing file")
+    return document
+
+
+def _named(document: Mapping[str, Any], section: str) -> dict[str, dict[str, Any]]:
+    return {entry["name"]: entry.get(section.removesuffix("s")) or {} for entry in document.get(section) or []}
+
+
+def _entry(entries: Mapping[str, dict[str, Any]], name: str | None, what: str) -> dict[str, Any]:
+    if name is None or name not in entries:
+        raise InvalidKubeconfig(f'the kubeconfig has no {what} "{name}"; it has {", ".join(sorted(entries)) or "none"}')
+    return entries[name]
+
+
+def _content(entry: Mapping[str, Any], field: str) -> str | None:
+    if data := entry.get(f"{field}-data"):
+        return base64.b64decode(data).decode()
+    if path := entry.get(field):
+        return Path(path).expanduser().read_text(encoding="utf-8").strip()
+    return None

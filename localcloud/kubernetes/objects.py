@@ -1,0 +1,251 @@
+"""The objects: create, read, change and delete with Kubernetes' rules, over the local cloud's store.
+
+Keys are `<group>/<plural>/<namespace>/<name>` (group `core` for the core group); the values of a Secret are sealed.
+Every change gets the next resource version and is published to the watches. Callers are on one event loop and nothing
+here awaits, so each call is atomic.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from localcloud import clock
+from localcloud.kubernetes import defaults, schemas, validation
+from localcloud.kubernetes.errors import Cause, already_exists, bad_request, conflict, invalid, not_found
+from localcloud.kubernetes.kinds import BY_PLURAL, KINDS, NAMESPACE, Kind
+from localcloud.kubernetes.watch import Broker, Change
+from localcloud.state import Store
+
+Object = dict[str, Any]
+
+_STORED: Final = "kubernetes"
+_VERSION: Final = ("kubernetes-version", "resourceVersion")
+_INITIAL_NAMESPACES: Final = ("default", "kube-system")
+# Metadata that only the server sets; a client's values are ignored.
+_SERVER_METADATA: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+
+
+@dataclass(frozen=True)
+class Written:
+    """An object after a write, and warnings for the client (unknown fields that were dropped)."""
+
+    document: Object
+    warnings: tuple[str, ...] = ()
+    is_new: bool = False
+
+
+class Objects:
+    """All objects of the API; makes the namespaces every cluster has."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.broker = Broker(self.version)
+        for name in _INITIAL_NAMESPACES:
+            if store.get(_STORED, _key(NAMESPACE, None, name)) is None:
+                self.create(NAMESPACE, None, {"metadata": {"name": name}})
+
+    @property
+    def version(self) -> int:
+        """The resource version of the newest change."""
+        return int((self._store.get(*_VERSION) or {"version": 0})["version"])
+
+    def get(self, kind: Kind, namespace: str | None, name: str) -> Object:
+        """The object; raises a 404 `StatusError`."""
+        document = self._store.get(_STORED, _key(kind, namespace, name))
+        if document is None:
+            raise not_found(kind, name)
+        return self._unsealed(kind, document)
+
+    def list(self, kind: Kind, namespace: str | None, wanted: Callable[[Object], bool]) -> list[Object]:
+        """The objects of one namespace, or of all."""
+        prefix = _key(kind, namespace, "")
+        found = (self._unsealed(kind, document) for _, document in self._store.items(_STORED, prefix))
+        return [document for document in found if wanted(document)]
+
+    def create(
+        self, kind: Kind, namespace: str | None, body: Object, *, dry_run: bool = False, strict: bool = False
+    ) -> Written:
+        """Create; raises 404 for a missing namespace, 409 AlreadyExists, 422 Invalid."""
+        metadata = dict(body.get("metadata") or {})
+        if not metadata.get("name"):
+            if not metadata.get("generateName"):
+                raise invalid(kind, "", [Cause("metadata.name", "Required value: name or generateName is required")])
+            metadata["name"] = f"{metadata['generateName']}{uuid.uuid4().hex[:5]}"
+        name = metadata["name"]
+        if namespace is not None:
+            self._require_namespace(namespace)
+            if metadata.setdefault("namespace", namespace) != namespace:
+                raise bad_request(
+                    "the namespace of the provided object does not match the namespace sent on the request"
+                )
+        document, warnings = _checked(kind, {**body, "metadata": metadata}, strict=strict)
+        if self._store.get(_STORED, _key(kind, namespace, name)) is not None:
+            raise already_exists(kind, name)
+        for field in _SERVER_METADATA:
+            document["metadata"].pop(field, None)
+        document["metadata"] |= {"uid": str(uuid.uuid4()), "creationTimestamp": clock.rfc3339(clock.now())}
+        if kind.has_generation or kind.custom:
+            document["metadata"]["generation"] = 1
+        if kind.has_status and not _keeps_status_on_create(kind):
+            document.pop("status", None)
+        _complete(kind, document, old=None)
+        if not dry_run:
+            self._expire(kind, namespace)
+            self._write(kind, document, before=None)
+        return Written(document, warnings, is_new=True)
+
+    def replace(
+        self,
+        kind: Kind,
+        old: Object,
+        body: Object,
+        *,
+        status: bool = False,
+        dry_run: bool = False,
+        strict: bool = False,
+    ) -> Written:
+        """Put `body` in the place of `old`, or only its status; raises 409 Conflict for a stale version, 422."""
+        name = old["metadata"]["name"]
+        metadata = dict(body.get("metadata") or {})
+        if metadata.setdefault("name", name) != name:
+            raise bad_request(
+                f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+            )
+        version = metadata.get("resourceVersion")
+        if version and version != old["metadata"]["resourceVersion"]:
+            raise conflict(kind, name)
+        document, warnings = _checked(kind, {**body, "metadata": metadata}, strict=strict)
+        if status:
+            document = {**old, "metadata": dict(old["metadata"]), "status": document.get("status", {})}
+        elif kind.has_status:
+            document.pop("status", None)
+            if "status" in old:
+                document["status"] = old["status"]
+        for field in (*_SERVER_METADATA, "namespace"):
+            document["metadata"].pop(field, None)
+            if field in old["metadata"]:
+                document["metadata"][field] = old["metadata"][field]
+        _complete(kind, document, old=old)
+        if "generation" in old["metadata"] and _desired(document) != _desired(old):
+            document["metadata"]["generation"] = old["metadata"]["generation"] + 1
+        if document != old and not dry_run:
+            self._write(kind, document, before=old)
+        return Written(document, warnings)
+
+    def delete(
+        self, kind: Kind, namespace: str | None, name: str, *, orphan: bool = False, dry_run: bool = False
+    ) -> Object:
+        """Delete an object, what it owns (unless `orphan`), what is in it (a namespace); returns what it was."""
+        document = self.get(kind, namespace, name)
+        if dry_run:
+            return document
+        with self._store.transaction():
+            self._store.delete(_STORED, _key(kind, namespace, name))
+            self.broker.publish(Change(self._next_version(document), "DELETED", kind, document))
+            if kind is NAMESPACE:
+                for inner in (each for each in KINDS if each.namespaced):
+                    for item in self.list(inner, name, lambda _: True):
+                        self.delete(inner, name, item["metadata"]["name"])
+            elif not orphan:
+                self._delete_owned(document)
+        return document
+
+    def _delete_owned(self, owner: Object) -> None:
+        uid, namespace = owner["metadata"]["uid"], owner["metadata"].get("namespace")
+        for kind in (each for each in KINDS if each.namespaced):
+            for item in self.list(kind, namespace, lambda each: _is_owned_by(each, uid)):
+                # An earlier deletion of this loop may have taken it along.
+                if self._store.get(_STORED, _key(kind, namespace, item["metadata"]["name"])) is not None:
+                    self.delete(kind, namespace, item["metadata"]["name"])
+
+    def _expire(self, kind: Kind, namespace: str | None) -> None:
+        if kind.lifetime is None:
+            return
+        oldest = clock.rfc3339(clock.now() - kind.lifetime)
+        for item in self.list(kind, namespace, lambda each: each["metadata"]["creationTimestamp"] < oldest):
+            self.delete(kind, namespace, item["metadata"]["name"])
+
+    def _require_namespace(self, name: str) -> None:
+        if self._store.get(_STORED, _key(NAMESPACE, None, name)) is None:
+            raise not_found(NAMESPACE, name)
+
+    def _write(self, kind: Kind, document: Object, *, before: Object | None) -> None:
+        with self._store.transaction():
+            version = self._next_version(document)
+            metadata = document["metadata"]
+            self._store.put(
+                _STORED, _key(kind, metadata.get("namespace"), metadata["name"]), self._sealed(kind, document)
+            )
+        self.broker.publish(Change(version, "ADDED" if before is None else "MODIFIED", kind, document, before))
+
+    def _next_version(self, document: Object) -> int:
+        version = self.version + 1
+        self._store.put(*_VERSION, {"version": version})
+        document["metadata"]["resourceVersion"] = str(version)
+        return version
+
+    def _sealed(self, kind: Kind, document: Object) -> Object:
+        return _with_secret_values(kind, document, self._store.seal)
+
+    def _unsealed(self, kind: Kind, document: Object) -> Object:
+        return _with_secret_values(kind, document, self._store.unseal)
+
+
+def _key(kind: Kind, namespace: str | None, name: str) -> str:
+    place = f"{kind.group or 'core'}/{kind.plural}/"
+    if kind.namespaced and namespace is None:
+        return place
+    return f"{place}{namespace or ''}/{name}"
+
+
+def _with_secret_values(kind: Kind, document: Object, change: Callable[[str], str]) -> Object:
+    if (kind.group, kind.kind) != ("", "Secret") or "data" not in document:
+        return document
+    return {**document, "data": {key: change(value) for key, value in document["data"].items()}}
+
+
+def _checked(kind: Kind, body: Object, *, strict: bool) -> tuple[Object, tuple[str, ...]]:
+    for field, expected in (("apiVersion", kind.api_version), ("kind", kind.kind)):
+        if body.get(field, expected) != expected:
+            raise bad_request(
+                f"the {field} in the data ({body[field]}) does not match the expected {field} ({expected})"
+            )
+    document, findings = schemas.check(kind, {**body, "apiVersion": kind.api_version, "kind": kind.kind})
+    warnings = tuple(f'unknown field "{path}"' for path in findings.unknown)
+    if strict and warnings:
+        raise bad_request(
+            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
+            f"strict decoding error: {', '.join(warnings)}"
+        )
+    if findings.causes:
+        raise invalid(kind, document["metadata"].get("name", ""), findings.causes)
+    return document, warnings
+
+
+def _complete(kind: Kind, document: Object, *, old: Object | None) -> None:
+    if kind.kind == "Secret":
+        validation.merge_string_data(document)
+    defaults.fill_in(document)
+    if causes := validation.problems(kind, document, old):
+        raise invalid(kind, document["metadata"]["name"], causes)
+
+
+def _keeps_status_on_create(kind: Kind) -> bool:
+    # A namespace's phase is a default; the others' status is written through the subresource only.
+    return kind is NAMESPACE
+
+
+def _desired(document: Object) -> Object:
+    return {key: value for key, value in document.items() if key not in {"metadata", "status"}}
+
+
+def _is_owned_by(document: Object, uid: str) -> bool:
+    return any(owner["uid"] == uid for owner in document["metadata"].get("ownerReferences", []))
+
+
+def find_kind(group: str, version: str, plural: str) -> Kind | None:
+    """The kind behind a path."""
+    return BY_PLURAL.get((group, version, plural))

@@ -1,0 +1,120 @@
+"""The four kinds of patch: JSON merge (RFC 7386), JSON (RFC 6902), strategic merge, server-side apply."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Final
+
+from localcloud.kubernetes.errors import bad_request
+
+MERGE: Final = "application/merge-patch+json"
+JSON: Final = "application/json-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+# Treated as a merge patch that creates what is missing: field ownership and conflicts are not kept here.
+APPLY: Final = "application/apply-patch+yaml"
+
+# `patchMergeKey` of the built-in types whose lists merge item by item (k8s.io/api core/v1, meta/v1 struct tags).
+_MERGE_KEYS: Final = {
+    "conditions": "type",
+    "containers": "name",
+    "env": "name",
+    "hostAliases": "ip",
+    "imagePullSecrets": "name",
+    "initContainers": "name",
+    "ownerReferences": "uid",
+    "ports": "containerPort",
+    "secrets": "name",
+    "volumeMounts": "mountPath",
+    "volumes": "name",
+}
+
+
+def merge(target: Any, patch: Any) -> Any:
+    """`patch` merged into a copy of `target`: null removes, objects merge, everything else replaces."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge(merged.get(key), value)
+    return merged
+
+
+def strategic_merge(target: Any, patch: Any) -> Any:
+    """As `merge`, but lists of the built-in types merge by their key; `$patch` and `$retainKeys` are honoured."""
+    if not isinstance(patch, dict):
+        return patch
+    if patch.get("$patch") == "replace":
+        return {key: value for key, value in patch.items() if key != "$patch"}
+    merged = dict(target) if isinstance(target, dict) else {}
+    if (retained := patch.get("$retainKeys")) is not None:
+        merged = {key: value for key, value in merged.items() if key in retained}
+    for key, value in patch.items():
+        if key.startswith("$"):
+            continue  # $setElementOrder and friends order lists for diffs only
+        if value is None or (isinstance(value, dict) and value.get("$patch") == "delete"):
+            merged.pop(key, None)
+        elif isinstance(value, list) and key in _MERGE_KEYS and all(isinstance(item, dict) for item in value):
+            merged[key] = _merge_list(merged.get(key) or [], value, _MERGE_KEYS[key])
+        else:
+            merged[key] = strategic_merge(merged.get(key), value)
+    return merged
+
+
+def _merge_list(target: list[Any], patch: list[Any], key: str) -> list[Any]:
+    if any(item.get("$patch") == "replace" for item in patch):
+        return [item for item in patch if "$patch" not in item]
+    merged = list(target)
+    for item in patch:
+        at = next((index for index, old in enumerate(merged) if old.get(key) == item.get(key)), None)
+        if item.get("$patch") == "delete":
+            if at is not None:
+                del merged[at]
+        elif at is None:
+            merged.append(item)
+        else:
+            merged[at] = strategic_merge(merged[at], item)
+    return merged
+
+
+def apply_json_patch(target: Any, operations: Any) -> Any:
+    """RFC 6902 `add`, `remove`, `replace`, `test`; raises a 400 `StatusError` for others and for paths to nowhere."""
+    if not isinstance(operations, list):
+        raise bad_request("a JSON patch is a list of operations")
+    document = copy.deepcopy(target)
+    for operation in operations:
+        try:
+            _operate(document, operation)
+        except (KeyError, IndexError, ValueError, TypeError):
+            raise bad_request(
+                f"the server rejected our request: JSON patch operation {operation!r} does not apply"
+            ) from None
+    return document
+
+
+def _operate(document: Any, operation: Mapping[str, Any]) -> None:
+    *parents, last = [step.replace("~1", "/").replace("~0", "~") for step in operation["path"].split("/")[1:]]
+    holder = document
+    for step in parents:
+        holder = holder[int(step)] if isinstance(holder, list) else holder[step]
+    key: Any = last
+    if isinstance(holder, list):
+        key = len(holder) if last == "-" else int(last)
+    match operation["op"]:
+        case "add" if isinstance(holder, list):
+            holder.insert(key, operation["value"])
+        case "add":
+            holder[key] = operation["value"]
+        case "replace":
+            holder[key]  # must exist
+            holder[key] = operation["value"]
+        case "remove":
+            del holder[key]
+        case "test":
+            if holder[key] != operation["value"]:
+                raise ValueError
+        case _:
+            raise ValueError

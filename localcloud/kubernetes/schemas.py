@@ -1,0 +1,108 @@
+"""What an object of each kind may contain: OpenAPI schemas, and a check in the API server's words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from localcloud.kubernetes.errors import Cause
+from localcloud.kubernetes.kinds import Kind
+
+Schema = dict[str, Any]
+
+REFERENCE: Final = "#/components/schemas/"
+_HERE: Final = Path(__file__).parent
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+@cache
+def components() -> dict[str, Schema]:
+    """Every schema by name; a kind's own schema has the kind's name."""
+    found: dict[str, Schema] = json.loads((_HERE / "builtin_schemas.json").read_text(encoding="utf-8"))
+    envelope = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"$ref": f"{REFERENCE}V1ObjectMeta"},
+    }
+    for name, schema in yaml.safe_load((_HERE / "custom_schemas.yaml").read_text(encoding="utf-8")).items():
+        found[name] = {**schema, "properties": {**envelope, **schema["properties"]}}
+    return found
+
+
+@dataclass
+class Findings:
+    """What is wrong with an object: fields nobody knows (an error only under strict validation) and the rest."""
+
+    unknown: list[str] = field(default_factory=list)
+    causes: list[Cause] = field(default_factory=list)
+
+
+def check(kind: Kind, document: dict[str, Any]) -> tuple[dict[str, Any], Findings]:
+    """The document without unknown fields, and all findings about it."""
+    findings = Findings()
+    pruned = _check(components()[kind.kind], document, "", findings)
+    return pruned, findings
+
+
+def _check(schema: Schema, value: Any, path: str, findings: Findings) -> Any:
+    if reference := schema.get("$ref"):
+        schema = components()[reference.removeprefix(REFERENCE)]
+    if (type_ := schema.get("type")) is None:
+        return value
+    if not isinstance(value, _TYPES[type_]) or (isinstance(value, bool) and type_ != "boolean"):
+        findings.causes.append(
+            Cause(
+                path,
+                f'Invalid value: "{_name(value)}": {path} must be of type {type_}: "{_name(value)}"',
+                "FieldValueTypeInvalid",
+            )
+        )
+        return value
+    if "enum" in schema and value not in schema["enum"]:
+        supported = ", ".join(f'"{each}"' for each in schema["enum"])
+        findings.causes.append(
+            Cause(path, f'Unsupported value: "{value}": supported values: {supported}', "FieldValueNotSupported")
+        )
+    if isinstance(value, list):
+        return [_check(schema.get("items", {}), item, f"{path}[{index}]", findings) for index, item in enumerate(value)]
+    return _check_object(schema, value, path, findings) if isinstance(value, dict) else value
+
+
+def _check_object(schema: Schema, value: dict[str, Any], path: str, findings: Findings) -> dict[str, Any]:
+    for name in schema.get("required", ()):
+        if value.get(name) is None:
+            findings.causes.append(Cause(_join(path, name), "Required value", "FieldValueRequired"))
+    properties, additional = schema.get("properties"), schema.get("additionalProperties")
+    pruned: dict[str, Any] = {}
+    for key, item in value.items():
+        if item is None:
+            continue  # as if it were not there
+        known = (properties or {}).get(key, additional)
+        if known is None and properties is not None:
+            findings.unknown.append(_join(path, key))
+        else:
+            pruned[key] = _check(known or {}, item, _join(path, key), findings)
+    return pruned
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _name(value: Any) -> str:
+    for name, types in _TYPES.items():
+        if isinstance(value, types) and not (isinstance(value, bool) and name != "boolean"):
+            return name
+    return "null"

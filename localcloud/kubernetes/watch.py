@@ -1,0 +1,81 @@
+"""Change events and who waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from localcloud.kubernetes.errors import expired
+from localcloud.kubernetes.kinds import Kind
+
+# How many past events a watch may start behind; a client that is further behind lists again (410 Expired).
+_HISTORY: Final = 4096
+
+
+@dataclass(frozen=True)
+class Change:
+    """One event. `before` is the object before a modification: a watch with a selector needs both sides."""
+
+    version: int
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    kind: Kind
+    document: dict[str, Any]
+    before: dict[str, Any] | None = None
+
+
+class Broker:
+    """Hands every change to every open watch. Lives on one event loop, in the process that owns the API."""
+
+    def __init__(self, version: int) -> None:
+        self._oldest = version
+        self._history: deque[Change] = deque(maxlen=_HISTORY)
+        self._queues: set[asyncio.Queue[Change]] = set()
+
+    def publish(self, change: Change) -> None:
+        """Record a change and wake the watches."""
+        if len(self._history) == _HISTORY:
+            self._oldest = self._history[0].version
+        self._history.append(change)
+        for queue in self._queues:
+            queue.put_nowait(change)
+
+    async def watch(
+        self, kind: Kind, since: int, wanted: Callable[[dict[str, Any]], bool], timeout: float | None
+    ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+        """`(type, object)` of every change after version `since` to objects of the kind that are `wanted`.
+
+        Ends after `timeout` seconds. Raises a 410 `StatusError` if changes since then are forgotten.
+        """
+        if since < self._oldest:
+            raise expired()
+        ends = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        queue: asyncio.Queue[Change] = asyncio.Queue()
+        for change in self._history:
+            if change.version > since:
+                queue.put_nowait(change)
+        self._queues.add(queue)
+        try:
+            with suppress(TimeoutError):
+                while True:
+                    # Not `asyncio.timeout` around the loop: it would cancel the consumer of this generator, too.
+                    left = None if ends is None else ends - asyncio.get_running_loop().time()
+                    change = await asyncio.wait_for(queue.get(), left)
+                    if change.kind is kind and (type_ := _type_for(change, wanted)):
+                        yield type_, change.document
+        finally:
+            self._queues.discard(queue)
+
+
+def _type_for(change: Change, wanted: Callable[[dict[str, Any]], bool]) -> str | None:
+    """An object that comes into a selector is ADDED to its watch, one that leaves it is DELETED from it."""
+    is_wanted = wanted(change.document)
+    if change.type != "MODIFIED" or change.before is None:
+        return change.type if is_wanted else None
+    was_wanted = wanted(change.before)
+    if is_wanted:
+        return "MODIFIED" if was_wanted else "ADDED"
+    return "DELETED" if was_wanted else None

@@ -1,0 +1,96 @@
+"""Which processes belong to this local cloud, so that `stop` ends all of them and nobody else's.
+
+Each one is a file `<state dir>/pids/<name>.json` with process id and start time; a recycled id has another start time.
+Linux only: start times come from /proc, and a pidfd (pidfd_open(2)) names one process for good.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_START_TIME = 19  # proc_pid_stat(5), field 22, counted from the state that follows the command's name
+_KILLED_WITHIN = 5.0
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded process; `started` is its start time in clock ticks since boot, with the boot's id."""
+
+    file: Path
+    pid: int
+    started: str
+
+    def is_alive(self) -> bool:
+        """Whether this very process still runs."""
+        return start_time(self.pid) == self.started
+
+    def end(self, *, grace: float) -> bool:
+        """Ask it to end, force it after `grace` seconds, and drop the record.
+
+        Returns whether it was alive. A process that merely has the same id is left alone.
+        """
+        try:
+            with suppress(ProcessLookupError), _handle(self.pid) as handle:
+                # Checked after opening: from here on the handle can not come to mean another process.
+                if self.is_alive():
+                    signal.pidfd_send_signal(handle, signal.SIGTERM)
+                    if not select.select([handle], [], [], grace)[0]:
+                        signal.pidfd_send_signal(handle, signal.SIGKILL)
+                        select.select([handle], [], [], _KILLED_WITHIN)
+                    return True
+            return False
+        finally:
+            self.file.unlink(missing_ok=True)
+
+
+def start_time(pid: int) -> str | None:
+    """What tells a process from an earlier or later one with its id; None when there is none, or only its corpse."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    state, *fields = stat.rpartition(")")[2].split()
+    if state in "ZX":
+        return None
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot}/{fields[_START_TIME - 1]}"
+
+
+def record(pids: Path, name: str, pid: int) -> Recorded:
+    """Record a living process under `name`, over an earlier record; raises ProcessLookupError when it is gone."""
+    started = start_time(pid)
+    if started is None:
+        raise ProcessLookupError(f"no process {pid}")
+    pids.mkdir(mode=0o700, exist_ok=True)
+    file = pids / f"{name}.json"
+    draft = file.with_suffix(".draft")
+    draft.write_text(json.dumps({"pid": pid, "startTime": started}))
+    draft.replace(file)
+    return Recorded(file, pid, started)
+
+
+def alive(pids: Path, name: str) -> Recorded | None:
+    """The process recorded under this name, if it runs."""
+    file = pids / f"{name}.json"
+    try:
+        document = json.loads(file.read_text())
+    except FileNotFoundError:
+        return None
+    found = Recorded(file, document["pid"], document["startTime"])
+    return found if found.is_alive() else None
+
+
+@contextmanager
+def _handle(pid: int) -> Iterator[int]:
+    handle = os.pidfd_open(pid)
+    try:
+        yield handle
+    finally:
+        os.close(handle)

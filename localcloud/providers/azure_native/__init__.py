@@ -1,0 +1,1 @@
+"""The azure-native provider for the local cloud; started by `providers/bin/pulumi-resource-azure-native`."""

@@ -1,0 +1,157 @@
+"""What the emulated azuread knows of each argument: one row each, and the rules of a plan that follow from the rows.
+
+Source: the schema of each resource in hashicorp/terraform-provider-azuread (`internal/services/.../*_resource.go`:
+ForceNew, Default, Computed, Sensitive, TypeSet, ValidateFunc), which Pulumi's azuread bridges. A plan compares the
+state with the inputs, as Terraform's does, so what a refresh finds changed is mended by the next update.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from plugin import UNKNOWN, PropertyChange, Props, Secret, Value, unwrap
+
+_UUID: Final = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_RFC3339: Final = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a string must look like, and how that is said."""
+
+    pattern: str
+    expected: str
+
+
+UUID: Final = Rule(_UUID, "a valid UUID")
+RFC3339: Final = Rule(_RFC3339, "a valid RFC3339 date")
+APPLICATION_ID: Final = Rule(f"/applications/{_UUID}", "the resource id of an application, /applications/<object id>")
+NOT_EMPTY: Final = Rule(r"[\s\S]+", "not to be an empty string")
+
+
+def one_of(*values: str) -> Rule:
+    """One of a few words."""
+    return Rule("|".join(map(re.escape, values)), f"one of {', '.join(values)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """One argument.
+
+    Attributes:
+        graph: the property in Graph that it is, if it is one.
+        default: the value when it is not given.
+        computed: when it is not given the service decides, and whatever it decided is no difference.
+        force_new: its change replaces the resource.
+        unordered: a set; the order of its elements is no difference.
+        secret: marked secret in the state.
+    """
+
+    graph: str | None = None
+    default: Value = None
+    computed: bool = False
+    force_new: bool = False
+    unordered: bool = False
+    secret: bool = False
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Arguments by name, and the names of the outputs that only the service decides."""
+
+    arguments: Mapping[str, Argument]
+    computed: tuple[str, ...]
+
+    def problems(self, inputs: Props) -> Iterator[str]:
+        """Values that the provider refuses before any request. No sentence holds a value: it may be secret."""
+        for name, value in unwrap(inputs).items():
+            argument = self.arguments.get(name)
+            if argument is None:
+                yield f"the emulated azuread plugin does not have '{name}'; it has {', '.join(self.arguments)}"
+            elif argument.rule is not None:
+                texts = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+                if not all(re.fullmatch(argument.rule.pattern, text) for text in texts):
+                    yield f"expected '{name}' to be {argument.rule.expected}"
+
+    def value(self, inputs: Props, name: str) -> Value:
+        """The value of an argument, defaults counted; plain."""
+        return unwrap(inputs.get(name, self.arguments[name].default))
+
+    def graph_body(self, inputs: Props) -> Props:
+        """The properties for Graph: an empty text is null there."""
+        return {
+            argument.graph: None if (value := self.value(inputs, name)) == "" else value
+            for name, argument in self.arguments.items()
+            if argument.graph is not None and not (argument.computed and name not in inputs)
+        }
+
+    def changes(self, state: Props, inputs: Props) -> dict[str, PropertyChange]:
+        """The plan: what differs between the state and the inputs."""
+        found = {}
+        for name, argument in self.arguments.items():
+            if argument.computed and name not in inputs:
+                continue
+            old, new = unwrap(state.get(name)), self.value(inputs, name)
+            if not _same(old, new, argument):
+                found[name] = PropertyChange(_kind(old, new), replace=argument.force_new, input=name in inputs)
+        return found
+
+    def planned(self, inputs: Props, state: Props) -> Props:
+        """State as a preview knows it: inputs and defaults, the rest as it was, UNKNOWN on a create."""
+        known = {name: state.get(name, UNKNOWN) for name in self.computed}
+        for name, argument in self.arguments.items():
+            if argument.computed and name not in inputs:
+                known[name] = state.get(name, UNKNOWN)
+            else:
+                known[name] = inputs.get(name, argument.default)
+        return self.sealed({name: value for name, value in known.items() if value is not None})
+
+    def sealed(self, state: Props) -> Props:
+        """The state with its sensitive values marked secret."""
+        return {
+            name: Secret(value) if self._is_secret(name) and not isinstance(value, Secret) else value
+            for name, value in state.items()
+        }
+
+    def refreshed_inputs(self, inputs: Props, state: Props) -> Props:
+        """Inputs after a read: as live for what was given; on import all that is not empty or a default."""
+        if inputs:
+            return {name: _kept(value, state.get(name)) for name, value in inputs.items() if name in self.arguments}
+        return {
+            name: state[name]
+            for name, argument in self.arguments.items()
+            if not _empty(state.get(name)) and unwrap(state[name]) != argument.default
+        }
+
+    def _is_secret(self, name: str) -> bool:
+        return name in self.arguments and self.arguments[name].secret
+
+
+def _kind(old: Value, new: Value) -> Literal["add", "delete", "update"]:
+    if _empty(new):
+        return "delete"
+    return "add" if _empty(old) else "update"
+
+
+def _kept(value: Value, live: Value) -> Value:
+    """The live value with the mark of the given one; what a read can not tell stays as given."""
+    if live is None:
+        return value
+    return Secret(unwrap(live)) if isinstance(value, Secret) else live
+
+
+def _same(old: Value, new: Value, argument: Argument) -> bool:
+    if new is UNKNOWN:
+        return False
+    if argument.unordered and isinstance(old, list) and isinstance(new, list) and UNKNOWN not in new:
+        return sorted(old) == sorted(new)
+    return old == new or (_empty(old) and _empty(new))
+
+
+def _empty(value: Value) -> bool:
+    """Terraform's zero values: a state can not tell them from nothing."""
+    return value is None or unwrap(value) in ("", [], {}, False)

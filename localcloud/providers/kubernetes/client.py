@@ -1,0 +1,176 @@
+"""The Kubernetes API as the plugin uses it: any kind that discovery knows, from many threads."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+
+from localcloud.kubernetes.kubeconfig import Connection
+from plugin import PluginError
+
+Object = dict[str, Any]
+
+# Who wrote a field, in the API server's books (the real provider's name for creates).
+_FIELD_MANAGER: Final = "pulumi-kubernetes"
+_TIMEOUT: Final = httpx.Timeout(60)
+_CRD_GROUP: Final = "apiextensions.k8s.io"
+
+
+class ApiError(Exception):
+    """A refusal of the API server: HTTP status, reason and message of its Status object."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Where the objects of one kind are."""
+
+    root: str
+    plural: str
+    is_namespaced: bool
+
+    def path(self, namespace: str | None, name: str | None = None) -> str:
+        """URL path of the collection or of one object."""
+        place = f"/namespaces/{namespace}" if self.is_namespaced and namespace else ""
+        return "/".join(filter(None, (f"{self.root}{place}/{self.plural}", name)))
+
+
+class Api:
+    """Calls to one API server. Failures are `ApiError`; a server that does not answer is a `PluginError`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._server = connection.server
+        self._http = httpx.Client(
+            base_url=connection.server,
+            headers=connection.headers,
+            verify=connection.verification(),
+            timeout=_TIMEOUT,
+            limits=httpx.Limits(max_connections=None),
+            trust_env=False,
+        )
+        self._lock = threading.Lock()
+        self._collections: dict[tuple[str, str], Collection] = {}
+
+    def collection(self, api_version: str, kind: str) -> Collection | None:
+        """Where objects of a kind are, None for a kind the server does not have (yet)."""
+        with self._lock:
+            if (api_version, kind) not in self._collections:
+                self._discover(api_version)
+            return self._collections.get((api_version, kind))
+
+    def can_learn_kinds(self) -> bool:
+        """Whether a missing kind may still come: the server takes custom resource definitions."""
+        groups = self._call("GET", "/apis").get("groups", [])
+        return any(group["name"] == _CRD_GROUP for group in groups)
+
+    def get(self, collection: Collection, namespace: str | None, name: str) -> Object | None:
+        """The object, None if there is none."""
+        try:
+            return self._call("GET", collection.path(namespace, name))
+        except ApiError as error:
+            if error.code == httpx.codes.NOT_FOUND:
+                return None
+            raise
+
+    def list(self, collection: Collection, namespace: str, selector: Mapping[str, str]) -> list[Object]:
+        """Objects by a labelSelector or fieldSelector."""
+        items: list[Object] = self._call("GET", collection.path(namespace), params=selector)["items"]
+        return items
+
+    def create(self, collection: Collection, namespace: str | None, document: Object, *, dry_run: bool) -> Object:
+        """Create an object; unknown fields are refused."""
+        return self._call("POST", collection.path(namespace), params=_options(dry_run), body=document)
+
+    def merge(
+        self, collection: Collection, namespace: str | None, name: str, patch: Object, *, dry_run: bool
+    ) -> Object:
+        """Change an object by a JSON merge patch; unknown fields are refused."""
+        headers = {"Content-Type": "application/merge-patch+json"}
+        path = collection.path(namespace, name)
+        return self._call("PATCH", path, params=_options(dry_run), body=patch, headers=headers)
+
+    def delete(self, collection: Collection, namespace: str | None, name: str) -> bool:
+        """Delete an object and, in the background, what it owns; tells whether there was one."""
+        # The real provider asks for foreground deletion; without controllers nobody would carry that out.
+        try:
+            self._call("DELETE", collection.path(namespace, name), body={"propagationPolicy": "Background"})
+        except ApiError as error:
+            if error.code == httpx.codes.NOT_FOUND:
+                return False
+            raise
+        return True
+
+    def await_change(self, collection: Collection, document: Object, seconds: float) -> None:
+        """Return when the object differs from `document`, or after `seconds`, whichever is first."""
+        metadata = document["metadata"]
+        query = {
+            "watch": "1",
+            "fieldSelector": f"metadata.name={metadata['name']}",
+            "resourceVersion": metadata["resourceVersion"],
+            "timeoutSeconds": str(max(1, round(seconds))),
+        }
+        path = collection.path(metadata.get("namespace"))
+        try:
+            with self._http.stream("GET", path, params=query, timeout=httpx.Timeout(60, read=seconds + 10)) as response:
+                for _ in response.iter_lines():
+                    return
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from None
+
+    def _discover(self, api_version: str) -> None:
+        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        try:
+            resources = self._call("GET", root)["resources"]
+        except ApiError as error:
+            if error.code == httpx.codes.NOT_FOUND:
+                return
+            raise
+        for each in resources:
+            if "/" not in each["name"]:
+                self._collections[api_version, each["kind"]] = Collection(root, each["name"], each["namespaced"])
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Object | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Object:
+        try:
+            response = self._http.request(method, path, params=params, json=body, headers=headers)
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from None
+        if response.is_error:
+            raise _error(response)
+        answer: Object = response.json()
+        return answer
+
+    def _unreachable(self, error: httpx.HTTPError) -> PluginError:
+        return PluginError(
+            f"configured Kubernetes cluster is unreachable: {self._server}: {error or type(error).__name__}. "
+            "Is the local cloud running? `make up` starts it."
+        )
+
+
+def _options(dry_run: bool) -> dict[str, str]:
+    options = {"fieldManager": _FIELD_MANAGER, "fieldValidation": "Strict"}
+    return {**options, "dryRun": "All"} if dry_run else options
+
+
+def _error(response: httpx.Response) -> ApiError:
+    try:
+        status = response.json()
+    except json.JSONDecodeError:
+        status = {}
+    return ApiError(response.status_code, status.get("reason", ""), status.get("message", response.reason_phrase))

@@ -1,0 +1,147 @@
+"""Argument and output types of the installed Pulumi SDKs, read from their generated classes.
+
+The emulated plugins have no schema of their own: what the program's SDK can send is what they accept, and what its
+output classes can hold is what they return.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import difflib
+import enum
+import inspect
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, Literal
+
+import pulumi
+from pulumi import _types as sdk
+
+from plugin import UNKNOWN, Value, unwrap
+
+_SCALARS: Final[Mapping[type, str]] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a property may hold: an object of a generated class, a list, a map, a scalar, or anything.
+
+    `choices` are the values of an enum; `item` is the shape of a list's or map's elements.
+    """
+
+    kind: Literal["object", "list", "map", "scalar", "any"]
+    type: type = object
+    item: Shape | None = None
+    choices: tuple[str, ...] = ()
+
+
+@cache
+def properties(cls: type) -> Mapping[str, Shape]:
+    """Wire names of a generated class (arguments, outputs or a resource) and the shape of each."""
+    if issubclass(cls, pulumi.Resource):
+        hints = sdk.resource_types(cls)
+        # Of the class itself only: `id` and `urn` are the engine's.
+        return {name: _shape(hint) for name, hint in hints.items() if name not in {"id", "urn"}}
+    hints = sdk.input_type_types(cls) if sdk.is_input_type(cls) else sdk.output_type_types(cls)
+    return {name: _shape(hint) for name, hint in hints.items()}
+
+
+@cache
+def required(cls: type) -> tuple[str, ...]:
+    """Wire names of the arguments that have no default."""
+    wire_names = sdk.input_type_py_to_pulumi_names(cls)
+    parameters = inspect.signature(cls).parameters.values()
+    return tuple(wire_names[each.name] for each in parameters if each.default is inspect.Parameter.empty)
+
+
+def problems(cls: type, values: Mapping[str, Value], path: str = "", also: tuple[str, ...] = ()) -> Iterator[str]:
+    """Every way in which `values` are not arguments of `cls`, in azure-native's words where it has some.
+
+    No sentence holds a value: it may be secret. `also` are further names allowed at the top (those a provider adds).
+    """
+    known = properties(cls)
+    for name in required(cls):
+        if values.get(name) is None:
+            yield f"missing required property '{_join(path, name)}'"
+    for name, value in values.items():
+        if name in known:
+            yield from _value_problems(known[name], value, _join(path, name))
+        elif name not in also:
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(sorted(known))}"
+            yield f"'{_join(path, name)}' is no property of {cls.__name__} in the installed SDK{meant}"
+
+
+def _value_problems(shape: Shape, value: Value, path: str) -> Iterator[str]:
+    plain = unwrap(value)
+    match shape.kind:
+        case _ if plain is UNKNOWN or plain is None:
+            return
+        case "object" if isinstance(plain, dict):
+            yield from problems(shape.type, plain, path)
+        case "list" if isinstance(plain, list):
+            for index, item in enumerate(plain):
+                yield from _value_problems(_item(shape), item, f"{path}[{index}]")
+        case "map" if isinstance(plain, dict):
+            for name, item in plain.items():
+                yield from _value_problems(_item(shape), item, _join(path, name))
+        case "scalar" if _is_a(shape.type, plain):
+            if shape.choices and plain not in shape.choices:
+                yield f"'{path}' should be one of {', '.join(shape.choices)}"
+        case "any":
+            return
+        case "scalar" if shape.type is int and isinstance(plain, float):
+            yield f"'{path}' must be an integer"
+        case _:
+            expected = _SCALARS[shape.type] if shape.kind == "scalar" else {"list": "array"}.get(shape.kind, "object")
+            yield f"'{path}' should be of type '{expected}' but got {_article(plain)}"
+
+
+def _is_a(expected: type, value: Value) -> bool:
+    if expected is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, expected) and isinstance(value, bool) == (expected is bool)
+
+
+def _article(value: Value) -> str:
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    return "a boolean" if isinstance(value, bool) else "a string" if isinstance(value, str) else "a number"
+
+
+def _item(shape: Shape) -> Shape:
+    return shape.item or Shape("any")
+
+
+def _shape(hint: Any) -> Shape:
+    members = [each for each in _members(hint) if not typing.is_typeddict(each)]
+    enums = [each for each in members if isinstance(each, type) and issubclass(each, enum.Enum)]
+    if enums:
+        return Shape("scalar", str, choices=tuple(str(each.value) for each in enums[0]))
+    for member in members:
+        origin = typing.get_origin(member)
+        if origin is collections.abc.Mapping:
+            return Shape("map", item=_shape(typing.get_args(member)[1]))
+        if origin is collections.abc.Sequence:
+            return Shape("list", item=_shape(typing.get_args(member)[0]))
+        if isinstance(member, type) and (sdk.is_input_type(member) or sdk.is_output_type(member)):
+            return Shape("object", member)
+    scalars = [each for each in members if each in _SCALARS]
+    return Shape("scalar", scalars[0]) if scalars else Shape("any")
+
+
+def _members(hint: Any) -> Iterator[Any]:
+    """The types in a union, without what only says "may come later" (`Awaitable`, `Output`) or "may be missing"."""
+    if typing.get_origin(hint) is typing.Union:
+        for each in typing.get_args(hint):
+            yield from _members(each)
+    elif hint is not type(None) and typing.get_origin(hint) not in {collections.abc.Awaitable, pulumi.Output}:
+        yield hint
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,97 @@
+"""Whether a provider may be served at all, and how it signs in.
+
+An emulated plugin that lies on PATH would serve any stack: `refresh` and `destroy` never run the program, so the plugin
+itself is the last place that can tell a stack on real Azure from the local one. The rule is applied in CheckConfig
+(`up`, `preview`) and again in Configure (every command).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LOCAL_TENANT_ID, LocalEnvironment
+from plugin import UNKNOWN, CheckFailure, PluginError, Props, Value, unwrap
+
+# Provider input and the variable the real providers read when it is not set.
+_VARIABLES: Final[Mapping[str, str]] = {
+    "tenantId": "ARM_TENANT_ID",
+    "clientId": "ARM_CLIENT_ID",
+    "clientCertificatePath": "ARM_CLIENT_CERTIFICATE_PATH",
+    "subscriptionId": "ARM_SUBSCRIPTION_ID",
+}
+
+
+@dataclass(frozen=True)
+class ProviderSettings:
+    """What a configured provider knows: where the local cloud is, and who it signs in as there."""
+
+    environment: LocalEnvironment
+    tenant_id: str
+    client_id: str
+    certificate_path: Path
+    subscription_id: str
+
+    @classmethod
+    def load(cls, plugin: str, inputs: Props, environ: Mapping[str, str] = os.environ) -> ProviderSettings:
+        """Settings out of inputs and environment; raises PluginError for a stack that is not the local cloud's."""
+        if problem := _refusal(plugin, inputs, environ):
+            raise PluginError(problem)
+        try:
+            environment = LocalEnvironment.from_file(Path(environ[LOCAL_ENVIRONMENT_VARIABLE]))
+        except (OSError, ValueError) as error:
+            raise PluginError(
+                f"the emulated {plugin} plugin can not read the local cloud's record, {error}. Start the local cloud "
+                f"(`make up` does) and let {LOCAL_ENVIRONMENT_VARIABLE} name its environment.json."
+            ) from None
+        return cls(
+            environment=environment,
+            tenant_id=LOCAL_TENANT_ID,
+            client_id=_required(plugin, "clientId", inputs, environ),
+            certificate_path=Path(_required(plugin, "clientCertificatePath", inputs, environ)),
+            subscription_id=str(_setting("subscriptionId", inputs, environ) or environment.subscription_id),
+        )
+
+
+def check_settings(plugin: str, inputs: Props, environ: Mapping[str, str] = os.environ) -> tuple[CheckFailure, ...]:
+    """The refusals of CheckConfig. A tenant that a preview does not know yet is left to Configure."""
+    problem = _refusal(plugin, inputs, environ)
+    # Without a property name the engine prints the reason alone, not the input's value.
+    return (CheckFailure("", problem),) if problem else ()
+
+
+def _refusal(plugin: str, inputs: Props, environ: Mapping[str, str]) -> str | None:
+    """Why this provider is not served: what, why, and how to mend it; None if it is the local cloud's."""
+    tenant = _setting("tenantId", inputs, environ)
+    if tenant is not UNKNOWN and tenant != LOCAL_TENANT_ID:
+        found = f"has the tenant {tenant}" if tenant else "names no tenant"
+        return (
+            f"this provider {found}, but the {plugin} plugin on PATH is the emulated one, which serves only the local "
+            f"cloud's tenant {LOCAL_TENANT_ID}. Nothing was changed. For a stack on Azure run with "
+            "PULUMI_IGNORE_AMBIENT_PLUGINS=true, so that the engine takes the real plugin (`make up STACK=<name>` "
+            f"does); for the local stack set tenantId to {LOCAL_TENANT_ID}."
+        )
+    if not environ.get(LOCAL_ENVIRONMENT_VARIABLE):
+        return (
+            f"the emulated {plugin} plugin does not know where the local cloud answers, because the variable "
+            f"{LOCAL_ENVIRONMENT_VARIABLE} is not set. Nothing was changed. Run through `make` (`make up`), or set it "
+            "to the path of the local cloud's environment.json."
+        )
+    return None
+
+
+def _required(plugin: str, name: str, inputs: Props, environ: Mapping[str, str]) -> str:
+    value = _setting(name, inputs, environ)
+    if not isinstance(value, str) or not value:
+        raise PluginError(
+            f"the emulated {plugin} plugin signs in with a client certificate and was given no {name}: set it on the "
+            f"provider or in {_VARIABLES[name]}."
+        )
+    return value
+
+
+def _setting(name: str, inputs: Props, environ: Mapping[str, str]) -> Value:
+    return unwrap(inputs.get(name)) or environ.get(_VARIABLES[name], "")

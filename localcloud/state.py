@@ -1,0 +1,129 @@
+"""The local cloud's whole memory: JSON documents by kind and key in one SQLite file, secret values sealed.
+
+Several processes open the same file (the daemon, `seed`, `issue-msi`), so nothing is cached here and every write is a
+transaction of its own unless `transaction()` groups several.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+Document = dict[str, Any]
+"""A JSON object."""
+
+SEAL_KEY_BYTES = 32
+_NONCE_BYTES = 12  # NIST SP 800-38D: 96 bits is the length AES-GCM is made for
+_BEYOND_EVERY_KEY = chr(0x10FFFF)
+_SCHEMA = """CREATE TABLE IF NOT EXISTS documents (
+    kind TEXT, key TEXT, document TEXT NOT NULL, PRIMARY KEY (kind, key)
+) WITHOUT ROWID"""
+
+
+class Store:
+    """Documents in `path`, opened or created; usable from several threads.
+
+    Args:
+        path: the SQLite file; created with mode 0600.
+        seal_key: 32 bytes (see `seal_key`); a store sealed with another key raises ValueError on `unseal`.
+    """
+
+    def __init__(self, path: Path, seal_key: bytes) -> None:
+        path.touch(mode=0o600, exist_ok=True)
+        self._cipher = AESGCM(seal_key)
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=10)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection.execute(_SCHEMA)
+
+    def close(self) -> None:
+        """Close the file; the store can not be used afterwards."""
+        with self._lock:
+            self._connection.close()
+
+    def get(self, kind: str, key: str) -> Document | None:
+        """The document, or None when there is none."""
+        with self._lock:
+            row = self._connection.execute(
+                "SELECT document FROM documents WHERE kind = ? AND key = ?", (kind, key)
+            ).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def put(self, kind: str, key: str, document: Document) -> None:
+        """Write the document, over an earlier one if there is one."""
+        text = json.dumps(document, separators=(",", ":"))
+        with self._lock:
+            self._connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?)", (kind, key, text))
+
+    def delete(self, kind: str, key: str) -> bool:
+        """Remove the document; tells whether there was one."""
+        with self._lock:
+            cursor = self._connection.execute("DELETE FROM documents WHERE kind = ? AND key = ?", (kind, key))
+        return cursor.rowcount > 0
+
+    def items(self, kind: str, prefix: str = "") -> list[tuple[str, Document]]:
+        """Every (key, document) of the kind whose key begins with `prefix`, in the order of the keys."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT key, document FROM documents WHERE kind = ? AND key >= ? AND key < ? ORDER BY key",
+                (kind, prefix, prefix + _BEYOND_EVERY_KEY),
+            ).fetchall()
+        return [(key, json.loads(text)) for key, text in rows]
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All writes of the block happen, or none: an exception undoes them. Blocks nest, the outermost one decides.
+
+        Other threads and processes neither write nor see a half-done block meanwhile.
+        """
+        with self._lock:
+            if self._depth == 0:
+                self._connection.execute("BEGIN IMMEDIATE")
+            self._depth += 1
+            try:
+                yield
+            except BaseException:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._depth -= 1
+            if self._depth == 0:
+                self._connection.execute("COMMIT")
+
+    def seal(self, text: str) -> str:
+        """`text` encrypted and authenticated (AES-256-GCM), as base64; two seals of one text differ."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return base64.b64encode(nonce + self._cipher.encrypt(nonce, text.encode(), None)).decode()
+
+    def unseal(self, sealed: str) -> str:
+        """The text that `seal` was given; raises ValueError for a tampered value or another store's key."""
+        raw = base64.b64decode(sealed)
+        try:
+            return self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], None).decode()
+        except InvalidTag:
+            raise ValueError("a sealed value does not open with this local cloud's seal.key") from None
+
+
+def seal_key(path: Path) -> bytes:
+    """The key in `path`; made on the first call, mode 0600. Two processes that come first at once get the same key."""
+    if not path.exists():
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        draft.touch(mode=0o600)
+        draft.write_bytes(os.urandom(SEAL_KEY_BYTES))
+        with suppress(FileExistsError):
+            os.link(draft, path)  # unlike a rename, a link never replaces a key that is there already
+        draft.unlink()
+    return path.read_bytes()

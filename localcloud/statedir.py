@@ -1,0 +1,121 @@
+"""Where one local cloud keeps its files: the state directory, and a directory on tmpfs for what holds private keys."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcloud.state import Store, seal_key
+
+DEFAULT = Path(__file__).resolve().parents[1] / ".localcloud"
+_TMPFS = Path("/dev/shm")  # noqa: S108  # a directory of our own is made in it, 0700
+
+
+@dataclass(frozen=True)
+class StateDirectory:
+    """The files below `root`, an absolute path. Nothing is created before `create`."""
+
+    root: Path
+
+    @property
+    def store_file(self) -> Path:
+        """The SQLite file with all documents."""
+        return self.root / "state.sqlite"
+
+    @property
+    def ca_file(self) -> Path:
+        """The CA that clients trust, PEM."""
+        return self.root / "ca.pem"
+
+    @property
+    def server_file(self) -> Path:
+        """The servers' key and certificate, PEM, 0600."""
+        return self.root / "server.pem"
+
+    @property
+    def environment_file(self) -> Path:
+        """The record of the endpoints, `identity.clouds.LocalEnvironment` as JSON."""
+        return self.root / "environment.json"
+
+    @property
+    def pids(self) -> Path:
+        """The running processes, see `localcloud.processes`."""
+        return self.root / "pids"
+
+    @property
+    def run(self) -> Path:
+        """A link to a directory on tmpfs; what is in it is lost with a reboot and made again."""
+        return self.root / "run"
+
+    @property
+    def mounts(self) -> Path:
+        """The pods' volumes."""
+        return self.run / "mounts"
+
+    @property
+    def msi(self) -> Path:
+        """Issued credential documents of managed identities."""
+        return self.run / "msi"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """How to reach the Kubernetes API."""
+        return self.run / "kubeconfig"
+
+    @property
+    def deployer_file(self) -> Path:
+        """The deployer's key and certificate, PEM, 0600."""
+        return self.run / "deployer.pem"
+
+    def log(self, name: str) -> Path:
+        """What the process of this name (`daemon`, `kubelet`) says."""
+        return self.root / f"{name}.log"
+
+    def create(self) -> None:
+        """Make what is missing; raises PermissionError when the link's directory is not ours alone."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._create_run()
+        for directory in (self.mounts, self.msi, self.pids):
+            directory.mkdir(mode=0o700, exist_ok=True)
+
+    def open_store(self) -> Store:
+        """The store; `create` came before."""
+        return Store(self.store_file, seal_key(self.root / "seal.key"))
+
+    def is_one(self) -> bool:
+        """Whether a local cloud ever lived here."""
+        return self.store_file.exists()
+
+    def remove(self) -> None:
+        """Delete both directories; raises ValueError when `root` is no state directory."""
+        if not self.is_one():
+            raise ValueError(f"{self.root} is not the state directory of a local cloud: nothing was removed")
+        if self.run.is_symlink():
+            shutil.rmtree(self.run.readlink(), ignore_errors=True)
+        shutil.rmtree(self.root)
+
+    @contextmanager
+    def lock(self, purpose: str) -> Iterator[None]:
+        """One process at a time does what `purpose` names."""
+        with (self.root / f"{purpose}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _create_run(self) -> None:
+        if self.run.is_dir():
+            status = self.run.stat()
+            if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) != 0o700:
+                raise PermissionError(f"{self.run} must be a directory of this user with mode 0700; remove it")
+            return
+        self.run.unlink(missing_ok=True)  # a link whose target went with a reboot
+        if os.access(_TMPFS, os.W_OK):
+            self.run.symlink_to(tempfile.mkdtemp(prefix="localcloud-", dir=_TMPFS))
+        else:
+            self.run.mkdir(mode=0o700)

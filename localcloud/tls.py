@@ -1,0 +1,110 @@
+"""The certificate under which every service of the local cloud answers, and the CA that clients are told to trust."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from localcloud import clock
+
+_HOSTS = (
+    "localhost",
+    "login.microsoftonline.com",
+    "management.azure.com",
+    "graph.microsoft.com",
+    "*.vault.azure.net",
+)
+_LIFETIME = timedelta(days=3650)
+_RENEWED_BEFORE = timedelta(days=30)
+_BACKDATED = timedelta(hours=1)  # for clients in containers whose clock runs late
+
+
+def ensure_certificate(ca_file: Path, server_file: Path) -> None:
+    """Make both files unless they are there and good for another month.
+
+    `ca_file` is public; `server_file` (0600) holds the server's key and certificate. The CA's key signs this one
+    certificate and is never written: nobody can issue another one that clients of this local cloud would trust.
+    """
+    if ca_file.exists() and server_file.exists():
+        server = x509.load_pem_x509_certificate(server_file.read_bytes())
+        if server.not_valid_after_utc - _RENEWED_BEFORE > clock.now():
+            return
+    now = clock.now()
+    ca_key = ec.generate_private_key(ec.SECP256R1())
+    ca_name = _subject("idstack local cloud CA")
+    ca = (
+        _builder(ca_name, ca_name, ca_key.public_key(), ca_key.public_key(), now)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(signs_certificates=True), critical=True)
+        .sign(ca_key, hashes.SHA256())
+    )
+    key = ec.generate_private_key(ec.SECP256R1())
+    names = [*map(x509.DNSName, _HOSTS), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    server = (
+        _builder(_subject("localhost"), ca_name, key.public_key(), ca_key.public_key(), now)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(ca_key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    write_private(server_file, private + server.public_bytes(serialization.Encoding.PEM))
+    ca_file.write_bytes(ca.public_bytes(serialization.Encoding.PEM))
+
+
+def write_private(file: Path, content: bytes) -> None:
+    """Write a file that only its owner may read, replacing an earlier one in a single step."""
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+        stream.write(content)
+    draft.replace(file)
+
+
+def _subject(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    issuer_key: ec.EllipticCurvePublicKey,
+    now: datetime,
+) -> x509.CertificateBuilder:
+    # Both key identifiers: Python from 3.13 on verifies with VERIFY_X509_STRICT, which wants them (RFC 5280 4.2.1.1-2).
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _BACKDATED)
+        .not_valid_after(now + _LIFETIME)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key), critical=False)
+    )
+
+
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )

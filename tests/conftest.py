@@ -1,0 +1,45 @@
+"""Fixtures for every room: a local Azure in this process, and a whole local cloud in processes of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from identity.clouds import LocalEnvironment
+from localcloud.azure import LocalAzure
+from localcloud.azure.assembly import assemble
+from localcloud.azure.dials import NO_DELAYS
+from localcloud.state import SEAL_KEY_BYTES, Store
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def azure(tmp_path: Path) -> Iterator[LocalAzure]:
+    """An empty local Azure over a store of the test's own, without any delay; serve one of its applications."""
+    store = Store(tmp_path / "state.sqlite", bytes(SEAL_KEY_BYTES))
+    yield assemble(store, NO_DELAYS, authority_host="https://127.0.0.1/")
+    store.close()
+
+
+@pytest.fixture(scope="session")
+def local_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEnvironment]:
+    """A running, seeded local cloud with its kubelet, in a state directory of its own; shared by all tests."""
+    state = tmp_path_factory.mktemp("local-cloud") / "state"
+
+    def command(*arguments: str) -> str:
+        line = [sys.executable, "-m", "localcloud", "--state-dir", str(state), *arguments]
+        done = subprocess.run(line, cwd=PROJECT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{' '.join(arguments)}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    try:
+        command("start")
+        command("seed")
+        yield LocalEnvironment.from_file(state / "environment.json")
+    finally:
+        command("stop", "--remove")

@@ -1,0 +1,159 @@
+"""Each identity's own roles grant its proof call, and refuse the calls that no role of it grants.
+
+The tables are those of HyperShift's role assignments (GUIDs and scopes) and of the requests its operators make, written
+out here so that neither the program's catalogue nor the role table can agree with itself by mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from localcloud.azure.entra.objects import ServicePrincipal
+from localcloud.azure.keyvault.keys import Keys
+from localcloud.azure.keyvault.vaults import Vaults
+from tests.unit.localcloud.arm_world import SUBSCRIPTION, World, error, vault_body
+
+M, N, V, D = (f"{SUBSCRIPTION}/resourceGroups/{name}" for name in ("managed", "nsg", "network", "dns"))
+ETCD = f"{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/kv-etcd"
+NETWORK = f"{V}/providers/Microsoft.Network/virtualNetworks/hc1-vnet"
+SUBNET = f"{NETWORK}/subnets/default"
+SECURITY_GROUP = f"{N}/providers/Microsoft.Network/networkSecurityGroups/hc1-nsg"
+ZONE = f"{D}/providers/Microsoft.Network/dnsZones/example.com"
+KEY_VERSION = "0123456789abcdef0123456789abcdef"
+
+CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
+IDENTITIES = {
+    "cloudProvider": ("a1f96423-95ce-4224-ab27-4e3dc72facd4", (M, N, V)),
+    "nodePoolManagement": (CONTRIBUTOR, (M, V)),
+    "nodePoolManagement, built-in": ("88366f10-ed47-4cc0-9fab-c8a06148393e", (M, V)),
+    "controlPlaneOperator": (CONTRIBUTOR, (M, N, V)),
+    "controlPlaneOperator, built-in": ("fc0c873f-45e9-4d0d-a7d1-585aab30c6ed", (M, N, V)),
+    "imageRegistry": ("8b32b316-c2f5-4ddf-b05b-83dacd2d08b5", (M,)),
+    "ingress": ("0336e1d3-7a87-462b-b6db-342b63f7802c", (M, V, D)),
+    "network": ("be7a6435-15ae-4171-8f30-4a343eff9e8f", (M, V)),
+    "disk": ("5b7237c5-45e1-49d6-bc18-a1f62f400748", (M,)),
+    "file": ("0d7aedc0-15fd-4a67-a412-efad370c947e", (M, N, V)),
+    "kms": ("12338af0-0e69-4776-bea7-57ae8d297424", (ETCD,)),
+}
+NINE = [name for name in IDENTITIES if "built-in" not in name]
+
+LOAD_BALANCERS = f"{M}/providers/Microsoft.Network/loadBalancers"
+MACHINES = f"{M}/providers/Microsoft.Compute/virtualMachines"
+ACCOUNTS = f"{M}/providers/Microsoft.Storage/storageAccounts"
+DISKS = f"{M}/providers/Microsoft.Compute/disks"
+
+GRANTED = [
+    ("cloudProvider", LOAD_BALANCERS, "2025-05-01"),
+    ("cloudProvider", SECURITY_GROUP, "2025-05-01"),
+    ("cloudProvider", SUBNET, "2025-05-01"),
+    ("nodePoolManagement", MACHINES, "2024-03-01"),
+    ("nodePoolManagement, built-in", MACHINES, "2024-03-01"),
+    ("controlPlaneOperator", M, "2021-04-01"),
+    ("controlPlaneOperator", SECURITY_GROUP, "2023-11-01"),
+    ("controlPlaneOperator", NETWORK, "2023-11-01"),
+    ("controlPlaneOperator, built-in", M, "2021-04-01"),
+    ("controlPlaneOperator, built-in", SECURITY_GROUP, "2023-11-01"),
+    ("controlPlaneOperator, built-in", NETWORK, "2023-11-01"),
+    ("imageRegistry", ACCOUNTS, "2023-05-01"),
+    ("ingress", SUBNET, "2023-11-01"),
+    ("network", NETWORK, "2024-05-01"),
+    ("network", f"{M}/providers/Microsoft.Network/networkInterfaces", "2024-05-01"),
+    ("network", MACHINES, "2024-03-01"),
+    ("disk", DISKS, "2025-01-02"),
+    ("disk", M, "2021-04-01"),
+    ("file", ACCOUNTS, "2025-01-01"),
+    ("file", SUBNET, "2025-01-01"),
+]
+
+REFUSED = [
+    *(
+        (name, M, "Resources/subscriptions/resourceGroups", M)
+        for name in ("ingress", "cloudProvider", "network", "imageRegistry", "file")
+    ),
+    ("ingress", ZONE, "Network/dnsZones", ZONE),
+    ("cloudProvider", NETWORK, "Network/virtualNetworks", NETWORK),
+    ("network", SUBNET, "Network/virtualNetworks/subnets", SUBNET),
+    ("network", LOAD_BALANCERS, "Network/loadBalancers", f"{M}/providers/Microsoft.Network"),
+    ("file", SECURITY_GROUP, "Network/networkSecurityGroups", SECURITY_GROUP),
+    ("nodePoolManagement", SECURITY_GROUP, "Network/networkSecurityGroups", SECURITY_GROUP),
+    ("nodePoolManagement, built-in", NETWORK, "Network/virtualNetworks", NETWORK),
+    ("nodePoolManagement, built-in", SUBNET, "Network/virtualNetworks/subnets", SUBNET),
+    *((name, NETWORK, "Network/virtualNetworks", NETWORK) for name in ("disk", "imageRegistry")),
+    *((name, SUBNET, "Network/virtualNetworks/subnets", SUBNET) for name in ("disk", "imageRegistry")),
+    *((name, SECURITY_GROUP, "Network/networkSecurityGroups", SECURITY_GROUP) for name in ("disk", "imageRegistry")),
+    ("kms", M, "Resources/subscriptions/resourceGroups", M),
+    ("kms", ETCD, "KeyVault/vaults", ETCD),
+    ("kms", DISKS, "Compute/disks", f"{M}/providers/Microsoft.Compute"),
+]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The groups, network, zone and key of a hosted cluster; the tests here only add principals."""
+    world = World(tmp_path_factory.mktemp("azure"))
+    for name in ("managed", "nsg", "network", "dns", "keys"):
+        world.group(name)
+    world.put(NETWORK, "Microsoft.Network/virtualNetworks", {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}})
+    world.put(SUBNET, "Microsoft.Network/virtualNetworks/subnets", {"addressPrefix": "10.0.0.0/24"})
+    world.put(SECURITY_GROUP, "Microsoft.Network/networkSecurityGroups", {"securityRules": []})
+    world.put(ZONE, "Microsoft.Network/dnsZones", {"zoneType": "Public"})
+    assert world.call("PUT", ETCD, vault_body()).status_code == 201
+    vault = Vaults(world.resources).named("kv-etcd")
+    assert vault is not None
+    Keys(world.store).add(vault, "etcd", version=KEY_VERSION)
+    yield world
+    world.store.close()
+
+
+def identity(world: World, name: str) -> ServicePrincipal:
+    role, scopes = IDENTITIES[name]
+    return world.principal(*((role, scope) for scope in scopes))
+
+
+@pytest.mark.parametrize(("name", "path", "version"), GRANTED)
+def test_an_identitys_own_role_grants_its_call(environment: World, name: str, path: str, version: str) -> None:
+    answer = environment.call("GET", path, caller=identity(environment, name), version=version)
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize(("name", "path", "type_name", "scope"), REFUSED)
+def test_a_call_that_no_role_grants_is_refused_in_azures_words(
+    environment: World, name: str, path: str, type_name: str, scope: str
+) -> None:
+    caller = identity(environment, name)
+    answer = environment.call("GET", path, caller=caller)
+    assert error(answer) == (
+        403,
+        "AuthorizationFailed",
+        f"The client '{caller.object_id}' with object id '{caller.object_id}' does not have authorization to perform "
+        f"action 'Microsoft.{type_name}/read' over scope '{scope}' or the scope is invalid. If access was recently "
+        "granted, please refresh your credentials.",
+    )
+
+
+@pytest.mark.parametrize("name", NINE)
+def test_the_key_encrypts_for_kms_alone(environment: World, name: str) -> None:
+    answer = environment.vault(
+        "POST",
+        f"/keys/etcd/{KEY_VERSION}/encrypt",
+        {"alg": "RSA-OAEP-256", "value": "dGV4dA"},
+        caller=identity(environment, name),
+        host="kv-etcd.vault.azure.net",
+    )
+    assert answer.status_code == (200 if name == "kms" else 403), answer.text
+
+
+@pytest.mark.parametrize("name", NINE)
+def test_no_identity_reads_a_secret(environment: World, name: str) -> None:
+    environment.vault("PUT", "/secrets/one", {"value": "v"}, host="kv-etcd.vault.azure.net")
+    answer = environment.vault(
+        "GET", "/secrets/one", caller=identity(environment, name), host="kv-etcd.vault.azure.net"
+    )
+    assert error(answer)[:2] == (403, "Forbidden")
+
+
+def test_the_network_answers_with_its_subnets(environment: World) -> None:
+    answer = environment.call("GET", NETWORK, caller=identity(environment, "network"))
+    assert [subnet["name"] for subnet in answer.json()["properties"]["subnets"]] == ["default"]

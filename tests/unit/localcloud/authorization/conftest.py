@@ -1,0 +1,3 @@
+from tests.unit.localcloud.arm_world import world
+
+__all__ = ["world"]

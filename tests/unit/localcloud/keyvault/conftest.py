@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from azure.core.credentials import AccessToken
+from azure.keyvault.keys import KeyClient
+from azure.keyvault.secrets import SecretClient
+
+from localcloud.azure.entra.objects import ServicePrincipal
+from localcloud.tls import ensure_certificate
+from tests.unit.localcloud.arm_world import World, world
+
+__all__ = ["world"]
+
+
+@dataclass(frozen=True)
+class Credential:
+    """A token credential for a principal, without the sign-in."""
+
+    world: World
+    principal: ServicePrincipal
+
+    def get_token(self, *scopes: str, **_: Any) -> AccessToken:
+        resource = scopes[0].removesuffix("/.default")
+        return AccessToken(self.world.cloud.tokens.issue(self.principal, resource), int(time.time()) + 3600)
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Microsoft's own clients of the data plane that is served at `url`, to which loopback is the stack's own vault."""
+
+    world: World
+    url: str
+    ca_file: Path
+    opened: ExitStack
+
+    def secrets(self, principal: ServicePrincipal) -> SecretClient:
+        client = SecretClient(self.url, Credential(self.world, principal), **self._options())
+        return self.opened.enter_context(client)
+
+    def keys(self, principal: ServicePrincipal) -> KeyClient:
+        client = KeyClient(self.url, Credential(self.world, principal), **self._options())
+        return self.opened.enter_context(client)
+
+    def _options(self) -> dict[str, Any]:
+        return {"verify_challenge_resource": False, "connection_verify": str(self.ca_file), "retry_total": 0}
+
+
+@pytest.fixture
+def clients(world: World, tmp_path: Path) -> Iterator[Clients]:
+    """The data plane over TLS on loopback; the stack's vault exists."""
+    ca_file, server_file = tmp_path / "ca.pem", tmp_path / "server.pem"
+    ensure_certificate(ca_file, server_file)
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(world.keyvault, ssl_certfile=server_file, ssl_keyfile=server_file, log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    world.create_vault()
+    # A connection left open would hold the server's end up for its 30 s of TLS shutdown.
+    with ExitStack() as opened:
+        yield Clients(world, f"https://localhost:{listener.getsockname()[1]}", ca_file, opened)
+    server.should_exit = True
+    thread.join()

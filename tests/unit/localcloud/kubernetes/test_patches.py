@@ -1,0 +1,43 @@
+"""The rules of the four patches, where the official client does not reach."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.kubernetes import patches
+from localcloud.kubernetes.errors import StatusError
+
+
+def test_null_removes_in_a_merge_patch() -> None:
+    assert patches.merge({"a": {"b": 1, "c": 2}}, {"a": {"b": None}}) == {"a": {"c": 2}}
+
+
+def test_a_strategic_patch_deletes_a_list_item_by_directive() -> None:
+    volumes = {"volumes": [{"name": "a"}, {"name": "b"}]}
+
+    patched = patches.strategic_merge(volumes, {"volumes": [{"name": "a", "$patch": "delete"}]})
+
+    assert patched == {"volumes": [{"name": "b"}]}
+
+
+def test_a_strategic_patch_retains_the_named_keys_only() -> None:
+    volume = {"volumes": [{"name": "a", "emptyDir": {}}]}
+    patch = {"volumes": [{"name": "a", "$retainKeys": ["name", "secret"], "secret": {"secretName": "s"}}]}
+
+    assert patches.strategic_merge(volume, patch) == {"volumes": [{"name": "a", "secret": {"secretName": "s"}}]}
+
+
+def test_a_json_patch_follows_escaped_paths() -> None:
+    document = {"metadata": {"labels": {"a/b": "1"}}, "items": [1, 2]}
+    operations = [
+        {"op": "replace", "path": "/metadata/labels/a~1b", "value": "2"},
+        {"op": "add", "path": "/items/-", "value": 3},
+        {"op": "remove", "path": "/items/0"},
+    ]
+
+    assert patches.apply_json_patch(document, operations) == {"metadata": {"labels": {"a/b": "2"}}, "items": [2, 3]}
+
+
+def test_a_json_patch_to_nowhere_is_refused() -> None:
+    with pytest.raises(StatusError, match="does not apply"):
+        patches.apply_json_patch({}, [{"op": "remove", "path": "/a"}])

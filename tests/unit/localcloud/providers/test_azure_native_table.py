@@ -1,0 +1,57 @@
+"""The table agrees with the installed SDK, and its replacement rules are the real provider's."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+
+import pytest
+
+from localcloud.providers.azure_native.table import FUNCTIONS, RESOURCES, FunctionRow, ResourceRow
+from localcloud.providers.sdk_types import properties
+
+# diff.go, replacement.go and x-ms-mutability of pulumi/pulumi-azure-native (see the table): a change of these replaces.
+_REPLACES = {
+    "azure-native:keyvault:Vault": {"resourceGroupName", "vaultName"},
+    "azure-native:keyvault:Secret": {"resourceGroupName", "vaultName", "secretName"},
+    "azure-native:managedidentity:UserAssignedIdentity": {"resourceGroupName", "resourceName", "location"},
+    "azure-native:managedidentity:FederatedIdentityCredential": {
+        "resourceGroupName",
+        "resourceName",
+        "federatedIdentityCredentialResourceName",
+    },
+    "azure-native:authorization:RoleAssignment": {"scope", "roleAssignmentName", "principalId"},
+}
+
+
+@pytest.mark.parametrize("row", RESOURCES.values(), ids=lambda row: row.type_name)
+def test_exactly_these_arguments_replace(row: ResourceRow) -> None:
+    assert {name for name in properties(row.arguments) if row.replaces(name)} == _REPLACES[row.token]
+
+
+@pytest.mark.parametrize("row", RESOURCES.values(), ids=lambda row: row.type_name)
+def test_a_resource_row_is_what_the_sdk_registers(row: ResourceRow) -> None:
+    assert row.outputs.pulumi_type == row.token  # type: ignore[attr-defined]
+    assert f"Uses Azure REST API version {row.api_version}." in inspect.getsource(row.outputs)
+    assert {*row.parameters, *row.force_new, *row.patterns, row.name_input} <= set(properties(row.arguments))
+
+
+@pytest.mark.parametrize("row", FUNCTIONS.values(), ids=lambda row: row.type_name)
+def test_a_function_row_is_what_the_sdk_calls(row: FunctionRow) -> None:
+    module = importlib.import_module(f"pulumi_azure_native.{row.module_name}")
+    snake_case = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", row.type_name)
+    function = getattr(module, snake_case)
+    assert f"'{row.token}'" in inspect.getsource(function)
+    assert f"Uses Azure REST API version {row.api_version}." in (inspect.getdoc(function) or "")
+    arguments = re.findall(r"__args__\['(\w+)'\]", inspect.getsource(function))
+    assert set(row.parameters) <= set(arguments)
+    assert properties(row.outputs)
+
+
+def test_an_id_is_built_from_the_inputs() -> None:
+    row = RESOURCES["azure-native:authorization:RoleAssignment"]
+    inputs = {"scope": "/subscriptions/s/resourceGroups/g/", "roleAssignmentName": "n"}
+    assert row.resource_id("ignored", inputs) == (
+        "/subscriptions/s/resourceGroups/g/providers/Microsoft.Authorization/roleAssignments/n"
+    )
