@@ -1,0 +1,35 @@
+"""`idstack down`: the stack and, locally, everything it stood on."""
+
+from __future__ import annotations
+
+import typer
+
+from ops import local_cloud
+from ops.commands.up import start_local_cloud
+from ops.engine import Engine
+from ops.environment import local_paths
+from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+
+
+def down(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
+    """Destroy a stack; of the local one nothing stays, no process and no file. More options go to `pulumi destroy`."""
+    screen = Screen(as_json)
+    engine = Engine(stack, output=screen.output)
+    if not engine.is_local:
+        engine.destroy(context.args)
+    elif local_paths().state.exists():
+        _remove_local(engine, screen, context.args)
+    if as_json:
+        screen.document({"stack": stack, "removed": engine.is_local})
+    elif engine.is_local:
+        screen.console.print("nothing of the local stack is left")
+
+
+def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> None:
+    start_local_cloud(screen)
+    screen.step("pulumi destroy")
+    engine.prepare()
+    engine.destroy(arguments)
+    engine.remove()
+    screen.step("local cloud")
+    local_cloud.do("stop", "--remove", output=screen.output)

@@ -1,0 +1,88 @@
+"""`idstack up`: the local cloud, the stack, its probes, and the table that says whether every sign-in works."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from identity.clouds import LocalEnvironment
+from ops import local_cloud, probes
+from ops.commands.status import show
+from ops.engine import Engine
+from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.rows import Row, rows
+from ops.tables import sign_ins
+from ops.trouble import Trouble
+
+_READY_WITHIN = 180.0  # seconds; ten probes start in about ten on two cores
+_PAUSE = 0.5
+
+
+def up(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
+    """Bring a stack up; the local one with its cloud, its probes and the table. More options go to `pulumi up`."""
+    screen = Screen(as_json)
+    engine = Engine(stack, output=screen.output)
+    if not engine.is_local:
+        engine.up(context.args)
+        show(stack, screen)
+        return
+    environment = start_local_cloud(screen)
+    screen.step("pulumi up")
+    engine.prepare()
+    engine.up(context.args)
+    screen.step("credential probes")
+    found = _wait_until_green(engine, environment, screen.console)
+    if as_json:
+        now = datetime.now(UTC)
+        screen.document({"stack": stack, "rows": [row.to_json(now) for row in found]})
+    else:
+        screen.console.print(sign_ins(found, Path(environment.mounts_dir)))
+    failing = [row.identity for row in found if not row.is_green]
+    if failing or not found:
+        raise Trouble(f"not every sign-in works: {', '.join(failing) or 'the stack has no identity'}")
+    screen.console.print(_next_steps(environment))
+
+
+def start_local_cloud(screen: Screen) -> LocalEnvironment:
+    """Start and seed the local cloud; both change nothing where they were done."""
+    screen.step("local cloud")
+    local_cloud.do("start", output=screen.output)
+    local_cloud.do("seed", output=screen.output)
+    environment = local_cloud.record()
+    if environment is None:
+        raise Trouble("the local cloud started, but left no record of where it answers: look into .localcloud/*.log")
+    return environment
+
+
+def _wait_until_green(engine: Engine, environment: LocalEnvironment, console: Console) -> list[Row]:
+    """The rows once every one is green, or as they are when the time is over."""
+    outputs = engine.outputs()
+    deadline = time.monotonic() + _READY_WITHIN
+    said = ""
+    with console.status("waiting for the probes") as spinner:
+        while True:
+            found = rows(outputs, probes.read(Path(environment.kubeconfig)))
+            mounts = [probe for row in found for probe in row.probes]
+            ready = sum(probe.is_ready for probe in mounts)
+            if said != (said := f"{ready} of {len(mounts)} probes ready"):
+                spinner.update(said)
+                if not console.is_terminal:
+                    console.print(said)
+            if ready == len(mounts) or time.monotonic() > deadline:
+                return found
+            time.sleep(_PAUSE)
+
+
+def _next_steps(environment: LocalEnvironment) -> str:
+    return (
+        f"Files: {environment.mounts_dir}/<namespace>/<workload>/<path>\n\n"
+        "Try next:\n"
+        "  make preview                  after an edit of Pulumi.local.yaml: exactly that change\n"
+        "  .venv/bin/idstack status      expiry, renewal, live sign-ins\n"
+        "  .venv/bin/idstack local env   where the local Azure and Kubernetes answer\n"
+        "  make down                     end every process and remove the state"
+    )
