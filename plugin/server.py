@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from concurrent import futures
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import grpc
@@ -49,7 +50,9 @@ def serve(provider: Provider) -> None:
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    server.wait_for_termination()
+    # The engine interrupts its plugins at the end of a command; that is no error, and no stack trace for its log.
+    with suppress(KeyboardInterrupt):
+        server.wait_for_termination()
 
 
 def _end_with_parent(parent: int) -> None:

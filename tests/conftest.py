@@ -13,7 +13,8 @@ from identity.clouds import LocalEnvironment
 from localcloud.azure import LocalAzure
 from localcloud.azure.assembly import assemble
 from localcloud.azure.dials import NO_DELAYS
-from localcloud.state import SEAL_KEY_BYTES, Store
+from tests.harness import LocalStack, running_stack
+from tests.stores import open_store
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -21,7 +22,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 @pytest.fixture
 def azure(tmp_path: Path) -> Iterator[LocalAzure]:
     """An empty local Azure over a store of the test's own, without any delay; serve one of its applications."""
-    store = Store(tmp_path / "state.sqlite", bytes(SEAL_KEY_BYTES))
+    store = open_store(tmp_path / "state.sqlite")
     yield assemble(store, NO_DELAYS, authority_host="https://127.0.0.1/")
     store.close()
 
@@ -43,3 +44,11 @@ def local_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEnvir
         yield LocalEnvironment.from_file(state / "environment.json")
     finally:
         command("stop", "--remove")
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    """The local stack, brought up once for all tests that leave it as they find it."""
+    with running_stack(tmp_path_factory.mktemp("stack")) as stack:
+        stack.up()
+        yield stack

@@ -1,0 +1,152 @@
+"""Stages 6 to 8 with the real client library: every mounted credential signs in, and what must be refused is refused.
+
+Nothing here knows the local cloud but its endpoints: the clients are azure-identity and `requests`, the files are those
+that the kubelet mounted.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+import requests
+from azure.core.exceptions import ClientAuthenticationError
+from azure.identity import CertificateCredential
+
+from identity.clouds import LocalEnvironment
+from identity.credentials.certificate import issue
+from tests.harness import Graph, LocalStack
+
+_ARM_SCOPE = "https://management.core.windows.net//.default"
+_NAMESPACE = "clusters-hc1"
+
+# Deployment of the probe, mount path and secret of each of the ten mounts.
+_MOUNTS = [
+    ("probe-cloud-provider", "mnt/certs", "cloud-provider-hc1-json"),
+    ("probe-nodepool-management", "mnt/certs", "nodepool-mgmt-hc1-json"),
+    ("probe-cpo", "mnt/certs", "cpo-hc1-json"),
+    ("probe-image-registry", "mnt/certs", "ciro-hc1-json"),
+    ("probe-ingress", "mnt/certs", "ingress-hc1-json"),
+    ("probe-network", "var/run/secrets/azure", "cncc-hc1-json"),
+    ("probe-disk-csi", "mnt/certs", "azure-disk-hc1-json"),
+    ("probe-file-csi", "mnt/certs", "azure-file-hc1-json"),
+    ("probe-kms", "mnt/certs", "kms-hc1-json"),
+    ("probe-kms-2", "mnt/kms", "kms-hc1-json"),
+]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A mounted credential, read by hand so that the test does not lean on the code under test."""
+
+    client_id: str
+    tenant_id: str
+    authority: str
+    pem: bytes
+
+    @classmethod
+    def read(cls, path: Path) -> Document:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        return cls(
+            client_id=raw["client_id"],
+            tenant_id=raw["tenant_id"],
+            authority=raw["authentication_endpoint"],
+            pem=base64.b64decode(raw["client_secret"], validate=True),
+        )
+
+    def credential(self, **changes: Any) -> CertificateCredential:
+        given = {"tenant_id": self.tenant_id, "client_id": self.client_id, "certificate_data": self.pem, **changes}
+        return CertificateCredential(
+            authority=self.authority, disable_instance_discovery=True, send_certificate_chain=True, **given
+        )
+
+
+def _mounted(environment: LocalEnvironment, workload: str, path: str, secret: str) -> Document:
+    return Document.read(Path(environment.mounts_dir, _NAMESPACE, workload, path, secret))
+
+
+@pytest.fixture
+def document(stack: LocalStack) -> Document:
+    return _mounted(stack.environment, *_MOUNTS[0])
+
+
+@pytest.mark.parametrize(("workload", "path", "secret"), _MOUNTS, ids=[workload for workload, *_ in _MOUNTS])
+def test_a_mounted_credential_signs_in(stack: LocalStack, workload: str, path: str, secret: str) -> None:
+    mounted = _mounted(stack.environment, workload, path, secret)
+
+    token = mounted.credential().get_token(_ARM_SCOPE)
+
+    claims = jwt.decode(token.token, options={"verify_signature": False})
+    assert (claims["tid"], claims["appid"]) == (stack.environment.tenant_id, mounted.client_id)
+    assert claims["aud"].rstrip("/") in {"https://management.core.windows.net", "https://management.azure.com"}
+    assert token.expires_on > datetime.now(UTC).timestamp() + 3000, "a token lives an hour or more"
+
+
+def test_nine_identities_are_nine_principals(stack: LocalStack) -> None:
+    clients = {_mounted(stack.environment, *mount).client_id for mount in _MOUNTS}
+
+    assert len(clients) == 9, "ten mounts, nine identities: the operator and kube-apiserver share the KMS one"
+
+
+def test_another_key_is_refused(document: Document) -> None:
+    stranger = issue("stranger", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=1))
+    pem = (stranger.private_key_pem + stranger.certificate_pem).encode()
+
+    with pytest.raises(ClientAuthenticationError, match="AADSTS700027"):
+        document.credential(certificate_data=pem).get_token(_ARM_SCOPE)
+
+
+def test_an_expired_certificate_is_refused_although_it_is_registered(graph: Graph, document: Document) -> None:
+    expired = issue("expired", not_before=datetime.now(UTC) - timedelta(days=2), lifetime=timedelta(days=1))
+    client_id = graph.application_with(expired.certificate_pem)
+    pem = (expired.private_key_pem + expired.certificate_pem).encode()
+
+    with pytest.raises(ClientAuthenticationError, match="AADSTS7000"):
+        document.credential(client_id=client_id, certificate_data=pem).get_token(_ARM_SCOPE)
+
+
+def test_a_valid_certificate_of_another_application_is_refused(graph: Graph, document: Document) -> None:
+    other = issue("other", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=1))
+    client_id = graph.application_with(other.certificate_pem)
+
+    with pytest.raises(ClientAuthenticationError, match="AADSTS700027"):
+        document.credential(client_id=client_id).get_token(_ARM_SCOPE)
+
+
+def test_an_unknown_tenant_is_refused(document: Document) -> None:
+    with pytest.raises(ClientAuthenticationError, match=r"AADSTS90002|[Tt]enant"):
+        document.credential(tenant_id="99999999-0000-4000-8000-000000000000").get_token(_ARM_SCOPE)
+
+
+def test_an_unknown_application_is_refused(document: Document) -> None:
+    with pytest.raises(ClientAuthenticationError, match="AADSTS700016"):
+        document.credential(client_id="99999999-0000-4000-8000-000000000000").get_token(_ARM_SCOPE)
+
+
+def test_what_the_role_does_not_grant_is_forbidden(stack: LocalStack, document: Document) -> None:
+    token = document.credential().get_token(_ARM_SCOPE).token
+    group = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/hc1-managed"
+
+    def get(path: str) -> requests.Response:
+        return requests.get(
+            f"{stack.environment.arm_endpoint}{path}",
+            params={"api-version": "2021-04-01"},
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=30,
+            verify=stack.environment.ca_file,
+        )
+
+    granted = get(f"{group}/providers/Microsoft.Network/loadBalancers")
+    refused = get(group)
+
+    assert granted.status_code == 200
+    assert refused.status_code == 403
+    error = refused.json()["error"]
+    assert error["code"] == "AuthorizationFailed"
+    assert "'Microsoft.Resources/subscriptions/resourceGroups/read'" in error["message"]

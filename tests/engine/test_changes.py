@@ -1,0 +1,108 @@
+"""What previews say of a stack that is up, and that a stack that is up stays as it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.harness import LocalStack
+
+
+def _cluster(stack: LocalStack, **changes: Any) -> list[dict[str, Any]]:
+    [cluster] = stack.configuration("hostedClusters")
+    return [{**cluster, **changes}]
+
+
+def test_a_second_up_changes_nothing(stack: LocalStack) -> None:
+    before = stack.inventory()
+
+    stack.up("--expect-no-changes")
+
+    assert stack.inventory() == before
+
+
+def test_a_refresh_finds_what_up_has_made(stack: LocalStack) -> None:
+    stack.pulumi("refresh", "--yes", "--skip-preview", "--expect-no-changes")
+
+
+def test_an_identity_switched_off_is_all_that_a_preview_deletes(stack: LocalStack) -> None:
+    [cluster] = stack.configuration("hostedClusters")
+    identities = {**cluster["identities"], "imageRegistry": {"enabled": False}}
+
+    with stack.configured(hostedClusters=_cluster(stack, identities=identities)):
+        steps = stack.preview()
+
+    assert set(steps.values()) == {"delete"}
+    assert sorted(name for name in steps if "image-registry" not in name) == []
+    assert {
+        "hc1-image-registry",
+        "hc1-image-registry-credential-secret",
+        "hc1-image-registry-roles-managed",
+        "hc1-cluster-side-image-registry-class",
+        "hc1-cluster-side-probe-image-registry",
+    } <= set(steps)
+
+
+def test_a_second_cluster_touches_nothing_of_the_first(stack: LocalStack) -> None:
+    [first] = stack.configuration("hostedClusters")
+    second = {**first, "name": "hc2", "infraID": "hc2-infra", "identities": {}}
+
+    with stack.configured(hostedClusters=[first, second]):
+        steps = stack.preview()
+
+    assert set(steps.values()) == {"create"}
+    assert sorted(name for name in steps if not name.startswith("hc2")) == []
+
+
+def test_a_new_image_of_the_probe_updates_the_ten_probes_only(stack: LocalStack) -> None:
+    with stack.configured(probe={"image": "registry.example.com/idstack/credential-probe:2"}):
+        steps = stack.preview()
+
+    assert list(steps.values()) == ["update"] * 10
+    assert all("probe" in name for name in steps)
+
+
+def test_stacks_show_no_secret_output(stack: LocalStack) -> None:
+    outputs = json.loads(stack.pulumi("stack", "output", "--json").stdout)
+
+    assert "[secret]" not in json.dumps(outputs)
+    assert sorted(outputs) == ["hostedClusters", "keyVaultName", "keyVaultUri", "keyVaultUserClientId", "tenantId"]
+    row = outputs["hostedClusters"]["hc1"]["controlPlane"]["network"]
+    assert sorted(row) == [
+        "clientID",
+        "credentialsSecretName",
+        "notAfter",
+        "objectEncoding",
+        "renewAfter",
+        "secretProviderClass",
+        "thumbprint",
+    ]
+    assert (row["credentialsSecretName"], row["secretProviderClass"]) == ("cncc-hc1-json", "managed-azure-network")
+
+
+@pytest.mark.parametrize("command", [("preview",), ("up", "--yes", "--skip-preview")])
+def test_a_bad_configuration_is_one_report_and_no_change(stack: LocalStack, command: tuple[str, ...]) -> None:
+    before = stack.inventory()
+
+    with stack.configured(
+        tenantId="somewhere",
+        vault={"name": "a_b", "sofDeleteRetentionDays": 7},
+        hostedClusters=_cluster(stack, vnetID="x"),
+    ):
+        done = stack.pulumi(*command, check=False)
+
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert "The stack's configuration has 4 problems; nothing was changed." in said
+    for place in (
+        "idstack:tenantId",
+        "idstack:vault.name",
+        "idstack:vault.sofDeleteRetentionDays",
+        "idstack:hostedClusters[0].vnetID",
+    ):
+        assert f"{place}\n" in said
+    assert "softDeleteRetentionDays" in said, "an unknown key is answered with the nearest known one"
+    assert "Traceback" not in said
+    assert stack.inventory() == before

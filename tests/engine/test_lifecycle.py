@@ -1,0 +1,131 @@
+"""A stack from nothing to nothing, and what it leaves behind: no private key and no token, nowhere."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness import LocalStack, running_stack
+
+# What Azure itself keeps of deleted things: soft-deleted applications and vaults, and names of role assignments.
+_KEPT = {
+    "arm-role-assignment-name",
+    "entra-deleted",
+    "entra-signing-key",
+    "keyvault-deleted",
+    "keyvault-name",
+    "keyvault-secret",
+}
+_JWT = re.compile(rb"eyJ[\w-]{16,}\.eyJ[\w-]{16,}\.[\w-]{16,}")
+
+
+@dataclass
+class Life:
+    """One stack's life: what was there before and after, every private key it ever had, all that was printed."""
+
+    stack: LocalStack
+    before: set[tuple[str, str]]
+    up: set[tuple[str, str]]
+    after: set[tuple[str, str]]
+    keys: set[str]
+    mounted: set[bytes]
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    with running_stack(tmp_path_factory.mktemp("life")) as stack:
+        before = stack.inventory()
+        printed = [stack.pulumi("preview", "--diff").stdout]
+        printed.append(stack.up("--json").stdout)
+        up = stack.inventory()
+        exported = json.loads(stack.pulumi("stack", "export", "--show-secrets").stdout)
+        keys = {key for resource in exported["deployment"]["resources"] for key in _private_keys(resource)}
+        mounts = Path(stack.environment.mounts_dir)
+        mounted = {each.read_bytes() for each in mounts.glob("clusters-hc1/*/mnt/certs/*-json")}
+        printed.append(stack.pulumi("preview", "--diff", "--show-sames", "--json").stdout)
+        printed.append(stack.pulumi("refresh", "--yes", "--skip-preview", "--json").stdout)
+        printed.append(stack.pulumi("stack", "export").stdout)
+        printed.append(stack.pulumi("destroy", "--yes", "--skip-preview", "--json").stdout)
+        yield Life(stack, before, up, stack.inventory(), keys, mounted, "".join(printed))
+
+
+def test_up_adds_and_takes_nothing_away(life: Life) -> None:
+    assert life.before < life.up
+
+
+def test_destroy_leaves_what_was_there_before_and_what_azure_keeps(life: Life) -> None:
+    assert life.before <= life.after
+    assert {kind for kind, _ in life.after - life.before} == _KEPT
+    assert {key for kind, key in life.after if kind == "kubernetes"} == {
+        key for kind, key in life.before if kind == "kubernetes"
+    }
+
+
+def test_sixteen_keys_and_an_imported_one_were_in_use(life: Life) -> None:
+    assert len(life.keys) == 17, "eight identities with two certificates each, and the credential issued elsewhere"
+
+
+def test_no_private_key_is_left_in_clear(life: Life) -> None:
+    forms = _forms(life.keys)
+
+    assert [place for place, content in _everything(life) if any(form in content for form in forms)] == []
+
+
+def test_the_search_finds_a_key_where_one_belongs(life: Life) -> None:
+    forms = _forms(life.keys)
+
+    assert len(life.mounted) == 8, "of the ten mounts two have paths of their own"
+    assert all(any(form in content for form in forms) for content in life.mounted)
+
+
+def test_no_file_has_the_look_of_a_private_key(life: Life) -> None:
+    found = {Path(place).name for place, content in _everything(life) if b"PRIVATE KEY-----" in content}
+
+    assert found == {"server.pem"}, "the TLS key of the local cloud's own endpoints"
+
+
+def test_no_token_is_left_in_clear(life: Life) -> None:
+    assert [place for place, content in _everything(life) if _JWT.search(content)] == []
+
+
+def _everything(life: Life) -> Iterator[tuple[str, bytes]]:
+    """Everything that was printed and every file, but for the tmpfs where keys belong: pods' mounts, the deployer's."""
+    yield "standard output", life.printed.encode()
+    for file in life.stack.state.rglob("*"):
+        if file.is_file() and not file.is_relative_to(life.stack.state / "run"):
+            yield str(file), file.read_bytes()
+
+
+def _private_keys(value: Any) -> Iterator[str]:
+    """Each PEM private key in `value`, also inside base64 and JSON."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from _private_keys(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _private_keys(each)
+    elif isinstance(value, str):
+        if value.startswith(("{", '"')):
+            yield from _private_keys(json.loads(value))
+        elif match := re.search(r"-----BEGIN PRIVATE KEY-----.+?-----END PRIVATE KEY-----", value, re.DOTALL):
+            yield match[0]
+        elif len(value) > 1000 and re.fullmatch(r"[A-Za-z0-9+/=\n]+", value):
+            yield from _private_keys(base64.b64decode(value).decode("latin-1"))
+
+
+def _forms(keys: Iterable[str]) -> set[bytes]:
+    """What only these keys have: a line of each, the line in base64 once more at every offset, its bytes in hex."""
+    forms = set()
+    for key in keys:
+        line = key.splitlines()[len(key.splitlines()) // 2].encode()
+        encoded = {base64.b64encode(bytes(offset) + line)[4:-4] for offset in range(3)}
+        forms |= {line, *encoded, base64.b64decode(line).hex().encode()}
+    return forms

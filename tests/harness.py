@@ -1,0 +1,196 @@
+"""A stack on the real engine against a local cloud of its own, for the tests of `engine/` and `e2e/`.
+
+The program, its settings and the plugins are the checkout's own (linked into a project directory of the test's);
+state, configuration file and local cloud belong to the test alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import requests
+import yaml
+from azure.identity import CertificateCredential
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from identity.clouds import LocalEnvironment
+from ops import environment
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+@dataclass
+class LocalStack:
+    """One stack named `local` in `root`, a project directory whose `.localcloud` holds everything it leaves behind."""
+
+    root: Path
+    dials: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def state(self) -> Path:
+        """State directory of the local cloud and of the engine."""
+        return self.root / ".localcloud"
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Environment of every command of the stack."""
+        base = {**os.environ, "LOCALCLOUD_STATE_DIR": str(self.state), "LOCALCLOUD_DIALS": json.dumps(self.dials)}
+        return environment.variables("local", base)
+
+    @cached_property
+    def environment(self) -> LocalEnvironment:
+        """Where the local cloud answers."""
+        return LocalEnvironment.from_file(self.state / "environment.json")
+
+    @cached_property
+    def outputs(self) -> dict[str, Any]:
+        """The stack's outputs after the first `up`."""
+        outputs: dict[str, Any] = json.loads(self.pulumi("stack", "output", "--json").stdout)
+        return outputs
+
+    @property
+    def control_plane(self) -> dict[str, Any]:
+        """The first hosted cluster's rows by API field."""
+        rows: dict[str, Any] = next(iter(self.outputs["hostedClusters"].values()))["controlPlane"]
+        return rows
+
+    def run(
+        self,
+        *command: str,
+        check: bool = True,
+        variables: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command, in the project directory if no other is given; a failure shows what it printed."""
+        done = subprocess.run(
+            command,
+            cwd=directory or self.root,
+            env={**self.variables, **(variables or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert not check or done.returncode == 0, f"{' '.join(command)}: {done.stdout}\n{done.stderr}"
+        return done
+
+    def pulumi(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run the engine without a terminal."""
+        return self.run("pulumi", *arguments, "--non-interactive", check=check)
+
+    def local_cloud(self, *arguments: str) -> str:
+        """Run a command of the local cloud."""
+        return self.run(sys.executable, "-m", "localcloud", *arguments).stdout
+
+    def up(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """`pulumi up` without a separate preview; returns when every Deployment is ready."""
+        return self.pulumi("up", "--yes", "--skip-preview", *arguments, check=check)
+
+    def preview(self) -> dict[str, str]:
+        """What a preview says would happen: operation by resource name, without what stays the same."""
+        plan = json.loads(self.pulumi("preview", "--json").stdout)
+        return {step["urn"].rpartition("::")[2]: step["op"] for step in plan["steps"] if step["op"] != "same"}
+
+    @contextmanager
+    def configured(self, **changes: Any) -> Iterator[None]:
+        """Change top-level keys of the configuration (`hostedClusters=...`) and put them back afterwards."""
+        file = self.root / "Pulumi.local.yaml"
+        before = file.read_text(encoding="utf-8")
+        document = yaml.safe_load(before)
+        for key, value in changes.items():
+            document["config"][f"idstack:{key}"] = value
+        file.write_text(yaml.safe_dump(document), encoding="utf-8")
+        try:
+            yield
+        finally:
+            file.write_text(before, encoding="utf-8")
+
+    def inventory(self) -> set[tuple[str, str]]:
+        """Kind and key of everything that the local cloud remembers."""
+        with closing(sqlite3.connect(f"{(self.state / 'state.sqlite').as_uri()}?mode=ro", uri=True)) as connection:
+            return set(connection.execute("SELECT kind, key FROM documents"))
+
+    def configuration(self, key: str) -> Any:
+        """One top-level key of the configuration as it is now."""
+        return yaml.safe_load((self.root / "Pulumi.local.yaml").read_text(encoding="utf-8"))["config"][f"idstack:{key}"]
+
+
+@contextmanager
+def running_stack(root: Path, **dials: Any) -> Iterator[LocalStack]:
+    """A local cloud, started and seeded, and an empty stack; afterwards no process is left."""
+    for entry in PROJECT.iterdir():
+        if entry.name not in {".git", ".localcloud", "Pulumi.local.yaml"}:
+            (root / entry.name).symlink_to(entry)
+    (root / "Pulumi.local.yaml").write_bytes((PROJECT / "Pulumi.local.yaml").read_bytes())
+    stack = LocalStack(root, dials)
+    environment.LocalPaths(stack.state).create()
+    try:
+        stack.local_cloud("start")
+        stack.local_cloud("seed")
+        stack.pulumi("stack", "select", "local", "--create")
+        yield stack
+    finally:
+        stack.local_cloud("stop", "--remove")
+
+
+class Graph:
+    """Microsoft Graph as the deployer: makes the applications that a test needs beside the stack's own."""
+
+    def __init__(self, local: LocalEnvironment) -> None:
+        credential = CertificateCredential(
+            local.tenant_id,
+            local.deployer_client_id,
+            local.deployer_certificate,
+            authority=local.authority_host,
+            disable_instance_discovery=True,
+        )
+        self._session = requests.Session()
+        self._session.verify = local.ca_file
+        self._endpoint = f"{local.graph_endpoint}/v1.0"
+        token = credential.get_token("https://graph.microsoft.com/.default").token
+        self._session.headers["Authorization"] = f"Bearer {token}"
+        self._created: list[str] = []
+
+    def application_with(self, certificate_pem: str) -> str:
+        """A new application and service principal with one registered certificate; returns its client id."""
+        certificate = x509.load_pem_x509_certificate(certificate_pem.encode())
+        application = self._post("/applications", {"displayName": f"test-{uuid.uuid4()}"})
+        self._created.append(application["id"])
+        self._post("/servicePrincipals", {"appId": application["appId"]})
+        key = {
+            "type": "AsymmetricX509Cert",
+            "usage": "Verify",
+            "key": base64.b64encode(certificate.public_bytes(Encoding.DER)).decode(),
+            "startDateTime": certificate.not_valid_before_utc.isoformat().replace("+00:00", "Z"),
+            "endDateTime": certificate.not_valid_after_utc.isoformat().replace("+00:00", "Z"),
+        }
+        changed = self._session.patch(
+            f"{self._endpoint}/applications/{application['id']}", json={"keyCredentials": [key]}, timeout=30
+        )
+        assert changed.ok, changed.text
+        return str(application["appId"])
+
+    def close(self) -> None:
+        """Delete what was made."""
+        for object_id in self._created:
+            self._session.delete(f"{self._endpoint}/applications/{object_id}", timeout=30)
+        self._session.close()
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        answer = self._session.post(f"{self._endpoint}{path}", json=body, timeout=30)
+        assert answer.ok, answer.text
+        created: dict[str, Any] = answer.json()
+        return created
