@@ -141,12 +141,13 @@ class EntraApplication(pulumi.ComponentResource):
         )
 
     def _dates(self, not_before: str, not_after: str) -> CredentialDates:
-        credentials = self._args.credentials
         start, end = rfc3339.parse(not_before), rfc3339.parse(not_after)
+        # As the schedule counts: back from the end of the life it was issued for, whatever the lifetime is set to now.
+        renewal = end - timedelta(days=self._args.credentials.renew_before_days)
         return CredentialDates(
             not_before=start,
             not_after=end,
-            renew_after=start + timedelta(days=credentials.lifetime_days - credentials.renew_before_days),
+            renew_after=max(renewal, start + timedelta(days=1)),
             cannot_renew_after=end,
         )
 

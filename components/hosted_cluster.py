@@ -18,7 +18,7 @@ from components.key_vault_user import KeyVaultUser
 from components.vault import Vault
 from identity import catalogue
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, RoleGrant, Scope
-from identity.naming import kebab, parse_arm_id, resource_group_id, vault_id
+from identity.naming import control_plane_identity_name, parse_arm_id, resource_group_id, vault_id
 from identity.settings import HostedClusterSettings, Settings
 
 
@@ -63,7 +63,7 @@ class HostedCluster(pulumi.ComponentResource):
         settings, cluster = self._args.settings, self._args.cluster
         grant = row.grant(settings.roles)
         return ControlPlaneIdentity(
-            f"{self._name}-{kebab(row.field)}",
+            control_plane_identity_name(self._name, row.field),
             ControlPlaneIdentityArgs(
                 source=self._source(row),
                 secret_name=cluster.identity(row).secret_name,

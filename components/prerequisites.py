@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import pulumi
 
 from components.imported_credential import ImportedCredentialArgs, Principal, StoredDocument, read_document
-from components.providers import Providers
+from components.providers import Providers, provider_said
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.credentials.document import InvalidCredential
@@ -83,9 +83,8 @@ async def _read(thing: _Thing, providers: Providers) -> Mapping[str, Any]:
 
 
 def _absent(place: Place, thing: _Thing, error: object) -> Problem:
-    # What the engine puts in front names the function, which says nothing to a user.
-    reason = " ".join(str(error).rpartition("returned an error: ")[2].split())
-    missing = "NotFound" in reason or "404" in reason
+    reason = provider_said(error)
+    missing = "NotFound" in reason or "Status=404" in reason
     return Problem(
         place=place,
         found=f"{thing.what}, which {'does not exist' if missing else f'can not be read: {reason}'}",

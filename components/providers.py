@@ -57,9 +57,16 @@ def register_providers(settings: Settings) -> Providers:
 
 async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
     """Compare the provider's tenant with the configured one, before any other resource; raises RunError."""
-    found = await pulumi.runtime.invoke_async(
-        "azure-native:authorization:getClientConfig", {}, pulumi.InvokeOptions(provider=providers.azure)
-    )
+    try:
+        found = await pulumi.runtime.invoke_async(
+            "azure-native:authorization:getClientConfig", {}, pulumi.InvokeOptions(provider=providers.azure)
+        )
+    except Exception as error:
+        reason = provider_said(error).rstrip(".")
+        raise pulumi.RunError(
+            f"the deployer can not sign in to Azure: {reason}. Nothing was changed. Sign in with "
+            f"`az login --tenant {settings.tenant_id}` (in CI: set the ARM_* variables of the providers)."
+        ) from None
     if found["tenantId"].lower() != settings.tenant_id:
         raise pulumi.RunError(
             f"signed in to the tenant {found['tenantId']}, but idstack:tenantId is {settings.tenant_id}. "
@@ -67,6 +74,11 @@ async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
             f"or correct it with `pulumi config set idstack:tenantId {found['tenantId']}`."
         )
     return Deployer(tenant_id=settings.tenant_id, object_id=found["objectId"])
+
+
+def provider_said(error: object) -> str:
+    """A failed function's reason in one line, without the function's name that the engine puts in front."""
+    return " ".join(str(error).rpartition("returned an error: ")[2].split())
 
 
 def _kubernetes(settings: Settings) -> KubernetesProvider | None:

@@ -1,0 +1,263 @@
+"""A resource monitor that records: every registration with its options, every lookup, and which inputs were secret.
+
+Assertions on absence mean something only after `run` returned, when all registrations have drained.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import pulumi
+from google.protobuf import empty_pb2, json_format, struct_pb2
+from pulumi.runtime import mocks, rpc
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.settings import set_root_resource
+from pulumi.runtime.stack import run_in_stack
+
+from tests.unit.components.simulation import UNKNOWN, foreseen, simulated
+
+Outputs = Mapping[str, Mapping[str, Any]]
+
+_STACK = "pulumi:pulumi:Stack"
+
+
+@dataclass(frozen=True)
+class Properties:
+    """Properties of one resource: `values` without secret marks (unknown ones are `UNKNOWN`), paths of the marked."""
+
+    values: Mapping[str, Any]
+    secrets: frozenset[str]
+
+    @classmethod
+    def read(cls, wire: struct_pb2.Struct) -> Properties:
+        """Take off the marks."""
+        secrets: set[str] = set()
+        return cls(_without_marks(json_format.MessageToDict(wire), "", secrets), frozenset(secrets))
+
+    def texts_in_clear(self) -> Iterator[str]:
+        """Every text that is not inside a secret."""
+        return _texts(self.values, "", self.secrets)
+
+
+@dataclass(frozen=True)
+class Registered:
+    """One registration. `request` is the engine's own, with the options."""
+
+    urn: str
+    type: str
+    name: str
+    properties: Properties
+    request: Any
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """The inputs, without secret marks."""
+        return self.properties.values
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Paths of the inputs that are marked as secret."""
+        return self.properties.secrets
+
+    @property
+    def parent(self) -> str:
+        """Name of the component it belongs to, or of the stack."""
+        return _name(self.request.parent)
+
+    @property
+    def provider(self) -> str:
+        """Name of the explicit provider, empty if there is none."""
+        return _name(self.request.provider.rpartition("::")[0])
+
+    @property
+    def is_component(self) -> bool:
+        """Whether it groups other resources and is nothing in itself."""
+        return not self.request.custom
+
+
+@dataclass(frozen=True)
+class Invoked:
+    """One lookup, with the name of the explicit provider that made it."""
+
+    function: str
+    arguments: Mapping[str, Any]
+    provider: str
+
+
+class Recorder(mocks.MockMonitor):
+    """Answers registrations by the simulation and lookups from `invokes`.
+
+    A lookup's answer is a mapping, an exception (the function fails with its text), or a function of the arguments.
+    `replaced` are outputs, by type, that every resource of the type has instead of the simulated ones.
+    """
+
+    def __init__(self, invokes: Mapping[str, Any], replaced: Outputs, *, preview: bool) -> None:
+        super().__init__(_NoMocks())
+        self._invokes = invokes
+        self._replaced = replaced
+        self._preview = preview
+        self.registered: list[Registered] = []
+        self.invoked: list[Invoked] = []
+        self.outputs: dict[str, Properties] = {}
+        self.failure: Exception | None = None
+
+    @property
+    def stack_outputs(self) -> Properties:
+        """What the stack exports."""
+        return next(outputs for urn, outputs in self.outputs.items() if f"::{_STACK}::" in urn)
+
+    def outputs_of(self, name: str) -> Mapping[str, Any]:
+        """What the component of that name registered as its outputs."""
+        return next(outputs.values for urn, outputs in self.outputs.items() if _name(urn) == name)
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802
+        """Record, simulate, answer."""
+        urn = self.make_urn(request.parent, request.type, request.name)
+        if request.type == _STACK:
+            return resource_pb2.RegisterResourceResponse(urn=urn)
+        properties = Properties.read(request.object)
+        self.registered.append(Registered(urn, request.type, request.name, properties, request))
+        resource_id, outputs = simulated(request.type, request.name, properties.values)
+        outputs.update(self._replaced.get(request.type, {}))
+        if self._preview:
+            resource_id, outputs = "", foreseen(request.type, properties.values, outputs)
+        state = struct_pb2.Struct()
+        state.CopyFrom(request.object)
+        state.update(outputs)
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=resource_id, object=state)
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802
+        """Keep them by the resource's URN."""
+        self.outputs[request.urn] = Properties.read(request.outputs)
+        return empty_pb2.Empty()
+
+    def Invoke(self, request: Any) -> Any:  # noqa: N802
+        """Record and answer a lookup."""
+        arguments = Properties.read(request.args).values
+        self.invoked.append(Invoked(request.tok, arguments, _name(request.provider.rpartition("::")[0])))
+        answer = self._invokes[request.tok]
+        if callable(answer):
+            answer = answer(arguments)
+        if isinstance(answer, Exception):
+            raise _InvocationError(f"invocation of {request.tok} returned an error: {answer}")
+        response = resource_pb2.ResourceInvokeResponse()
+        getattr(response, "return").update(answer)
+        return response
+
+    def one(self, resource_type: str, name: str | None = None) -> Registered:
+        """The only resource of that type (and name)."""
+        found = [each for each in self.all(resource_type) if name in (None, each.name)]
+        assert len(found) == 1, f"{resource_type} {name}: found {[each.name for each in found]} among {self.names()}"
+        return found[0]
+
+    def all(self, resource_type: str) -> list[Registered]:
+        """Every resource of that type, in order of registration."""
+        return [each for each in self.registered if each.type == resource_type]
+
+    def names(self) -> list[str]:
+        """Type and name of everything registered."""
+        return sorted(f"{each.type} {each.name}" for each in self.registered)
+
+    def waits_for(self, waiting: Registered, other: Registered) -> bool:
+        """Whether `waiting` comes after `other` by a chain of dependencies and parents."""
+        by_urn = {each.urn: each for each in self.registered}
+        todo, seen = [waiting.urn], {""}
+        while todo:
+            urn = todo.pop()
+            if urn not in seen and urn in by_urn:
+                request = by_urn[urn].request
+                todo += [*request.dependencies, request.parent]
+            seen.add(urn)
+        return waiting.urn != other.urn and other.urn in seen
+
+
+def run(
+    build: Callable[[], Awaitable[Any] | Any],
+    *,
+    invokes: Mapping[str, Any] | None = None,
+    outputs: Outputs | None = None,
+    preview: bool = False,
+    refused: bool = False,
+) -> Recorder:
+    """Run `build` as a Pulumi program until every registration has drained.
+
+    Raises what the program raised, but keeps a RunError as the recorder's `failure` if one is expected (`refused`).
+    """
+    recorder = Recorder(invokes or {}, outputs or {}, preview=preview)
+    try:
+        asyncio.run(_program(build, recorder, preview=preview))
+    except pulumi.RunError as error:
+        if not refused:
+            raise
+        recorder.failure = error
+    return recorder
+
+
+async def _program(build: Callable[[], Awaitable[Any] | Any], recorder: Recorder, *, preview: bool) -> None:
+    # `run_in_stack` makes the stack, as under the engine. The mocks bring one of their own unless there is a root.
+    set_root_resource(object())  # type: ignore[arg-type]
+    mocks.set_mocks(_NoMocks(), project="idstack", stack="test", preview=preview, monitor=recorder)
+    set_root_resource(None)  # type: ignore[arg-type]
+    await run_in_stack(build)
+
+
+class _InvocationError(grpc.RpcError):
+    """What the engine answers when a provider's function failed."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNKNOWN
+
+    def details(self) -> str:
+        return str(self)
+
+
+class _NoMocks(mocks.Mocks):
+    """The recorder answers by itself."""
+
+    def call(self, args: mocks.MockCallArgs) -> Any:
+        raise NotImplementedError
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> Any:
+        raise NotImplementedError
+
+
+def _name(urn: str) -> str:
+    return urn.rpartition("::")[2]
+
+
+def _without_marks(value: Any, path: str, secrets: set[str]) -> Any:
+    match value:
+        case {rpc._special_sig_key: rpc._special_secret_sig, "value": marked}:
+            secrets.add(path)
+            return _without_marks(marked, path, secrets)
+        case dict():
+            return {key: _without_marks(each, _join(path, key), secrets) for key, each in value.items()}
+        case list():
+            return [_without_marks(each, f"{path}[{index}]", secrets) for index, each in enumerate(value)]
+        # The wire knows one kind of number.
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
+
+
+def _texts(value: Any, path: str, secrets: frozenset[str]) -> Iterator[str]:
+    if path in secrets:
+        return
+    match value:
+        case dict():
+            for key, each in value.items():
+                yield from _texts(each, _join(path, key), secrets)
+        case list():
+            for index, each in enumerate(value):
+                yield from _texts(each, f"{path}[{index}]", secrets)
+        case str() if value != UNKNOWN:
+            yield value
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

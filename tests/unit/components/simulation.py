@@ -1,0 +1,99 @@
+"""What the providers would answer: ids and outputs, each a function of the resource's name."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from pulumi.runtime import rpc
+
+from identity.credentials import rfc3339
+from identity.credentials.certificate import IssuedCertificate, issue
+
+# How the wire spells a value that a preview does not know.
+UNKNOWN = rpc.UNKNOWN
+
+SCHEDULE: Mapping[str, Any] = {
+    "current": "a",
+    "a": {"generation": 1, "notBefore": "2026-11-21T08:55:00Z", "validDays": 90},
+    "b": {"generation": 1, "notBefore": "2026-11-21T08:54:59Z", "validDays": 90},
+    "renewal": "none yet",
+}
+
+# The project's own plugin computes these before anything is created.
+_FORESEEN: Mapping[str, frozenset[str]] = {
+    "idstack:index:RenewalSchedule": frozenset(SCHEDULE),
+    "idstack:index:Certificate": frozenset({"notAfter"}),
+}
+
+_issuing = threading.Lock()
+
+
+def a_uuid(*words: str) -> str:
+    """The id the simulation gives to the thing of that name."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(words)))
+
+
+def marked_secret(value: Any) -> dict[str, Any]:
+    """`value` as a provider returns a secret."""
+    return {rpc._special_sig_key: rpc._special_secret_sig, "value": value}
+
+
+def issued(slot: str) -> IssuedCertificate:
+    """One real certificate per slot, shared by all tests: a key costs 40 ms."""
+    with _issuing:  # registrations come from many threads
+        return _issue(slot)
+
+
+@cache
+def _issue(slot: str) -> IssuedCertificate:
+    return issue("simulated", not_before=rfc3339.parse(SCHEDULE[slot]["notBefore"]), lifetime=timedelta(days=90))
+
+
+def simulated(resource_type: str, name: str, inputs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Id and outputs of a resource."""
+    match resource_type:
+        case "azure-native:keyvault:Vault":
+            vault_uri = f"https://{inputs['vaultName']}.vault.azure.net/"
+            return f"/vaults/{name}", {"properties": {**inputs["properties"], "vaultUri": vault_uri}}
+        case "azure-native:managedidentity:UserAssignedIdentity":
+            outputs = {"clientId": a_uuid(name, "client"), "principalId": a_uuid(name, "principal")}
+            return f"/identities/{inputs['resourceName']}", outputs
+        case "azuread:index/application:Application":
+            return f"/applications/{a_uuid(name)}", {"clientId": a_uuid(name, "client"), "objectId": a_uuid(name)}
+        case "azuread:index/servicePrincipal:ServicePrincipal":
+            return f"/servicePrincipals/{a_uuid(name)}", {"objectId": a_uuid(name)}
+        case "azuread:index/applicationCertificate:ApplicationCertificate":
+            return a_uuid(name), {"keyId": a_uuid(name)}
+        case "idstack:index:RenewalSchedule":
+            return a_uuid(name), dict(SCHEDULE)
+        case "idstack:index:Certificate":
+            certificate = issued(name[-1])
+            return a_uuid(name), {
+                "certificatePem": certificate.certificate_pem,
+                "privateKeyPem": marked_secret(certificate.private_key_pem),
+                "thumbprint": certificate.thumbprint,
+                "notAfter": rfc3339.render(certificate.not_after),
+            }
+        case "idstack:index:SignInGate":
+            return a_uuid(name), {"provenAt": "2026-11-21T09:00:30Z", "thumbprint": issued(name[-1]).thumbprint}
+        case _:
+            return a_uuid(resource_type, name), {}
+
+
+def foreseen(resource_type: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The outputs as far as a preview knows them."""
+    known = _FORESEEN.get(resource_type, frozenset())
+    return {key: value if key in known else _foreseen(value, inputs.get(key)) for key, value in outputs.items()}
+
+
+def _foreseen(value: Any, given: Any) -> Any:
+    if isinstance(value, dict) and isinstance(given, dict):
+        return {key: _foreseen(each, given.get(key)) for key, each in value.items()}
+    if given is not None:
+        return given
+    return marked_secret(UNKNOWN) if isinstance(value, dict) and rpc._special_sig_key in value else UNKNOWN

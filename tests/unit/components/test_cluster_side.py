@@ -1,0 +1,104 @@
+"""The cluster side: registered only where the stack owns it, and after everything that its pods need to start."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.components.conftest import Program
+from tests.unit.components.recorder import Recorder, Registered
+
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+CLASS = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
+SECRET = "azure-native:keyvault:Secret"
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+
+# Probe: its identity, and the configuration that its consumer reads.
+PROBES = {
+    "cloud-provider": ("cloud-provider", "kubernetes:core/v1:Secret"),
+    "nodepool-management": (
+        "node-pool-management",
+        "kubernetes:infrastructure.cluster.x-k8s.io/v1beta1:AzureClusterIdentity",
+    ),
+    "cpo": ("control-plane-operator", None),
+    "image-registry": ("image-registry", None),
+    "ingress": ("ingress", None),
+    "network": ("network", None),
+    "disk-csi": ("disk", "kubernetes:core/v1:Secret"),
+    "file-csi": ("file", "kubernetes:core/v1:Secret"),
+    "kms": ("kms", "kubernetes:core/v1:Secret"),
+    "kms-2": ("kms", None),
+}
+
+every_probe = pytest.mark.parametrize("probe", PROBES)
+
+
+def deployment(stack: Recorder, probe: str) -> Registered:
+    return stack.one(DEPLOYMENT, f"hc1-cluster-side-probe-{probe}-deployment")
+
+
+@every_probe
+def test_what_mounts_a_credential_comes_after_its_secret(stack: Recorder, probe: str) -> None:
+    """A secret that is not there blocks the mount, so the pod never starts."""
+    secret = stack.one(SECRET, f"hc1-{PROBES[probe][0]}-credential-secret")
+    name = f"hc1-cluster-side-{PROBES[probe][0]}-class-object"
+
+    assert stack.waits_for(stack.one(CLASS, name), secret)
+    assert stack.waits_for(deployment(stack, probe), stack.one(CLASS, name))
+
+
+@every_probe
+def test_what_mounts_a_credential_comes_after_the_readers_role_and_the_identitys_own(
+    stack: Recorder, probe: str
+) -> None:
+    needed = [
+        each
+        for each in stack.all(ASSIGNMENT)
+        if each.name.startswith(("key-vault-user-roles", f"hc1-{PROBES[probe][0]}-roles"))
+    ]
+
+    assert len(needed) >= 2
+    assert all(stack.waits_for(deployment(stack, probe), each) for each in needed)
+
+
+@every_probe
+def test_a_probe_comes_after_the_configuration_that_its_consumer_reads(stack: Recorder, probe: str) -> None:
+    identity, configuration = PROBES[probe]
+    kinds = ("kubernetes:core/v1:Secret", "kubernetes:infrastructure.cluster.x-k8s.io/v1beta1:AzureClusterIdentity")
+    found = [
+        each.type
+        for kind in kinds
+        for each in stack.all(kind)
+        if each.name.startswith(f"hc1-cluster-side-{identity}-") and stack.waits_for(deployment(stack, probe), each)
+    ]
+
+    assert found == ([] if configuration is None else [configuration])
+
+
+def test_every_object_comes_after_its_namespace(stack: Recorder) -> None:
+    namespace = stack.one("kubernetes:core/v1:Namespace")
+    objects = [each for each in stack.registered if each.type.startswith("kubernetes:") and each != namespace]
+
+    assert namespace.inputs["metadata"] == {"name": "clusters-hc1"}
+    assert len(objects) == 25
+    assert [each.name for each in objects if not stack.waits_for(each, namespace)] == []
+
+
+@pytest.fixture(scope="module")
+def for_hypershift(program: Program) -> Recorder:
+    """All that the stack's own cluster side needs is there, but it is not wanted."""
+    return program(clusterSide="hypershift")
+
+
+def test_where_hypershifts_operators_own_the_cluster_side_no_kubernetes_object_is_registered(
+    for_hypershift: Recorder,
+) -> None:
+    found = [each for each in for_hypershift.registered if "kubernetes" in each.type]
+
+    assert found == []
+
+
+def test_all_else_is_the_same_for_hypershift(stack: Recorder, for_hypershift: Recorder) -> None:
+    kept = {each.urn for each in stack.registered if "kubernetes" not in each.type}
+
+    assert {each.urn for each in for_hypershift.registered} == kept
+    assert for_hypershift.stack_outputs == stack.stack_outputs

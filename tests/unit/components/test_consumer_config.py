@@ -1,0 +1,92 @@
+"""The Kubernetes objects by which consumers learn where their credential file is."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.components.recorder import Recorder
+from tests.unit.components.world import TENANT
+
+SECRET = "kubernetes:core/v1:Secret"
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+CLUSTER_IDENTITY = "kubernetes:infrastructure.cluster.x-k8s.io/v1beta1:AzureClusterIdentity"
+
+CONFIGS = pytest.mark.parametrize(
+    ("identity", "secret", "path"),
+    [
+        ("cloud-provider", "azure-cloud-config", "/mnt/certs/cloud-provider-hc1-json"),
+        ("disk", "azure-disk-csi-config", "/mnt/certs/azure-disk-hc1-json"),
+        ("file", "azure-file-csi-config", "/mnt/certs/azure-file-hc1-json"),
+        ("kms", "azure-kms-config", "/mnt/certs/kms-hc1-json"),
+    ],
+)
+
+
+def inputs(stack: Recorder, identity: str) -> dict[str, Any]:
+    return dict(stack.one(SECRET, f"hc1-cluster-side-{identity}-config-secret").inputs)
+
+
+@CONFIGS
+def test_a_secret_names_the_credential_file_to_its_consumer(
+    stack: Recorder, identity: str, secret: str, path: str
+) -> None:
+    got = inputs(stack, identity)
+    document = json.loads(base64.b64decode(got.pop("data")["cloud.conf"], validate=True))
+
+    assert got == {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": secret, "namespace": "clusters-hc1"},
+        "type": "Opaque",
+    }
+    assert document["aadMSIDataPlaneIdentityPath"] == path
+
+
+def test_each_consumer_gets_the_struct_it_reads(stack: Recorder) -> None:
+    def keys(identity: str) -> set[str]:
+        return set(json.loads(base64.b64decode(inputs(stack, identity)["data"]["cloud.conf"])))
+
+    assert "useFederatedWorkloadIdentityExtension" in keys("cloud-provider") & keys("disk") & keys("file")
+    assert "useWorkloadIdentityExtension" in keys("kms")
+
+
+def test_no_other_identity_has_a_configuration_document(stack: Recorder) -> None:
+    assert len(stack.all(SECRET)) == 4
+
+
+def test_the_nodes_configuration_is_a_config_map_in_clear(stack: Recorder) -> None:
+    got = dict(stack.one(CONFIG_MAP, "hc1-cluster-side-nodes-config-map").inputs)
+    document = json.loads(got.pop("data")["cloud.conf"])
+
+    assert got == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "azure-cloud-config", "namespace": "clusters-hc1"},
+    }
+    assert (document["useManagedIdentityExtension"], document["aadMSIDataPlaneIdentityPath"]) == (True, "")
+
+
+def test_capz_finds_its_file_in_an_azure_cluster_identity(stack: Recorder) -> None:
+    assert stack.one(CLUSTER_IDENTITY).inputs == {
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+        "kind": "AzureClusterIdentity",
+        "metadata": {"name": "hc1", "namespace": "clusters-hc1"},
+        "spec": {
+            "type": "UserAssignedIdentityCredential",
+            "tenantID": TENANT,
+            "userAssignedIdentityCredentialsPath": "/mnt/certs/nodepool-mgmt-hc1-json",
+            "userAssignedIdentityCredentialsCloudType": "public",
+            "allowedNamespaces": {"list": ["clusters-hc1"]},
+        },
+    }
+
+
+def test_their_outputs_are_the_objects_names(stack: Recorder) -> None:
+    side = "hc1-cluster-side"
+    assert stack.outputs_of(f"{side}-kms-config") == {"secret_name": "azure-kms-config"}
+    assert stack.outputs_of(f"{side}-nodes") == {"config_map_name": "azure-cloud-config"}
+    assert stack.outputs_of(f"{side}-node-pool-management-cluster-identity") == {"identity_name": "hc1"}

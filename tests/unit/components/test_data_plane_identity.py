@@ -1,0 +1,101 @@
+"""The guest cluster's managed identities: federated credentials one after another, one role each."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.unit.components.recorder import Recorder
+from tests.unit.components.simulation import a_uuid
+from tests.unit.components.world import GROUPS, grants
+
+IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
+FEDERATED = "azure-native:managedidentity:FederatedIdentityCredential"
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+
+CSI = "system:serviceaccount:openshift-cluster-csi-drivers:azure"
+REGISTRY = "system:serviceaccount:openshift-image-registry"
+
+# In the order in which they are created: last part of the name, subject.
+SUBJECTS = {
+    "disk": [
+        ("node", f"{CSI}-disk-csi-driver-node-sa"),
+        ("operator", f"{CSI}-disk-csi-driver-operator"),
+        ("controller", f"{CSI}-disk-csi-driver-controller-sa"),
+    ],
+    "file": [
+        ("node", f"{CSI}-file-csi-driver-node-sa"),
+        ("operator", f"{CSI}-file-csi-driver-operator"),
+        ("controller", f"{CSI}-file-csi-driver-controller-sa"),
+    ],
+    "image-registry": [
+        ("registry", f"{REGISTRY}:registry"),
+        ("operator", f"{REGISTRY}:cluster-image-registry-operator"),
+    ],
+}
+
+every_identity = pytest.mark.parametrize("name", SUBJECTS)
+
+
+@every_identity
+def test_an_identity_is_named_as_hypershifts_cli_names_it(stack: Recorder, name: str) -> None:
+    assert stack.one(IDENTITY, f"hc1-data-plane-{name}-identity").inputs == {
+        "resourceName": f"hc1-{name}-hc1-infra",
+        "resourceGroupName": "identity-dev",
+        "location": "eastus",
+        "tags": {"team": "identity"},
+    }
+
+
+@every_identity
+def test_each_service_account_has_a_federated_credential_for_the_clusters_issuer(stack: Recorder, name: str) -> None:
+    for suffix, subject in SUBJECTS[name]:
+        assert stack.one(FEDERATED, f"hc1-data-plane-{name}-federated-{suffix}").inputs == {
+            "federatedIdentityCredentialResourceName": f"hc1-{name}-fed-id-{suffix}",
+            "resourceName": f"hc1-{name}-hc1-infra",
+            "resourceGroupName": "identity-dev",
+            "issuer": "https://hc1oidc.blob.core.windows.net/hc1oidc",
+            "subject": subject,
+            "audiences": ["openshift"],
+        }
+
+
+def test_there_are_three_three_and_two_federated_credentials(stack: Recorder) -> None:
+    assert len(stack.all(FEDERATED)) == 8
+
+
+@every_identity
+def test_the_credentials_of_one_identity_are_written_one_after_another(stack: Recorder, name: str) -> None:
+    chain = [
+        stack.one(IDENTITY, f"hc1-data-plane-{name}-identity"),
+        *(stack.one(FEDERATED, f"hc1-data-plane-{name}-federated-{suffix}") for suffix, _ in SUBJECTS[name]),
+    ]
+
+    for earlier, later in itertools.pairwise(chain):
+        assert earlier.urn in later.request.dependencies
+
+
+def test_identities_do_not_wait_for_each_other(stack: Recorder) -> None:
+    first = {name: f"hc1-data-plane-{name}-federated-{SUBJECTS[name][0][0]}" for name in SUBJECTS}
+    for name in SUBJECTS:
+        for other in SUBJECTS.keys() - {name}:
+            assert not stack.waits_for(stack.one(FEDERATED, first[name]), stack.one(FEDERATED, first[other]))
+
+
+@pytest.mark.parametrize(
+    ("name", "assignment", "role"),
+    [
+        ("image-registry", "7ebc54d0-910e-576c-8bd7-4cfd77c3801f", "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5"),
+        ("disk", "60557fe6-8a72-5705-a5b9-fa4b4eb5ea22", "5b7237c5-45e1-49d6-bc18-a1f62f400748"),
+        ("file", "fa87a507-38f9-558f-a0b5-8a4011624f70", "0d7aedc0-15fd-4a67-a412-efad370c947e"),
+    ],
+)
+def test_its_role_covers_the_managed_resource_group_only(
+    stack: Recorder, name: str, assignment: str, role: str
+) -> None:
+    """The names are HyperShift's formula with the components ciroWI, azure-diskWI and azure-fileWI."""
+    assert grants(stack, f"hc1-data-plane-{name}") == {(role, f"{GROUPS}/hc1-managed")}
+    inputs = stack.one(ASSIGNMENT, f"hc1-data-plane-{name}-roles-managed").inputs
+    assert inputs["roleAssignmentName"] == assignment
+    assert inputs["principalId"] == a_uuid(f"hc1-data-plane-{name}-identity", "principal")

@@ -1,0 +1,199 @@
+"""One hosted cluster: its identities with their roles, and the identity part of its HostedCluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.components.conftest import Program
+from tests.unit.components.recorder import Recorder
+from tests.unit.components.simulation import a_uuid, issued
+from tests.unit.components.world import (
+    GROUPS,
+    KMS_VAULT,
+    SECURITY_GROUP,
+    SUBNET,
+    SUBSCRIPTION,
+    TENANT,
+    VNET,
+    grants,
+    hosted_cluster,
+)
+
+MANAGED, NSG, NETWORK, DNS = (f"{GROUPS}/{name}" for name in ("hc1-managed", "hc1-nsg", "hc1-network", "dns-dev"))
+
+# component: the role that HyperShift's CLI assigns, scopes
+ROLES = {
+    "cloud-provider": ("a1f96423-95ce-4224-ab27-4e3dc72facd4", {MANAGED, NSG, NETWORK}),
+    "ingress": ("0336e1d3-7a87-462b-b6db-342b63f7802c", {MANAGED, NETWORK, DNS}),
+    "file": ("0d7aedc0-15fd-4a67-a412-efad370c947e", {MANAGED, NSG, NETWORK}),
+    "disk": ("5b7237c5-45e1-49d6-bc18-a1f62f400748", {MANAGED}),
+    "network": ("be7a6435-15ae-4171-8f30-4a343eff9e8f", {MANAGED, NETWORK}),
+    "image-registry": ("8b32b316-c2f5-4ddf-b05b-83dacd2d08b5", {MANAGED}),
+    "control-plane-operator": ("b24988ac-6180-42a0-ab88-20f7382dd24c", {MANAGED, NSG, NETWORK}),
+    "node-pool-management": ("b24988ac-6180-42a0-ab88-20f7382dd24c", {MANAGED, NETWORK}),
+    "kms": ("12338af0-0e69-4776-bea7-57ae8d297424", {KMS_VAULT}),
+}
+# Production's roles where they are others.
+BUILTIN = {
+    "control-plane-operator": "fc0c873f-45e9-4d0d-a7d1-585aab30c6ed",
+    "node-pool-management": "88366f10-ed47-4cc0-9fab-c8a06148393e",
+}
+
+SECRETS = {
+    "cloudProvider": ("cloud-provider", "cloud-provider-hc1-json", "managed-azure-cloud-provider"),
+    "nodePoolManagement": ("node-pool-management", "nodepool-mgmt-hc1-json", "managed-azure-nodepool-management"),
+    "controlPlaneOperator": ("control-plane-operator", "cpo-hc1-json", "managed-azure-cpo"),
+    "imageRegistry": ("image-registry", "ciro-hc1-json", "managed-azure-image-registry"),
+    "ingress": ("ingress", "ingress-hc1-json", "managed-azure-ingress"),
+    "network": ("network", "cncc-hc1-json", "managed-azure-network"),
+    "disk": ("disk", "azure-disk-hc1-json", "managed-azure-disk-csi"),
+    "file": ("file", "azure-file-hc1-json", "managed-azure-file-csi"),
+    "kms": ("kms", "kms-hc1-json", "managed-azure-kms"),
+}
+
+DATA_PLANE = {
+    "imageRegistryMSIClientID": a_uuid("hc1-data-plane-image-registry-identity", "client"),
+    "diskMSIClientID": a_uuid("hc1-data-plane-disk-identity", "client"),
+    "fileMSIClientID": a_uuid("hc1-data-plane-file-identity", "client"),
+}
+
+
+def managed_identity(field: str) -> dict[str, str]:
+    """The API's ManagedIdentity object of one identity."""
+    component, secret, _ = SECRETS[field]
+    return {
+        "clientID": a_uuid(f"hc1-{component}-entra-application", "client"),
+        "credentialsSecretName": secret,
+        "objectEncoding": "utf-8",
+    }
+
+
+SPEC = {
+    "infraID": "hc1-infra",
+    "issuerURL": "https://hc1oidc.blob.core.windows.net/hc1oidc",
+    "platform": {
+        "type": "Azure",
+        "azure": {
+            "cloud": "AzurePublicCloud",
+            "location": "eastus",
+            "resourceGroup": "hc1-managed",
+            "subscriptionID": SUBSCRIPTION,
+            "tenantID": TENANT,
+            "vnetID": VNET,
+            "subnetID": SUBNET,
+            "securityGroupID": SECURITY_GROUP,
+            "azureAuthenticationConfig": {
+                "azureAuthenticationConfigType": "ManagedIdentities",
+                "managedIdentities": {
+                    "controlPlane": {
+                        "managedIdentitiesKeyVault": {"name": "kv-idstack-dev", "tenantID": TENANT},
+                        **{field: managed_identity(field) for field in SECRETS if field != "kms"},
+                    },
+                    "dataPlane": DATA_PLANE,
+                },
+            },
+        },
+    },
+    "secretEncryption": {
+        "type": "kms",
+        "kms": {
+            "provider": "Azure",
+            "azure": {
+                "activeKey": {
+                    "keyVaultName": "kv-etcd-dev",
+                    "keyName": "hc1-etcd",
+                    "keyVersion": "0123456789abcdef0123456789abcdef",
+                },
+                "kms": managed_identity("kms"),
+            },
+        },
+    },
+}
+
+
+def test_the_specification_has_every_identity_where_the_api_wants_it(stack: Recorder) -> None:
+    assert stack.outputs_of("hc1")["spec"] == SPEC
+
+
+def test_the_outputs_have_a_row_for_each_identity(stack: Recorder) -> None:
+    outputs = stack.outputs_of("hc1")
+
+    assert outputs["data_plane"] == DATA_PLANE
+    assert outputs["control_plane"] == {
+        field: {
+            **managed_identity(field),
+            "secretProviderClass": secret_provider_class,
+            "notAfter": "2027-02-19T08:55:00Z",
+            "renewAfter": "2027-01-05T08:55:00Z",
+            "thumbprint": issued("a").thumbprint,
+        }
+        for field, (_, _, secret_provider_class) in SECRETS.items()
+    }
+
+
+@pytest.mark.parametrize("component", ROLES)
+def test_an_identity_has_the_role_of_hypershifts_cli_at_each_of_its_scopes(stack: Recorder, component: str) -> None:
+    role, scopes = ROLES[component]
+
+    assert grants(stack, f"hc1-{component}") == {(role, scope) for scope in scopes}
+
+
+def test_with_builtin_roles_two_identities_get_productions_narrower_ones(program: Program) -> None:
+    recorder = program(roles="builtin", clusterSide="hypershift")
+
+    for component, (role, scopes) in ROLES.items():
+        assert grants(recorder, f"hc1-{component}") == {(BUILTIN.get(component, role), scope) for scope in scopes}
+
+
+@pytest.fixture(scope="module")
+def without_registry(program: Program) -> Recorder:
+    return program(hostedClusters=[hosted_cluster(identities={"imageRegistry": {"enabled": False}})])
+
+
+def test_an_identity_that_is_off_has_no_application_no_secret_no_role_and_no_workload(
+    stack: Recorder, without_registry: Recorder
+) -> None:
+    gone = [
+        each.name for each in stack.registered if each.urn not in {each.urn for each in without_registry.registered}
+    ]
+
+    own = ("hc1-image-registry", "hc1-cluster-side-image-registry-class", "hc1-cluster-side-probe-image-registry")
+    assert gone
+    assert [name for name in gone if not name.startswith(own)] == []
+    assert [each.name for each in without_registry.registered if each.name.startswith(own)] == []
+
+
+def test_an_identity_that_is_off_has_no_key_in_the_specification(without_registry: Recorder) -> None:
+    outputs = without_registry.outputs_of("hc1")
+    identities = outputs["spec"]["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"]
+
+    assert "imageRegistry" not in identities["controlPlane"]
+    assert "imageRegistry" not in outputs["control_plane"]
+
+
+def test_the_guests_image_registry_keeps_its_identity(without_registry: Recorder) -> None:
+    """HyperShift skips the control plane's only."""
+    assert without_registry.outputs_of("hc1")["data_plane"] == DATA_PLANE
+
+
+def test_secrets_can_be_named_and_encoded_otherwise(program: Program) -> None:
+    cluster = hosted_cluster(objectEncoding="hex", identities={"kms": {"secretName": "etcd"}})
+    recorder = program(hostedClusters=[cluster])
+
+    spec = recorder.outputs_of("hc1")["spec"]
+    kms = spec["secretEncryption"]["kms"]["azure"]["kms"]
+    assert (kms["credentialsSecretName"], kms["objectEncoding"]) == ("etcd", "hex")
+    secret = recorder.one("azure-native:keyvault:Secret", "hc1-kms-credential-secret").inputs
+    assert secret["secretName"] == "etcd"
+    assert bytes.fromhex(secret["properties"]["value"]).startswith(b'{"authentication_endpoint":')
+    secret_provider_class = recorder.one(
+        "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass", "hc1-cluster-side-kms-class-object"
+    )
+    objects = secret_provider_class.inputs["spec"]["parameters"]["objects"]
+    assert objects == "\narray:\n  - |\n    objectName: etcd\n    objectEncoding: hex\n    objectType: secret\n"
+
+
+def test_each_application_is_named_after_its_secret(stack: Recorder) -> None:
+    names = {each.inputs["displayName"] for each in stack.all("azuread:index/application:Application")}
+
+    assert names == {secret.removesuffix("-json") for _, secret, _ in SECRETS.values()}

@@ -1,0 +1,98 @@
+"""The explicit providers, and what is said when they speak for another tenant or have no kubeconfig."""
+
+from __future__ import annotations
+
+from tests.unit.components.conftest import Program
+from tests.unit.components.recorder import Recorder
+from tests.unit.components.world import DEPLOYER, GROUPS, KUBECONFIG, SUBSCRIPTION, TENANT, lookups
+
+AZURE = "pulumi:providers:azure-native"
+ENTRA = "pulumi:providers:azuread"
+KUBERNETES = "pulumi:providers:kubernetes"
+OTHER_TENANT = "88888888-8888-4777-8666-555555555555"
+
+
+def signed_in_to(tenant: str) -> dict[str, str]:
+    return {"tenantId": tenant, "objectId": DEPLOYER}
+
+
+def test_tenant_subscription_and_cloud_are_pinned(stack: Recorder) -> None:
+    azure, entra = stack.one(AZURE, "azure").inputs, stack.one(ENTRA, "entra").inputs
+
+    assert (azure["tenantId"], azure["subscriptionId"], azure["environment"]) == (TENANT, SUBSCRIPTION, "public")
+    assert (entra["tenantId"], entra["environment"]) == (TENANT, "public")
+
+
+def test_another_cloud_is_named_as_the_providers_name_it(program: Program) -> None:
+    recorder = program(cloud="AzureUSGovernmentCloud", hostedClusters=[])
+
+    assert recorder.one(AZURE).inputs["environment"] == "usgovernment"
+    assert recorder.one(ENTRA).inputs["environment"] == "usgovernment"
+
+
+def test_the_kubernetes_provider_gets_the_kubeconfigs_contents_as_a_secret(stack: Recorder) -> None:
+    provider = stack.one(KUBERNETES, "kubernetes")
+
+    assert provider.inputs["kubeconfig"] == KUBECONFIG
+    assert provider.secrets == {"kubeconfig"}
+
+
+def test_objects_on_the_cluster_survive_a_new_address_of_it(stack: Recorder) -> None:
+    assert stack.one(KUBERNETES).inputs["clusterIdentifier"] == (
+        f"{GROUPS}/aks-dev/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-dev"
+    )
+
+
+def test_the_kubeconfigs_context_can_be_named(program: Program) -> None:
+    cluster = {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "kubeconfig": "kubeconfig", "context": "admin"}
+
+    assert program(hostedClusters=[], managementCluster=cluster).one(KUBERNETES).inputs["context"] == "admin"
+
+
+def test_a_kubeconfig_that_can_not_be_read_is_an_error_with_the_command_that_writes_it(program: Program) -> None:
+    cluster = {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "kubeconfig": "absent"}
+
+    recorder = program(managementCluster=cluster, options={"refused": True})
+
+    assert str(recorder.failure) == (
+        'idstack:managementCluster.kubeconfig: found "absent", which can not be read '
+        "([Errno 2] No such file or directory: 'absent'). Accepted is the path of a kubeconfig file: `az aks "
+        "get-credentials --resource-group aks-dev --name aks-mgmt-dev --file absent` writes it."
+    )
+    assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
+
+
+def test_another_tenant_is_an_error_before_anything_but_the_providers_is_registered(program: Program) -> None:
+    elsewhere = lookups(getClientConfig=signed_in_to(OTHER_TENANT))
+
+    recorder = program(invokes=elsewhere, options={"refused": True})
+
+    assert str(recorder.failure) == (
+        f"signed in to the tenant {OTHER_TENANT}, but idstack:tenantId is {TENANT}. Nothing was changed. Sign in with "
+        f"`az login --tenant {TENANT}` (in CI: set ARM_TENANT_ID), or correct it with `pulumi config set "
+        f"idstack:tenantId {OTHER_TENANT}`."
+    )
+    assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
+    assert [each.function for each in recorder.invoked] == ["azure-native:authorization:getClientConfig"]
+
+
+def test_a_deployer_who_can_not_sign_in_is_told_how_to(program: Program) -> None:
+    refused = lookups(getClientConfig=RuntimeError("AADSTS7000215: Invalid client\nsecret provided."))
+
+    recorder = program(invokes=refused, options={"refused": True})
+
+    assert str(recorder.failure) == (
+        "the deployer can not sign in to Azure: AADSTS7000215: Invalid client secret provided. Nothing was changed. "
+        f"Sign in with `az login --tenant {TENANT}` (in CI: set the ARM_* variables of the providers)."
+    )
+    assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
+
+
+def test_a_tenant_is_the_same_in_capitals(program: Program) -> None:
+    tenant = "ABCDEF99-8888-4777-8666-555555555555"
+
+    recorder = program(
+        hostedClusters=[], tenantId=tenant.lower(), invokes=lookups(getClientConfig=signed_in_to(tenant))
+    )
+
+    assert recorder.stack_outputs.values["tenantId"] == tenant.lower()

@@ -1,0 +1,175 @@
+"""A literal world with one hosted cluster `hc1` in the public cloud: settings, lookups, arguments of components."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from components.cloud_config import Platform
+from components.entra_application import EntraApplicationArgs
+from components.imported_credential import Principal
+from components.vault import VaultArgs
+from identity import catalogue
+from identity.clouds import CLOUDS
+from identity.settings import CredentialSettings, Settings
+from tests.unit.components.recorder import Recorder
+
+SUBSCRIPTION = "11111111-2222-4333-8444-555555555555"
+TENANT = "99999999-8888-4777-8666-555555555555"
+DEPLOYER = "dddddddd-0000-4000-8000-000000000001"
+ADD_ON = {"clientId": "aaaaaaaa-0000-4000-8000-000000000001", "objectId": "aaaaaaaa-0000-4000-8000-000000000002"}
+REGISTRY = {"clientId": "bbbbbbbb-0000-4000-8000-000000000001", "principalId": "bbbbbbbb-0000-4000-8000-000000000002"}
+KUBECONFIG = "apiVersion: v1\nkind: Config\n"
+
+GROUPS = f"/subscriptions/{SUBSCRIPTION}/resourceGroups"
+VNET = f"{GROUPS}/hc1-network/providers/Microsoft.Network/virtualNetworks/hc1-vnet"
+SUBNET = f"{VNET}/subnets/default"
+SECURITY_GROUP = f"{GROUPS}/hc1-nsg/providers/Microsoft.Network/networkSecurityGroups/hc1-nsg"
+VAULT = f"{GROUPS}/identity-dev/providers/Microsoft.KeyVault/vaults/kv-idstack-dev"
+KMS_VAULT = f"{GROUPS}/etcd-dev/providers/Microsoft.KeyVault/vaults/kv-etcd-dev"
+REGISTRY_IDENTITY = (
+    f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-image-registry"
+)
+ROLES = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
+
+PLATFORM = Platform(
+    cloud="AzurePublicCloud",
+    tenant_id=TENANT,
+    subscription_id=SUBSCRIPTION,
+    resource_group="hc1-managed",
+    location="eastus",
+    vnet_id=VNET,
+    subnet_id=SUBNET,
+    security_group_id=SECURITY_GROUP,
+    infra_id="hc1-infra",
+)
+
+
+def hosted_cluster(**changes: Any) -> dict[str, Any]:
+    """The configuration of `hc1`."""
+    return {
+        "name": "hc1",
+        "infraID": "hc1-infra",
+        "issuerURL": "https://hc1oidc.blob.core.windows.net/hc1oidc",
+        "resourceGroup": "hc1-managed",
+        "vnetID": VNET,
+        "subnetID": SUBNET,
+        "securityGroupID": SECURITY_GROUP,
+        "dnsZoneResourceGroup": "dns-dev",
+        "kms": {
+            "activeKey": "https://kv-etcd-dev.vault.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef",
+            "keyVaultResourceGroup": "etcd-dev",
+        },
+        **changes,
+    }
+
+
+def with_managed_identity(credential: Mapping[str, str], **changes: Any) -> list[dict[str, Any]]:
+    """`hostedClusters` in which the image registry's credential is issued elsewhere; `changes` are the identity's."""
+    identity = {"source": "managed-identity", "resourceId": REGISTRY_IDENTITY, "credential": credential, **changes}
+    return [hosted_cluster(identities={"imageRegistry": identity})]
+
+
+def configuration(**changes: Any) -> dict[str, str]:
+    """Pulumi's configuration of the stack, without the namespace; a change to None removes a key."""
+    config: dict[str, Any] = {
+        "cloud": "AzurePublicCloud",
+        "tenantId": TENANT,
+        "subscriptionId": SUBSCRIPTION,
+        "location": "eastus",
+        "resourceGroup": "identity-dev",
+        "tags": {"team": "identity"},
+        "vault": {"name": "kv-idstack-dev"},
+        "managementCluster": {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "kubeconfig": "kubeconfig"},
+        "probe": {"image": "registry.example.com/idstack/credential-probe:1.0"},
+        "hostedClusters": [hosted_cluster()],
+        **changes,
+    }
+    return {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in config.items()
+        if value is not None
+    }
+
+
+def settings(**changes: Any) -> Settings:
+    """The stack's settings."""
+    return Settings.load(configuration(**changes), secret_keys=(), local=None)
+
+
+def lookups(**changes: Any) -> Mapping[str, Any]:
+    """Azure where everything exists; `changes` are answers by the function's last word (`getVault=...`)."""
+    answers: dict[str, Any | Callable[[Mapping[str, Any]], Any]] = {
+        "azure-native:authorization:getClientConfig": {"tenantId": TENANT, "objectId": DEPLOYER},
+        "azure-native:resources:getResourceGroup": {},
+        "azure-native:network:getVirtualNetwork": {},
+        "azure-native:network:getSubnet": {},
+        "azure-native:network:getNetworkSecurityGroup": {},
+        "azure-native:keyvault:getVault": {},
+        "azure-native:keyvault:getSecret": {"properties": {}},
+        "azure-native:managedidentity:getUserAssignedIdentity": REGISTRY,
+        "azure-native:containerservice:getManagedCluster": {
+            "nodeResourceGroup": "MC_aks-dev_aks-mgmt-dev_eastus",
+            "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True, "identity": ADD_ON}},
+        },
+    }
+    for word, answer in changes.items():
+        answers[next(token for token in answers if token.endswith(f":{word}"))] = answer
+    return answers
+
+
+def vault_args(**changes: Any) -> VaultArgs:
+    """The vault `kv-idstack-dev`."""
+    return VaultArgs(
+        **{
+            "vault_name": "kv-idstack-dev",
+            "subscription_id": SUBSCRIPTION,
+            "tenant_id": TENANT,
+            "resource_group": "identity-dev",
+            "location": "eastus",
+            "soft_delete_retention_days": 90,
+            "purge_protection": True,
+            "public_network_access": True,
+            "default_action": "Deny",
+            "allowed_ip_ranges": [],
+            "allowed_subnet_ids": [],
+            "tags": {"team": "identity"},
+            "protect": True,
+            **changes,
+        }
+    )
+
+
+def entra_application_args(**changes: Any) -> EntraApplicationArgs:
+    """An application whose certificates live 90 days."""
+    return EntraApplicationArgs(
+        **{
+            "display_name": "cpo-hc1",
+            "tenant_id": TENANT,
+            "cloud": CLOUDS["AzurePublicCloud"],
+            "credentials": CredentialSettings(),
+            "owner": DEPLOYER,
+            "protect": True,
+            **changes,
+        }
+    )
+
+
+def principal() -> Principal:
+    """The managed identity of `REGISTRY`."""
+    return Principal(client_id=REGISTRY["clientId"], object_id=REGISTRY["principalId"])
+
+
+def row(field: str) -> catalogue.ControlPlaneIdentity:
+    """The catalogue's row of that field."""
+    return next(each for each in catalogue.CONTROL_PLANE if each.field == field)
+
+
+def grants(recorder: Recorder, component: str) -> set[tuple[str, str]]:
+    """Role (its GUID) and scope of every role that a component assigns to its identity."""
+    return {
+        (each.inputs["roleDefinitionId"].removeprefix(f"{ROLES}/"), each.inputs["scope"])
+        for each in recorder.all("azure-native:authorization:RoleAssignment")
+        if each.parent == f"{component}-roles"
+    }
