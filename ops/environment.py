@@ -20,7 +20,8 @@ from typing import Final
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
 from ops.trouble import Trouble
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+# Not resolved: a project directory may be made of links to another checkout.
+ROOT: Final = Path(__file__).absolute().parents[1]
 LOCAL_STACK: Final = "local"
 VENV: Final = ROOT / ".venv"
 _ENGINE_RECORD: Final = ROOT / ".tools/engine.json"
@@ -30,7 +31,7 @@ _STATE_DIRECTORY_VARIABLE: Final = "LOCALCLOUD_STATE_DIR"
 # Cloud calls wait, they do not compute; the engine's default follows the number of cores.
 _PARALLEL: Final = "32"
 # Whatever would lead a local run to another account, backend, key or host.
-_FOREIGN_PREFIXES: Final = ("ARM_", "AZURE_")
+_FOREIGN_PREFIXES: Final = ("AAD_", "ARM_", "AZURE_")
 _FOREIGN: Final = frozenset(
     {
         "PULUMI_ACCESS_TOKEN",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.console import Console
@@ -15,6 +15,7 @@ from ops.environment import LOCAL_STACK
 StackOption: TypeAlias = Annotated[str, typer.Option("--stack", "-s", help="Which stack.", show_default=True)]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 DEFAULT_STACK = LOCAL_STACK
+_ENDLESS: Final = 100_000
 # What the engine or another command takes follows the command's own options.
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -32,8 +33,11 @@ class Screen:
 
     @property
     def console(self) -> Console:
-        """For people."""
-        return Console(stderr=self.as_json, highlight=False, soft_wrap=False)
+        """For people. Where there is no terminal, a line may have any length."""
+        console = Console(stderr=self.as_json, highlight=False, soft_wrap=True)
+        if not console.is_terminal:
+            console.width = _ENDLESS
+        return console
 
     def step(self, name: str) -> None:
         """Announce a step."""

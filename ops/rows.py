@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from identity.catalogue import CONTROL_PLANE
+from identity.credentials import rfc3339
 from ops.probes import Probe, Probes
 
 
@@ -90,8 +91,8 @@ def _row(cluster: str, field: str, shown: Mapping[str, Any], probes: Probes | No
 
 
 def _date(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text).astimezone(UTC) if text else None
+    return rfc3339.parse(text) if text else None
 
 
 def _text(date: datetime | None) -> str | None:
-    return date.strftime("%Y-%m-%dT%H:%M:%SZ") if date else None
+    return rfc3339.render(date) if date else None

@@ -33,7 +33,7 @@ def show(stack: str, screen: Screen) -> None:
     if screen.as_json:
         screen.document({"stack": stack, "rows": [row.to_json(now) for row in found]})
     else:
-        screen.console.print(credentials(found, now))
+        screen.console.print(credentials(found, now, screen.console.width))
     troubled = [
         row.identity
         for row in found

@@ -1,0 +1,41 @@
+"""The program's source files by room, and what is written in them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+
+
+def files(room: str) -> list[Path]:
+    """Every Python file of a room, which is a folder of the project or `__main__`."""
+    return [ROOT / "__main__.py"] if room == "__main__" else sorted((ROOT / room).rglob("*.py"))
+
+
+def nodes(file: Path) -> Iterator[ast.AST]:
+    """Every node of a file's syntax tree."""
+    return ast.walk(_parsed(file))
+
+
+def place(file: Path, line: int) -> str:
+    """How an offence is named."""
+    return f"{file.relative_to(ROOT)}:{line}"
+
+
+def imports(file: Path) -> Iterator[tuple[int, str]]:
+    """Line and module of each import; `from a import b` counts as `a.b`, for b may be a module."""
+    for node in nodes(file):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, name.name) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{place(file, node.lineno)}: imports are absolute here"
+            yield from ((node.lineno, f"{node.module}.{name.name}") for name in node.names)
+
+
+@cache
+def _parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"), str(file))

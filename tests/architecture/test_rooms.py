@@ -1,0 +1,100 @@
+"""Dependencies between the rooms point one way."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.architecture.source import ROOT, files, imports, place
+
+# What each room may import of the others. `tests` may import every room, and no room imports `tests`.
+ROOMS: Final[Mapping[str, frozenset[str]]] = {
+    "identity": frozenset(),
+    "plugin": frozenset(),
+    "components": frozenset({"identity"}),
+    "provider": frozenset({"identity", "plugin"}),
+    "ops": frozenset({"identity"}),
+    "localcloud": frozenset({"identity", "plugin"}),
+    "tools": frozenset(),
+    "__main__": frozenset({"identity", "components"}),
+}
+# Imports every module of identity.credentials and prints which others of this program, or of Pulumi, came along.
+_IMPORT_ALL = """
+import importlib, pkgutil, sys
+import identity.credentials as package
+for module in pkgutil.walk_packages(package.__path__, "identity.credentials."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+loaded = [name for name in sys.modules if name.startswith(("identity.", "pulumi"))]
+assert len(loaded) > 10, loaded
+print([name for name in loaded if not name.startswith("identity.credentials")])
+"""
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
+    assert files(room), f"nothing is in {room}: is it still called that?"
+    forbidden = {*ROOMS, "tests"} - ROOMS[room] - {room}
+    assert not [
+        f"{place(file, line)} imports {module}"
+        for file in files(room)
+        for line, module in imports(file)
+        if module.split(".")[0] in forbidden
+    ]
+
+
+def test_every_folder_with_python_is_a_room() -> None:
+    folders = {file.relative_to(ROOT).parts[0] for file in ROOT.glob("[!.]*/**/*.py")}
+    assert folders - {"tests"} <= set(ROOMS), "say in ROOMS what the new room may import"
+
+
+def test_no_two_rooms_need_each_other() -> None:
+    assert list(TopologicalSorter(ROOMS).static_order())
+
+
+@pytest.mark.parametrize("room", ["identity", "ops"])
+def test_these_rooms_know_nothing_of_pulumi(room: str) -> None:
+    assert not [
+        f"{place(file, line)} imports {module}"
+        for file in files(room)
+        for line, module in imports(file)
+        if module.startswith("pulumi")
+    ]
+
+
+def test_set_up_needs_the_standard_library_alone() -> None:
+    for file in files("tools"):
+        for line, module in imports(file):
+            assert module.split(".")[0] in {*sys.stdlib_module_names, "tools"}, place(file, line)
+
+
+def test_the_credential_room_works_alone_in_an_image(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "identity/credentials", tmp_path / "identity/credentials")
+    # -P: the current directory is not searched, and nothing of this checkout is there.
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _IMPORT_ALL],
+        env={"PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_packages_that_mypy_skips_are_imported_by_submodule() -> None:
+    """`import pulumi_kubernetes as k8s` would be Any, and nothing below it checked (pyproject.toml says why)."""
+    skipped = {"pulumi_azure_native", "pulumi_kubernetes"}
+    assert not [
+        f"{place(file, line)} imports {module}"
+        for room in (*ROOMS, "tests")
+        for file in files(room)
+        for line, module in imports(file)
+        if module in skipped
+    ]

@@ -1,0 +1,161 @@
+"""The plugin's executable, as the engine starts it and talks to it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import grpc
+import pytest
+from cryptography import x509
+from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
+
+from identity.clouds import LOCAL_TENANT_ID
+from identity.credentials.certificate import issue
+from localcloud.azure import LocalAzure
+from localcloud.azure.entra.api import app
+from localcloud.azure.entra.objects import KeyCredential
+from plugin.values import UNKNOWN, Props, Secret, from_struct, to_struct
+from tests.unit.localcloud.conftest import Certificates, Serve
+
+Stub = provider_pb2_grpc.ResourceProviderStub
+
+EXECUTABLE = Path(__file__).parents[3] / "provider/pulumi-resource-idstack"
+PROGRAM = {"lifetimeDays": 90, "renewBeforeDays": 45, "mode": "auto"}
+CERTIFICATE = {
+    "commonName": "hc1-ingress",
+    "keySize": 2048,
+    "lifetimeDays": 90,
+    "generation": 1,
+    "notBefore": "2026-01-31T09:25:15Z",
+}
+
+
+def urn(resource: str) -> str:
+    return f"urn:pulumi:dev::idstack::idstack:azure:EntraApplication$idstack:index:{resource}::hc1-ingress"
+
+
+@pytest.fixture(scope="module")
+def stub(certificates: Certificates) -> Iterator[Stub]:
+    """The plugin, 46 days after 2026-01-31; it trusts the local Entra."""
+    variables = {"IDSTACK_CLOCK": "2026-03-18T09:30:15Z", "REQUESTS_CA_BUNDLE": str(certificates.ca_file)}
+    with subprocess.Popen([EXECUTABLE], env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        with grpc.insecure_channel(f"127.0.0.1:{process.stdout.readline().strip()}") as channel:
+            yield Stub(channel)
+        process.kill()
+
+
+def check(stub: Stub, resource: str, new: Props, old: Props | None = None) -> Props:
+    """The checked inputs, as the engine keeps them."""
+    request = provider_pb2.CheckRequest(urn=urn(resource), olds=to_struct(old or {}), news=to_struct(new))
+    answer = stub.Check(request)
+    assert not answer.failures
+    return from_struct(answer.inputs)
+
+
+def test_a_renewal_is_a_detailed_diff_of_inputs(stub: Stub) -> None:
+    old = {
+        "lifetimeDays": 90,
+        "renewBeforeDays": 45,
+        "current": "a",
+        "a": {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90},
+        "b": {"generation": 1, "notBefore": "2026-01-31T09:25:14Z", "validDays": 90},
+        "renewal": "none yet",
+    }
+    new = check(stub, "RenewalSchedule", PROGRAM, old)
+    diff = stub.Diff(
+        provider_pb2.DiffRequest(
+            urn=urn("RenewalSchedule"),
+            id="hc1-ingress",
+            olds=to_struct(old),
+            old_inputs=to_struct(old),
+            news=to_struct(new),
+        )
+    )
+
+    assert new["renewal"] == "slot b, due since 2026-03-17T09:25:15Z"
+    assert list(diff.replaces) == []
+    assert set(diff.detailedDiff) == {"b.generation", "b.notBefore", "current", "renewal"}
+    assert {each.kind for each in diff.detailedDiff.values()} == {provider_pb2.PropertyDiff.UPDATE}
+    assert all(each.inputDiff for each in diff.detailedDiff.values()), "a diff of an output alone prints as a deletion"
+
+
+def test_a_held_schedule_has_no_diff(stub: Stub) -> None:
+    old = check(stub, "RenewalSchedule", PROGRAM)
+    new = check(stub, "RenewalSchedule", {**PROGRAM, "mode": "hold"}, old)
+    request = provider_pb2.DiffRequest(
+        urn=urn("RenewalSchedule"), id="x", olds=to_struct(old), old_inputs=to_struct(old), news=to_struct(new)
+    )
+    assert stub.Diff(request).changes == provider_pb2.DiffResponse.DIFF_NONE
+
+
+def test_the_private_key_crosses_the_wire_as_a_secret(stub: Stub) -> None:
+    request = provider_pb2.CreateRequest(urn=urn("Certificate"), properties=to_struct(CERTIFICATE))
+    created = stub.Create(request)
+    state = from_struct(created.properties)
+
+    assert created.id == state["thumbprint"]
+    assert {name for name, value in state.items() if isinstance(value, Secret)} == {"privateKeyPem"}
+    assert state["privateKeyPem"].value.startswith("-----BEGIN PRIVATE KEY-----\n")
+
+
+def test_a_preview_hands_out_an_unknown_secret_key_and_the_known_end(stub: Stub) -> None:
+    request = provider_pb2.CreateRequest(urn=urn("Certificate"), properties=to_struct(CERTIFICATE), preview=True)
+    created = stub.Create(request)
+    state = from_struct(created.properties)
+
+    assert created.id == ""
+    assert state["privateKeyPem"] == Secret(UNKNOWN)
+    assert state["notAfter"] == "2026-05-01T09:25:15Z"
+
+
+def test_the_next_generation_replaces_a_certificate(stub: Stub) -> None:
+    new = {**CERTIFICATE, "generation": 2, "notBefore": "2026-03-18T09:25:15Z"}
+    old = to_struct(CERTIFICATE)
+    request = provider_pb2.DiffRequest(urn=urn("Certificate"), id="x", olds=old, old_inputs=old, news=to_struct(new))
+    diff = stub.Diff(request)
+
+    assert sorted(diff.replaces) == ["generation", "notBefore"]
+    assert not diff.deleteBeforeReplace
+
+
+def test_a_gate_signs_in_to_entra(stub: Stub, azure: LocalAzure, serve: Serve) -> None:
+    issued = issue("gate", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=90))
+    application = azure.directory.create_application("hc1-ingress")
+    azure.directory.create_service_principal(application.app_id)
+    registration = KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
+    azure.directory.set_key_credentials(application.object_id, [registration])
+    inputs = check(
+        stub,
+        "SignInGate",
+        {
+            "authorityHost": f"{serve(app(azure))}/",
+            "tenantId": LOCAL_TENANT_ID,
+            "clientId": application.app_id,
+            "certificatePem": issued.certificate_pem,
+            "privateKeyPem": issued.private_key_pem,
+            "registration": registration.key_id,
+            "scope": "https://management.core.windows.net//.default",
+            "successes": 2,
+            "settleSeconds": 0,
+            "timeoutSeconds": 30,
+        },
+    )
+    created = stub.Create(provider_pb2.CreateRequest(urn=urn("SignInGate"), properties=to_struct(inputs)))
+
+    state = from_struct(created.properties)
+    assert inputs["privateKeyPem"] == state["privateKeyPem"] == Secret(issued.private_key_pem)
+    assert state["thumbprint"] == issued.thumbprint
+
+
+def test_an_unknown_type_is_answered_with_the_ones_there_are(stub: Stub) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.Check(provider_pb2.CheckRequest(urn=urn("Rotation"), news=to_struct({})))
+    assert caught.value.details() == (
+        'the idstack plugin has no "idstack:index:Rotation": it has idstack:index:RenewalSchedule, '
+        "idstack:index:Certificate, idstack:index:SignInGate"
+    )

@@ -1,0 +1,293 @@
+"""`SignInGate` against the local Entra: real sign-ins, in a time that passes only while the gate sleeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from identity.clouds import LOCAL_TENANT_ID
+from identity.credentials import rfc3339
+from identity.credentials.certificate import IssuedCertificate, issue
+from identity.credentials.sign_in import prove
+from localcloud import clock
+from localcloud.azure import LocalAzure
+from localcloud.azure.assembly import assemble
+from localcloud.azure.dials import Dials
+from localcloud.azure.entra.api import app
+from localcloud.azure.entra.objects import KeyCredential
+from localcloud.state import Store
+from plugin import UNKNOWN, PluginError, Props, Secret
+from provider.sign_in_gate import SignInGate
+from tests.unit.localcloud.conftest import Certificates, Serve
+
+URN = "urn:pulumi:dev::idstack::idstack:index:SignInGate::hc1-ingress-gate-a"
+
+resource = SignInGate()
+
+
+def certificate() -> IssuedCertificate:
+    return issue("gate", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=90))
+
+
+class Time:
+    """Time for the gate and for Entra, which stands still between the gate's pauses."""
+
+    def __init__(self) -> None:
+        self.now = datetime.now(UTC)
+        self.pauses: list[float] = []
+        self._ahead = ExitStack()
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.pass_by(timedelta(seconds=seconds))
+
+    def pass_by(self, span: timedelta) -> None:
+        self.now += span
+        self._ahead.enter_context(clock.moved_ahead(span))
+
+    def end(self) -> None:
+        """Entra's clock is the real one again."""
+        self._ahead.close()
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Iterator[Time]:
+    time = Time()
+    monkeypatch.setattr("provider.sign_in_gate.prove", partial(prove, clock=time.clock, sleep=time.sleep))
+    yield time
+    time.end()
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """An application of the local Entra, and the statuses of the token requests so far."""
+
+    azure: LocalAzure
+    authority: str
+    app_id: str
+    object_id: str
+    answers: list[int]
+
+    @classmethod
+    def served(cls, azure: LocalAzure, serve: Serve) -> Tenant:
+        answers: list[int] = []
+
+        async def note(request: Request, answer: RequestResponseEndpoint) -> Response:
+            response = await answer(request)
+            if request.method == "POST":
+                answers.append(response.status_code)
+            return response
+
+        entra = app(azure)
+        entra.add_middleware(BaseHTTPMiddleware, dispatch=note)
+        application = azure.directory.create_application("hc1-ingress")
+        azure.directory.create_service_principal(application.app_id)
+        return cls(azure, f"{serve(entra)}/", application.app_id, application.object_id, answers)
+
+    def register(self, issued: IssuedCertificate) -> str:
+        """Add the certificate to the application; returns the registration's id."""
+        key = KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
+        self.azure.directory.set_key_credentials(self.object_id, [key])
+        return key.key_id
+
+    def inputs(self, issued: IssuedCertificate, registration: str, **changes: Any) -> Props:
+        """The gate's inputs after Check: five sign-ins over eight seconds within a minute."""
+        program = {
+            "authorityHost": self.authority,
+            "tenantId": LOCAL_TENANT_ID,
+            "clientId": self.app_id,
+            "certificatePem": issued.certificate_pem,
+            "privateKeyPem": Secret(issued.private_key_pem),
+            "registration": registration,
+            "scope": "https://management.core.windows.net//.default",
+            "successes": 5,
+            "settleSeconds": 8,
+            "timeoutSeconds": 60,
+            **changes,
+        }
+        checked = resource.check(URN, None, program)
+        assert not checked.failures
+        return checked.inputs
+
+
+@pytest.fixture(autouse=True)
+def trusted(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gate trusts the local Entra as it does in the engine: by the environment."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificates.ca_file))
+
+
+@pytest.fixture
+def tenant(azure: LocalAzure, serve: Serve) -> Tenant:
+    return Tenant.served(azure, serve)
+
+
+@pytest.fixture
+def lagging(tmp_path: Path, serve: Serve, time: Time) -> Iterator[Tenant]:
+    """An Entra one of whose two replicas learns of everything 20 s later; the application is known to both."""
+    store = Store(tmp_path / "lagging.sqlite", bytes(32))
+    dials = Dials(replica_delays=(0.0, 20.0), seed=3)
+    tenant = Tenant.served(assemble(store, dials, authority_host="https://127.0.0.1/"), serve)
+    time.pass_by(timedelta(seconds=30))
+    yield tenant
+    store.close()
+
+
+def test_a_registered_certificate_is_proven_by_sign_ins_spread_over_the_settle_time(tenant: Tenant, time: Time) -> None:
+    issued = certificate()
+    inputs = tenant.inputs(issued, tenant.register(issued))
+
+    created = resource.create(URN, inputs, preview=False)
+
+    assert created.id == "hc1-ingress-gate-a"
+    assert created.state == {**inputs, "provenAt": rfc3339.render(time.now), "thumbprint": issued.thumbprint}
+    assert tenant.answers == [200] * 5, "none may come from a cache"
+    assert time.pauses == [2.0] * 4
+
+
+def test_a_failure_starts_the_row_anew(lagging: Tenant, time: Time) -> None:
+    issued = certificate()
+    resource.create(URN, lagging.inputs(issued, lagging.register(issued)), preview=False)
+
+    *before, last_failure = (index for index, status in enumerate(lagging.answers) if status != 200)
+    assert 200 in lagging.answers[:last_failure], "the seed has a success before the last failure"
+    assert before, "and more than one failure"
+    assert lagging.answers[last_failure + 1 :] == [200] * 5
+    assert sum(time.pauses[last_failure + 1 :]) == 8
+
+
+def test_a_certificate_that_entra_never_learns_of_fails_in_time_and_says_why(tenant: Tenant, time: Time) -> None:
+    tenant.register(certificate())
+    stranger = certificate()
+
+    with pytest.raises(PluginError) as caught:
+        resource.create(URN, tenant.inputs(stranger, "missing", timeoutSeconds=15), preview=False)
+
+    message = str(caught.value)
+    assert f"client {tenant.app_id} can not sign in to tenant {LOCAL_TENANT_ID} at {tenant.authority}" in message
+    assert f"with certificate {stranger.thumbprint}: " in message
+    assert "at best 0 in a row, last failure AADSTS700027: " in message
+    assert "accepted: 5 sign-ins in a row over 8 s within 15 s" in message
+    assert "check that the certificate is registered on the application" in message
+    assert "credentials.propagation.timeoutSeconds" in message
+    assert "\n" not in message
+    assert sum(time.pauses) <= 15
+
+
+def test_no_part_of_the_key_is_in_the_failure_or_in_what_led_to_it(tenant: Tenant, time: Time) -> None:
+    stranger = certificate()
+    with pytest.raises(PluginError) as caught:
+        resource.create(URN, tenant.inputs(stranger, "missing", timeoutSeconds=15), preview=False)
+
+    link: BaseException | None = caught.value
+    while link is not None:
+        assert not any(line in f"{link!s}{vars(link)}" for line in stranger.private_key_pem.splitlines()[1:-1])
+        link = link.__cause__ or link.__context__
+
+
+def test_the_key_is_secret_in_inputs_and_state_even_if_the_program_forgot(tenant: Tenant, time: Time) -> None:
+    issued = certificate()
+    inputs = tenant.inputs(issued, tenant.register(issued), privateKeyPem=issued.private_key_pem, successes=1)
+    state = resource.create(URN, inputs, preview=False).state
+    bare = {**inputs, "privateKeyPem": issued.private_key_pem}
+    updated = resource.update(URN, "id", inputs, state, bare, preview=False)
+
+    for properties in (inputs, state, updated):
+        assert properties["privateKeyPem"] == Secret(issued.private_key_pem)
+        assert {name for name, value in properties.items() if isinstance(value, Secret)} == {"privateKeyPem"}
+
+
+def test_another_way_of_proving_is_taken_over_without_a_sign_in(tenant: Tenant, time: Time) -> None:
+    issued = certificate()
+    inputs = tenant.inputs(issued, tenant.register(issued))
+    state = {**inputs, "provenAt": "2026-01-31T09:30:00Z", "thumbprint": issued.thumbprint}
+    new = {**inputs, "successes": 9, "settleSeconds": 30, "timeoutSeconds": 600, "scope": "https://vault/.default"}
+
+    assert set(resource.diff(URN, "id", inputs, state, new).changes) == {
+        "successes",
+        "settleSeconds",
+        "timeoutSeconds",
+        "scope",
+    }
+    for preview in (True, False):
+        assert resource.update(URN, "id", inputs, state, new, preview=preview) == {**state, **new}
+    assert tenant.answers == []
+
+
+@pytest.mark.parametrize("name", ["authorityHost", "tenantId", "clientId", "certificatePem", "registration"])
+def test_another_owner_certificate_or_registration_alone_needs_a_new_proof(tenant: Tenant, name: str) -> None:
+    issued = certificate()
+    inputs = tenant.inputs(issued, "some id")
+    state = {**inputs, "provenAt": "2026-01-31T09:30:00Z", "thumbprint": issued.thumbprint}
+    old_inputs = {**inputs, name: "another"}
+    assert resource.update(URN, "id", old_inputs, state, inputs, preview=True)["provenAt"] is UNKNOWN
+
+
+def test_a_new_certificate_is_proven_in_place(tenant: Tenant, time: Time) -> None:
+    old, new = certificate(), certificate()
+    old_inputs = tenant.inputs(old, "old")
+    state = {**old_inputs, "provenAt": "2026-01-31T09:30:00Z", "thumbprint": old.thumbprint}
+    inputs = tenant.inputs(new, tenant.register(new))
+
+    diff = resource.diff(URN, "id", old_inputs, state, inputs)
+    assert set(diff.changes) == {"certificatePem", "privateKeyPem", "registration"}
+    assert not any(change.replace for change in diff.changes.values())
+
+    foreseen = resource.update(URN, "id", old_inputs, state, inputs, preview=True)
+    assert (foreseen["provenAt"], foreseen["thumbprint"]) == (UNKNOWN, new.thumbprint)
+    assert tenant.answers == [], "a preview signs in nowhere"
+
+    updated = resource.update(URN, "id", old_inputs, state, inputs, preview=False)
+    assert updated == {**inputs, "provenAt": rfc3339.render(time.now), "thumbprint": new.thumbprint}
+    assert tenant.answers == [200] * 5
+
+
+def test_a_preview_of_a_certificate_that_is_not_issued_yet_knows_no_thumbprint(tenant: Tenant) -> None:
+    unknown = {
+        **dict.fromkeys(("certificatePem", "registration", "clientId"), UNKNOWN),
+        "privateKeyPem": Secret(UNKNOWN),
+    }
+    inputs = resource.check(URN, None, {**tenant.inputs(certificate(), "some id"), **unknown}).inputs
+
+    foreseen = resource.create(URN, inputs, preview=True).state
+
+    assert foreseen == {**inputs, "provenAt": UNKNOWN, "thumbprint": UNKNOWN}
+    assert foreseen["privateKeyPem"] == Secret(UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"successes": 0}, "found 0; accepted: a whole number, 1 at least"),
+        ({"settleSeconds": -1}, "found -1; accepted: a whole number, 0 at least"),
+        ({"timeoutSeconds": 0}, "found 0; accepted: a whole number, 1 at least"),
+        ({"tenantId": ""}, "found a text; accepted: a text that is not empty"),
+        ({"privateKeyPem": ""}, "found a text; accepted: a text that is not empty"),
+        ({"registration": None}, "found nothing; accepted: a text that is not empty"),
+    ],
+)
+def test_wrong_inputs_are_refused_by_name(tenant: Tenant, change: Props, reason: str) -> None:
+    inputs = tenant.inputs(certificate(), "some id")
+    refused = resource.check(URN, None, {**inputs, **change})
+    assert [(each.property, each.reason) for each in refused.failures] == [(next(iter(change)), reason)]
+
+
+def test_a_settle_time_that_the_timeout_cuts_off_is_refused(tenant: Tenant) -> None:
+    issued = certificate()
+    inputs = tenant.inputs(issued, tenant.register(issued), settleSeconds=61)
+    with pytest.raises(PluginError, match="settle <= timeout"):
+        resource.create(URN, inputs, preview=False)
+    assert tenant.answers == []

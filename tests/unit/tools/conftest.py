@@ -1,0 +1,115 @@
+"""A machine made of folders: what is on its PATH, what set-up put down, and a note of every command that ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tools import engine, environment
+
+# Go as the build uses it: `go list -m` names the SDK's folder, `go build` writes a command that tells its version.
+_GO = """\
+case "$1 $2" in
+    "list -m") echo "{sdk}" ;;
+    "list "*) echo "a/package" ;;
+    "build "*) printf '#!/bin/sh\\necho %s\\n' "${{4##*=}}" > "$6"; chmod +x "$6" ;;
+esac
+"""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """`first` and `second` are the folders on PATH; `tools` and `venv` stand for `.tools` and `.venv`."""
+
+    root: Path
+
+    @property
+    def first(self) -> Path:
+        return self.root / "first"
+
+    @property
+    def second(self) -> Path:
+        return self.root / "second"
+
+    @property
+    def tools(self) -> Path:
+        return self.root / ".tools"
+
+    @property
+    def venv(self) -> Path:
+        return self.root / ".venv"
+
+    @property
+    def lock(self) -> Path:
+        """requirements.txt"""
+        return self.root / "requirements.txt"
+
+    def ran(self) -> list[str]:
+        """The commands since the last call, each with its first argument."""
+        notes = self.root / "notes"
+        lines = notes.read_text().splitlines() if notes.exists() else []
+        notes.write_text("")
+        return lines
+
+    def add(self, file: Path, script: str = "") -> None:
+        """A command that notes that it ran, and then does this."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        note = f'echo "{file.name} $1" >> "{self.root}/notes"'
+        file.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{note}\n{script}\n")
+        file.chmod(0o755)
+
+    def add_pulumi(self, folder: Path, version: str, *, host: bool = True) -> None:
+        """A Pulumi CLI, with or without a Python language host beside it."""
+        self.add(folder / "pulumi", f"echo v{version}")
+        if host:
+            self.add(folder / "pulumi-language-python")
+
+    def add_go(self) -> None:
+        """A Go that can fetch modules."""
+        sdk = self.root / "sdk"
+        self.add(sdk / "python/cmd/pulumi-language-python-exec")
+        self.add(sdk / "python/dist/pulumi-resource-pulumi-python")
+        self.add(self.first / "go", _GO.format(sdk=sdk))
+
+    def add_installer(self, version: str | None) -> None:
+        """Pulumi's installer brings this version; None: the download site is out of reach."""
+        if version is None:
+            self.add(self.venv / "bin/python", 'echo "URLError: timed out" >&2; exit 1')
+            return
+        installed = self.tools / "pulumi-installed/bin/pulumi"
+        write = f'printf "#!/bin/sh\\necho v{version}\\n" > "{installed}"; chmod +x "{installed}"'
+        self.add(self.venv / "bin/python", f'mkdir -p "{installed.parent}"; {write}')
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Nothing is on PATH and no site can be reached. The pinned CLI is 3.100.2, built with Go 1.25.11."""
+    machine = Machine(tmp_path)
+    machine.tools.mkdir()
+    machine.add_installer(None)
+    pins = {
+        "pulumi": "go 1.25.11\nrequire github.com/pulumi/pulumi/pkg/v3 v3.100.2\n",
+        "language-host": "go 1.25.11\nrequire github.com/pulumi/pulumi/sdk/v3 v3.79.0\n",
+    }
+    for name, text in pins.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "go.mod").write_text(text)
+        (tmp_path / name / "go.sum").write_text("")
+    machine.lock.write_text("rich==15.0.0\n")
+    monkeypatch.setenv("PATH", f"{machine.first}:{machine.second}")
+    for module, name, value in (
+        (engine, "TOOLS", machine.tools),
+        (engine, "RECORD", machine.tools / "engine.json"),
+        (engine, "VENV", machine.venv),
+        (engine, "_CLI_MODULE", tmp_path / "pulumi"),
+        (engine, "_HOST_MODULE", tmp_path / "language-host"),
+        (environment, "VENV", machine.venv),
+        (environment, "_LOCK", machine.lock),
+        (environment, "_STAMP", machine.venv / ".setup"),
+        (environment, "_PYTHON", machine.venv / "bin/python"),
+        (environment, "_COMMAND", machine.venv / "bin/idstack"),
+    ):
+        monkeypatch.setattr(module, name, value)
+    return machine

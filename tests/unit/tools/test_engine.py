@@ -1,0 +1,158 @@
+"""Which Pulumi CLI is taken, and what is said when there is none to be had."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.unit.tools.conftest import Machine
+from tools import engine
+from tools.steps import SetupError
+
+
+def chosen(machine: Machine) -> tuple[Path, str, str]:
+    """Folder, origin and version in the record."""
+    record = json.loads((machine.tools / "engine.json").read_text())
+    return Path(record["bin"]), record["origin"], record["version"]
+
+
+@pytest.mark.parametrize("version", ["3.100.2", "3.101.0", "4.0.0"])
+def test_a_pulumi_on_path_that_is_new_enough_is_taken(machine: Machine, version: str) -> None:
+    machine.add_pulumi(machine.first, version)
+    machine.add_go()
+    assert engine.ensure() == f"{version} from PATH"
+    assert chosen(machine) == (machine.first, "from PATH", version)
+    assert set(machine.ran()) == {"pulumi version"}, "neither installer nor Go is asked"
+
+
+def test_a_language_host_elsewhere_on_path_is_good_enough(machine: Machine) -> None:
+    machine.add_pulumi(machine.first, "3.101.0", host=False)
+    machine.add(machine.second / "pulumi-language-python")
+    engine.ensure()
+    assert chosen(machine) == (machine.first, "from PATH", "3.101.0")
+
+
+def test_a_pulumi_that_is_a_link_is_looked_for_where_its_language_host_is(machine: Machine) -> None:
+    machine.add_pulumi(machine.root / "pulumi-3.101", "3.101.0")
+    machine.first.mkdir()
+    (machine.first / "pulumi").symlink_to(machine.root / "pulumi-3.101/pulumi")
+    engine.ensure()
+    assert chosen(machine)[0] == machine.root / "pulumi-3.101"
+
+
+@pytest.mark.parametrize("version", ["3.100.1", "3.99.0", "2.200.0"])
+def test_a_pulumi_that_is_too_old_is_passed_over_for_the_installer(machine: Machine, version: str) -> None:
+    machine.add_pulumi(machine.first, version)
+    machine.add_go()
+    machine.add_installer("3.200.0")
+    assert engine.ensure() == "3.200.0 from Pulumi's installer"
+    assert chosen(machine)[0] == machine.tools / "pulumi-installed/bin"
+    assert not any(line.startswith("go ") for line in machine.ran()), "a build comes last"
+
+
+def test_without_its_language_host_a_pulumi_is_passed_over(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.add_pulumi(machine.first, "3.101.0", host=False)
+    machine.add_installer("3.200.0")
+    assert engine.ensure() == "3.200.0 from Pulumi's installer"
+    assert f"{machine.first}/pulumi has no Python language host beside it or on PATH" in capsys.readouterr().out
+
+
+def test_a_pulumi_that_does_not_run_is_passed_over(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    machine.add_pulumi(machine.first, "3.101.0")
+    machine.add(machine.first / "pulumi", "echo not for this processor; exit 126")
+    machine.add_installer("3.200.0")
+    assert engine.ensure() == "3.200.0 from Pulumi's installer"
+    assert f"{machine.first}/pulumi does not run (not for this processor)" in capsys.readouterr().out
+
+
+def test_where_only_go_modules_can_be_had_the_pinned_ones_are_built(machine: Machine) -> None:
+    machine.add_go()
+    assert engine.ensure() == "3.100.2 built from tools/pulumi"
+    folder, origin, version = chosen(machine)
+    assert (origin, version) == ("built from tools/pulumi", "3.100.2")
+    assert sorted(file.name for file in folder.iterdir() if os.access(file, os.X_OK)) == [
+        "pulumi",
+        "pulumi-language-python",
+        "pulumi-language-python-exec",
+        "pulumi-language-python-host",
+        "pulumi-resource-pulumi-python",
+    ]
+    assert [line for line in machine.ran() if line == "go build"] == ["go build"] * 2
+
+
+def test_an_installer_that_brings_an_older_version_is_followed_by_a_build(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.add_installer("3.99.0")
+    machine.add_go()
+    assert engine.ensure() == "3.100.2 built from tools/pulumi"
+    assert "Pulumi's installer brought a version older than the pinned one" in capsys.readouterr().out
+
+
+def test_an_earlier_build_comes_before_the_installer(machine: Machine) -> None:
+    machine.add_go()
+    engine.ensure()
+    (machine.tools / "engine.json").unlink()
+    machine.add_installer("3.200.0")
+    machine.ran()
+    assert engine.ensure() == "3.100.2 built from tools/pulumi earlier"
+    assert machine.ran() == []
+
+
+def test_where_nothing_is_possible_the_message_names_what_was_tried_and_three_ways_out(machine: Machine) -> None:
+    machine.add_pulumi(machine.first, "3.99.0")
+    with pytest.raises(SetupError) as caught:
+        engine.ensure()
+    assert str(caught.value) == (
+        "the Pulumi CLI can not be had on this machine.\n"
+        f"  PATH: {machine.first}/pulumi is 3.99.0, older than 3.100.2\n"
+        "  installer: Pulumi's installer can not be used here (URLError: timed out)\n"
+        "  build: no go on PATH\n"
+        "Ways out, one is enough:\n"
+        "  - install Pulumi 3.100.2 or newer (pulumi.com/docs/install) and run `make setup` again\n"
+        "  - let this machine reach Pulumi's download site, or copy an installation from another machine onto PATH\n"
+        "  - install Go 1.25.11 or newer and let it reach a Go module proxy (go env GOPROXY)"
+    )
+    assert not (machine.tools / "engine.json").exists()
+
+
+def test_a_build_that_fails_tells_what_go_said_and_leaves_nothing_that_looks_built(machine: Machine) -> None:
+    machine.add(machine.first / "go", "echo 'go: module lookup disabled by GOPROXY=off'; exit 1")
+    with pytest.raises(SetupError, match=r"build: the Go build failed:\ngo: module lookup disabled by GOPROXY=off"):
+        engine.ensure()
+    assert list(machine.tools.glob("*/pulumi")) == []
+
+
+def test_a_second_run_runs_nothing(machine: Machine) -> None:
+    machine.add_pulumi(machine.first, "3.101.0")
+    engine.ensure()
+    machine.ran()
+    assert engine.ensure() == "up to date, 3.101.0 from PATH"
+    assert machine.ran() == []
+
+
+def test_another_pulumi_that_comes_first_on_path_is_considered_anew(machine: Machine) -> None:
+    machine.add_pulumi(machine.second, "3.101.0")
+    engine.ensure()
+    machine.add_pulumi(machine.first, "3.102.0")
+    assert engine.ensure() == "3.102.0 from PATH"
+
+
+def test_another_pin_is_considered_anew(machine: Machine) -> None:
+    machine.add_pulumi(machine.first, "3.101.0")
+    machine.add_go()
+    engine.ensure()
+    (machine.root / "pulumi/go.mod").write_text("go 1.25.11\nrequire github.com/pulumi/pulumi/pkg/v3 v3.102.0\n")
+    assert engine.ensure() == "3.102.0 built from tools/pulumi"
+
+
+def test_a_cli_that_is_gone_is_had_again(machine: Machine) -> None:
+    machine.add_go()
+    engine.ensure()
+    (chosen(machine)[0] / "pulumi").unlink()
+    assert engine.ensure() == "3.100.2 built from tools/pulumi"

@@ -1,0 +1,87 @@
+"""The virtual environment is made once for each lock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from tests.unit.tools.conftest import Machine
+from tools import environment
+from tools.steps import ROOT, SetupError
+
+
+@pytest.fixture(autouse=True)
+def interpreter(machine: Machine) -> None:
+    """The environment has a Python already."""
+    machine.add(machine.venv / "bin/python")
+
+
+def test_uv_comes_first_and_a_second_run_runs_nothing(machine: Machine) -> None:
+    machine.add(machine.first / "uv")
+    assert environment.ensure() == "installed into .venv"
+    assert machine.ran() == ["uv pip"]
+    assert environment.ensure() == "up to date"
+    assert machine.ran() == []
+
+
+def test_without_uv_the_environments_own_pip_installs(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert environment.ensure() == "installed into .venv"
+    assert machine.ran() == ["python -m"]
+    assert "with pip, as uv is not on PATH" in capsys.readouterr().out
+
+
+def test_another_lock_is_installed(machine: Machine) -> None:
+    environment.ensure()
+    machine.lock.write_text("rich==15.0.1\n")
+    machine.ran()
+    assert environment.ensure() == "installed into .venv"
+    assert machine.ran() == ["python -m"]
+
+
+def test_an_installation_that_fails_says_why_and_is_tried_again(machine: Machine) -> None:
+    environment.ensure()
+    machine.lock.write_text("rich==15.0.1\n")
+    machine.add(machine.first / "uv", "echo 'error: no index can be reached'; exit 2")
+    for _ in range(2):
+        with pytest.raises(SetupError, match=r"(?s)error: no index can be reached.*Ways out: reach a package index"):
+            environment.ensure()
+    assert machine.ran().count("uv pip") == 2
+
+
+def test_after_half_an_installation_the_former_lock_is_installed_again(machine: Machine) -> None:
+    machine.add(machine.first / "uv")
+    environment.ensure()
+    former = machine.lock.read_text()
+    machine.lock.write_text("rich==15.0.1\n")
+    machine.add(machine.first / "uv", "exit 2")
+    with pytest.raises(SetupError):
+        environment.ensure()
+    machine.lock.write_text(former)
+    machine.add(machine.first / "uv")
+    assert environment.ensure() == "installed into .venv"
+
+
+def test_an_environment_that_lost_its_python_is_made_again(machine: Machine) -> None:
+    machine.add(machine.first / "uv")
+    environment.ensure()
+    (machine.venv / "bin/python").unlink()
+    machine.ran()
+    environment.ensure()
+    assert machine.ran() == ["uv venv", "uv pip"]
+
+
+def test_the_idstack_command_runs_the_checkout_from_any_directory(machine: Machine) -> None:
+    environment.ensure()
+    machine.add(machine.venv / "bin/python", 'echo "$PYTHONPATH $*"')
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [machine.venv / "bin/idstack", "status", "--json"],
+        cwd="/",
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{ROOT} -P -m ops status --json\n"

@@ -1,0 +1,52 @@
+"""Steps, their hashes, and how set-up ends."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.tools.conftest import Machine
+from tools import setup
+from tools.steps import CommandError, SetupError, fingerprint, run
+
+
+def test_a_fingerprint_depends_on_every_part_and_on_where_one_ends(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    file.write_text("a")
+    assert fingerprint([file, "b"]) == fingerprint(["a", "b"])
+    assert len({fingerprint(parts) for parts in (["a", "b"], ["ab"], ["ab", ""], ["b", "a"], [])}) == 5
+    before = fingerprint([file])
+    file.write_text("b")
+    assert fingerprint([file]) != before
+
+
+def test_a_command_that_fails_tells_the_end_of_what_it_printed() -> None:
+    count = "import sys\nfor line in range(40): print('line', line)\nsys.exit('the reason')"
+    with pytest.raises(CommandError) as caught:
+        run([sys.executable, "-u", "-c", count])
+    assert str(caught.value).splitlines() == [*(f"line {line}" for line in range(26, 40)), "the reason"]
+
+
+def test_a_command_that_fails_without_a_word_tells_its_code() -> None:
+    with pytest.raises(CommandError, match="exit code 7"):
+        run([sys.executable, "-c", "raise SystemExit(7)"])
+
+
+def test_a_step_without_a_way_out_ends_set_up_with_code_1(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> str:
+        raise SetupError("no way.\nWays out: one")
+
+    monkeypatch.setattr(setup, "TOOLS", machine.tools)
+    monkeypatch.setattr(setup, "_STEPS", {"packages": lambda: "up to date", "pulumi": fail, "never": fail})
+    assert setup.main() == 1
+    printed = capsys.readouterr()
+    assert printed.out.startswith("setup: packages: up to date (")
+    assert printed.err == "\nsetup: no way.\nWays out: one\n"
+
+
+def test_packages_come_before_the_engine_which_is_installed_with_them() -> None:
+    assert list(setup._STEPS) == ["packages", "pulumi"]
