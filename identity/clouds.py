@@ -67,6 +67,8 @@ class Cloud:
     authority_host: str
     arm_endpoint: str
     arm_scope: str
+    graph_endpoint: str
+    graph_scope: str
     vault_suffix: str
     vault_scope: str
     # `spec.platform.azure.cloud` of a HostedCluster.
@@ -87,13 +89,15 @@ class Cloud:
         return self.vault_endpoint, {"Host": f"{vault}.{self.vault_suffix}"}
 
 
-def _azure(name: str, *, login: str, arm: str, arm_audience: str, vault_suffix: str, capz: str) -> Cloud:
+def _azure(name: str, *, login: str, arm: str, arm_audience: str, graph: str, vault_suffix: str, capz: str) -> Cloud:
     return Cloud(
         name=name,
         authority_host=f"https://{login}/",
         arm_endpoint=f"https://{arm}",
         # Two slashes: the audience ends in one (azcore `cloud.AzurePublic`).
         arm_scope=f"https://{arm_audience}//.default",
+        graph_endpoint=f"https://{graph}",
+        graph_scope=f"https://{graph}/.default",
         vault_suffix=vault_suffix,
         vault_scope=f"https://{vault_suffix}/.default",
         hosted_cluster_cloud=name,
@@ -111,6 +115,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = MappingProxyType(
                 login="login.microsoftonline.com",
                 arm="management.azure.com",
                 arm_audience="management.core.windows.net",
+                graph="graph.microsoft.com",
                 vault_suffix="vault.azure.net",
                 capz="public",
             ),
@@ -119,6 +124,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = MappingProxyType(
                 login="login.microsoftonline.us",
                 arm="management.usgovcloudapi.net",
                 arm_audience="management.core.usgovcloudapi.net",
+                graph="graph.microsoft.us",
                 vault_suffix="vault.usgovcloudapi.net",
                 capz="usgovernment",
             ),
@@ -127,6 +133,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = MappingProxyType(
                 login="login.chinacloudapi.cn",
                 arm="management.chinacloudapi.cn",
                 arm_audience="management.core.chinacloudapi.cn",
+                graph="microsoftgraph.chinacloudapi.cn",
                 vault_suffix="vault.azure.cn",
                 capz="china",
             ),
@@ -143,6 +150,8 @@ def local_cloud(environment: LocalEnvironment) -> Cloud:
         authority_host=environment.authority_host,
         arm_endpoint=environment.arm_endpoint,
         arm_scope=public.arm_scope,
+        graph_endpoint=environment.graph_endpoint,
+        graph_scope=public.graph_scope,
         vault_suffix=public.vault_suffix,
         vault_scope=public.vault_scope,
         hosted_cluster_cloud=public.name,

@@ -25,6 +25,11 @@ def credentials_secret_name(stem: str, hosted_cluster: str) -> str:
     return f"{stem}-{hosted_cluster.replace('.', '-')}-json"
 
 
+def control_plane_identity_name(hosted_cluster: str, field: str) -> str:
+    """Name of an identity's component in the stack."""
+    return f"{hosted_cluster}-{kebab(field)}"
+
+
 def kebab(name: str) -> str:
     """`cloudProvider` -> `cloud-provider`."""
     return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda letter: f"-{letter[0]}", name).lower()

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from identity.credentials.certificate import CLOCK_SKEW
 
 SlotName: TypeAlias = Literal["a", "b"]
+
+# How long after a renewal a pod may still sign in with the certificate before: the CSI driver's rotation poll (an hour
+# in ARO's production), the upstream loader's backstop (msi-dataplane pkg/dataplane/reloadCredentials.go) and the life
+# of the token it got last (Entra ID: 60 to 90 minutes).
+OVERLAP: Final = timedelta(hours=1) + timedelta(hours=6) + timedelta(minutes=90)
 
 # A loader takes a credential only if its not_before is strictly later than the loaded one's, in whole seconds
 # (msi-dataplane pkg/dataplane/reloadCredentials.go:165-194).
@@ -68,6 +73,22 @@ def due(slots: Slots, now: datetime, lifetime_days: int, renew_before_days: int)
     """
     due_since = slots.slot(slots.current).not_before + timedelta(days=lifetime_days - renew_before_days)
     return Renewal(slots.spare, due_since) if now >= due_since else None
+
+
+def spare_is_free(slots: Slots) -> datetime:
+    """From when on no pod should need the spare's certificate any more, so that its slot may be issued anew.
+
+    The first spare was never in a secret: it is free at once.
+    """
+    never_used = slots.current == "a" and slots.b.generation == 1
+    issued = slots.slot(slots.current).not_before + CLOCK_SKEW
+    return issued if never_used else issued + OVERLAP
+
+
+def with_fresh_spare(slots: Slots) -> Slots:
+    """The slots with the spare's issued anew, older than the current one, which stays: the end of a revocation."""
+    spare = Slot(slots.slot(slots.spare).generation + 1, slots.slot(slots.current).not_before - _STEP)
+    return replace(slots, a=spare) if slots.spare == "a" else replace(slots, b=spare)
 
 
 def renewed(slots: Slots, renewal: Renewal, now: datetime) -> Slots:

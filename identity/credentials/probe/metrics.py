@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
+from identity.credentials.events import Event, EventKind
 from identity.credentials.probe.report import Report
-from identity.credentials.token_credential import Load
 
 
 class Metrics:
@@ -13,36 +15,39 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._loads = Counter(
+        self._loads = self._results(
             "idstack_credential_loads",
-            "Readings of the credential file: loaded, unchanged or refused",
-            ["result"],
-            registry=self.registry,
+            "Readings of the credential file: accepted, unchanged or refused",
+            (EventKind.ACCEPTED, EventKind.UNCHANGED, EventKind.REFUSED),
         )
-        self.reloads = Counter(
-            "idstack_credential_reloads", "Credentials that replaced the one before", registry=self.registry
+        self.reloads = self._counter("idstack_credential_reloads", "Credentials that replaced the one before")
+        self._pending = self._gauge(
+            "idstack_credential_pending", "1 while a later credential waits for its first token, else 0"
         )
-        self._not_before = Gauge(
-            "idstack_credential_not_before_seconds", "From when the credential is valid", registry=self.registry
+        self._unproven = self._counter(
+            "idstack_credential_pending_sign_ins_failed", "Sign-ins that the pending credential failed"
         )
-        self._not_after = Gauge(
-            "idstack_credential_not_after_seconds", "When the credential expires", registry=self.registry
-        )
-        self._sign_ins = Counter("idstack_sign_ins", "Sign-ins: ok or failed", ["result"], registry=self.registry)
-        self._signed_in_at = Gauge(
-            "idstack_last_sign_in_seconds", "When the last sign-in succeeded", registry=self.registry
-        )
-        self._proofs = Counter(
-            "idstack_proof_calls", "Proof calls by HTTP status, or none", ["status"], registry=self.registry
-        )
-        self._ready = Gauge("idstack_ready", "1 if the last sign-in and proof call worked", registry=self.registry)
+        self._not_before = self._gauge("idstack_credential_not_before_seconds", "From when the credential is valid")
+        self._not_after = self._gauge("idstack_credential_not_after_seconds", "When the credential expires")
+        self._sign_ins = self._results("idstack_sign_ins", "Sign-ins: ok or failed", ("ok", "failed"))
+        self._signed_in_at = self._gauge("idstack_last_sign_in_seconds", "When the last sign-in succeeded")
+        self._proofs = self._results("idstack_proof_calls", "Proof calls by HTTP status, or none", label="status")
+        self._ready = self._gauge("idstack_ready", "1 if the last sign-in and proof call worked")
 
-    def loaded(self, load: Load) -> None:
-        """Count one reading of the file."""
-        self._loads.labels("refused" if load.problem else "loaded" if load.replaced else "unchanged").inc()
-        if load.replaced and load.credential:
-            self._not_before.set(load.credential.not_before.timestamp())
-            self._not_after.set(load.credential.expires.timestamp())
+    def happened(self, event: Event) -> None:
+        """Count what happened to the mounted credential."""
+        self._pending.set(event.is_pending)
+        if event.kind is EventKind.UNPROVEN:
+            self._unproven.inc()
+        elif event.kind is not EventKind.SERVED:
+            self._loads.labels(event.kind).inc()
+        elif event.credential:
+            self._not_before.set(event.credential.not_before.timestamp())
+            self._not_after.set(event.credential.expires.timestamp())
+
+    def refused(self) -> None:
+        """Count a file that could not be loaded while there was no credential yet."""
+        self._loads.labels(EventKind.REFUSED).inc()
 
     def proven(self, report: Report) -> None:
         """Count one round."""
@@ -57,3 +62,16 @@ class Metrics:
     def render(self) -> bytes:
         """The text a Prometheus server scrapes."""
         return generate_latest(self.registry)
+
+    def _gauge(self, name: str, meaning: str) -> Gauge:
+        return Gauge(name, meaning, registry=self.registry)
+
+    def _counter(self, name: str, meaning: str) -> Counter:
+        return Counter(name, meaning, registry=self.registry)
+
+    def _results(self, name: str, meaning: str, results: Iterable[str] = (), *, label: str = "result") -> Counter:
+        """A counter by label. The `results` are there from the start, so that the first one is an increase."""
+        counter = Counter(name, meaning, [label], registry=self.registry)
+        for result in results:
+            counter.labels(result)
+        return counter

@@ -12,12 +12,13 @@ from azure.core.exceptions import AzureError
 from azure.identity import CredentialUnavailableError
 
 from identity.credentials.document import Credential, InvalidCredential
+from identity.credentials.events import Event, EventKind
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.proof import ProofCall
 from identity.credentials.probe.report import Proof, Report, SignIn
 from identity.credentials.probe.source import CredentialNotNamed, Source
 from identity.credentials.sign_in import Clock, refusal, sign_in, utc_now
-from identity.credentials.token_credential import Load, MountedCredential
+from identity.credentials.token_credential import MountedCredential
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -82,6 +83,7 @@ class Prober:
         try:
             credential = self._load(file)
         except (CredentialUnavailableError, InvalidCredential) as error:
+            self._metrics.refused()
             return Report(file=file, sign_in=SignIn(self._clock(), str(error)))
         try:
             token = sign_in(
@@ -101,12 +103,12 @@ class Prober:
         if self._mounted is None or self._mounted.path != file:
             self.close()
             self._mounted = None
-            self._mounted = MountedCredential(file, clock=self._clock, on_load=self._loaded)
+            self._mounted = MountedCredential(file, clock=self._clock, on_event=self._happened)
         return self._mounted.credential
 
-    def _loaded(self, load: Load) -> None:
-        self._metrics.loaded(load)
-        if load.replaced and self._mounted is not None:
+    def _happened(self, event: Event) -> None:
+        self._metrics.happened(event)
+        if event.kind is EventKind.SERVED and self._mounted is not None:
             self.reloads += 1
             self._metrics.reloads.inc()
             self._woken.set()

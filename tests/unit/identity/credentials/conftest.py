@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from identity.credentials.certificate import IssuedCertificate
-from tests.unit.identity.credentials.world import CsiMount, Entra, certificate
+from identity.credentials.events import EventKind
+from identity.credentials.mounted_file import MountedFile
+from identity.credentials.rotation import Rotation
+from identity.credentials.token_credential import MountedCredential
+from tests.unit.identity.credentials.watching import Clients, Events, FakeClock, connect
+from tests.unit.identity.credentials.world import ARM_SCOPE, LIFETIME, CsiMount, Entra, certificate, document
 
 
 @pytest.fixture(scope="session")
 def issued() -> IssuedCertificate:
     """One certificate for every test that needs nothing special of it."""
     return certificate()
+
+
+@pytest.fixture(scope="session")
+def following(issued: IssuedCertificate) -> IssuedCertificate:
+    """A certificate that is later than `issued` and lives for longer."""
+    following = certificate(age=timedelta(0), lifetime=2 * LIFETIME)
+    assert following.not_before > issued.not_before
+    return following
+
+
+@pytest.fixture(scope="session")
+def third() -> IssuedCertificate:
+    """One more certificate; what it is to be later than says the document."""
+    return certificate(lifetime=2 * LIFETIME)
 
 
 @pytest.fixture
@@ -31,3 +51,69 @@ def entra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Entra]:
 def mount(tmp_path: Path) -> CsiMount:
     """An empty CSI volume."""
     return CsiMount(tmp_path / "mnt" / "certs")
+
+
+@pytest.fixture
+def events() -> Events:
+    """What a credential reports."""
+    return Events()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """The present, until the test moves it."""
+    return FakeClock()
+
+
+@pytest.fixture
+def clients(monkeypatch: pytest.MonkeyPatch) -> Clients:
+    """The clients of Entra ID that are made from now on."""
+    clients = Clients()
+    monkeypatch.setattr("identity.credentials.sign_in.CertificateCredential", clients)
+    return clients
+
+
+@pytest.fixture
+def known(entra: Entra, issued: IssuedCertificate, mount: CsiMount) -> Entra:
+    """An Entra that knows the mounted credential."""
+    entra.registered.append(issued.certificate_pem)
+    mount.write(document(issued, entra.url))
+    return entra
+
+
+@pytest.fixture
+def served(
+    mount: CsiMount, entra: Entra, issued: IssuedCertificate, events: Events, clients: Clients
+) -> Iterator[MountedCredential]:
+    """A mounted credential that Entra knows, first load done."""
+    mount.write(document(issued, entra.url))
+    entra.registered.append(issued.certificate_pem)
+    with MountedCredential(mount.path, on_event=events, retry_total=0) as credential:
+        assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED]
+        yield credential
+    assert clients.open == 0
+
+
+@pytest.fixture
+def rotation(
+    mount: CsiMount, entra: Entra, issued: IssuedCertificate, clock: FakeClock, events: Events, clients: Clients
+) -> Iterator[Rotation]:
+    """`issued` is served and Entra knows it; no thread looks, the test does."""
+    mount.write(document(issued, entra.url))
+    entra.registered.append(issued.certificate_pem)
+    made = Rotation(MountedFile(mount.path, clock), connect, scope=ARM_SCOPE, clock=clock, on_event=events)
+    assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED]
+    yield made
+    made.close()
+    assert clients.open == 0
+
+
+@pytest.fixture
+def pending(
+    rotation: Rotation, mount: CsiMount, entra: Entra, events: Events, following: IssuedCertificate
+) -> Rotation:
+    """`following`, of which Entra knows nothing yet, is mounted and was tried once."""
+    mount.write(document(following, entra.url))
+    rotation.look()
+    assert events.rest() == [EventKind.ACCEPTED, EventKind.UNPROVEN]
+    return rotation

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import queue
-import signal
-import subprocess
-import sys
 import threading
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
@@ -25,24 +17,9 @@ from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
 from identity.credentials.probe.proof import ProofCall
 from identity.credentials.probe.source import Source
-from tests.unit.identity.credentials.world import ARM_SCOPE, CLIENT, CsiMount, Entra, certificate, document
+from tests.unit.identity.credentials.world import CLIENT, CsiMount, Entra, certificate, document, proof
 
-PROBE = (sys.executable, "-m", "identity.credentials.probe")
-ROOT = Path(__file__).parents[4]
 PATIENCE = 30  # seconds until a missing event is a failure; no test waits for it otherwise
-
-
-def proof(entra: Entra, **changes: object) -> str:
-    call = {"method": "GET", "url": f"{entra.url}/subscriptions/s/disks?api-version=1", "scope": ARM_SCOPE, **changes}
-    return json.dumps(call)
-
-
-@pytest.fixture
-def known(entra: Entra, issued: IssuedCertificate, mount: CsiMount) -> Entra:
-    """An Entra that knows the mounted credential."""
-    entra.registered.append(issued.certificate_pem)
-    mount.write(document(issued, entra.url))
-    return entra
 
 
 def once(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -151,6 +128,12 @@ class TestOnce:
 
 
 class TestLoop:
+    def test_a_file_that_can_not_be_loaded_at_first_is_counted(self, entra: Entra, mount: CsiMount) -> None:
+        metrics = Metrics()
+        prober = Prober(Source.parse(f"file:{mount.path}", None), ProofCall.parse(proof(entra)), metrics)
+        assert not prober.prove().is_ready
+        assert 'idstack_credential_loads_total{result="refused"} 1.0' in metrics.render().decode()
+
     def test_it_retries_until_ready_and_proves_again_at_once_after_a_reload(
         self, entra: Entra, mount: CsiMount, issued: IssuedCertificate
     ) -> None:
@@ -175,11 +158,14 @@ class TestLoop:
         assert not loop.is_alive()
 
     def test_every_round_signs_in_anew_so_a_revoked_certificate_is_seen(self, known: Entra, mount: CsiMount) -> None:
-        prober = Prober(Source.parse(f"file:{mount.path}", None), ProofCall.parse(proof(known)), Metrics())
+        metrics = Metrics()
+        prober = Prober(Source.parse(f"file:{mount.path}", None), ProofCall.parse(proof(known)), metrics)
         try:
             assert prober.prove().is_ready
             known.registered.clear()
             assert not prober.prove().is_ready
+            assert 'idstack_sign_ins_total{result="ok"} 1.0' in metrics.render().decode()
+            assert 'idstack_sign_ins_total{result="failed"} 1.0' in metrics.render().decode()
         finally:
             prober.close()
 
@@ -203,104 +189,3 @@ class Recorder(Prober):
         while not wanted(report := self.next()):
             pass
         return report
-
-
-class Process:
-    """The probe as a pod runs it."""
-
-    def __init__(self, *arguments: str, environment: dict[str, str]) -> None:
-        self.process = subprocess.Popen(
-            [*PROBE, *arguments, "--listen", "127.0.0.1:0"],
-            cwd=ROOT,
-            env={**os.environ, **environment},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.lines: list[dict[str, Any]] = []
-        self.url = f"http://{self.until('listening')['address']}"
-
-    def until(self, message: str) -> dict[str, Any]:
-        """The next log line with that message."""
-        for line in self.stderr:
-            self.lines.append(json.loads(line))
-            if self.lines[-1]["message"] == message:
-                return self.lines[-1]
-        raise AssertionError(f"ended without {message!r}: {self.lines}")
-
-    @property
-    def stderr(self) -> IO[str]:
-        assert self.process.stderr is not None
-        return self.process.stderr
-
-    def get(self, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as answer:  # noqa: S310
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-
-@pytest.fixture
-def process(known: Entra, mount: CsiMount, tmp_path: Path) -> Iterator[Process]:
-    """The probe in a process whose mount namespace is pretended, reading the path from its environment."""
-    started = Process(
-        *("--credential", "env:CREDENTIAL", "--proof", proof(known), "--interval", "3600"),
-        environment={"CREDENTIAL": f"/mnt/certs/{mount.path.name}", "PROBE_MOUNT_ROOT": str(tmp_path)},
-    )
-    yield started
-    started.process.kill()
-    started.process.wait()
-    started.stderr.close()
-
-
-class TestProcess:
-    def test_it_serves_health_readiness_and_metrics_logs_json_and_ends_on_sigterm(
-        self, process: Process, known: Entra, mount: CsiMount, issued: IssuedCertificate
-    ) -> None:
-        assert process.until("ready")["thumbprint"] == issued.thumbprint
-        status, text = process.get("/readyz")
-        assert (status, json.loads(text)["credentialFile"]) == (200, str(mount.path))
-        assert process.get("/healthz") == (200, '{"alive":true}')
-
-        following = certificate(age=timedelta(0))
-        mount.write(document(following, known.url))
-        refused = process.until("not ready")
-        assert refused["error"].startswith("AADSTS700027")
-        status, report = process.get("/readyz")
-        assert (status, json.loads(report)["thumbprint"], json.loads(report)["reloads"]) == (
-            503,
-            following.thumbprint,
-            1,
-        )
-
-        _, metrics = process.get("/metrics")
-        samples = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
-        assert samples["idstack_ready"] == "0.0"
-        assert samples["idstack_credential_reloads_total"] == "1.0"
-        assert samples['idstack_credential_loads_total{result="loaded"}'] == "2.0"
-        assert float(samples["idstack_credential_not_after_seconds"]) == following.not_after.timestamp()
-        assert samples['idstack_sign_ins_total{result="ok"}'] == "1.0"
-        assert float(samples['idstack_sign_ins_total{result="failed"}']) >= 1
-        assert samples['idstack_proof_calls_total{status="200"}'] == "1.0"
-        assert float(samples["idstack_last_sign_in_seconds"]) > issued.not_before.timestamp()
-
-        process.process.send_signal(signal.SIGTERM)
-        process.until("ended")
-        assert process.process.wait(PATIENCE) == 0
-        logged = json.dumps(process.lines)
-        assert "token-" not in logged
-        for own in (issued, following):
-            assert not any(line in logged for line in own.private_key_pem.splitlines()[1:-1])
-
-    def test_an_address_that_is_taken_is_told(self, process: Process, known: Entra) -> None:
-        taken = process.url.removeprefix("http://")
-        second = subprocess.run(
-            [*PROBE, "--credential", "file:x", "--proof", proof(known), "--listen", taken],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert second.returncode == 1
-        assert f"can not listen on {taken} (Address already in use" in json.loads(second.stderr)["message"]

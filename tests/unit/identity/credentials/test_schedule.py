@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.credentials.certificate import CLOCK_SKEW
-from identity.credentials.schedule import Renewal, Slot, Slots, due, initial, renewed
+from identity.credentials.schedule import (
+    Renewal,
+    Slot,
+    Slots,
+    due,
+    initial,
+    renewed,
+    spare_is_free,
+    with_fresh_spare,
+)
 
 START = datetime(2026, 1, 31, 9, 30, 15, 250_000, tzinfo=UTC)
 VALID_FROM = datetime(2026, 1, 31, 9, 25, 15, tzinfo=UTC)
@@ -120,3 +129,34 @@ def test_under_runs_at_the_same_hour_the_spare_outlives_its_turn_but_for_the_clo
         assert current_ends - run >= (renew_before - 1) * DAY
         if renewal := due(slots, run, lifetime, renew_before):
             slots = renewed(slots, renewal, run)
+
+
+def test_the_first_spare_was_never_used_and_is_free_at_once() -> None:
+    assert spare_is_free(initial(START)) == VALID_FROM + CLOCK_SKEW
+
+
+def test_a_spare_that_was_current_is_free_an_hour_six_hours_and_ninety_minutes_after_the_renewal() -> None:
+    now = START + 50 * DAY
+    slots = renewed(initial(START), Renewal("b", now), now)
+    assert spare_is_free(slots) == datetime(2026, 3, 22, 18, 0, 15, tzinfo=UTC)
+
+
+def test_a_fresh_spare_is_older_than_the_current_certificate_by_a_second() -> None:
+    now = START + 50 * DAY
+    slots = renewed(initial(START), Renewal("b", now), now)
+    fresh = with_fresh_spare(slots)
+    assert (fresh.current, fresh.b) == ("b", slots.b)
+    assert fresh.a == Slot(2, slots.b.not_before - timedelta(seconds=1)), "or loaders would take it later"
+
+
+@given(start=moments, requests=st.lists(st.sampled_from(["renew", "fresh spare"]), max_size=8))
+def test_whatever_is_asked_for_the_current_certificate_is_the_newest_and_is_never_replaced(
+    start: datetime, requests: list[str]
+) -> None:
+    slots = initial(start)
+    for request in requests:
+        current = slots.slot(slots.current)
+        before = slots.current
+        slots = renewed(slots, Renewal(slots.spare, start), start) if request == "renew" else with_fresh_spare(slots)
+        assert slots.slot(before) == current
+        assert slots.slot(slots.current).not_before > slots.slot(slots.spare).not_before

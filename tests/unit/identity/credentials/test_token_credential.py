@@ -2,73 +2,29 @@
 
 from __future__ import annotations
 
-import base64
-import logging
-import os
-import queue
 import threading
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
 import pytest
+from azure.core import PipelineClient
 from azure.core.credentials import SupportsTokenInfo, TokenCredential
 from azure.core.exceptions import ClientAuthenticationError
+from azure.core.pipeline.policies import BearerTokenCredentialPolicy
+from azure.core.rest import HttpRequest, HttpResponse
 from azure.identity import CredentialUnavailableError
+from azure.keyvault.secrets import SecretClient
 
-from identity.credentials import token_credential
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.document import InvalidCredential
-from identity.credentials.token_credential import BACKSTOP, Load, MountedCredential
+from identity.credentials.events import EventKind
+from identity.credentials.token_credential import MountedCredential
+from tests.unit.identity.credentials.watching import PATIENCE, Clients, Events
 from tests.unit.identity.credentials.world import ARM_SCOPE, CLIENT, TENANT, CsiMount, Entra, certificate, document
 
-PATIENCE = 20  # seconds until a missing event is a failure; no test waits for it otherwise
 
-
-class Loads:
-    """The readings a credential reported, to be waited for."""
-
-    def __init__(self) -> None:
-        self._loads: queue.Queue[Load] = queue.Queue()
-
-    def __call__(self, load: Load) -> None:
-        self._loads.put(load)
-
-    def next(self) -> Load:
-        return self._loads.get(timeout=PATIENCE)
-
-
-@pytest.fixture
-def loads() -> Loads:
-    return Loads()
-
-
-@pytest.fixture
-def served(mount: CsiMount, entra: Entra, issued: IssuedCertificate, loads: Loads) -> Iterator[MountedCredential]:
-    """A mounted credential that Entra knows, first load done."""
-    mount.write(document(issued, entra.url))
-    entra.registered.append(issued.certificate_pem)
-    with MountedCredential(mount.path, on_load=loads, retry_total=0) as credential:
-        assert loads.next().replaced
-        yield credential
-
-
-def x5t(issued: IssuedCertificate) -> str:
-    return base64.urlsafe_b64encode(bytes.fromhex(issued.thumbprint)).decode()
-
-
-def overwrite_unseen(path: Path, content: str) -> None:
-    """Write in place so that size, inode and time of change stay as they are, in a directory that is not watched."""
-    status = path.stat()
-    assert len(content.encode()) == status.st_size
-    path.write_text(content)
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def newer(than: IssuedCertificate) -> IssuedCertificate:
-    issued = certificate(age=timedelta(0))
-    assert issued.not_before > than.not_before
-    return issued
+def watchers() -> int:
+    """How many threads watch a directory."""
+    return sum(thread.name.startswith("watch ") for thread in threading.enumerate())
 
 
 class TestSignIn:
@@ -152,9 +108,33 @@ class TestSignIn:
         with MountedCredential(mount.path) as credential:
             assert credential.get_token(ARM_SCOPE).token.startswith("token-")
 
+    def test_options_reach_the_pipeline_so_an_entra_that_does_not_answer_is_given_up(
+        self, mount: CsiMount, entra: Entra, issued: IssuedCertificate
+    ) -> None:
+        mount.write(document(issued, entra.url))
+        entra.answers.clear()
+        with (
+            MountedCredential(mount.path, retry_total=0, read_timeout=0.1) as credential,
+            pytest.raises(ClientAuthenticationError, match="Read timed out"),
+        ):
+            credential.get_token(ARM_SCOPE)
+
+
+class TestDropIn:
     def test_it_is_what_azure_clients_ask_for(self, served: MountedCredential) -> None:
         assert isinstance(served, TokenCredential)
         assert isinstance(served, SupportsTokenInfo)
+
+    def test_the_pipeline_of_management_clients_takes_it(self, served: MountedCredential, entra: Entra) -> None:
+        policy = BearerTokenCredentialPolicy(served, ARM_SCOPE, enable_cae=True)
+        with PipelineClient[HttpRequest, HttpResponse](entra.url, policies=[policy]) as client:
+            answer = client.send_request(HttpRequest("GET", f"{entra.url}/subscriptions/s"))
+        assert answer.status_code == 200
+
+    def test_a_key_vault_client_takes_it(self, served: MountedCredential, entra: Entra) -> None:
+        with SecretClient(entra.url, served, verify_challenge_resource=False) as vault:
+            assert list(vault.list_properties_of_secrets()) == []
+        assert "https://vault.azure.net/.default" in entra.assertions[-1]["scope"].split()
 
 
 class TestFirstLoad:
@@ -174,155 +154,43 @@ class TestFirstLoad:
             MountedCredential(mount.path)
 
     def test_a_failed_one_leaves_no_thread_behind(self, mount: CsiMount) -> None:
-        before = threading.active_count()
         with pytest.raises(CredentialUnavailableError):
             MountedCredential(mount.path)
-        assert threading.active_count() == before
-
-
-class TestReload:
-    def test_a_link_swap_is_seen_and_the_new_certificate_signs_in(
-        self, served: MountedCredential, mount: CsiMount, entra: Entra, issued: IssuedCertificate, loads: Loads
-    ) -> None:
-        served.get_token(ARM_SCOPE)
-        following = newer(issued)
-        entra.registered.append(following.certificate_pem)
-        mount.write(document(following, entra.url))
-        assert loads.next().replaced
-        assert served.credential.thumbprint == following.thumbprint
-        served.get_token(ARM_SCOPE)
-        assert [seen["header"]["x5t"] for seen in entra.assertions] == [x5t(issued), x5t(following)]
-
-    def test_ten_swaps_in_a_row_are_all_seen(
-        self, served: MountedCredential, mount: CsiMount, entra: Entra, issued: IssuedCertificate, loads: Loads
-    ) -> None:
-        for later in range(1, 11):
-            start = issued.not_before + timedelta(seconds=later)
-            mount.write(document(issued, entra.url, not_before=start))
-            assert loads.next().replaced
-            assert served.credential.not_before == start
-
-    @pytest.mark.parametrize("later", [0, -1])
-    def test_a_document_that_is_not_later_is_ignored(
-        self,
-        served: MountedCredential,
-        mount: CsiMount,
-        entra: Entra,
-        issued: IssuedCertificate,
-        loads: Loads,
-        later: int,
-    ) -> None:
-        start = issued.not_before + timedelta(seconds=later)
-        mount.write(document(certificate(age=timedelta(minutes=9)), entra.url, not_before=start))
-        load = loads.next()
-        assert (load.replaced, load.problem) == (False, None)
-        assert served.credential.thumbprint == issued.thumbprint
-
-    @pytest.mark.parametrize("content", ["", "{", '{"client_id": "x"}', "garbage \0"])
-    def test_a_bad_file_never_replaces_a_good_one_and_is_told_once(
-        self,
-        served: MountedCredential,
-        mount: CsiMount,
-        issued: IssuedCertificate,
-        loads: Loads,
-        caplog: pytest.LogCaptureFixture,
-        content: str,
-    ) -> None:
-        caplog.set_level(logging.INFO, "identity.credentials")
-        for _ in range(2):
-            mount.write(content)
-            load = loads.next()
-            assert not load.replaced
-            assert load.problem is not None
-        assert served.credential.thumbprint == issued.thumbprint
-        assert served.get_token(ARM_SCOPE).token.startswith("token-")
-        assert [record.message.partition(":")[0] for record in caplog.records] == [
-            f"credential file {mount.path} refused, the loaded one goes on"
-        ]
-
-    def test_after_a_bad_file_a_good_one_is_taken(
-        self, served: MountedCredential, mount: CsiMount, entra: Entra, issued: IssuedCertificate, loads: Loads
-    ) -> None:
-        mount.write("{")
-        assert loads.next().problem
-        mount.write(document(issued, entra.url, not_before=issued.not_before + timedelta(seconds=1)))
-        assert loads.next().replaced
-
-    def test_a_file_that_is_gone_leaves_the_loaded_one(
-        self, served: MountedCredential, mount: CsiMount, issued: IssuedCertificate, loads: Loads
-    ) -> None:
-        (mount.directory / "..data").unlink()
-        problem = loads.next().problem
-        assert problem is not None
-        assert problem.startswith(f"credential file {mount.path}: found no readable file")
-        assert served.credential.thumbprint == issued.thumbprint
-
-    def test_a_plain_file_written_in_place_is_seen_too(
-        self, tmp_path: Path, issued: IssuedCertificate, loads: Loads
-    ) -> None:
-        path = tmp_path / "plain.json"
-        path.write_text(document(issued))
-        with MountedCredential(path, on_load=loads):
-            assert loads.next().replaced
-            path.write_text(document(issued, not_before=issued.not_before + timedelta(seconds=1)))
-            while not loads.next().replaced:  # a half-written file may be seen and refused first
-                pass
-
-    def test_a_swap_is_seen_where_the_directory_can_not_be_watched(
-        self, mount: CsiMount, issued: IssuedCertificate, loads: Loads, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def refuse(*_: object, **__: object) -> None:
-            raise OSError(28, "inotify watch limit reached")
-
-        monkeypatch.setattr("watchfiles.watch", refuse)
-        monkeypatch.setattr(token_credential, "_LOOK_EVERY", timedelta(milliseconds=10))
-        mount.write(document(issued))
-        with MountedCredential(mount.path, on_load=loads):
-            assert loads.next().replaced
-            mount.write(document(issued, not_before=issued.not_before + timedelta(seconds=1)))
-            assert loads.next().replaced
-
-    def test_what_is_logged_holds_no_key(
-        self,
-        served: MountedCredential,
-        mount: CsiMount,
-        entra: Entra,
-        issued: IssuedCertificate,
-        loads: Loads,
-        caplog: pytest.LogCaptureFixture,
-    ) -> None:
-        caplog.set_level(logging.DEBUG)
-        following = newer(issued)
-        mount.write(document(following, entra.url))
-        loads.next()
-        mount.write(document(following, entra.url, client_id=following.private_key_pem))
-        loads.next()
-        entra.registered.append(following.certificate_pem)
-        served.get_token(ARM_SCOPE)
-        key = following.private_key_pem.splitlines()[1:-1]
-        assert following.thumbprint in caplog.text
-        assert not any(line in caplog.text for line in key)
-        assert "token-" not in caplog.text
-
-
-class TestBackstop:
-    def test_after_six_hours_the_file_is_read_though_nothing_was_seen_to_change(
-        self, mount: CsiMount, issued: IssuedCertificate, loads: Loads, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(token_credential, "_LOOK_EVERY", timedelta(milliseconds=10))
-        moment = datetime.now(UTC)
-        mount.write(document(issued))
-        with MountedCredential(mount.path, clock=lambda: moment, on_load=loads) as credential:
-            assert loads.next().replaced
-            overwrite_unseen(mount.path, document(issued, not_before=issued.not_before + timedelta(seconds=1)))
-            moment += BACKSTOP
-            assert loads.next().replaced
-            assert credential.credential.not_before == issued.not_before + timedelta(seconds=1)
+        assert watchers() == 0
 
 
 class TestClose:
-    def test_ends_the_watch(self, mount: CsiMount, issued: IssuedCertificate) -> None:
-        mount.write(document(issued))
-        before = threading.active_count()
-        MountedCredential(mount.path).close()
-        assert threading.active_count() == before
+    def test_ends_the_watch_and_every_client(
+        self, mount: CsiMount, entra: Entra, issued: IssuedCertificate, clients: Clients
+    ) -> None:
+        mount.write(document(issued, entra.url))
+        entra.registered.append(issued.certificate_pem)
+        credential = MountedCredential(mount.path)
+        credential.get_token(ARM_SCOPE)
+        assert watchers() == 1
+        credential.close()
+        credential.close()
+        assert watchers() == 0
+        assert clients.open == 0
+
+    def test_gives_a_pending_candidate_up(
+        self, served: MountedCredential, mount: CsiMount, entra: Entra, following: IssuedCertificate, events: Events
+    ) -> None:
+        mount.write(document(following, entra.url))
+        events.until(EventKind.UNPROVEN)
+        served.close()
+        assert watchers() == 0
+
+    def test_waits_for_the_try_in_flight(
+        self, served: MountedCredential, mount: CsiMount, entra: Entra, following: IssuedCertificate, clients: Clients
+    ) -> None:
+        entra.answers.clear()
+        entra.registered.append(following.certificate_pem)
+        mount.write(document(following, entra.url))
+        assert entra.asked.acquire(timeout=PATIENCE)
+        closing = threading.Thread(target=served.close)
+        closing.start()
+        entra.answers.set()
+        closing.join(PATIENCE)
+        assert not closing.is_alive()
+        assert clients.open == 0

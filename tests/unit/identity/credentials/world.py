@@ -96,7 +96,8 @@ class Entra:
     """Entra ID, ARM and Key Vault behind one https address. It grants a token only to a good assertion.
 
     `registered` holds the certificates it knows (PEM); `refusals` are answered to the next token requests, in order;
-    `forbidden` paths are 403 for everybody.
+    each token request releases `asked`, waits while `answers` is not set and gets no answer while `drops`; `forbidden`
+    paths are 403 for everybody.
     """
 
     directory: Path
@@ -105,6 +106,9 @@ class Entra:
     forbidden: set[str] = field(default_factory=set)
     assertions: list[dict[str, Any]] = field(default_factory=list)
     calls: list[ServiceCall] = field(default_factory=list)
+    asked: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    answers: threading.Event = field(default_factory=threading.Event)
+    drops: bool = False
     attempts: int = 0
 
     def __post_init__(self) -> None:
@@ -125,19 +129,20 @@ class Entra:
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 
     def __enter__(self) -> Self:
+        self.answers.set()
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.answers.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
     def grant(self, form: dict[str, str], token_endpoint: str) -> dict[str, Any]:
         """Entra's answer to a token request: a token, or an `error`."""
-        self.attempts += 1
         if self.refusals:
             return _refused(self.refusals.pop(0))
         assertion = form["client_assertion"]
@@ -152,11 +157,23 @@ class Entra:
         except jwt.InvalidTokenError as error:
             return _refused(f"AADSTS700027: Client assertion contains an invalid signature: {error}.")
         self.assertions.append(
-            {"header": header, "claims": claims, "scope": form["scope"], "client": form["client_id"]}
+            {
+                "header": header,
+                "claims": claims,
+                "scope": form["scope"],
+                "client": form["client_id"],
+                "claims_challenge": form.get("claims"),
+            }
         )
         if claims["iss"] != form["client_id"] or claims["sub"] != form["client_id"]:
             return _refused("AADSTS700023: Client assertion audience, issuer and subject do not agree.")
         return {"token_type": "Bearer", "expires_in": 3600, "access_token": f"token-{_thumbprint(signer)}"}
+
+
+def proof(entra: Entra, **changes: object) -> str:
+    """The probe's `--proof`: a call that Entra's own address answers; `changes` replace its parts."""
+    call = {"method": "GET", "url": f"{entra.url}/subscriptions/s/disks?api-version=1", "scope": ARM_SCOPE, **changes}
+    return json.dumps(call)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -184,14 +201,23 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.path.endswith("/oauth2/v2.0/token"):
             return self._service()
         form = {key: values[0] for key, values in parse_qs(self._body().decode()).items()}
+        self.world.attempts += 1
+        self.world.asked.release()
+        self.world.answers.wait()
+        if self.world.drops:
+            self.close_connection = True
+            return None
         answer = self.world.grant(form, f"{self.world.url}{self.path}")
-        return self._answer(401 if "error" in answer else 200, answer)
+        return self._answer(answer.pop("status", 200), answer)
 
     def _service(self) -> None:
         call = ServiceCall(self.command, self.path, self.headers["Host"], self._body())
         self.world.calls.append(call)
         if not self.headers.get("Authorization", "").startswith("Bearer token-"):
-            self._answer(401, {"error": {"code": "InvalidAuthenticationToken", "message": "no token"}})
+            challenge = f'Bearer authorization="{self.world.url}/{TENANT}", resource="https://vault.azure.net"'
+            self._answer(
+                401, {"error": {"code": "InvalidAuthenticationToken", "message": "no token"}}, challenge=challenge
+            )
         elif self.path in self.world.forbidden:
             self._answer(403, {"error": {"code": "AuthorizationFailed", "message": "no permission\nover scope"}})
         else:
@@ -200,11 +226,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> bytes:
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
-    def _answer(self, status: int, document: dict[str, Any]) -> None:
+    def _answer(self, status: int, document: dict[str, Any], *, challenge: str | None = None) -> None:
         body = json.dumps(document).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
+        if challenge:
+            self.send_header("WWW-Authenticate", challenge)
         self.end_headers()
         self.wfile.write(body)
 
@@ -213,7 +241,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _refused(description: str) -> dict[str, Any]:
-    return {"error": "invalid_client", "error_description": description, "error_codes": [700027]}
+    # Entra's status for a client it does not know, and for one whose assertion it does not believe.
+    status = 400 if description.startswith("AADSTS700016") else 401
+    return {"status": status, "error": "invalid_client", "error_description": description, "error_codes": [700027]}
 
 
 def _thumbprint(pem: str) -> str:

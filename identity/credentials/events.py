@@ -1,0 +1,66 @@
+"""What happens to a mounted credential, as it is logged and reported."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from identity.credentials import rfc3339
+from identity.credentials.document import Credential
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class EventKind(StrEnum):
+    """The first three come of reading the file, the last two of trying a candidate."""
+
+    ACCEPTED = "accepted"
+    """The file holds a later credential: a candidate from now on."""
+    UNCHANGED = "unchanged"
+    """The file holds nothing later than what is served; a candidate was taken back with that."""
+    REFUSED = "refused"
+    """The file can not be used, or the candidate expired. A candidate that is still valid stays."""
+    UNPROVEN = "unproven"
+    """The candidate got no token; it is tried again."""
+    SERVED = "served"
+    """The credential is served from now on: the first one, or a candidate that got a token."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """`credential` is the one it is about, `problem` the reason without secrets; None where there is no such thing.
+
+    `is_pending` tells whether a candidate waits to be tried again.
+    """
+
+    kind: EventKind
+    credential: Credential | None
+    problem: str | None
+    is_pending: bool
+
+
+_MESSAGES: Final = {
+    EventKind.ACCEPTED: (logging.INFO, "credential {named} found in {file}"),
+    EventKind.UNCHANGED: (logging.DEBUG, "credential {named} in {file} is not later than {served}, which goes on"),
+    EventKind.REFUSED: (logging.WARNING, "credential file {file} refused, {served} goes on: {problem}"),
+    EventKind.UNPROVEN: (logging.WARNING, "credential {named} gets no token yet, {served} goes on: {problem}"),
+    EventKind.SERVED: (logging.INFO, "credential {named} is served"),
+}
+
+
+def log(event: Event, file: Path, served: Credential) -> None:
+    """Log `event` in words, and for structured logs as `fields`. Certificates go by their thumbprints."""
+    level, message = _MESSAGES[event.kind]
+    fields = {"event": event.kind.value}
+    if event.credential:
+        fields |= {
+            "thumbprint": event.credential.thumbprint,
+            "notBefore": rfc3339.render(event.credential.not_before),
+            "notAfter": rfc3339.render(event.credential.expires),
+        }
+    named = fields.get("thumbprint")
+    text = message.format(named=named, file=file, served=served.thumbprint, problem=event.problem)
+    _LOG.log(level, text, extra={"fields": fields})

@@ -1,0 +1,47 @@
+"""Renewals that a person asks for, on their way from the `idstack rotate` command to the schedules of a stack.
+
+A request is made for one run of the engine, by a variable of its environment. What comes of it is in the state, so a
+later run changes nothing, and one that was cut short is finished by the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+# JSON: name of the schedule's resource -> request.
+VARIABLE: Final = "IDSTACK_RENEWALS"
+
+
+class Request(StrEnum):
+    """What is asked of one schedule.
+
+    RENEW issues the spare slot anew and makes it current; it is refused while pods may still use the spare's
+    certificate, which FORCE does not wait for. FRESH_SPARE issues the spare slot anew and leaves the current one.
+    """
+
+    RENEW = "renew"
+    FORCE = "force"
+    FRESH_SPARE = "fresh-spare"
+
+
+def write(requests: Mapping[str, Request]) -> dict[str, str]:
+    """The environment variable that carries the requests."""
+    return {VARIABLE: json.dumps(requests)}
+
+
+def read(schedule: str, environ: Mapping[str, str]) -> Request | None:
+    """What is asked of the schedule of that name; raises ValueError for a variable of another form."""
+    text = environ.get(VARIABLE)
+    if not text:
+        return None
+    try:
+        requests = {name: Request(request) for name, request in json.loads(text).items()}
+    except (ValueError, AttributeError, TypeError):
+        raise ValueError(
+            f"{VARIABLE}: found {text!r}; accepted: a JSON object of {', '.join(Request)} by schedule; "
+            "`idstack rotate` sets it"
+        ) from None
+    return requests.get(schedule)

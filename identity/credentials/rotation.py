@@ -1,0 +1,191 @@
+"""Which credential is served, and how a later one takes its place: after it got a token itself, not before.
+
+Entra ID is replicated and slow to learn of a certificate. A credential that was mounted too early is a candidate: the
+served one goes on, the candidate is tried again after growing pauses, and the file may bring another candidate or take
+it back. The client that proved a candidate serves from then on, so its token is in the cache already.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from azure.core.credentials import AccessTokenInfo, TokenRequestOptions
+from azure.core.exceptions import AzureError
+from azure.identity import CertificateCredential, CredentialUnavailableError
+
+from identity.credentials import events
+from identity.credentials.document import Credential, InvalidCredential
+from identity.credentials.events import Event, EventKind
+from identity.credentials.mounted_file import MountedFile, check_expiry
+from identity.credentials.sign_in import Clock, Refusal, refusal
+
+# Pauses between the tries of a candidate. The short limit holds while the served credential can not sign in itself.
+_FIRST_PAUSE: Final = timedelta(seconds=0.5)
+_LONGEST_PAUSE: Final = timedelta(seconds=60)
+_LONGEST_PAUSE_IN_NEED: Final = timedelta(seconds=5)
+
+
+@dataclass(frozen=True)
+class TokenRequest:
+    """What a client asks for: scopes, and azure-core's options."""
+
+    scopes: tuple[str, ...]
+    options: TokenRequestOptions = field(default_factory=TokenRequestOptions)
+
+    def without_claims(self) -> TokenRequest:
+        """The request without the claims, which answer one challenge of one service."""
+        options = self.options.copy()
+        options.pop("claims", None)
+        return TokenRequest(self.scopes, options)
+
+
+@dataclass
+class _Candidate:
+    credential: Credential
+    since: datetime
+    """When it was found or last tried; it is due a `pause` later."""
+    pause: timedelta = timedelta(0)
+    refusal: Refusal | None = None
+
+
+class Rotation:
+    """The served credential of `file` with its client, and a candidate while there is one.
+
+    `connect` makes a client. `scope` is what a candidate is tried with until a token was asked for. `on_event` must not
+    call `look` or `reload`. The first credential is served as it is, for there is nothing to go on with; reading it
+    raises as `MountedFile.read` does.
+    """
+
+    def __init__(
+        self,
+        file: MountedFile,
+        connect: Callable[[Credential], CertificateCredential],
+        *,
+        scope: str,
+        clock: Clock,
+        on_event: Callable[[Event], object],
+    ) -> None:
+        self._file = file
+        self._connect = connect
+        self._clock = clock
+        self._on_event = on_event
+        self._looking = threading.Lock()
+        # azure-identity does not promise that two threads may ask one client at the same time.
+        self._asking = threading.Lock()
+        self._last_request = TokenRequest((scope,))
+        self._is_failing = False
+        self._candidate: _Candidate | None = None
+        self._problem: str | None = None
+        self._served = file.read()
+        self._client = connect(self._served)
+        self._tell(EventKind.ACCEPTED, self._served)
+        self._tell(EventKind.SERVED, self._served)
+
+    @property
+    def served(self) -> Credential:
+        """The credential that tokens are asked with."""
+        return self._served
+
+    def token(self, request: TokenRequest) -> AccessTokenInfo:
+        """A token from the served credential's cache or from Entra ID; raises ClientAuthenticationError."""
+        with self._asking:
+            try:
+                token = self._client.get_token_info(*request.scopes, options=request.options)
+            except AzureError:
+                self._is_failing = True
+                raise
+            self._is_failing = False
+            # Only what was granted: a scope that nobody grants would keep every candidate out.
+            self._last_request = request.without_claims()
+            return token
+
+    def look(self) -> None:
+        """Read the file if it is due, try the candidate if its pause is over."""
+        with self._looking:
+            if self._file.is_due:
+                self._read()
+            if self._candidate and self._clock() >= self._candidate.since + self._pause(self._candidate):
+                self._try(self._candidate)
+
+    def reload(self) -> bool:
+        """Read the file and try the candidate now; returns whether another credential is served from then on."""
+        with self._looking:
+            before = self._served
+            self._read()
+            if self._candidate:
+                self._try(self._candidate)
+            return self._served is not before
+
+    def close(self) -> None:
+        """Close the connections to Entra ID, after the requests in flight."""
+        with self._looking, self._asking:
+            self._client.close()
+
+    def _read(self) -> None:
+        try:
+            credential = self._file.read()
+        except (CredentialUnavailableError, InvalidCredential) as error:
+            self._refuse(str(error))
+            return
+        self._problem = None
+        if credential.not_before <= self._served.not_before:
+            self._candidate = None
+            self._tell(EventKind.UNCHANGED, credential)
+        else:
+            self._candidate = _Candidate(credential, self._clock())
+            self._tell(EventKind.ACCEPTED, credential)
+
+    def _try(self, candidate: _Candidate) -> None:
+        try:
+            check_expiry(candidate.credential, self._clock())
+        except InvalidCredential as error:
+            self._candidate = None
+            self._refuse(str(error))
+            return
+        # A client for each try: MSAL remembers some of Entra's refusals for a minute.
+        client, request = self._connect(candidate.credential), self._last_request
+        try:
+            client.get_token_info(*request.scopes, options=request.options)
+        except AzureError as error:
+            client.close()
+            self._put_off(candidate, refusal(error))
+        else:
+            self._serve(candidate.credential, client)
+
+    def _serve(self, credential: Credential, client: CertificateCredential) -> None:
+        with self._asking:
+            before, self._client = self._client, client
+            self._served = credential
+            self._is_failing = False
+        before.close()
+        self._candidate = None
+        self._tell(EventKind.SERVED, credential)
+
+    def _put_off(self, candidate: _Candidate, reason: Refusal) -> None:
+        # Compared by code, for the network's texts differ each time.
+        is_news = candidate.refusal is None or candidate.refusal.code != reason.code
+        candidate.refusal = reason
+        candidate.since = self._clock()
+        candidate.pause = min(candidate.pause * 2, _LONGEST_PAUSE) or _FIRST_PAUSE
+        self._tell(EventKind.UNPROVEN, candidate.credential, str(reason), is_news=is_news)
+
+    def _pause(self, candidate: _Candidate) -> timedelta:
+        is_in_need = self._is_failing or self._served.expires <= self._clock()
+        return min(candidate.pause, _LONGEST_PAUSE_IN_NEED) if is_in_need else candidate.pause
+
+    def _refuse(self, problem: str) -> None:
+        is_news, self._problem = problem != self._problem, problem
+        self._tell(EventKind.REFUSED, None, problem, is_news=is_news)
+
+    def _tell(
+        self, kind: EventKind, credential: Credential | None, problem: str | None = None, *, is_news: bool = True
+    ) -> None:
+        """Report an event, then log it unless it is the same trouble again: what was logged was counted."""
+        event = Event(kind, credential, problem, is_pending=self._candidate is not None)
+        self._on_event(event)
+        if is_news:
+            events.log(event, self._file.path, self._served)

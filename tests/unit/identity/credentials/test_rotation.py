@@ -1,0 +1,197 @@
+"""A later credential is served once it got a token; until then the served one goes on."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from azure.core.exceptions import ClientAuthenticationError
+
+from identity.credentials.certificate import IssuedCertificate
+from identity.credentials.events import EventKind
+from identity.credentials.rotation import Rotation, TokenRequest
+from tests.unit.identity.credentials.watching import ARM, Clients, Events, FakeClock, tries, x5t
+from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document
+
+VAULT = TokenRequest(("https://vault.azure.net/.default",))
+HOUR = 3600.0
+
+
+class TestFirst:
+    def test_it_is_served_without_a_proof(self, rotation: Rotation, entra: Entra, issued: IssuedCertificate) -> None:
+        assert rotation.served.thumbprint == issued.thumbprint
+        assert entra.attempts == 0
+
+
+class TestKnown:
+    def test_it_is_served_and_its_first_token_is_in_the_cache(
+        self, rotation: Rotation, mount: CsiMount, entra: Entra, following: IssuedCertificate, events: Events
+    ) -> None:
+        entra.registered.append(following.certificate_pem)
+        mount.write(document(following, entra.url))
+        rotation.look()
+        assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED]
+        assert rotation.served.thumbprint == following.thumbprint
+        rotation.token(ARM)
+        assert [seen["header"]["x5t"] for seen in entra.assertions] == [x5t(following)]
+
+    def test_the_client_before_it_is_closed(
+        self, rotation: Rotation, mount: CsiMount, entra: Entra, following: IssuedCertificate, clients: Clients
+    ) -> None:
+        entra.registered.append(following.certificate_pem)
+        mount.write(document(following, entra.url))
+        rotation.look()
+        assert [client.is_closed for client in clients.made] == [True, False]
+
+    @pytest.mark.parametrize("options", [{}, {"enable_cae": True}])
+    def test_it_is_proven_for_what_was_granted_last(
+        self,
+        rotation: Rotation,
+        mount: CsiMount,
+        entra: Entra,
+        following: IssuedCertificate,
+        options: dict[str, bool],
+    ) -> None:
+        request = TokenRequest(VAULT.scopes, {"enable_cae": True} if options else {})
+        rotation.token(ARM)
+        rotation.token(request)
+        entra.registered.append(following.certificate_pem)
+        mount.write(document(following, entra.url))
+        rotation.look()
+        assert VAULT.scopes[0] in entra.assertions[-1]["scope"].split()
+        before = entra.attempts
+        rotation.token(request)
+        assert entra.attempts == before, "its token was not in the cache"
+
+    def test_it_is_not_proven_for_what_nobody_is_granted(
+        self, rotation: Rotation, mount: CsiMount, entra: Entra, following: IssuedCertificate
+    ) -> None:
+        entra.refusals.append("AADSTS500011: The resource principal was not found in the tenant.")
+        with pytest.raises(ClientAuthenticationError, match="AADSTS500011"):
+            rotation.token(VAULT)
+        entra.registered.append(following.certificate_pem)
+        mount.write(document(following, entra.url))
+        rotation.look()
+        assert ARM_SCOPE in entra.assertions[-1]["scope"].split()
+
+    def test_the_claims_of_a_challenge_are_not_asked_for_again(
+        self, rotation: Rotation, mount: CsiMount, entra: Entra, following: IssuedCertificate
+    ) -> None:
+        rotation.token(TokenRequest(ARM.scopes, {"claims": '{"access_token": {"nbf": {"value": "1"}}}'}))
+        entra.registered.append(following.certificate_pem)
+        mount.write(document(following, entra.url))
+        rotation.look()
+        assert [seen["claims_challenge"] is None for seen in entra.assertions] == [False, True]
+
+
+class TestUnknown:
+    def test_the_served_one_goes_on_until_entra_knows_it(
+        self,
+        pending: Rotation,
+        entra: Entra,
+        clock: FakeClock,
+        issued: IssuedCertificate,
+        following: IssuedCertificate,
+        events: Events,
+    ) -> None:
+        assert pending.served.thumbprint == issued.thumbprint
+        assert pending.token(ARM).token.startswith("token-")
+        for _ in range(3):
+            clock.advance(HOUR)
+            pending.look()
+            event = events.next()
+            assert (event.kind, event.is_pending) == (EventKind.UNPROVEN, True)
+            assert event.problem == "AADSTS700027: The certificate is not registered on application."
+            assert pending.served.thumbprint == issued.thumbprint
+        entra.registered.append(following.certificate_pem)
+        clock.advance(HOUR)
+        pending.look()
+        assert (event := events.next()).kind is EventKind.SERVED
+        assert not event.is_pending
+        assert pending.served.thumbprint == following.thumbprint
+
+    def test_pauses_between_the_tries_double_up_to_a_minute(
+        self, pending: Rotation, entra: Entra, clock: FakeClock
+    ) -> None:
+        assert tries(pending, entra, clock, seconds=190) == [0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 63.5, 123.5, 183.5]
+
+    def test_pauses_stay_short_while_the_served_one_is_expired(
+        self, pending: Rotation, entra: Entra, clock: FakeClock, issued: IssuedCertificate
+    ) -> None:
+        clock.now = issued.not_after
+        pending.look()
+        assert tries(pending, entra, clock, seconds=20) == [0.5, 1.5, 3.5, 7.5, 12.5, 17.5]
+
+    def test_pauses_are_cut_short_when_entra_refuses_the_served_one(
+        self, pending: Rotation, entra: Entra, clock: FakeClock
+    ) -> None:
+        assert tries(pending, entra, clock, seconds=32)[-1] == 31.5
+        entra.registered.clear()
+        with pytest.raises(ClientAuthenticationError, match="AADSTS700027"):
+            pending.token(ARM)
+        assert tries(pending, entra, clock, seconds=12) == [4.5, 9.5]
+
+    @pytest.mark.parametrize(
+        "refusal",
+        [
+            "AADSTS700016: Application with identifier was not found in the directory.",
+            "AADSTS7000229: The client application is missing service principal in the tenant.",
+            "AADSTS90033: A transient error has occurred.",
+        ],
+    )
+    def test_another_refusal_is_as_good_a_reason_to_try_again(
+        self,
+        rotation: Rotation,
+        mount: CsiMount,
+        entra: Entra,
+        clock: FakeClock,
+        following: IssuedCertificate,
+        refusal: str,
+    ) -> None:
+        entra.registered.append(following.certificate_pem)
+        entra.refusals.append(refusal)
+        mount.write(document(following, entra.url))
+        rotation.look()
+        assert rotation.served.thumbprint != following.thumbprint
+        clock.advance(0.5)
+        rotation.look()
+        assert rotation.served.thumbprint == following.thumbprint
+
+    def test_so_is_a_network_that_fails(
+        self,
+        rotation: Rotation,
+        mount: CsiMount,
+        entra: Entra,
+        clock: FakeClock,
+        following: IssuedCertificate,
+        events: Events,
+    ) -> None:
+        rotation.token(ARM)
+        entra.registered.append(following.certificate_pem)
+        entra.drops = True
+        mount.write(document(following, entra.url))
+        rotation.look()
+        assert events.until(EventKind.UNPROVEN).problem
+        assert rotation.token(ARM).token.startswith("token-")
+        entra.drops = False
+        clock.advance(0.5)
+        rotation.look()
+        assert rotation.served.thumbprint == following.thumbprint
+
+    def test_each_failed_try_closes_its_client(
+        self, pending: Rotation, entra: Entra, clock: FakeClock, clients: Clients
+    ) -> None:
+        tries(pending, entra, clock, seconds=4)
+        assert [client.is_closed for client in clients.made] == [False, True, True, True, True]
+
+    def test_the_reason_is_logged_once_and_another_reason_again(
+        self, pending: Rotation, entra: Entra, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO, "identity.credentials")
+        tries(pending, entra, clock, seconds=4)
+        entra.drops = True
+        tries(pending, entra, clock, seconds=30)
+        told = [record.message for record in caplog.records if record.name == "identity.credentials.events"]
+        assert len(told) == 1
+        assert "gets no token yet" in told[0]
+        assert "AADSTS" not in told[0]
