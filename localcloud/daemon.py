@@ -9,10 +9,8 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-import uvicorn
 from starlette.applications import Starlette
 
 from localcloud import processes
@@ -24,6 +22,7 @@ from localcloud.azure.keyvault.api import app as keyvault
 from localcloud.environment import SERVICES, Prepared, is_plain_text, listen, prepare
 from localcloud.kubernetes.api import app as kubernetes
 from localcloud.lifecycle import DAEMON
+from localcloud.serving import Server
 from localcloud.statedir import StateDirectory
 
 _APPS: dict[str, Callable[[Prepared], Starlette]] = {
@@ -34,8 +33,6 @@ _APPS: dict[str, Callable[[Prepared], Starlette]] = {
     "imds": lambda prepared: imds(prepared.cloud),
     "kubernetes": lambda prepared: kubernetes(prepared.store, prepared.kubernetes_token),
 }
-# A watch on the Kubernetes API never ends by itself.
-_GRACE_SECONDS = 1
 
 
 class AlreadyRunning(RuntimeError):
@@ -58,30 +55,11 @@ def run(state: StateDirectory) -> None:
         prepared.close()
 
 
-class _Server(uvicorn.Server):
-    """A server that leaves signals to the process."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
+def _server(prepared: Prepared, service: str) -> Server:
+    return Server(_APPS[service](prepared), None if is_plain_text(service) else prepared.state.server_file)
 
 
-def _server(prepared: Prepared, service: str) -> _Server:
-    certificate = None if is_plain_text(service) else prepared.state.server_file
-    config = uvicorn.Config(
-        _APPS[service](prepared),
-        ssl_certfile=certificate,
-        ssl_keyfile=certificate,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
-    return _Server(config)
-
-
-async def _serve(servers: list[tuple[_Server, socket.socket]]) -> None:
+async def _serve(servers: list[tuple[Server, socket.socket]]) -> None:
     def end() -> None:
         for server, _ in servers:
             server.should_exit = True

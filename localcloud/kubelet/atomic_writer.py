@@ -10,6 +10,7 @@ file or every new one, and whoever watches must watch the directory: the file's 
 
 from __future__ import annotations
 
+import posixpath
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -52,6 +53,7 @@ def write(directory: Path, payload: Payload) -> bool:
     """
     for path in payload:
         _check(path)
+    payload = {posixpath.normpath(path): file for path, file in payload.items()}
     old = _current(directory)
     if old is not None and _holds(old, payload):
         return False
@@ -97,7 +99,7 @@ def _holds(directory: Path, payload: Payload) -> bool:
 
 
 def _tops(payload: Payload) -> set[str]:
-    return {PurePosixPath(path).parts[0] for path in payload}
+    return {path.split("/")[0] for path in payload}
 
 
 def _check(path: str) -> None:

@@ -37,17 +37,22 @@ class Cluster:
             for reflector in (self.deployments, self.pods, self._secrets, self._config_maps, self._classes):
                 group.create_task(reflector.run())
 
-    def secret(self, namespace: str, name: str) -> Object | None:
+    async def secret(self, namespace: str, name: str) -> Object | None:
         """A Secret, None if there is none."""
-        return self._secrets.objects.get((namespace, name))
+        return await self._one(SECRETS, self._secrets, namespace, name)
 
-    def config_map(self, namespace: str, name: str) -> Object | None:
+    async def config_map(self, namespace: str, name: str) -> Object | None:
         """A ConfigMap, None if there is none."""
-        return self._config_maps.objects.get((namespace, name))
+        return await self._one(CONFIG_MAPS, self._config_maps, namespace, name)
 
-    def secret_provider_class(self, namespace: str, name: str) -> Object | None:
+    async def secret_provider_class(self, namespace: str, name: str) -> Object | None:
         """A SecretProviderClass, None if there is none."""
-        return self._classes.objects.get((namespace, name))
+        return await self._one(SECRET_PROVIDER_CLASSES, self._classes, namespace, name)
+
+    async def _one(self, resource: Resource, copy: Reflector, namespace: str, name: str) -> Object | None:
+        # Each collection has a watch of its own: a new pod may be known before what it mounts, which was there first.
+        known = copy.objects.get((namespace, name))
+        return known if known or not name else await self.client.get(resource, namespace, name)
 
     def _follow(self, resource: Resource, changed: Changed) -> Reflector:
         return Reflector(self.client, resource, lambda key: changed(resource, key))

@@ -34,7 +34,7 @@ class Command:
     environment: Mapping[str, str]
 
 
-def build(pod: Object, container: dict[str, Any], tree: Path, ca_file: str, cluster: Cluster) -> Command:
+async def build(pod: Object, container: dict[str, Any], tree: Path, ca_file: str, cluster: Cluster) -> Command:
     """The command of a container.
 
     Absolute paths under the container's mounts are pointed at `tree`, in arguments and variables alike; so a document
@@ -42,10 +42,11 @@ def build(pod: Object, container: dict[str, Any], tree: Path, ca_file: str, clus
 
     Raises:
         ConfigError: no command, an unknown field reference, a missing Secret, ConfigMap or key.
+        ApiError, httpx.HTTPError: the API server does not say whether there is a Secret or ConfigMap.
     """
     paths = [mount["mountPath"] for mount in container.get("volumeMounts", [])]
     local = localiser(paths, tree)
-    declared = _declared(pod, container, cluster)
+    declared = await _declared(pod, container, cluster)
     words = [*container.get("command", []), *container.get("args", [])]
     if not container.get("command"):
         raise ConfigError(
@@ -87,19 +88,23 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
     return _REFERENCE.sub(value, text)
 
 
-def _declared(pod: Object, container: dict[str, Any], cluster: Cluster) -> dict[str, str]:
+async def _declared(pod: Object, container: dict[str, Any], cluster: Cluster) -> dict[str, str]:
     if "envFrom" in container:
         raise ConfigError("envFrom is not supported by the local kubelet; name the variables in env")
     declared: dict[str, str] = {}
     for variable in container.get("env", []):
-        value = _referred(pod, variable["valueFrom"], cluster) if "valueFrom" in variable else variable.get("value", "")
+        value = (
+            await _referred(pod, variable["valueFrom"], cluster)
+            if "valueFrom" in variable
+            else variable.get("value", "")
+        )
         if value is not None:
             # A variable may use those declared before it.
             declared[variable["name"]] = expand(value, declared) if "valueFrom" not in variable else value
     return declared
 
 
-def _referred(pod: Object, source: dict[str, Any], cluster: Cluster) -> str | None:
+async def _referred(pod: Object, source: dict[str, Any], cluster: Cluster) -> str | None:
     namespace = pod["metadata"]["namespace"]
     if reference := source.get("fieldRef"):
         value = field_at(pod, reference["fieldPath"])
@@ -107,11 +112,12 @@ def _referred(pod: Object, source: dict[str, Any], cluster: Cluster) -> str | No
             raise ConfigError(f"field reference {reference['fieldPath']}: the pod has no such text field")
         return value
     if reference := source.get("secretKeyRef"):
-        found = cluster.secret(namespace, reference.get("name", ""))
+        found = await cluster.secret(namespace, reference.get("name", ""))
         encoded = _key(found, "secret", namespace, reference)
         return None if encoded is None else base64.b64decode(encoded).decode()
     if reference := source.get("configMapKeyRef"):
-        return _key(cluster.config_map(namespace, reference.get("name", "")), "configmap", namespace, reference)
+        found = await cluster.config_map(namespace, reference.get("name", ""))
+        return _key(found, "configmap", namespace, reference)
     raise ConfigError(f"the local kubelet has no variables from {', '.join(source)}")
 
 

@@ -12,7 +12,7 @@ import httpx
 
 from localcloud import clock
 from localcloud.kubelet import commands, probes
-from localcloud.kubelet.client import Object
+from localcloud.kubelet.client import ApiError, Object
 from localcloud.kubelet.cluster import Cluster
 from localcloud.kubelet.events import Recorder
 from localcloud.kubelet.intervals import Intervals
@@ -91,7 +91,7 @@ class Container:
                 message = f"back-off restarting failed container {self._spec['name']}"
                 self._wait_because("CrashLoopBackOff", message)
                 await self._node.recorder.warning(self._pod, "BackOff", message)
-            except commands.ConfigError as error:
+            except (commands.ConfigError, ApiError, httpx.HTTPError) as error:
                 self._wait_because("CreateContainerConfigError", str(error))
                 await self._node.recorder.warning(self._pod, "Failed", f"Error: {error}")
             except OSError as error:
@@ -106,7 +106,7 @@ class Container:
                 f"{probe}: the local kubelet probes by httpGet in readinessProbe and livenessProbe only"
             )
         node = self._node
-        command = commands.build(self._pod, self._spec, self._tree, node.ca_file, node.cluster)
+        command = await commands.build(self._pod, self._spec, self._tree, node.ca_file, node.cluster)
         namespace, pod, name = self._pod["metadata"]["namespace"], self._pod["metadata"]["name"], self._spec["name"]
         process = await Process.start(
             command.arguments,

@@ -33,7 +33,7 @@ async def fetch(cluster: Cluster, provider: AzureProvider, pod: Object, volume: 
         raise _rpc("secretProviderClass is not set")
     if not source.get("readOnly"):
         raise _rpc("Readonly is not true in request", code="InvalidArgument")
-    document = cluster.secret_provider_class(namespace, class_name)
+    document = await cluster.secret_provider_class(namespace, class_name)
     if document is None:
         raise _rpc(
             f"failed to get secretproviderclass {namespace}/{class_name}, error: "

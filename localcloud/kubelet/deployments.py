@@ -79,6 +79,8 @@ class DeploymentController:
         for pod in step.delete:
             await client.delete(PODS, *_key(pod))
             pods.forget(_key(pod))
+        if step.create and not await self._is_there(deployment):
+            return  # its pods' end was heard of before its own
         for _ in range(step.create):
             suffix = "".join(secrets.choice(_ALPHABET) for _ in range(5))
             pod = await client.create(PODS, key[0], rollout.pod_of(deployment, suffix, self._node))
@@ -93,6 +95,10 @@ class DeploymentController:
                 DEPLOYMENTS, *_key(deployment), {"status": status}, subresource="status"
             )
             self._cluster.deployments.remember(merged)
+
+    async def _is_there(self, deployment: Object) -> bool:
+        live = await self._cluster.client.get(DEPLOYMENTS, *_key(deployment))
+        return live is not None and live["metadata"]["uid"] == deployment["metadata"]["uid"]
 
     def _pods_of(self, deployment: Object) -> list[Object]:
         uid = deployment["metadata"]["uid"]

@@ -123,16 +123,12 @@ class PodWorker:
                 await self._node.recorder.warning(self._pod, "FailedMount", str(error))
             except (ApiError, httpx.HTTPError) as error:
                 _log.warning("mounting for %s: %s", self._name, error)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stirred.wait(), delay)
+            await self._stirred_within(delay)
 
     async def _keep_volumes(self) -> None:
         """Swap changed content in. The driver masks a failed rotation from the kubelet: the old files stay."""
         while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(
-                    self._stirred.wait(), self._node.intervals.rotation if self._volumes.rotate else None
-                )
+            await self._stirred_within(self._node.intervals.rotation if self._volumes.rotate else None)
             self._stirred.clear()
             try:
                 for name in await self._volumes.set_up():
@@ -143,6 +139,12 @@ class PodWorker:
                 await self._node.recorder.warning(self._pod, "MountRotationFailed", str(error))
             except (ApiError, httpx.HTTPError) as error:
                 _log.warning("rotation for %s: %s", self._name, error)
+
+    async def _stirred_within(self, seconds: float | None) -> None:
+        # Not `asyncio.wait_for`: before Python 3.12 it loses a cancellation that comes together with the event.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stirred.wait()
 
     def _status_changed(self) -> None:
         self._report.set()

@@ -69,7 +69,8 @@ class Process:
             return  # the id may be another process's by now
         self._signal(signal.SIGTERM)
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._process.wait(), grace)
+            async with asyncio.timeout(grace):
+                await self._process.wait()
         self._signal(signal.SIGKILL)
         await self._process.wait()
         self._ended()

@@ -29,6 +29,7 @@ class Reflector:
         self._resource = resource
         self._changed = changed
         self._objects: dict[Key, Object] = {}
+        self._version = 0
         self.synced = asyncio.Event()
 
     @property
@@ -37,9 +38,13 @@ class Reflector:
         return MappingProxyType(self._objects)
 
     def remember(self, document: Object) -> None:
-        """Take an object this process has just written into the copy, without waiting for the watch to bring it."""
-        self._objects[_key(document)] = document
-        self._changed(_key(document))
+        """Take an object this process has just written into the copy, without waiting for the watch to bring it.
+
+        Nothing happens if the watch is further already: it has brought this write and all that came of it.
+        """
+        if _version(document) > self._version:
+            self._objects[_key(document)] = document
+            self._changed(_key(document))
 
     def forget(self, key: Key) -> None:
         """Take an object this process has just deleted out of the copy."""
@@ -50,43 +55,40 @@ class Reflector:
         """Follow the collection until cancelled."""
         while True:
             try:
-                version = await self._list()
+                await self._list()
                 while True:
-                    version = await self._follow(version)
+                    await self._follow()
             except (ApiError, httpx.HTTPError) as error:
                 # 410: too far behind, list again. 404: a custom kind that the server does not have (yet).
                 if not isinstance(error, ApiError) or error.code not in {410, 404}:
                     _log.warning("watching %s: %s", self._resource.plural, error or type(error).__name__)
                 await asyncio.sleep(_RETRY)
 
-    async def _list(self) -> str:
+    async def _list(self) -> None:
         items, version = await self._client.list(self._resource)
         found = {_key(item): item for item in items}
         differing = {key for key in {*found, *self._objects} if found.get(key) != self._objects.get(key)}
         self._objects = found
+        self._version = int(version)
         self.synced.set()
         for key in differing:
             self._changed(key)
-        return version
 
-    async def _follow(self, version: str) -> str:
-        async for type_, document in self._client.watch(self._resource, version):
+    async def _follow(self) -> None:
+        async for type_, document in self._client.watch(self._resource, str(self._version)):
             key = _key(document)
-            version = document["metadata"]["resourceVersion"]
+            self._version = _version(document)
+            if key in self._objects and self._version < _version(self._objects[key]):
+                continue  # the echo of an earlier write than the one remembered
             if type_ == "DELETED":
                 self._objects.pop(key, None)
-            elif _is_older(document, self._objects.get(key)):
-                continue  # the echo of an earlier write than the one remembered
             else:
                 self._objects[key] = document
             self._changed(key)
-        return version
 
 
-def _is_older(document: Object, known: Object | None) -> bool:
-    return known is not None and int(document["metadata"]["resourceVersion"]) < int(
-        known["metadata"]["resourceVersion"]
-    )
+def _version(document: Object) -> int:
+    return int(document["metadata"]["resourceVersion"])
 
 
 def _key(document: Object) -> Key:

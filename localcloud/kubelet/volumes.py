@@ -114,7 +114,7 @@ class Volumes:
             return False
         if "csi" in volume:
             return await self._fill_from_vault(volume, directory)
-        return atomic_writer.write(directory, self._payload(volume))
+        return atomic_writer.write(directory, await self._payload(volume))
 
     async def _fill_from_vault(self, volume: dict[str, Any], directory: Path) -> bool:
         files = await csi.fetch(self._cluster, self._provider, self._pod, volume)
@@ -124,36 +124,36 @@ class Volumes:
             self._versions[volume["name"]] = versions
         return has_changed
 
-    def _payload(self, volume: dict[str, Any]) -> Payload:
+    async def _payload(self, volume: dict[str, Any]) -> Payload:
         if source := volume.get("secret"):
-            return self._secret(source.get("secretName", ""), source)
+            return await self._secret(source.get("secretName", ""), source)
         if source := volume.get("configMap"):
-            return self._config_map(source.get("name", ""), source)
+            return await self._config_map(source.get("name", ""), source)
         if source := volume.get("projected"):
             payload: dict[str, File] = {}
             for part in source.get("sources", []):
-                payload |= self._projected(part, source.get("defaultMode", _DEFAULT_MODE))
+                payload |= await self._projected(part, source.get("defaultMode", _DEFAULT_MODE))
             return payload
         kind = next((key for key in volume if key != "name"), "none")
         raise MountError(
             f"the local kubelet has no {kind} volumes; it has csi, secret, configMap, projected and emptyDir"
         )
 
-    def _projected(self, part: dict[str, Any], mode: int) -> Payload:
+    async def _projected(self, part: dict[str, Any], mode: int) -> Payload:
         if source := part.get("secret"):
-            return self._secret(source.get("name", ""), {"defaultMode": mode, **source})
+            return await self._secret(source.get("name", ""), {"defaultMode": mode, **source})
         if source := part.get("configMap"):
-            return self._config_map(source.get("name", ""), {"defaultMode": mode, **source})
+            return await self._config_map(source.get("name", ""), {"defaultMode": mode, **source})
         raise MountError(f"the local kubelet projects secrets and configMaps, not {', '.join(part)}")
 
-    def _secret(self, name: str, source: Mapping[str, Any]) -> Payload:
-        found = self._cluster.secret(self._pod["metadata"]["namespace"], name)
+    async def _secret(self, name: str, source: Mapping[str, Any]) -> Payload:
+        found = await self._cluster.secret(self._pod["metadata"]["namespace"], name)
         if found is None:
             return _absent(f'secret "{name}" not found', source)
         return _items({key: base64.b64decode(value) for key, value in found.get("data", {}).items()}, name, source)
 
-    def _config_map(self, name: str, source: Mapping[str, Any]) -> Payload:
-        found = self._cluster.config_map(self._pod["metadata"]["namespace"], name)
+    async def _config_map(self, name: str, source: Mapping[str, Any]) -> Payload:
+        found = await self._cluster.config_map(self._pod["metadata"]["namespace"], name)
         if found is None:
             return _absent(f'configmap "{name}" not found', source)
         binary = {key: base64.b64decode(value) for key, value in found.get("binaryData", {}).items()}

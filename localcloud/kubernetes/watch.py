@@ -61,9 +61,10 @@ class Broker:
         try:
             with suppress(TimeoutError):
                 while True:
-                    # Not `asyncio.timeout` around the loop: it would cancel the consumer of this generator, too.
+                    # Around the `get` alone: around the loop it would cancel the consumer of this generator, too.
                     left = None if ends is None else ends - asyncio.get_running_loop().time()
-                    change = await asyncio.wait_for(queue.get(), left)
+                    async with asyncio.timeout(left):
+                        change = await queue.get()
                     if change.kind is kind and (type_ := _type_for(change, wanted)):
                         yield type_, change.document
         finally:

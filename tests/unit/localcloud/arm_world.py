@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,8 @@ from localcloud.azure.authorization import built_in_roles
 from localcloud.azure.dials import NO_DELAYS, Dials
 from localcloud.azure.entra.objects import ServicePrincipal
 from localcloud.azure.keyvault.api import app as keyvault_app
-from localcloud.state import SEAL_KEY_BYTES, Document, Store
+from localcloud.state import Document
+from tests.stores import open_store
 
 SUBSCRIPTION = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}"
 GROUP = f"{SUBSCRIPTION}/resourceGroups/identity-local"
@@ -33,7 +33,7 @@ class World:
     """One subscription with the group `identity-local`, and a deployer who may do everything the stack does."""
 
     def __init__(self, folder: Path, dials: Dials = NO_DELAYS) -> None:
-        self.store = Store(folder / "state.sqlite", os.urandom(SEAL_KEY_BYTES))
+        self.store = open_store(folder / "state.sqlite")
         self.cloud: LocalAzure = assemble(self.store, dials, authority_host="https://localhost:8443/")
         self.resources = Resources(self.store)
         self.arm = arm_app(self.cloud)

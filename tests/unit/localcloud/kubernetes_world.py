@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import pytest
 import yaml
+from kubernetes.client.exceptions import ApiException
+from pydantic import BaseModel
+
+from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
+
+Model = TypeVar("Model", bound=BaseModel)
+Value = TypeVar("Value")
 
 TOKEN = "token-of-the-test"
 
@@ -34,9 +43,56 @@ def write_kubeconfig(path: Path, server: str, ca_file: Path, token: str = TOKEN)
     return path
 
 
+def local_environment(api: RunningApi, directory: Path, **endpoints: str) -> LocalEnvironment:
+    """The record of a local cloud that is this API and the given endpoints; the other services are nowhere."""
+    nowhere = "https://127.0.0.1:1"
+    return LocalEnvironment(
+        **{
+            "authority_host": f"{nowhere}/",
+            "arm_endpoint": nowhere,
+            "graph_endpoint": nowhere,
+            "key_vault_endpoint": nowhere,
+            "imds_endpoint": nowhere,
+            "ca_file": str(api.ca_file),
+            "kubeconfig": str(api.kubeconfig),
+            "state_dir": str(directory),
+            "mounts_dir": str(directory / "mounts"),
+            "tenant_id": LOCAL_TENANT_ID,
+            "subscription_id": LOCAL_SUBSCRIPTION_ID,
+            "deployer_client_id": "",
+            "deployer_certificate": "",
+            **endpoints,
+        }
+    )
+
+
+def model(type_: type[Model], document: dict[str, Any]) -> Model:
+    """A document as one of the official client's models, which refuse what does not fit them."""
+    return type_.model_validate(document)
+
+
+def present(value: Value | None) -> Value:
+    """A field that the official client's models call optional, and that has to be there."""
+    assert value is not None
+    return value
+
+
+def refusal(raised: pytest.ExceptionInfo[ApiException]) -> tuple[int, str, str]:
+    """Code, reason and message of the Status that the official client raised."""
+    status = json.loads(present(raised.value.body))
+    assert status["kind"] == "Status"
+    return status["code"], status["reason"], status["message"]
+
+
 def secret(name: str = "pull", **data: str) -> dict[str, Any]:
     """A Secret whose values are given as text."""
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data}
+
+
+def config_map(name: str, data: dict[str, str] | None = None, **metadata: Any) -> dict[str, Any]:
+    """A ConfigMap; `metadata` are further fields of its metadata."""
+    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
+    return {**document, "data": data} if data else document
 
 
 def deployment(name: str = "web", *, command: list[str] | None = None, **pod: Any) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import jwt
@@ -19,6 +20,8 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import CertificateCredential, ClientSecretCredential
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import IssuedCertificate, issue
@@ -29,7 +32,7 @@ from localcloud.azure.dials import Dials
 from localcloud.azure.entra.api import app
 from localcloud.azure.entra.objects import KeyCredential
 from localcloud.azure.entra.resources import ARM_AUDIENCES
-from localcloud.state import Store
+from tests.stores import open_store
 from tests.unit.localcloud.conftest import Certificates, Serve
 
 ARM_SCOPE = "https://management.core.windows.net//.default"
@@ -39,6 +42,15 @@ def certificate(*, not_before: datetime | None = None, days: int = 90) -> Issued
     return issue(
         "test", not_before=not_before or datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=days)
     )
+
+
+# RSA keys take longer to make and to check than all the rest of a test; the tests share the first client's.
+_first_certificate = cache(certificate)
+
+
+@cache
+def _private_key(pem: str) -> rsa.RSAPrivateKey:
+    return cast(rsa.RSAPrivateKey, load_pem_private_key(pem.encode(), None))
 
 
 def registration(issued: IssuedCertificate) -> KeyCredential:
@@ -58,7 +70,7 @@ class Client:
 
     @classmethod
     def create(cls, azure: LocalAzure, authority: str, ca_file: Path) -> Client:
-        issued = certificate()
+        issued = _first_certificate()
         application = azure.directory.create_application("client")
         azure.directory.create_service_principal(application.app_id)
         azure.directory.set_key_credentials(application.object_id, [registration(issued)])
@@ -85,7 +97,7 @@ class Client:
         digest = base64.urlsafe_b64encode(hashlib.sha256(der).digest()).rstrip(b"=").decode()
         assertion = jwt.encode(
             {**right, "jti": str(uuid.uuid4()), **(claims or {})},
-            self.issued.private_key_pem,
+            _private_key(self.issued.private_key_pem),
             algorithm=algorithm,
             headers={"x5t#S256": digest},
         )
@@ -243,7 +255,7 @@ def test_a_deleted_application_does_not_sign_in_until_it_is_restored(client: Cli
 @pytest.fixture
 def lagging(tmp_path: Path, serve: Serve, certificates: Certificates) -> Client:
     """A tenant with one prompt replica and one that lags an hour; the client has been there for long."""
-    store = Store(tmp_path / "lagging.sqlite", bytes(32))
+    store = open_store(tmp_path / "lagging.sqlite")
     azure = assemble(store, Dials(replica_delays=(0.0, 3600.0), seed=7), authority_host="https://127.0.0.1/")
     return Client.create(azure, serve(app(azure)), certificates.ca_file)
 

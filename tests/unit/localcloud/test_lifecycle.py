@@ -39,7 +39,8 @@ class Command:
 def command(tmp_path: Path) -> Iterator[Command]:
     made = Command(tmp_path / "state")
     yield made
-    made("stop")
+    if made.state.root.exists():
+        made("stop")
 
 
 def credential(environment: LocalEnvironment) -> CertificateCredential:

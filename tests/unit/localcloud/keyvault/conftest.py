@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -10,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from azure.core.credentials import AccessToken
 from azure.keyvault.keys import KeyClient
 from azure.keyvault.secrets import SecretClient
 
 from localcloud.azure.entra.objects import ServicePrincipal
-from localcloud.tls import ensure_certificate
 from tests.unit.localcloud.arm_world import World, world
+from tests.unit.localcloud.conftest import Certificates, Serve
 
 __all__ = ["world"]
 
@@ -56,18 +53,9 @@ class Clients:
 
 
 @pytest.fixture
-def clients(world: World, tmp_path: Path) -> Iterator[Clients]:
+def clients(world: World, serve: Serve, certificates: Certificates) -> Iterator[Clients]:
     """The data plane over TLS on loopback; the stack's vault exists."""
-    ca_file, server_file = tmp_path / "ca.pem", tmp_path / "server.pem"
-    ensure_certificate(ca_file, server_file)
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(world.keyvault, ssl_certfile=server_file, ssl_keyfile=server_file, log_level="error")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listener],))
-    thread.start()
+    url = serve(world.keyvault).replace("127.0.0.1", "localhost")
     world.create_vault()
-    # A connection left open would hold the server's end up for its 30 s of TLS shutdown.
     with ExitStack() as opened:
-        yield Clients(world, f"https://localhost:{listener.getsockname()[1]}", ca_file, opened)
-    server.should_exit = True
-    thread.join()
+        yield Clients(world, url, certificates.ca_file, opened)

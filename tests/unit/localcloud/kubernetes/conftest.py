@@ -1,4 +1,4 @@
-"""The API over TLS, and the official client pointed at it."""
+"""The official client, pointed at the API."""
 
 from __future__ import annotations
 
@@ -6,26 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kubernetes import client, config
+from kubernetes import client, config, dynamic
 
-from localcloud.kubernetes.api import app
-from localcloud.state import SEAL_KEY_BYTES, Store
-from tests.unit.localcloud.conftest import Certificates, Serve
-from tests.unit.localcloud.kubernetes_world import TOKEN, RunningApi, write_kubeconfig
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store(tmp_path / "state.sqlite", bytes(SEAL_KEY_BYTES))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def api(store: Store, serve: Serve, certificates: Certificates, tmp_path: Path) -> RunningApi:
-    server = serve(app(store, TOKEN))
-    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", server, certificates.ca_file)
-    return RunningApi(server, certificates.ca_file, kubeconfig)
+from tests.unit.localcloud.kubernetes_world import RunningApi
 
 
 @pytest.fixture
@@ -33,3 +16,9 @@ def official(api: RunningApi) -> Iterator[client.ApiClient]:
     """The official Python client."""
     with config.new_client_from_config(str(api.kubeconfig)) as made:
         yield made
+
+
+@pytest.fixture
+def untyped(official: client.ApiClient, tmp_path: Path) -> dynamic.DynamicClient:
+    """The official client without its models: it sends every document as it is."""
+    return dynamic.DynamicClient(official, cache_file=str(tmp_path / "discovery.json"))

@@ -14,8 +14,8 @@ SECRETS = BY_PLURAL["", "v1", "secrets"]
 MARKER = "marker-2f7c90"
 
 
-def test_secret_values_are_stored_sealed(store: Store, tmp_path: Path) -> None:
-    objects = Objects(store)
+def test_secret_values_are_stored_sealed(kubernetes_store: Store, tmp_path: Path) -> None:
+    objects = Objects(kubernetes_store)
 
     objects.create(SECRETS, "default", secret(key=MARKER))
 
@@ -25,11 +25,11 @@ def test_secret_values_are_stored_sealed(store: Store, tmp_path: Path) -> None:
     assert objects.get(SECRETS, "default", "pull")["data"]["key"] == base64.b64encode(MARKER.encode()).decode()
 
 
-def test_a_restart_keeps_objects_and_versions(store: Store) -> None:
-    before = Objects(store)
+def test_a_restart_keeps_objects_and_versions(kubernetes_store: Store) -> None:
+    before = Objects(kubernetes_store)
     made = before.create(SECRETS, "default", secret(key="v")).document
 
-    after = Objects(store)
+    after = Objects(kubernetes_store)
 
     assert after.get(SECRETS, "default", "pull") == made
     assert after.version == before.version

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,12 @@ import pytest
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
 from localcloud.providers.azure_native.provider import AzureNative
 from localcloud.providers.azuread.provider import AzureAd
+from localcloud.providers.kubernetes.provider import Kubernetes
 from plugin import Props, Secret
+from tests.unit.localcloud.kubelet_world import NAMESPACE, Cluster, cluster_of
+from tests.unit.localcloud.kubernetes_world import RunningApi, local_environment
+
+Configured = Callable[..., Kubernetes]
 
 
 def provider_inputs(environment: LocalEnvironment) -> Props:
@@ -46,6 +51,42 @@ def azuread(environment: LocalEnvironment) -> AzureAd:
     provider = AzureAd()
     provider.configure(provider_inputs(environment))
     return provider
+
+
+@pytest.fixture
+def cluster_environment(api: RunningApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalEnvironment:
+    """A local cloud of nothing but the test's own cluster, named to the plugin as the Makefile names it."""
+    made = local_environment(api, tmp_path / "state")
+    record = tmp_path / "environment.json"
+    record.write_text(made.to_json())
+    monkeypatch.setenv(LOCAL_ENVIRONMENT_VARIABLE, str(record))
+    return made
+
+
+@pytest.fixture
+def cluster(cluster_environment: LocalEnvironment) -> Iterator[Cluster]:
+    """The cluster, behind the plugin's back."""
+    with cluster_of(cluster_environment) as made:
+        yield made
+
+
+@pytest.fixture
+def configured(cluster: Cluster, cluster_environment: LocalEnvironment) -> Configured:
+    """kubernetes for the test's namespace, with further provider inputs."""
+
+    def configure(**inputs: str) -> Kubernetes:
+        provider = Kubernetes()
+        kubeconfig = Path(cluster_environment.kubeconfig).read_text()
+        provider.configure({"kubeconfig": Secret(kubeconfig), "namespace": NAMESPACE, **inputs})
+        return provider
+
+    return configure
+
+
+@pytest.fixture
+def kubernetes(configured: Configured) -> Kubernetes:
+    """kubernetes, configured as the program does."""
+    return configured()
 
 
 @pytest.fixture

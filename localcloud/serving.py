@@ -1,0 +1,58 @@
+"""A server for one service of the local cloud that ends at once when it is told to."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+from starlette.types import ASGIApp
+
+# For a handler that does not notice that its client is gone.
+_GRACE_SECONDS = 1
+# Longer than httpx's clients keep an idle connection (5 s, uvicorn's own default, too): with equal times a request can
+# meet a connection that is just being closed.
+_KEEP_ALIVE_SECONDS = 75
+
+
+class Server(uvicorn.Server):
+    """Serves `app`, over TLS if `server_file`, which holds key and certificate, is given.
+
+    Ends when `should_exit` is set; signals are left to the process.
+    """
+
+    def __init__(self, app: ASGIApp, server_file: Path | None) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                ssl_certfile=server_file,
+                ssl_keyfile=server_file,
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=_GRACE_SECONDS,
+            )
+        )
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Take no signal."""
+        yield
+
+    def drop_connections(self) -> None:
+        """Close every connection, and so end what is being answered on it."""
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Drop every connection, then end.
+
+        Clients keep connections open between requests, and over TLS asyncio waits 30 s for each one's farewell; a
+        watch on the Kubernetes API never ends by itself.
+        """
+        self.drop_connections()
+        await super().shutdown(sockets)

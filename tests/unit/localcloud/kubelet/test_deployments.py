@@ -1,0 +1,195 @@
+"""Deployments: their pods, roll-outs, status, and what a deletion takes along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localcloud.kubelet.client import DEPLOYMENTS, PODS
+from localcloud.kubelet.selection import condition, controller_of, is_ready
+from tests.unit.localcloud.kubelet_world import Cluster, Kubelet, Object, csi_volume, ended, running
+from tests.unit.localcloud.kubernetes_world import deployment
+
+
+def web(replicas: int = 1, *, version: str = "1", strategy: str = "RollingUpdate", **pod: Any) -> Object:
+    """A Deployment whose template differs by `version`; `pod` are further fields of the pod's spec."""
+    document = deployment(container={"env": [{"name": "VERSION", "value": version}]}, **pod)
+    document["spec"] |= {"replicas": replicas, "strategy": {"type": strategy}}
+    return document
+
+
+def rolled_out(cluster: Cluster, name: str = "web") -> Object:
+    """The Deployment, once its newest generation is complete."""
+
+    def complete(items: list[Object]) -> Object | None:
+        (found,) = (each for each in items if each["metadata"]["name"] == name)
+        status = found.get("status", {})
+        is_observed = status.get("observedGeneration") == found["metadata"]["generation"]
+        reason = condition(found, "Progressing").get("reason")
+        return found if is_observed and reason == "NewReplicaSetAvailable" else None
+
+    return cluster.once(DEPLOYMENTS, complete)
+
+
+def versions(cluster: Cluster) -> list[str]:
+    """Version of each pod's template."""
+    return sorted(_version(pod) for pod in cluster.all(PODS))
+
+
+def _version(pod: Object) -> str:
+    return str(pod["spec"]["containers"][0]["env"][0]["value"])
+
+
+def test_a_deployment_gets_its_pods(cluster: Cluster, kubelet: Kubelet) -> None:
+    made = cluster.create(DEPLOYMENTS, web(2))
+
+    status = rolled_out(cluster)["status"]
+
+    first, second = cluster.all(PODS)
+    for pod in (first, second):
+        owner = controller_of(pod)
+        assert owner is not None
+        assert (owner["kind"], owner["name"], owner["uid"]) == ("Deployment", "web", made["metadata"]["uid"])
+        labels = pod["metadata"]["labels"]
+        assert pod["metadata"]["name"].startswith(f"web-{labels['pod-template-hash']}-")
+        assert labels["app"] == "web"
+        assert pod["spec"]["nodeName"] == "local"
+    assert first["metadata"]["labels"] == second["metadata"]["labels"]
+    counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
+    assert [status.get(count) for count in counts] == [2, 2, 2, 2, None]
+    assert [(each["type"], each["status"]) for each in status["conditions"]] == [
+        ("Available", "True"),
+        ("Progressing", "True"),
+    ]
+
+
+def test_a_deleted_pod_is_replaced(cluster: Cluster, kubelet: Kubelet) -> None:
+    cluster.create(DEPLOYMENTS, web())
+    rolled_out(cluster)
+    (pod,) = cluster.all(PODS)
+    name = pod["metadata"]["name"]
+
+    cluster.delete(PODS, name)
+
+    cluster.once(PODS, lambda pods: [each for each in pods if each["metadata"]["name"] != name and is_ready(each)])
+
+
+def test_scaling_takes_pods_away(cluster: Cluster, kubelet: Kubelet) -> None:
+    cluster.create(DEPLOYMENTS, web(3))
+    rolled_out(cluster)
+
+    cluster.merge(DEPLOYMENTS, "web", {"spec": {"replicas": 1}})
+
+    assert rolled_out(cluster)["status"]["replicas"] == 1
+    assert len(cluster.all(PODS)) == 1
+
+
+def test_a_roll_out_starts_the_new_pod_before_it_ends_the_old_one(cluster: Cluster, kubelet: Kubelet) -> None:
+    cluster.create(DEPLOYMENTS, web())
+    rolled_out(cluster)
+    old = kubelet.tree("web").resolve()
+    counts: list[int] = []
+
+    def replaced(pods: list[Object]) -> bool:
+        ready = [_version(pod) for pod in pods if is_ready(pod)]
+        counts.append(len(ready))
+        return ready == ["2"] and len(pods) == 1
+
+    cluster.merge(DEPLOYMENTS, "web", web(version="2"))
+    cluster.once(PODS, replaced)
+
+    assert min(counts) >= 1, "somebody was ready all the time"
+    rolled_out(cluster)
+    assert kubelet.tree("web").resolve() != old, "the workload's name leads to its newest pod"
+
+
+def test_recreate_ends_the_old_pod_first(cluster: Cluster, kubelet: Kubelet) -> None:
+    cluster.create(DEPLOYMENTS, web(strategy="Recreate"))
+    rolled_out(cluster)
+    counts: list[int] = []
+
+    def replaced(pods: list[Object]) -> bool:
+        counts.append(len(pods))
+        return [_version(pod) for pod in pods if is_ready(pod)] == ["2"]
+
+    cluster.merge(DEPLOYMENTS, "web", web(version="2", strategy="Recreate"))
+    cluster.once(PODS, replaced)
+
+    assert max(counts) == 1
+
+
+def test_a_roll_out_to_a_pod_that_can_not_start_leaves_the_old_one_at_work(cluster: Cluster, kubelet: Kubelet) -> None:
+    cluster.create(DEPLOYMENTS, web())
+    rolled_out(cluster)
+    (process,) = kubelet.processes()
+
+    cluster.merge(DEPLOYMENTS, "web", web(version="2", volumes=[csi_volume("none")]))
+    broken = cluster.once(PODS, lambda pods: [pod for pod in pods if _version(pod) == "2"])[0]
+    cluster.event(broken["metadata"]["name"], "FailedMount")
+
+    assert kubelet.processes() == [process]
+    assert versions(cluster) == ["1", "2"]
+    status = cluster.once(
+        DEPLOYMENTS,
+        lambda items: next((each["status"] for each in items if each["status"].get("updatedReplicas") == 1), None),
+    )
+    assert (status["replicas"], status["readyReplicas"]) == (2, 1)
+    reasons = {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+    assert reasons == {
+        "Available": ("True", "MinimumReplicasAvailable"),
+        "Progressing": ("True", "ReplicaSetUpdated"),
+    }
+
+
+def test_a_deployment_whose_pod_is_not_ready_is_not_available(cluster: Cluster, kubelet: Kubelet) -> None:
+    cluster.create(DEPLOYMENTS, web(volumes=[csi_volume("none")]))
+
+    def told(items: list[Object]) -> Object | None:
+        return next((each["status"] for each in items if each.get("status", {}).get("replicas") == 1), None)
+
+    status = cluster.once(DEPLOYMENTS, told)
+
+    assert (status.get("readyReplicas", 0), status["unavailableReplicas"]) == (0, 1)
+    assert condition({"status": status}, "Available")["reason"] == "MinimumReplicasUnavailable"
+
+
+def test_a_deleted_deployment_leaves_nothing(cluster: Cluster, kubelet: Kubelet) -> None:
+    cluster.create(DEPLOYMENTS, web(2))
+    rolled_out(cluster)
+    processes = kubelet.processes()
+    assert len(processes) == 2
+
+    cluster.delete(DEPLOYMENTS, "web")
+
+    assert all(ended(process) for process in processes)
+    cluster.once(PODS, lambda pods: not pods)
+    kubelet.stop()
+    assert not kubelet.tree("web").is_symlink()
+
+
+def test_pods_end_with_their_deployment_where_the_api_collects_no_garbage(cluster: Cluster, kubelet: Kubelet) -> None:
+    cluster.create(DEPLOYMENTS, web())
+    rolled_out(cluster)
+    (process,) = kubelet.processes()
+
+    cluster.delete(DEPLOYMENTS, "web", propagationPolicy="Orphan")
+
+    cluster.once(PODS, lambda pods: not pods)
+    assert ended(process)
+
+
+def test_a_stopped_kubelet_leaves_deployments_that_say_so_and_takes_them_up_again(
+    cluster: Cluster, kubelet: Kubelet
+) -> None:
+    cluster.create(DEPLOYMENTS, web())
+    rolled_out(cluster)
+    (before,) = cluster.all(PODS)
+
+    kubelet.stop()
+    stopped = cluster.get(DEPLOYMENTS, "web")["status"]
+    with running(kubelet.environment):
+        rolled_out(cluster)
+        (after,) = cluster.all(PODS)
+
+    assert (stopped.get("readyReplicas", 0), stopped["unavailableReplicas"]) == (0, 1)
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["status"]["podIP"] == before["status"]["podIP"], "a pod keeps its address"

@@ -1,0 +1,51 @@
+"""A pod's worker where the running kubelet would hide what happens at one and the same moment."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import cast
+
+import httpx
+
+from identity.clouds import LocalEnvironment, local_cloud
+from localcloud.kubelet.azure_provider import AzureProvider
+from localcloud.kubelet.client import PODS, Client, Object
+from localcloud.kubelet.cluster import Cluster as Copies
+from localcloud.kubelet.containers import Node
+from localcloud.kubelet.events import Recorder
+from localcloud.kubelet.intervals import Backoff, Intervals
+from localcloud.kubelet.pods import PodPlace, PodWorker
+from localcloud.kubernetes.kubeconfig import connection
+from tests.unit.localcloud.kubelet_world import Cluster, pod
+
+
+class Warned(asyncio.Event):
+    """A recorder that is set by the first warning."""
+
+    async def warning(self, _: Object, reason: str, message: str) -> None:
+        self.set()
+
+
+def test_a_pod_that_is_stopped_while_its_secret_changes_does_stop(
+    cluster: Cluster, environment: LocalEnvironment, tmp_path: Path
+) -> None:
+    made = cluster.create(PODS, pod("web", {"name": "v", "secret": {"secretName": "none"}}))
+    never = Intervals(mount=Backoff(first=600, most=600))
+
+    async def run() -> None:
+        warned = Warned()
+        client = Client(connection(environment.kubeconfig))
+        async with httpx.AsyncClient() as http:
+            copies = Copies(client, lambda *_: None)
+            node = Node(copies, cast(Recorder, warned), never, http, environment.ca_file, tmp_path)
+            provider = AzureProvider(local_cloud(environment), environment.imds_endpoint, http)
+            worker = PodWorker(node, provider, made, PodPlace("127.64.0.1", tmp_path / "mounts"))
+            await warned.wait()
+            await asyncio.sleep(0)
+            worker.stir()
+            _, pending = await asyncio.wait([asyncio.create_task(worker.stop(is_gone=True))], timeout=10)
+            assert not pending
+        await client.close()
+
+    asyncio.run(run())

@@ -1,0 +1,122 @@
+"""Readiness and liveness by HTTP: when a verdict falls, and what comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from localcloud.kubelet.client import PODS
+from localcloud.kubelet.probes import Probe
+from localcloud.kubelet.selection import condition, is_ready
+from tests.unit.localcloud.conftest import Serve
+from tests.unit.localcloud.kubelet_world import Cluster, Kubelet, Object, ended, pod
+
+
+class Answers:
+    """A server whose answer the test decides."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.requests: list[Request] = []
+
+    async def answer(self, request: Request) -> Response:
+        self.requests.append(request)
+        return Response(status_code=self.status, headers={"Location": "/elsewhere"})
+
+    def app(self) -> Starlette:
+        return Starlette(routes=[Route("/{path:path}", self.answer)])
+
+
+def verdicts(statuses: Iterable[int], *, successes: int = 1, failures: int = 1) -> list[tuple[int, bool]]:
+    """For each verdict of a probe that is answered thus, after how many answers it fell and what it was."""
+    answered = 0
+    heard: list[tuple[int, bool]] = []
+    script = iter(statuses)
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        nonlocal answered
+        status = next(script, None)
+        if status is None:
+            raise asyncio.CancelledError
+        answered += 1
+        return httpx.Response(status)
+
+    async def run() -> None:
+        probe = Probe("http://127.64.0.1/", {}, 0, 0, 1, successes, failures)
+        async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+            await probe.run(http, lambda good, _: heard.append((answered, good)))
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(run())
+    return heard
+
+
+def test_a_verdict_falls_when_its_threshold_is_reached_and_not_again_until_the_other_one() -> None:
+    assert verdicts([200, 200, 500, 500, 500, 200, 200]) == [(1, True), (3, False), (6, True)]
+    assert verdicts([500, 500, 200, 500, 500, 500, 500], failures=3) == [(3, True), (6, False)]
+    assert verdicts([200, 500, 200, 200, 200], successes=2, failures=2) == [(4, True)]
+
+
+@pytest.mark.parametrize(("status", "good"), [(200, True), (204, True), (302, True), (400, False), (503, False)])
+def test_success_is_every_status_below_400(status: int, good: bool) -> None:
+    assert verdicts([status]) == [(1, good)]
+
+
+def probed(url: str, probe: str) -> Object:
+    """A pod with a probe that asks the test's server."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    request = {"host": host, "port": int(port), "path": "/healthz", "httpHeaders": [{"name": "X-Probe", "value": "1"}]}
+    checks = {"httpGet": request, "periodSeconds": 1, "failureThreshold": 1}
+    return pod("web", spec={"restartPolicy": "Always"}, **{probe: checks})
+
+
+def test_a_pod_is_ready_as_long_as_its_probe_says_so(cluster: Cluster, kubelet: Kubelet, serve_plain: Serve) -> None:
+    answers = Answers()
+    answers.status = 503
+    cluster.create(PODS, probed(serve_plain(answers.app()), "readinessProbe"))
+
+    def is_started(web: Object) -> bool:
+        return any(each["started"] for each in web["status"].get("containerStatuses", []))
+
+    started = cluster.once_pod("web", is_started)
+    assert condition(started, "Ready")["message"] == "containers with unready status: ['c']"
+    answers.status = 200
+    cluster.ready("web")
+    answers.status = 503
+    unready = cluster.once_pod("web", lambda web: not is_ready(web))
+
+    assert unready["status"]["containerStatuses"][0]["restartCount"] == 0
+    assert {(each.url.path, each.headers["X-Probe"]) for each in answers.requests} == {("/healthz", "1")}
+
+
+def test_a_container_whose_liveness_probe_fails_is_started_anew(
+    cluster: Cluster, kubelet: Kubelet, serve_plain: Serve
+) -> None:
+    answers = Answers()
+    cluster.create(PODS, probed(serve_plain(answers.app()), "livenessProbe"))
+    cluster.ready("web")
+    (process,) = kubelet.processes()
+
+    answers.status = 500
+    cluster.event("web", "Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 500")
+
+    assert ended(process)
+    cluster.once_pod("web", lambda web: web["status"]["containerStatuses"][0]["restartCount"] >= 1)
+
+
+def test_a_probes_port_may_be_named_and_its_host_is_the_pods() -> None:
+    container = {
+        "ports": [{"name": "metrics", "containerPort": 9090}, {"name": "health", "containerPort": 8080}],
+        "readinessProbe": {"httpGet": {"port": "health", "scheme": "HTTPS", "path": "/readyz"}},
+    }
+
+    probe = Probe.of({"status": {"podIP": "127.64.0.1"}}, container, "readinessProbe")
+
+    assert probe == Probe("https://127.64.0.1:8080/readyz", {}, 0, 10, 1, 1, 3), "Kubernetes' defaults"

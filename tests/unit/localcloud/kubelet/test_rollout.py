@@ -1,0 +1,162 @@
+"""The arithmetic of a roll-out, for every mixture of old, new, ready and unready pods."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localcloud.kubelet import rollout
+from localcloud.kubelet.addresses import allocate
+
+Object = dict[str, Any]
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def deployment(replicas: int, strategy: Object | None = None) -> Object:
+    return {
+        "metadata": {"name": "web", "namespace": "default", "uid": "u", "generation": 1},
+        "spec": {
+            "replicas": replicas,
+            "strategy": strategy or {"type": "RollingUpdate"},
+            "template": {"metadata": {"labels": {"app": "web"}, "annotations": {"a": "b"}}, "spec": {"containers": []}},
+        },
+    }
+
+
+def pods_of(wanted: Object, *, old: int, new: int) -> list[Object]:
+    """Unready pods of another template and of the present one."""
+    earlier = {**wanted, "spec": {**wanted["spec"], "template": {"spec": {"containers": [{"name": "earlier"}]}}}}
+    kinds = [earlier] * old + [wanted] * new
+    return [rollout.pod_of(each, f"{place:05}", "local") for place, each in enumerate(kinds)]
+
+
+def is_ready(pod: Object) -> bool:
+    return pod.get("status") == READY
+
+
+shares = st.one_of(st.integers(0, 3), st.sampled_from(("0%", "25%", "50%", "100%")))
+
+
+@settings(deadline=None)
+@given(
+    replicas=st.integers(0, 6),
+    old=st.integers(0, 6),
+    new=st.integers(0, 3),
+    surge=shares,
+    unavailable=shares,
+    chance=st.randoms(use_true_random=False),
+)
+def test_a_rolling_update_ends_with_the_wanted_pods_and_keeps_its_promises_on_the_way(
+    replicas: int, old: int, new: int, surge: int | str, unavailable: int | str, chance: Random
+) -> None:
+    wanted = deployment(
+        replicas, {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
+    )
+    pods = pods_of(wanted, old=old, new=new)
+    for pod in pods:
+        pod["status"] = READY if chance.random() < 0.7 else {}
+    highest = max(len(pods), replicas + _number(surge, replicas, up=True))
+    for turn in range(100):
+        step = rollout.plan(wanted, pods)
+        if not step.create and not step.delete and all(map(is_ready, pods)):
+            break
+        available = sum(map(is_ready, pods))
+        pods = [pod for pod in pods if pod not in step.delete]
+        still_available = sum(map(is_ready, pods))
+        assert still_available >= min(available, _least_available(replicas, surge, unavailable))
+        made = pods_of(wanted, old=0, new=step.create)
+        for place, pod in enumerate(made):
+            pod["metadata"]["name"] += f"-{turn}-{place}"
+        pods += made
+        assert len(pods) <= highest
+        if unready := [pod for pod in pods if not is_ready(pod)]:
+            chance.choice(unready)["status"] = READY
+    hash_ = rollout.template_hash(wanted)
+    assert [pod["metadata"]["labels"][rollout.HASH_LABEL] for pod in pods] == [hash_] * replicas
+
+
+def _number(share: int | str, of: int, *, up: bool) -> int:
+    if isinstance(share, int):
+        return share
+    exact = int(share[:-1]) * of
+    return -(-exact // 100) if up else exact // 100
+
+
+def _least_available(replicas: int, surge: int | str, unavailable: int | str) -> int:
+    missing = _number(unavailable, replicas, up=False)
+    if missing == 0 and _number(surge, replicas, up=True) == 0:
+        missing = 1
+    return replicas - missing
+
+
+def test_recreate_creates_only_when_every_old_pod_is_gone() -> None:
+    wanted = deployment(2, {"type": "Recreate"})
+    pods = pods_of(wanted, old=2, new=0)
+
+    assert rollout.plan(wanted, pods) == rollout.Plan(0, pods)
+    assert rollout.plan(wanted, []) == rollout.Plan(2, [])
+
+
+def test_pods_that_are_not_ready_go_first_when_there_are_too_many() -> None:
+    wanted = deployment(1)
+    pods = pods_of(wanted, old=0, new=2)
+    pods[0]["status"] = READY
+
+    assert rollout.plan(wanted, pods) == rollout.Plan(0, [pods[1]])
+
+
+def test_a_pod_is_its_template_on_a_node_and_owned() -> None:
+    pod = rollout.pod_of(deployment(1), "xxxxx", "local")
+
+    assert pod["metadata"]["labels"] == {"app": "web", "pod-template-hash": rollout.template_hash(deployment(1))}
+    assert pod["metadata"]["annotations"] == {"a": "b"}
+    assert pod["spec"] == {"containers": [], "nodeName": "local"}
+    (owner,) = pod["metadata"]["ownerReferences"]
+    assert (owner["controller"], owner["name"], owner["uid"]) == (True, "web", "u")
+
+
+def test_a_condition_keeps_the_time_since_when_it_holds() -> None:
+    wanted = deployment(1)
+    (pod,) = pods_of(wanted, old=0, new=1)
+    first = rollout.status(wanted, [pod], "2026-01-01T00:00:00Z")
+    again = rollout.status({**wanted, "status": first}, [pod], "2026-01-02T00:00:00Z")
+    pod["status"] = READY
+    later = rollout.status({**wanted, "status": again}, [pod], "2026-01-03T00:00:00Z")
+
+    assert again == first
+    times = {each["type"]: (each["lastTransitionTime"], each["lastUpdateTime"]) for each in later["conditions"]}
+    assert times == {
+        "Available": ("2026-01-03T00:00:00Z", "2026-01-03T00:00:00Z"),
+        "Progressing": ("2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z"),
+    }
+
+
+@settings(deadline=None)
+@given(st.lists(st.uuids(), min_size=1, max_size=20, unique=True))
+def test_pods_get_loopback_addresses_of_their_own(uids: list[object]) -> None:
+    used: set[str] = set()
+    for uid in uids:
+        address = allocate(str(uid), used)
+        assert address not in used
+        assert address.startswith("127.")
+        assert int(address.split(".")[1]) >= 64, "the low addresses of 127/8 are others'"
+        used.add(address)
+
+
+def test_an_address_that_is_taken_is_passed_over() -> None:
+    first = allocate("uid", set())
+
+    assert allocate("uid", {first}) != first
+    assert allocate("uid", set()) == first
+
+
+@pytest.mark.parametrize("replicas", [0, 1, 3])
+def test_a_complete_deployment_needs_no_step(replicas: int) -> None:
+    wanted = deployment(replicas)
+    pods = [{**pod, "status": READY} for pod in pods_of(wanted, old=0, new=replicas)]
+
+    assert rollout.plan(wanted, pods) == rollout.Plan(0, [])

@@ -1,0 +1,157 @@
+"""A Deployment is created when its pods are ready, an object is deleted when it is gone."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from identity.clouds import LocalEnvironment
+from localcloud.kubelet.client import DEPLOYMENTS
+from localcloud.providers.kubernetes.client import Api, Collection
+from localcloud.providers.kubernetes.provider import Kubernetes
+from localcloud.providers.kubernetes.waiting import NotReady, is_ready, wait_until_gone
+from plugin import PluginError, Props
+from tests.unit.localcloud.kubelet_world import Cluster, csi_volume, running
+from tests.unit.localcloud.kubernetes_world import deployment
+from tests.unit.localcloud.providers.plugin_calls import checked, create, urn
+
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+CONFIG_MAPS = Collection("/api/v1", "configmaps", True)
+
+
+def impatient(document: Props, seconds: str = "1") -> Props:
+    """The document, to be waited for this long only."""
+    document["metadata"]["annotations"] = {"pulumi.com/timeoutSeconds": seconds}
+    return document
+
+
+def failure(provider: Kubernetes, document: Props) -> str:
+    """Why a Deployment does not become ready."""
+    inputs = checked(provider, DEPLOYMENT, document)
+    with pytest.raises(PluginError) as raised:
+        provider.resource(DEPLOYMENT).create(urn(DEPLOYMENT), inputs, preview=False)
+    return str(raised.value)
+
+
+def test_a_deployment_is_created_when_its_pods_are_ready(
+    kubernetes: Kubernetes, cluster_environment: LocalEnvironment
+) -> None:
+    with running(cluster_environment):
+        _, created = create(kubernetes, DEPLOYMENT, deployment())
+
+    assert created.state["status"]["readyReplicas"] == 1
+    assert is_ready(created.state)
+
+
+def test_an_updated_deployment_is_rolled_out(kubernetes: Kubernetes, cluster_environment: LocalEnvironment) -> None:
+    with running(cluster_environment):
+        inputs, created = create(kubernetes, DEPLOYMENT, deployment())
+        newer = checked(kubernetes, DEPLOYMENT, deployment(command=["sleep", "601"]), inputs)
+        state = kubernetes.resource(DEPLOYMENT).update(
+            urn(DEPLOYMENT), created.id, inputs, created.state, newer, preview=False
+        )
+
+    assert state["metadata"]["generation"] == state["status"]["observedGeneration"] == 2
+    assert is_ready(state)
+
+
+def test_a_deployment_that_is_not_ready_in_time_says_what_its_pods_say(
+    kubernetes: Kubernetes, cluster_environment: LocalEnvironment
+) -> None:
+    with running(cluster_environment):
+        said = failure(kubernetes, impatient(deployment(volumes=[csi_volume("none")]), "2"))
+
+    assert said.startswith(
+        f'resource "{urn(DEPLOYMENT)}" was successfully created, but the Kubernetes API server reported that it failed '
+        "to fully initialize or become live: 'web' timed out waiting to be Ready"
+    )
+    assert "\n  * [MinimumReplicasUnavailable] Deployment does not have minimum availability." in said
+    assert ": c: [ContainerCreating]\n" in said
+    assert "[FailedMount] MountVolume.SetUp failed for volume " in said
+    assert 'SecretProviderClass.secrets-store.csi.x-k8s.io "none" not found' in said
+
+
+def test_a_deployment_that_nobody_runs_is_waited_for_in_vain(kubernetes: Kubernetes, cluster: Cluster) -> None:
+    said = failure(kubernetes, impatient(deployment()))
+
+    assert said.endswith("timed out waiting to be Ready\n  * Minimum number of live Pods was not attained")
+    assert len(cluster.all(DEPLOYMENTS)) == 1, "what was written stays"
+
+
+def test_a_deployment_may_ask_not_to_be_waited_for(kubernetes: Kubernetes) -> None:
+    document = deployment()
+    document["metadata"]["annotations"] = {"pulumi.com/skipAwait": "true"}
+
+    _, created = create(kubernetes, DEPLOYMENT, document)
+
+    assert created.id == "clusters-hc1/web"
+
+
+READY: Props = {
+    "metadata": {"generation": 2},
+    "spec": {"replicas": 1},
+    "status": {
+        "observedGeneration": 2,
+        "replicas": 1,
+        "updatedReplicas": 1,
+        "readyReplicas": 1,
+        "conditions": [
+            {"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+            {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"observedGeneration": 1},
+        {"replicas": 2},
+        {"updatedReplicas": 0},
+        {"readyReplicas": 0},
+        {"conditions": READY["status"]["conditions"][:1]},
+        {"conditions": [*READY["status"]["conditions"][:1], {"type": "Progressing", "status": "True", "reason": "x"}]},
+        {"conditions": READY["status"]["conditions"][1:]},
+    ],
+)
+def test_ready_means_that_the_newest_generation_is_complete_and_available(status: Props) -> None:
+    assert is_ready(READY)
+    assert not is_ready({**READY, "status": {**READY["status"], **status}})
+
+
+class Lingering:
+    """An API whose object is there for some looks and is then gone, or another one's."""
+
+    def __init__(self, *found: Props | None) -> None:
+        self._found = list(found)
+        self.waited = 0
+
+    def get(self, *_: object) -> Props | None:
+        return self._found.pop(0) if len(self._found) > 1 else self._found[0]
+
+    def await_change(self, *_: object) -> None:
+        self.waited += 1
+
+
+def object_of(uid: str, **metadata: Any) -> Props:
+    return {"kind": "ConfigMap", "metadata": {"name": "c", "namespace": "n", "uid": uid, **metadata}}
+
+
+@pytest.mark.parametrize("after", [None, object_of("another")])
+def test_a_deletion_is_over_when_this_very_object_is_gone(after: Props | None) -> None:
+    api = Lingering(object_of("u"), object_of("u"), after)
+
+    wait_until_gone(cast(Api, api), CONFIG_MAPS, object_of("u"))
+
+    assert api.waited == 2
+
+
+def test_an_object_that_stays_is_told_with_what_holds_it() -> None:
+    held = object_of("u", annotations={"pulumi.com/timeoutSeconds": "0"}, finalizers=["example.com/hold"])
+
+    with pytest.raises(NotReady) as raised:
+        wait_until_gone(cast(Api, Lingering(held)), CONFIG_MAPS, held)
+
+    assert raised.value.reasons == ["finalizers ['example.com/hold'] hold it"]
