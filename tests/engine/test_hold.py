@@ -1,0 +1,65 @@
+"""`idstack preview --hold`: the configuration that the program sees, and the file that stays as it was."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ops.engine import Engine
+from ops.environment import variables
+from ops.trouble import Trouble
+
+_PROGRAM = """\
+import json
+from pathlib import Path
+import pulumi
+Path("seen.json").write_text(json.dumps(pulumi.Config().require_object("credentials")))
+"""
+_CONFIGURATION = """\
+config:
+  # A comment, and a sibling of the key that is set.
+  idstack:credentials:
+    renewal: auto
+    propagation:
+      settleSeconds: 30
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that writes down what it was configured with, and its stack `dev` in a backend of the test's own."""
+    backend, project = tmp_path / "backend", tmp_path / "project"
+    for directory in (backend, project):
+        directory.mkdir()
+    monkeypatch.setenv("PULUMI_BACKEND_URL", backend.as_uri())
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "of the test")
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "home"))
+    (project / "Pulumi.yaml").write_text("name: idstack\nruntime: python\n", encoding="utf-8")
+    (project / "__main__.py").write_text(_PROGRAM, encoding="utf-8")
+    subprocess.run(["pulumi", "stack", "init", "dev"], cwd=project, env=variables("dev"), check=True)
+    with (project / "Pulumi.dev.yaml").open("a", encoding="utf-8") as configuration:
+        configuration.write(_CONFIGURATION)
+    return project
+
+
+@pytest.mark.parametrize("stack", ["dev", "organization/idstack/dev"])
+def test_a_preview_that_holds_sets_that_one_key_and_leaves_the_stacks_file_alone(project: Path, stack: str) -> None:
+    before = (project / "Pulumi.dev.yaml").read_bytes()
+
+    Engine(stack, root=project).preview(hold=True)
+
+    assert json.loads((project / "seen.json").read_bytes()) == {
+        "renewal": "hold",
+        "propagation": {"settleSeconds": 30},
+    }
+    assert (project / "Pulumi.dev.yaml").read_bytes() == before
+
+
+def test_holding_a_stack_without_a_configuration_says_which_file_is_missing(project: Path) -> None:
+    (project / "Pulumi.dev.yaml").unlink()
+
+    with pytest.raises(Trouble, match=r"there is no Pulumi\.dev\.yaml"):
+        Engine("dev", root=project).preview(hold=True)

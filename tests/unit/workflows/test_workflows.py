@@ -1,0 +1,170 @@
+"""The GitHub workflows: pinned actions, least rights, and no way from a pull request to a deployer's identity."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+_GITHUB = Path(__file__).parents[3] / ".github"
+_WORKFLOWS = sorted((_GITHUB / "workflows").iterdir())
+_USES = re.compile(r"^\s*(?:- )?uses:\s*(?P<what>\S+)\s*(?P<comment>#.*)?$", re.MULTILINE)
+_PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
+_VERSION = re.compile(r"# v\d+\.\d+\.\d+")
+_STACK = "./.github/workflows/stack.yml"
+_SAME_REPOSITORY = "github.event.pull_request.head.repo.full_name == github.repository"
+
+workflows = pytest.mark.parametrize("file", _WORKFLOWS, ids=lambda file: file.name)
+
+
+def _parsed(file: Path) -> Mapping[Any, Any]:
+    document: Mapping[Any, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return document
+
+
+def _jobs(file: Path) -> Mapping[str, Mapping[str, Any]]:
+    jobs: Mapping[str, Mapping[str, Any]] = _parsed(file)["jobs"]
+    return jobs
+
+
+def _events(file: Path) -> Mapping[str, Any]:
+    # YAML 1.1 takes the key `on` for a boolean.
+    events: Mapping[str, Any] = _parsed(file)[True]
+    return events
+
+
+def _calls(target: str, workflow: str) -> Iterator[Mapping[str, Any]]:
+    """The jobs that call `workflow`, of `target` and of every workflow it calls."""
+    for job in _jobs(_GITHUB / "workflows" / target).values():
+        called = job.get("uses", "")
+        if called == workflow:
+            yield job
+        elif called:
+            yield from _calls(Path(called).name, workflow)
+
+
+def test_there_are_workflows_to_look_at() -> None:
+    assert {"ci.yml", "drift.yml", "preview.yml", "rotate.yml", "stack.yml", "up.yml"} <= {
+        file.name for file in _WORKFLOWS
+    }
+
+
+@workflows
+def test_every_action_is_of_this_repository_or_pinned_by_its_digest_with_the_version_beside_it(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    used = list(_USES.finditer(text))
+
+    assert len(used) == text.count("uses:")
+    for use in used:
+        if not use["what"].startswith("./"):
+            assert _PINNED.fullmatch(use["what"]), use[0]
+            assert _VERSION.fullmatch(use["comment"] or ""), use[0]
+
+
+def test_an_action_has_one_digest_and_a_digest_one_version() -> None:
+    found = {
+        (use["what"].partition("@")[0], use["what"], use["comment"])
+        for file in _WORKFLOWS
+        for use in _USES.finditer(file.read_text(encoding="utf-8"))
+        if "@" in use["what"]
+    }
+
+    assert len(found) == len({action for action, _, _ in found})
+
+
+@workflows
+def test_a_workflow_starts_without_any_right_and_each_job_says_which_it_needs(file: Path) -> None:
+    # `permissions: {}` is the empty mapping; without the line a job has whatever the repository's settings say.
+    assert _parsed(file)["permissions"] == {}
+    for name, job in _jobs(file).items():
+        rights = job["permissions"]
+        assert {right for right, level in rights.items() if level == "write"} <= {"id-token", "pull-requests"}, name
+
+
+@workflows
+def test_only_jobs_that_run_a_stacks_command_get_a_token_to_sign_in_to_azure(file: Path) -> None:
+    for name, job in _jobs(file).items():
+        if "id-token" in job["permissions"]:
+            assert file.name == "stack.yml" or job.get("uses", "").startswith("./"), name
+
+
+@workflows
+def test_no_workflow_runs_the_code_of_a_fork_with_the_rights_of_this_repository(file: Path) -> None:
+    assert not _events(file).keys() & {"pull_request_target", "workflow_run", "issue_comment"}
+
+
+@workflows
+def test_a_job_of_a_pull_request_that_signs_in_is_one_of_this_repositorys_branches(file: Path) -> None:
+    if "pull_request" in _events(file):
+        for name, job in _jobs(file).items():
+            if "id-token" in job["permissions"]:
+                assert job["if"] == _SAME_REPOSITORY, name
+
+
+def test_a_pull_request_signs_in_by_the_environments_of_previews_and_renews_nothing() -> None:
+    called = [job["with"] for job in _calls("preview.yml", _STACK)]
+
+    assert called
+    for inputs in called:
+        assert inputs["environment"] == "${{ inputs.stack }}-preview"
+        assert inputs["command"] == "preview"
+        assert "--hold" in inputs["arguments"].split()
+
+
+def test_the_job_that_writes_the_comment_does_not_check_out_the_pull_request() -> None:
+    job = _jobs(_GITHUB / "workflows/preview-stack.yml")["comment"]
+
+    assert job["permissions"] == {"pull-requests": "write"}
+    assert not any("uses" in step for step in job["steps"])
+
+
+def test_a_stack_goes_up_after_its_approval_and_the_stack_before_it() -> None:
+    jobs = _jobs(_GITHUB / "workflows/up-stack.yml")
+    order = {name: job.get("needs") for name, job in _jobs(_GITHUB / "workflows/up.yml").items()}
+
+    assert jobs["up"]["needs"] == "approval"
+    assert jobs["approval"]["needs"] == "preview"
+    assert jobs["approval"]["environment"] == "${{ inputs.stack }}-approval"
+    assert order == {"dev": None, "stage": "dev", "prod": "stage"}
+    events = _events(_GITHUB / "workflows/up.yml")
+    assert (list(events), events["push"]["branches"]) == (["push"], ["main"])
+
+
+def test_two_commands_that_change_one_stack_never_run_at_once_and_none_is_stopped_half_way() -> None:
+    changing = [
+        job
+        for file in _WORKFLOWS
+        for job in _jobs(file).values()
+        if job.get("uses") == _STACK and job["with"]["command"] != "preview"
+    ]
+
+    assert len(changing) == 2, "up and renew"
+    for job in changing:
+        assert job["concurrency"] == {"group": f"up-{job['with']['stack']}"}
+
+
+@workflows
+def test_no_secret_is_used_but_the_token_that_github_gives_each_job(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+
+    assert set(re.findall(r"secrets\s*[.\[:]\s*['\"]?(\w+)", text)) <= {"GITHUB_TOKEN"}
+
+
+@workflows
+def test_scripts_take_values_from_their_environment_and_never_from_an_expression(file: Path) -> None:
+    for job in _jobs(file).values():
+        for step in job.get("steps", ()):
+            assert "${{" not in step.get("run", ""), step
+
+
+@workflows
+def test_every_job_ends_some_time_and_no_checkout_leaves_its_token_behind(file: Path) -> None:
+    for name, job in _jobs(file).items():
+        assert "uses" in job or job["timeout-minutes"] <= 60, name
+        for step in job.get("steps", ()):
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False, name
