@@ -6,16 +6,16 @@ ARGS ?=
 IDSTACK := .venv/bin/idstack
 PYTHON := .venv/bin/python
 
-# Where the state of the shared stacks lies; give your own storage account here or on the command line. Other stacks use the
-# backend you are logged in to, and the local stack has its own.
+# Where the state of the shared stacks lies; give your own storage account here, or in PULUMI_BACKEND_URL, which goes first and
+# which CI sets. Other stacks use the backend you are logged in to, and the local stack has its own.
 BACKEND.stage ?= azblob://pulumi-state?storage_account=stidstackstage
 BACKEND.prod ?= azblob://pulumi-state?storage_account=stidstackprod
-ifdef BACKEND.$(STACK)
-export PULUMI_BACKEND_URL := $(BACKEND.$(STACK))
+ifneq ($(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK))),)
+export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview down test lint fmt lock
+.PHONY: help setup up preview renew recover down test kills lint fmt lock
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -29,21 +29,36 @@ up: setup ## Bring the stack up; the local one ends with a table of nine proven 
 preview: setup ## Show what `make up` would change
 	@$(IDSTACK) preview --stack $(STACK) $(ARGS)
 
+renew: setup ## Renew the certificates that are due, and change nothing else
+	@$(IDSTACK) renew --stack $(STACK) $(ARGS)
+
+recover: setup ## After a killed run: release the lock, settle what was under way, and go on with `make up`
+	@$(IDSTACK) recover --stack $(STACK) $(ARGS)
+
 down: setup ## Destroy the stack; of the local one nothing is left
 	@$(IDSTACK) down --stack $(STACK) $(ARGS)
 
 test: setup ## Run all tests: unit, the real engine, real clients (ARGS=tests/unit for a part)
 	@$(PYTHON) -m pytest $(ARGS)
 
-lint: setup ## Check style and types
+kills: setup ## Kill engine, plugins and local cloud at fifty seeded points of up and down; each must recover
+	@$(PYTHON) -m pytest -m '' tests/engine/test_kill.py $(ARGS)
+
+lint: setup ## Check style, types and workflows
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
+	@if command -v go >/dev/null; then go -C tools/actionlint tool actionlint; \
+		else echo "lint: there is no Go on PATH, so the workflows are checked in CI only"; fi
 
 fmt: setup ## Format, and mend what can be mended
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 
-lock: ## Write requirements.txt anew from requirements.in (needs uv)
-	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--custom-compile-command "make lock" --output-file requirements.txt requirements.in
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--custom-compile-command "make lock"
+PROBE_LOCK := identity/credentials/requirements-probe
+
+lock: ## Write requirements.txt anew from requirements.in, and the probe image's part of it (needs uv)
+	@$(LOCK) --output-file requirements.txt requirements.in
+	@$(LOCK) --constraint requirements.txt --output-file $(PROBE_LOCK).txt $(PROBE_LOCK).in

@@ -9,6 +9,9 @@ import typer
 from ops.commands.down import down
 from ops.commands.handover import local, probe
 from ops.commands.preview import preview
+from ops.commands.recover import recover
+from ops.commands.renew import renew
+from ops.commands.rotate import rotate
 from ops.commands.status import status
 from ops.commands.up import up
 from ops.options import PASS_ON
@@ -21,7 +24,7 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (up, preview, down, probe):
+for command in (up, preview, down, recover, renew, rotate, probe):
     cli.command(context_settings=PASS_ON)(command)
 cli.command()(status)
 cli.command(context_settings={**PASS_ON, "help_option_names": []}, add_help_option=False)(local)

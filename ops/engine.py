@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
 
+from ops import lock
 from ops.environment import LOCAL_STACK, ROOT, local_paths, variables
+from ops.follow import follow
 from ops.trouble import Trouble
 
 
@@ -45,19 +50,32 @@ class Engine:
         (project / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n")
         self._capture("stack", "select", self.stack, "--create", directory=project)
 
-    def up(self, arguments: Sequence[str] = ()) -> None:
-        """`pulumi up`: unattended for the local stack; elsewhere a person is asked, unless `--yes` is given."""
-        unattended = ("--yes", "--non-interactive", "--skip-preview") if self.is_local else ()
-        self._stream("up", *unattended, *self._configuration(), *arguments)
+    def up(self, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> None:
+        """`pulumi up`: unattended for the local stack; elsewhere a person is asked, unless `--yes` is given.
 
-    def preview(self, arguments: Sequence[str] = ()) -> None:
-        """`pulumi preview`."""
-        self._stream("preview", *self._configuration(), *arguments)
+        `environment` reaches the program and the plugins of this run.
+        """
+        unattended = ("--yes", "--skip-preview", "--suppress-outputs") if self.is_local else ()
+        self._stream("up", *unattended, *self._configuration(), *arguments, environment=environment)
+
+    def preview(self, arguments: Sequence[str] = (), *, hold: bool = False) -> None:
+        """`pulumi preview`; with `hold` it keeps every certificate, whatever is due."""
+        with self._held() if hold else nullcontext(self._configuration()) as configuration:
+            self._stream("preview", *configuration, *arguments)
 
     def destroy(self, arguments: Sequence[str] = ()) -> None:
         """`pulumi destroy`, asking as `up` does."""
-        unattended = ("--yes", "--non-interactive", "--skip-preview") if self.is_local else ()
+        unattended = ("--yes", "--skip-preview") if self.is_local else ()
         self._stream("destroy", *unattended, *self._configuration(), *arguments)
+
+    def refresh(self) -> None:
+        """`pulumi refresh`, unattended: the state becomes what is there, and no operation is pending any more."""
+        flags = ("--yes", "--non-interactive", "--skip-preview", "--clear-pending-creates")
+        self._stream("refresh", *flags, *self._configuration())
+
+    def unlock(self) -> None:
+        """`pulumi cancel`: delete every lock of the stack, whoever holds it."""
+        self._capture("cancel", self.stack, "--yes")
 
     def remove(self) -> None:
         """`pulumi stack rm` of an empty stack; its configuration file stays."""
@@ -68,27 +86,79 @@ class Engine:
         outputs: Mapping[str, Any] = json.loads(self._capture("stack", "output", "--json", "--stack", self.stack))
         return outputs
 
+    def planned(self) -> Mapping[str, Any]:
+        """What a preview plans (`pulumi preview --json`), secrets masked; raises Trouble with what is wrong."""
+        done = self._run("preview", "--json", *self._configuration(), "--stack", self.stack)
+        try:
+            plan: Mapping[str, Any] = json.loads(done.stdout)
+        except ValueError:
+            plan = {}
+        if done.returncode != 0:
+            said = [each["message"] for each in plan.get("diagnostics", ()) if each["severity"] == "error"]
+            raise Trouble(f"`pulumi preview`: {''.join(said).strip() or done.stderr.strip()}")
+        return plan
+
+    def state(self) -> dict[str, Any]:
+        """The state as `pulumi stack export` has it, secrets encrypted."""
+        exported: dict[str, Any] = json.loads(self._capture("stack", "export", "--stack", self.stack))
+        return exported
+
+    def replace_state(self, state: Mapping[str, Any]) -> None:
+        """`pulumi stack import`: the state becomes this one; the engine refuses one that is not sound."""
+        self._capture("stack", "import", "--stack", self.stack, text=json.dumps(state))
+
+    def resources(self) -> list[Mapping[str, Any]]:
+        """The resources in the state, secrets encrypted; raises Trouble when there is no such stack."""
+        resources: list[Mapping[str, Any]] = self.state()["deployment"].get("resources") or []
+        return resources
+
     def _configuration(self) -> tuple[str, ...]:
         return ("--config-file", str(_local_configuration(self.root))) if self.is_local else ()
 
-    def _stream(self, *arguments: str) -> None:
+    @contextmanager
+    def _held(self) -> Iterator[tuple[str, ...]]:
+        """The configuration with `renewal: hold`, in a copy.
+
+        `pulumi preview --config` would write the key into the stack's file, and drop the others of `credentials`.
+        """
+        name = f"Pulumi.{self.stack.rpartition('/')[2]}.yaml"
+        source = _local_configuration(self.root) if self.is_local else self.root / name
+        with TemporaryDirectory() as directory:
+            held = Path(directory) / name
+            try:
+                shutil.copyfile(source, held)
+            except FileNotFoundError:
+                raise Trouble(f"the stack {self.stack} has no configuration: there is no {name}") from None
+            configuration = ("--config-file", str(held))
+            key = ("--path", "credentials.renewal", "hold")
+            self._capture("config", "set", *key, *configuration, "--stack", self.stack)
+            yield configuration
+
+    def _stream(self, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
         command = ["pulumi", *arguments, "--stack", self.stack]
-        code = subprocess.run(command, cwd=self.root, env=variables(self.stack), stdout=self.output).returncode
+        whole = {**variables(self.stack), **(environment or {})}
+        code, said = follow(command, directory=self.root, environment=whole, output=self.output)
+        if code != 0 and lock.is_told(said):
+            raise lock.Locked(self.stack, lock.owners(said), is_local=self.is_local, command=arguments[0])
         if code != 0:
             raise Trouble(f"`pulumi {arguments[0]}` ended with code {code}; the reason stands above")
 
-    def _capture(self, *arguments: str, directory: Path | None = None) -> str:
-        done = subprocess.run(
-            ["pulumi", *arguments, "--non-interactive"],
-            cwd=directory or self.root,
-            env=variables(self.stack),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
+    def _capture(self, *arguments: str, directory: Path | None = None, text: str = "") -> str:
+        done = self._run(*arguments, directory=directory, text=text)
         if done.returncode != 0:
             raise Trouble(f"`pulumi {' '.join(arguments)}`: {done.stderr.strip() or f'code {done.returncode}'}")
         return done.stdout
+
+    def _run(self, *arguments: str, directory: Path | None = None, text: str = "") -> subprocess.CompletedProcess[str]:
+        """Run without a terminal; `text` is the standard input."""
+        return subprocess.run(
+            ["pulumi", *arguments, "--non-interactive"],
+            cwd=directory or self.root,
+            env=variables(self.stack),
+            input=text,
+            capture_output=True,
+            text=True,
+        )
 
 
 def _local_configuration(root: Path) -> Path:
@@ -96,12 +166,13 @@ def _local_configuration(root: Path) -> Path:
     source = root / f"Pulumi.{LOCAL_STACK}.yaml"
     engine = local_paths().engine
     text = source.read_text()
-    if "encryptionsalt" in yaml.safe_load(text):
+    salt = yaml.safe_load((engine / source.name).read_text())["encryptionsalt"]
+    found = yaml.safe_load(text).get("encryptionsalt")
+    if found not in (None, salt):
         raise Trouble(
             f"{source.name} has an `encryptionsalt`, which only fits the passphrase of the machine that wrote it. "
             "Remove the line; a secret the local stack needs goes into a file that the configuration names."
         )
-    salt = yaml.safe_load((engine / source.name).read_text())["encryptionsalt"]
     copy = engine / "configuration.yaml"
-    copy.write_text(f"encryptionsalt: {salt}\n{text}")
+    copy.write_text(text if found else f"encryptionsalt: {salt}\n{text}")
     return copy

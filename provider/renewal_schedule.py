@@ -1,17 +1,21 @@
 """`RenewalSchedule`: which of an identity's two certificate slots is current, and which is issued anew when.
 
 Check looks at the clock and writes its decision into the inputs, so a preview shows a renewal as a changed property
-and the generations of both slots are known before anything is created. The rule is `identity/credentials/schedule.py`.
+and the generations of both slots are known before anything is created. The rule is `identity/credentials/schedule.py`;
+a person may ask for a renewal before its time (`identity/credentials/renewal_request.py`).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final, get_args
 
-from identity.credentials import rfc3339, schedule
-from identity.credentials.schedule import Slot, SlotName, Slots
-from plugin import Checked, Created, Diff, Props, diff_properties, unwrap
+from identity.credentials import renewal_request, rfc3339, schedule
+from identity.credentials.renewal_request import Request
+from identity.credentials.schedule import Renewal, Slot, SlotName, Slots
+from plugin import Checked, CheckFailure, Created, Diff, PluginError, Props, diff_properties, unwrap
 from provider import clock
 from provider.state_only import Inputs, StateOnly
 
@@ -28,7 +32,10 @@ class RenewalSchedule(StateOnly):
     """
 
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
-        """Decide on a renewal; `mode: hold` keeps the slots there are, but makes the first ones."""
+        """Decide on a renewal; `mode: hold` keeps the slots there are, but makes the first ones.
+
+        A renewal that a person asks for comes first, whatever the mode.
+        """
         inputs = Inputs(new)
         lifetime = inputs.whole_number("lifetimeDays", least=2)
         renew_before = inputs.whole_number("renewBeforeDays", least=1)
@@ -41,7 +48,17 @@ class RenewalSchedule(StateOnly):
         settings = {"lifetimeDays": lifetime, "renewBeforeDays": renew_before}
         if old is None:
             return Checked(settings | _first_issue(lifetime))
-        return Checked(settings | _kept_or_renewed(unwrap(old), lifetime, renew_before, hold=new["mode"] == "hold"))
+        try:
+            request = renewal_request.read(_name(urn), os.environ)
+        except ValueError as error:
+            raise PluginError(str(error)) from None
+        slots, now = _slots(unwrap(old)), clock.now()
+        if request is Request.RENEW and now < (free := schedule.spare_is_free(slots)):
+            return Checked(new, [CheckFailure("", _too_soon(slots, free))])
+        if request is not None:
+            return Checked(settings | _as_requested(unwrap(old), slots, request, now, lifetime))
+        hold = new["mode"] == "hold"
+        return Checked(settings | _kept_or_renewed(unwrap(old), slots, now, lifetime, renew_before, hold=hold))
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
         """Every property may change in place."""
@@ -49,13 +66,17 @@ class RenewalSchedule(StateOnly):
 
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
         """The outputs are the inputs, in a preview as well."""
-        return Created("" if preview else urn.rsplit("::", 1)[-1], inputs)
+        return Created("" if preview else _name(urn), inputs)
 
     def update(
         self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
     ) -> Props:
         """The outputs are the inputs, in a preview as well."""
         return new_inputs
+
+
+def _name(urn: str) -> str:
+    return urn.rsplit("::", 1)[-1]
 
 
 def _first_issue(lifetime: int) -> Props:
@@ -67,10 +88,10 @@ def _first_issue(lifetime: int) -> Props:
     }
 
 
-def _kept_or_renewed(old: Mapping[str, Any], lifetime: int, renew_before: int, *, hold: bool) -> Props:
-    kept = {name: old[name] for name in ("current", *_SLOTS, "renewal")}
-    now = clock.now()
-    slots = Slots(old["current"], *(_read(old[name]) for name in _SLOTS))
+def _kept_or_renewed(
+    old: Mapping[str, Any], slots: Slots, now: datetime, lifetime: int, renew_before: int, *, hold: bool
+) -> Props:
+    kept = _kept(old)
     # The current certificate lives as long as it was issued for, whatever the settings say now. At least a day lies
     # between two renewals: until then pods may still use the previous certificate.
     age = max(old[slots.current]["validDays"] - renew_before, 1)
@@ -83,6 +104,35 @@ def _kept_or_renewed(old: Mapping[str, Any], lifetime: int, renew_before: int, *
         renewal.slot: _written(renewed.slot(renewal.slot), lifetime),
         "renewal": f"slot {renewal.slot}, due since {rfc3339.render(renewal.due_since)}",
     }
+
+
+def _as_requested(old: Mapping[str, Any], slots: Slots, request: Request, now: datetime, lifetime: int) -> Props:
+    spare = slots.spare
+    if request is Request.FRESH_SPARE:
+        changed, what = schedule.with_fresh_spare(slots), "issued anew as the spare"
+    else:
+        changed, what = schedule.renewed(slots, Renewal(spare, now), now), "asked for"
+    return _kept(old) | {
+        "current": changed.current,
+        spare: _written(changed.slot(spare), lifetime),
+        "renewal": f"slot {spare}, {what} at {rfc3339.render(now)}",
+    }
+
+
+def _too_soon(slots: Slots, free: datetime) -> str:
+    return (
+        f"a renewal now would replace the certificate of slot {slots.spare}, with which pods may still sign in until "
+        f"{rfc3339.render(free)}: they load a new one when the CSI driver has polled and at the latest 6 hours later. "
+        "Wait until then, or run `idstack rotate --force`, which names those pods"
+    )
+
+
+def _kept(old: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: old[name] for name in ("current", *_SLOTS, "renewal")}
+
+
+def _slots(old: Mapping[str, Any]) -> Slots:
+    return Slots(old["current"], *(_read(old[name]) for name in _SLOTS))
 
 
 def _written(slot: Slot, lifetime: int) -> Props:

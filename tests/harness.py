@@ -20,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pytest
 import requests
 import yaml
 from azure.identity import CertificateCredential
@@ -28,6 +29,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.clouds import LocalEnvironment
 from ops import environment
+from ops.engine import Engine
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -95,6 +97,22 @@ class LocalStack:
         """Run a command of the local cloud."""
         return self.run(sys.executable, "-m", "localcloud", *arguments).stdout
 
+    def prepare(self) -> None:
+        """Make the stack as `idstack up` does, so that both its commands and the engine's own work here."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("LOCALCLOUD_STATE_DIR", str(self.state))
+            Engine("local").prepare()
+        made = yaml.safe_load((self.state / "pulumi/Pulumi.local.yaml").read_text(encoding="utf-8"))
+        file = self.root / "Pulumi.local.yaml"
+        file.write_text(
+            f"encryptionsalt: {made['encryptionsalt']}\n{file.read_text(encoding='utf-8')}", encoding="utf-8"
+        )
+        self.pulumi("stack", "select", "local")
+
+    def idstack(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run the `idstack` command."""
+        return self.run(sys.executable, "-m", "ops", *arguments, check=check)
+
     def up(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """`pulumi up` without a separate preview; returns when every Deployment is ready."""
         return self.pulumi("up", "--yes", "--skip-preview", *arguments, check=check)
@@ -136,11 +154,10 @@ def running_stack(root: Path, **dials: Any) -> Iterator[LocalStack]:
             (root / entry.name).symlink_to(entry)
     (root / "Pulumi.local.yaml").write_bytes((PROJECT / "Pulumi.local.yaml").read_bytes())
     stack = LocalStack(root, dials)
-    environment.LocalPaths(stack.state).create()
     try:
         stack.local_cloud("start")
         stack.local_cloud("seed")
-        stack.pulumi("stack", "select", "local", "--create")
+        stack.prepare()
         yield stack
     finally:
         stack.local_cloud("stop", "--remove")

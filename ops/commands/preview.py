@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 import typer
 
 from ops.commands.up import start_local_cloud
 from ops.engine import Engine
 from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 
+HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, whatever is due.")]
 
-def preview(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
+
+def preview(
+    context: typer.Context,
+    hold: HoldOption = False,
+    stack: StackOption = DEFAULT_STACK,
+    as_json: JsonOption = False,
+) -> None:
     """Show what `up` would change. More options go to `pulumi preview`."""
     engine = Engine(stack)
     if engine.is_local:
         start_local_cloud(Screen(as_json))
         engine.prepare()
-    engine.preview([*(["--json"] if as_json else []), *context.args])
+    engine.preview([*(["--json"] if as_json else []), *context.args], hold=hold)

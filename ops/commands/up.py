@@ -40,7 +40,7 @@ def up(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: Json
         now = datetime.now(UTC)
         screen.document({"stack": stack, "rows": [row.to_json(now) for row in found]})
     else:
-        screen.console.print(sign_ins(found, Path(environment.mounts_dir)))
+        screen.console.print(sign_ins(found, Path(environment.mounts_dir), screen.console.width))
     failing = [row.identity for row in found if not row.is_green]
     if failing or not found:
         raise Trouble(f"not every sign-in works: {', '.join(failing) or 'the stack has no identity'}")
@@ -79,7 +79,7 @@ def _wait_until_green(engine: Engine, environment: LocalEnvironment, console: Co
 
 def _next_steps(environment: LocalEnvironment) -> str:
     return (
-        f"Files: {environment.mounts_dir}/<namespace>/<workload>/<path>\n\n"
+        f"\nFiles: {environment.mounts_dir}/<namespace>/<workload>/<path>\n\n"
         "Try next:\n"
         "  make preview                  after an edit of Pulumi.local.yaml: exactly that change\n"
         "  .venv/bin/idstack status      expiry, renewal, live sign-ins\n"

@@ -1,0 +1,62 @@
+"""`idstack recover`: an interrupted stack settled and brought up."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from ops.commands.up import start_local_cloud, up
+from ops.engine import Engine
+from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.recovery import settle
+from ops.recovery.forgotten import Found
+from ops.trouble import Trouble
+
+UpOption: TypeAlias = Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)]
+_AGREED: Final = frozenset({"--yes", "-y"})
+
+
+def recover(
+    context: typer.Context,
+    then_up: UpOption = True,
+    stack: StackOption = DEFAULT_STACK,
+    as_json: JsonOption = False,
+) -> None:
+    """Settle what a killed or failed `up` or `destroy` left half done, then run `up`, which takes more options.
+
+    Refuses while another process works on the stack.
+    """
+    screen = Screen(as_json)
+    engine = Engine(stack, output=screen.output)
+    local = start_local_cloud(screen) if engine.is_local else None
+    engine.prepare()
+    screen.step("pulumi refresh")
+    settle.unlock_and_refresh(engine, screen.console.print)
+    screen.step("things that exist, but not in the state")
+    found = settle.find_forgotten(engine, local)
+    for each in found:
+        screen.console.print(f"  {each.name}: {each.id}")
+    if found and not engine.is_local:
+        _confirm(found, agreed=bool(_AGREED & set(context.args)))
+    settle.enter(engine, found)
+    screen.console.print(f"{len(found)} entered into the state" if found else "none")
+    if then_up:
+        up(context, stack=stack, as_json=as_json)
+    elif as_json:
+        screen.document({"stack": stack, "entered": {each.name: each.id for each in found}})
+
+
+def _confirm(found: Sequence[Found], *, agreed: bool) -> None:
+    """Ask whether all of it is the stack's: a later `destroy` deletes what is in the state."""
+    if agreed:
+        return
+    if not sys.stdin.isatty():
+        raise Trouble(
+            f"{len(found)} things exist that the stack would create, listed above. If all of them are this stack's, "
+            "run the command again with --yes (`make recover ARGS=--yes`); otherwise delete or rename what is not"
+        )
+    question = "Are all of these the stack's own? What is in the state is deleted by a `destroy`"
+    typer.confirm(question, abort=True, err=True)

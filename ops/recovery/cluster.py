@@ -1,0 +1,52 @@
+"""Reads objects of any kind from the management cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+
+from kubernetes import config, dynamic
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config.config_exception import ConfigException
+from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
+from urllib3.exceptions import HTTPError
+
+from ops.trouble import Trouble
+
+
+class Cluster:
+    """The API behind a kubeconfig's context; safe for many threads."""
+
+    def __init__(self, client: dynamic.DynamicClient) -> None:
+        self._client = client
+        # The client finds out what the server serves as it goes; a second thread would see half of it.
+        self._discovery = Lock()
+
+    def has(self, api_version: str, kind: str, namespace: str | None, name: str) -> bool:
+        """Whether there is such an object; raises Trouble if the API does not say."""
+        try:
+            with self._discovery:
+                collection = self._client.resources.get(api_version=api_version, kind=kind)
+            collection.get(name=name, namespace=namespace)
+        except (NotFoundError, ResourceNotFoundError):
+            return False
+        except (ApiException, HTTPError) as error:
+            raise Trouble(f"reading {kind} {name} from the management cluster: {error}") from None
+        return True
+
+
+@contextmanager
+def connected(kubeconfig: Path, context: str | None) -> Iterator[Cluster]:
+    """The cluster of this context, or of the current one; raises Trouble if it can not be reached."""
+    try:
+        with (
+            config.new_client_from_config(str(kubeconfig), context) as api,
+            TemporaryDirectory() as directory,
+        ):
+            # Its cache of what the server serves lies in the system's temporary directory otherwise, for anybody.
+            yield Cluster(dynamic.DynamicClient(api, cache_file=str(Path(directory, "discovery.json"))))
+    except (ConfigException, ApiException, HTTPError) as error:
+        raise Trouble(f"the management cluster of {kubeconfig} can not be read: {error}") from None

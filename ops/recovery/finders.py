@@ -1,0 +1,144 @@
+"""Finds out, for each resource type of the program, whether the thing that the inputs describe exists: its id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from identity.naming import resource_id
+from ops.recovery.azure import Azure
+from ops.recovery.cluster import Cluster
+from ops.trouble import Trouble
+
+Inputs: TypeAlias = Mapping[str, Any]
+
+APPLICATION: Final = "azuread:index/application:Application"
+_VAULTS: Final = "Microsoft.KeyVault/vaults"
+_IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
+_KEY_VAULT: Final = "2024-11-01"
+_MANAGED_IDENTITY: Final = "2023-01-31"
+_AUTHORIZATION: Final = "2022-04-01"
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A type of azure-native in a resource group: its type in ARM, the API version to read it with, its names."""
+
+    type: str
+    api_version: str
+    names: tuple[str, ...]
+
+
+_IN_A_GROUP: Final[Mapping[str, _Row]] = MappingProxyType(
+    {
+        "azure-native:keyvault:Vault": _Row(_VAULTS, _KEY_VAULT, ("vaultName",)),
+        "azure-native:keyvault:Secret": _Row(f"{_VAULTS}/secrets", _KEY_VAULT, ("vaultName", "secretName")),
+        "azure-native:managedidentity:UserAssignedIdentity": _Row(_IDENTITIES, _MANAGED_IDENTITY, ("resourceName",)),
+        "azure-native:managedidentity:FederatedIdentityCredential": _Row(
+            f"{_IDENTITIES}/federatedIdentityCredentials",
+            _MANAGED_IDENTITY,
+            ("resourceName", "federatedIdentityCredentialResourceName"),
+        ),
+    }
+)
+
+
+class Finders:
+    """Looks things up in one subscription, tenant and cluster; `cluster` is None where the stack has none.
+
+    `taken` are the ids that the state has already: nothing is found twice.
+    """
+
+    def __init__(self, azure: Azure, cluster: Cluster | None, subscription_id: str, taken: Set[str]) -> None:
+        self._azure = azure
+        self._cluster = cluster
+        self._subscription_id = subscription_id
+        self._taken = taken
+        self._by_type: Mapping[str, Callable[[Inputs], str | None]] = {
+            "azure-native:authorization:RoleAssignment": self._role_assignment,
+            APPLICATION: self._application,
+            "azuread:index/servicePrincipal:ServicePrincipal": self._service_principal,
+            "azuread:index/applicationCertificate:ApplicationCertificate": self._registration,
+        }
+
+    def find(self, type_token: str, inputs: Inputs) -> str | None:
+        """The provider's id of the thing; None if there is none, or if the state has it.
+
+        An input that is not known yet comes from something that does not exist itself; it is missing here. Raises
+        Trouble when the service does not say, or knows several.
+        """
+        try:
+            found = self._find(type_token, inputs)
+        except LookupError:
+            return None
+        return None if found in self._taken else found
+
+    def _find(self, type_token: str, inputs: Inputs) -> str | None:
+        if row := _IN_A_GROUP.get(type_token):
+            names = [inputs[name] for name in row.names]
+            full_id = resource_id(self._subscription_id, inputs["resourceGroupName"], row.type, *names)
+            return self._resource(full_id, row.api_version)
+        if type_token.startswith("kubernetes:"):
+            return self._object(inputs)
+        return self._by_type[type_token](inputs) if type_token in self._by_type else None
+
+    def _resource(self, full_id: str, api_version: str) -> str | None:
+        # The id as Azure spells it, as azure-native takes it.
+        found = self._azure.resource(full_id, api_version)
+        return str(found["id"]) if found else None
+
+    def _role_assignment(self, inputs: Inputs) -> str | None:
+        name = f"Microsoft.Authorization/roleAssignments/{inputs['roleAssignmentName']}"
+        return self._resource(f"{inputs['scope']}/providers/{name}", _AUTHORIZATION)
+
+    def _application(self, inputs: Inputs) -> str | None:
+        # Display names are not unique; this tag is (components/entra_application.py).
+        tag = inputs["tags"][0]
+        found = self._azure.directory_objects("/applications", f"tags/any(tag:tag eq {_quoted(tag)})")
+        return _only([f"/applications/{each['id']}" for each in found], f"application with the tag {tag}")
+
+    def _service_principal(self, inputs: Inputs) -> str | None:
+        client_id = inputs["clientId"]
+        found = self._azure.directory_objects("/servicePrincipals", f"appId eq {_quoted(client_id)}")
+        return _only([f"/servicePrincipals/{each['id']}" for each in found], f"service principal of {client_id}")
+
+    def _registration(self, inputs: Inputs) -> str | None:
+        """Of an application's certificates one that the state does not have and that begins at the same second."""
+        application, begin = inputs["applicationId"], _instant(inputs["startDate"])
+        found = self._azure.directory_object(application) or {}
+        ids = [
+            f"{application.removeprefix('/applications/')}/certificate/{each['keyId']}"
+            for each in found.get("keyCredentials", ())
+            if _instant(each["startDateTime"]) == begin
+        ]
+        return _only([each for each in ids if each not in self._taken], f"certificate of {application} from {begin}")
+
+    def _object(self, inputs: Inputs) -> str | None:
+        if self._cluster is None:
+            return None
+        namespace, name = inputs["metadata"].get("namespace"), inputs["metadata"]["name"]
+        if not self._cluster.has(inputs["apiVersion"], inputs["kind"], namespace, name):
+            return None
+        return f"{namespace}/{name}" if namespace else str(name)
+
+
+def _only(ids: list[str], what: str) -> str | None:
+    """The one id, None for none; raises Trouble for several."""
+    if len(ids) > 1:
+        raise Trouble(
+            f"there is more than one {what}: {', '.join(ids)}. The stack can have only one of them; delete the others, "
+            "then run `make recover` again"
+        )
+    return ids[0] if ids else None
+
+
+def _quoted(text: str) -> str:
+    """A text of OData."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(microsecond=0)

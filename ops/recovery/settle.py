@@ -1,0 +1,76 @@
+"""The steps from a stack that was interrupted to one that `up` can go on with; each may be repeated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from identity.clouds import CLOUDS, LocalEnvironment, local_cloud
+from ops.engine import Engine
+from ops.environment import variables
+from ops.lock import Locked
+from ops.recovery import cluster, forgotten
+from ops.recovery.azure import Azure
+from ops.recovery.finders import APPLICATION, Finders
+from ops.recovery.forgotten import Found
+from ops.recovery.sign_in import credential
+
+_AT_ONCE: Final = 16
+
+
+def unlock_and_refresh(engine: Engine, say: Callable[[str], None]) -> None:
+    """Bring the state up to date, unlocking it if nobody holds the lock any more; raises Locked if somebody does."""
+    try:
+        engine.refresh()
+    except Locked as locked:
+        if not locked.is_abandoned:
+            raise
+        say(f"unlocking the stack {engine.stack}: whoever locked it runs no more")
+        engine.unlock()
+        engine.refresh()
+    enter(engine, ())
+
+
+def find_forgotten(engine: Engine, local: LocalEnvironment | None) -> list[Found]:
+    """What exists and is missing in the state; `local` is where the local cloud answers, for its stack."""
+    plan, state = engine.planned(), engine.resources()
+    # The applications may have got twins by an `up` in between; their finder then says so.
+    applications = [each for each in state if each["type"] == APPLICATION]
+    asked = [*forgotten.candidates(plan, state), *applications]
+    configuration = {key.partition(":")[2]: value for key, value in plan["config"].items()}
+    with _finders(engine, configuration, local, state) as finders, ThreadPoolExecutor(_AT_ONCE) as pool:
+        answers = pool.map(lambda each: finders.find(each["type"], each["inputs"]), asked)
+        return [Found(each, found) for each, found in zip(asked, answers, strict=True) if found is not None]
+
+
+def enter(engine: Engine, found: Sequence[Found]) -> None:
+    """Write what was found into the refreshed state."""
+    state = engine.state()
+    settled = forgotten.settled(state, found)
+    if settled != state:
+        engine.replace_state(settled)
+
+
+@contextmanager
+def _finders(
+    engine: Engine, configuration: Mapping[str, str], local: LocalEnvironment | None, state: Sequence[Mapping[str, Any]]
+) -> Iterator[Finders]:
+    """Finders for the places that the stack's configuration names."""
+    cloud = local_cloud(local) if local else CLOUDS[configuration["cloud"]]
+    options: dict[str, Any] = {"authority": cloud.authority_host}
+    if local:
+        options |= {"connection_verify": local.ca_file, "disable_instance_discovery": True}
+    deployer = credential(configuration["tenantId"], variables(engine.stack), **options)
+    management = json.loads(configuration.get("managementCluster") or "{}")
+    kubeconfig = management.get("kubeconfig") or (local.kubeconfig if local else None)
+    with ExitStack() as stack:
+        azure = stack.enter_context(Azure(cloud, deployer, local.ca_file if local else None))
+        objects = None
+        if kubeconfig and configuration.get("clusterSide") == "stack":
+            path = engine.root / Path(kubeconfig).expanduser()
+            objects = stack.enter_context(cluster.connected(path, management.get("context")))
+        yield Finders(azure, objects, configuration["subscriptionId"], forgotten.ids(state))

@@ -1,0 +1,63 @@
+"""Signs in to Azure as the engine's provider plugins do: by the ARM_* variables, else as the Azure CLI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from azure.core.credentials import TokenCredential
+from azure.identity import (
+    AzureCliCredential,
+    CertificateCredential,
+    ClientAssertionCredential,
+    ClientSecretCredential,
+    ManagedIdentityCredential,
+)
+
+# What a pipeline's token for Entra ID is issued for.
+_ASSERTION_AUDIENCE: Final = "api://AzureADTokenExchange"
+
+
+def credential(tenant_id: str, environ: Mapping[str, str] = os.environ, **options: Any) -> TokenCredential:
+    """The credential for the tenant; `options` (authority, connection_verify) go to it.
+
+    The variables are those that azure-native and azuread share, in their order: an OIDC token, a client certificate, a
+    client secret, a managed identity.
+    """
+    client_id = environ.get("ARM_CLIENT_ID", "")
+    if _is_set(environ, "ARM_USE_OIDC"):
+        return ClientAssertionCredential(tenant_id, client_id, assertion(environ), **options)
+    if path := environ.get("ARM_CLIENT_CERTIFICATE_PATH"):
+        password = environ.get("ARM_CLIENT_CERTIFICATE_PASSWORD")
+        return CertificateCredential(tenant_id, client_id, path, password=password, **options)
+    if secret := environ.get("ARM_CLIENT_SECRET"):
+        return ClientSecretCredential(tenant_id, client_id, secret, **options)
+    if _is_set(environ, "ARM_USE_MSI"):
+        return ManagedIdentityCredential(client_id=client_id or None)
+    return AzureCliCredential(tenant_id=tenant_id)
+
+
+def _is_set(environ: Mapping[str, str], name: str) -> bool:
+    return environ.get(name, "").lower() in {"true", "1"}
+
+
+def assertion(environ: Mapping[str, str]) -> Callable[[], str]:
+    """Where a fresh token of the pipeline comes from: a variable, a file, or GitHub's endpoint."""
+    if token := environ.get("ARM_OIDC_TOKEN"):
+        return lambda: token
+    if path := environ.get("ARM_OIDC_TOKEN_FILE_PATH"):
+        return lambda: Path(path).read_text(encoding="utf-8").strip()
+    url = environ.get("ARM_OIDC_REQUEST_URL") or environ.get("ACTIONS_ID_TOKEN_REQUEST_URL", "")
+    bearer = environ.get("ARM_OIDC_REQUEST_TOKEN") or environ.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
+
+    def requested() -> str:
+        response = httpx.get(
+            url, params={"audience": _ASSERTION_AUDIENCE}, headers={"Authorization": f"Bearer {bearer}"}
+        )
+        response.raise_for_status()
+        return str(response.json()["value"])
+
+    return requested

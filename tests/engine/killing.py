@@ -1,0 +1,202 @@
+"""Kills processes of a stack at chosen moments, and compares what is in the cloud with what the state says."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from localcloud import processes
+from localcloud.lifecycle import DAEMON
+from tests.harness import PROJECT, LocalStack, running_stack
+
+Victim = Literal["engine", "plugin", "local cloud"]
+Thing = tuple[str, str]
+"""Kind and name of something in the cloud."""
+
+_PLUGINS: Final = {
+    "arm": "localcloud.providers.azure_native",
+    "keyvault": "localcloud.providers.azure_native",
+    "graph": "localcloud.providers.azuread",
+    "kubernetes": "localcloud.providers.kubernetes",
+}
+_ENDS_WITHIN: Final = 60.0  # seconds
+_APPLICATIONS: Final = ("cloudProvider", "nodePoolManagement")
+_MADE_BY_PLUGINS: Final = {
+    "namespaces": "Namespace",
+    "configmaps": "ConfigMap",
+    "secrets": "Secret",
+    "deployments": "Deployment",
+    "secretproviderclasses": "SecretProviderClass",
+    "azureclusteridentities": "AzureClusterIdentity",
+}
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Whom to kill at the `write`-th write of the plugins (counted from 1; to one service alone, if it is named).
+
+    `moment`: a write that the local cloud dies before never happens; after it, only the answer is lost.
+    """
+
+    victim: Victim
+    write: int
+    moment: Literal["before", "after"] = "after"
+    service: str = "any"
+
+
+@contextmanager
+def small_stack(root: Path, cluster_side: str) -> Iterator[LocalStack]:
+    """A stack with every type of resource, but few of each: two Entra applications, one credential for the others."""
+    with running_stack(root) as stack:
+        # `idstack` takes the project it lies in.
+        (root / "ops").unlink()
+        shutil.copytree(PROJECT / "ops", root / "ops", ignore=shutil.ignore_patterns("__pycache__"))
+        [cluster] = stack.configuration("hostedClusters")
+        imported = cluster["identities"]["imageRegistry"]
+        fields = ("controlPlaneOperator", "ingress", "network", "disk", "file", "kms")
+        identities = {**dict.fromkeys(fields, imported), "imageRegistry": {"enabled": False}}
+        credentials = {"propagation": {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 15}}
+        changes = {"hostedClusters": [{**cluster, "identities": identities}], "credentials": credentials}
+        with stack.configured(**changes, clusterSide=cluster_side):
+            yield stack
+
+
+def interrupted(stack: LocalStack, kill: Kill, *command: str) -> None:
+    """Run `idstack` with this command and kill as said; returns when all it started has ended."""
+    said = stack.state / "interrupted.log"
+    with _executioner(stack, kill) as executioner, said.open("w") as output:
+        running = subprocess.Popen(
+            [sys.executable, "-m", "ops", *command],
+            cwd=stack.root,
+            env=stack.variables,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+        service = _standing_still(executioner, running)
+        assert service, f"{command} ended before write {kill.write}: {said.read_text()}"
+        victims = {
+            "engine": lambda: _processes(stack, "pulumi "),
+            "plugin": lambda: _processes(stack, _PLUGINS[service]),
+            "local cloud": lambda: [executioner.pid],
+        }[kill.victim]()
+        assert victims, f"no {kill.victim} at a write to {service}"
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+        assert executioner.stdin is not None
+        executioner.stdin.close()
+        running.wait()
+        assert running.returncode != 0, f"{command} did not mind: {said.read_text()}"
+        for pid in _processes(stack, "localcloud.providers.", "-m provider"):
+            _wait_until_ended(pid)
+
+
+def in_the_cloud(stack: LocalStack, before: set[Thing]) -> set[Thing]:
+    """What the stack's plugins have made since the inventory `before`."""
+    made = set()
+    for kind, key in stack.inventory() - before:
+        _, collection, name = key.split("/", 2) if kind == "kubernetes" else ("", "", "")
+        if collection in _MADE_BY_PLUGINS:
+            made.add((_MADE_BY_PLUGINS[collection], name.removeprefix("/")))
+        elif kind in {"arm", "keyvault-secret", "entra-application", "entra-principal"}:
+            made.add((kind, key))
+    for each in documents(stack, "entra-application"):
+        if ("entra-application", each["objectId"]) in made:
+            made |= {("certificate", key["keyId"]) for key in each["keys"]}
+    return made
+
+
+def in_the_state(stack: LocalStack) -> list[Thing]:
+    """The same as the state has it, twice if it is there twice."""
+    resources = json.loads(stack.pulumi("stack", "export").stdout)["deployment"].get("resources") or []
+    return [thing for each in resources for thing in _things(each)]
+
+
+def documents(stack: LocalStack, kind: str) -> list[dict[str, Any]]:
+    """What the local cloud remembers of a kind."""
+    with closing(sqlite3.connect(f"{(stack.state / 'state.sqlite').as_uri()}?mode=ro", uri=True)) as connection:
+        rows = connection.execute("SELECT document FROM documents WHERE kind = ?", (kind,)).fetchall()
+    return [json.loads(text) for (text,) in rows]
+
+
+def _things(resource: dict[str, Any]) -> Iterator[Thing]:
+    token, found = resource["type"], resource.get("id", "")
+    plugin, _, kind = token.partition(":")
+    if plugin == "kubernetes":
+        yield kind.rpartition(":")[2], found
+    elif token == "azure-native:keyvault:Secret":
+        yield "keyvault-secret", "/".join(found.split("/")[8::2])
+    elif plugin == "azure-native":
+        yield "arm", found.lower()
+        if kind == "managedidentity:UserAssignedIdentity":
+            yield "entra-principal", resource["outputs"]["principalId"]
+    elif plugin == "azuread":
+        names = {"Application": "entra-application", "ServicePrincipal": "entra-principal"}
+        yield names.get(kind.rpartition(":")[2], "certificate"), found.rpartition("/")[2]
+
+
+@contextmanager
+def _executioner(stack: LocalStack, kill: Kill) -> Iterator[subprocess.Popen[str]]:
+    """The local cloud with a daemon that stands still at the chosen write."""
+    daemon = processes.alive(stack.state / "pids", DAEMON)
+    assert daemon is not None
+    daemon.end(grace=_ENDS_WITHIN)
+    arguments = [str(stack.state), str(kill.write), kill.moment, kill.service]
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.engine.executioner", *arguments],
+        cwd=PROJECT,
+        env=stack.variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as executioner:
+        try:
+            stack.local_cloud("start")
+            yield executioner
+        finally:
+            executioner.terminate()
+
+
+def _standing_still(executioner: subprocess.Popen[str], running: subprocess.Popen[bytes]) -> str:
+    """The service at whose write the local cloud stands still; empty when the command ends without."""
+    assert executioner.stdout is not None
+    ended = os.pidfd_open(running.pid)
+    try:
+        ready, _, _ = select.select([executioner.stdout.fileno(), ended], [], [])
+        return executioner.stdout.readline().strip() if ended not in ready else ""
+    finally:
+        os.close(ended)
+
+
+def _processes(stack: LocalStack, *parts: str) -> list[int]:
+    """The stack's processes whose command line has one of these parts."""
+    mark = f"LOCALCLOUD_STATE_DIR={stack.state}".encode()
+    found = []
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            if any(part in command for part in parts) and mark in (directory / "environ").read_bytes().split(b"\0"):
+                found.append(int(directory.name))
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+    return found
+
+
+def _wait_until_ended(pid: int) -> None:
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    with os.fdopen(handle) as ended:
+        assert select.select([ended], [], [], _ENDS_WITHIN)[0], f"process {pid} does not end"

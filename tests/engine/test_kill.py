@@ -1,0 +1,83 @@
+"""Killed in the middle of `up` and of `destroy`: `idstack recover` loses nothing and doubles nothing.
+
+Three lives, one for each victim, are part of every run; `make kills` lives all twenty-five.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import pytest
+
+from tests.engine.killing import (
+    Kill,
+    Victim,
+    in_the_cloud,
+    in_the_state,
+    interrupted,
+    small_stack,
+)
+
+_LIVES: Final = 25
+_IN_EVERY_RUN: Final = 3
+# The plugins' writes in an undisturbed `up` and `destroy`, for each `clusterSide`.
+_WRITES: Final = {"hypershift": (49, 46), "stack": (73, 79)}
+
+
+@dataclass(frozen=True)
+class Life:
+    """One stack, killed twice."""
+
+    cluster_side: str
+    up: Kill
+    destroy: Kill
+
+
+def _life(seed: int) -> Life:
+    victims: tuple[Victim, ...] = get_args(Victim)
+    chance = random.Random(seed)  # noqa: S311  # a draw that can be repeated
+    cluster_side = "stack" if seed % 4 == 0 else "hypershift"
+    up, destroy = (
+        Kill(victims[seed % len(victims)], chance.randint(1, writes), chance.choice(("before", "after")))
+        for writes in _WRITES[cluster_side]
+    )
+    return Life(cluster_side, up, destroy)
+
+
+def _lives() -> list[Any]:
+    return [
+        pytest.param(
+            _life(seed),
+            id=f"{_life(seed).up.victim} {seed}",
+            marks=[] if seed < _IN_EVERY_RUN else [pytest.mark.kills],
+        )
+        for seed in range(_LIVES)
+    ]
+
+
+@pytest.mark.parametrize("life", _lives())
+def test_after_a_kill_recover_loses_nothing_and_doubles_nothing(life: Life, tmp_path: Path) -> None:
+    with small_stack(tmp_path, life.cluster_side) as stack:
+        seeded = stack.inventory()
+
+        interrupted(stack, life.up, "up")
+        if life.cluster_side == "stack":
+            stack.idstack("recover")
+        else:
+            stack.idstack("recover", "--no-up")
+            stack.up()  # what ends in no table: there are no probes
+        stack.up("--expect-no-changes")
+
+        state = in_the_state(stack)
+        assert len(state) == len(set(state))
+        assert in_the_cloud(stack, seeded) == set(state)
+
+        interrupted(stack, life.destroy, "down")
+        stack.idstack("recover", "--no-up")
+        stack.pulumi("destroy", "--yes", "--skip-preview")
+
+        assert {kind for kind, _ in in_the_cloud(stack, seeded)} <= {"keyvault-secret"}, "soft-deleted, as Azure has it"
+        assert seeded <= stack.inventory()

@@ -1,0 +1,108 @@
+"""Real servers for the clients of `ops`, and an engine that notes what it is asked to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops import environment
+from ops.__main__ import main
+from tests.unit.localcloud.conftest import _hosts, certificates, serve_plain
+
+__all__ = ["_hosts", "certificates", "serve_plain"]
+
+_PULUMI = """\
+#!/bin/sh
+echo "$*" >> "{folder}/calls"
+case "$1 $2" in
+    "stack output")
+        [ -e "{folder}/outputs.json" ] || {{ echo "error: no stack named '$5' found" >&2; exit 1; }}
+        cat "{folder}/outputs.json" ;;
+    "stack export") cat "{folder}/state.json" ;;
+    "stack select") echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
+    *) echo "the engine says: $1"; exit "$(cat "{folder}/code")" ;;
+esac
+"""
+
+
+@dataclass(frozen=True)
+class FakeEngine:
+    """`pulumi` as the commands find it, in a folder of the test."""
+
+    folder: Path
+
+    @property
+    def calls(self) -> list[str]:
+        """The command lines so far."""
+        calls = self.folder / "calls"
+        return calls.read_text().splitlines() if calls.exists() else []
+
+    def has(self, outputs: Mapping[str, Any]) -> None:
+        """These are the stack's outputs."""
+        (self.folder / "outputs.json").write_text(json.dumps(outputs))
+
+    def has_resources(self, *resources: Mapping[str, Any]) -> None:
+        """These are in the stack's state."""
+        (self.folder / "state.json").write_text(json.dumps({"deployment": {"resources": resources}}))
+
+    def has_no_stack(self) -> None:
+        """The engine knows no stack."""
+        (self.folder / "outputs.json").unlink()
+
+    def ends_with(self, code: int) -> None:
+        """`up`, `preview` and `destroy` end with this exit code."""
+        (self.folder / "code").write_text(str(code))
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """An engine whose stack has no outputs; the local stack's state lies in the test's folder."""
+    folder = tmp_path / "engine"
+    folder.mkdir()
+    executable = folder / "pulumi"
+    executable.write_text(_PULUMI.format(folder=folder))
+    executable.chmod(0o755)
+    record = folder / "engine.json"
+    record.write_text(json.dumps({"bin": str(folder)}))
+    monkeypatch.setattr(environment, "_ENGINE_RECORD", record)
+    monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path / "state"))
+    fake = FakeEngine(folder)
+    fake.has({})
+    fake.ends_with(0)
+    return fake
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a command left behind."""
+
+    code: int
+    output: str
+    error: str
+
+
+class Idstack:
+    """The `idstack` command; what its child processes print counts as well."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
+        self._patch = monkeypatch
+        self._capture = capture
+
+    def __call__(self, *arguments: str) -> Printed:
+        self._patch.setattr("sys.argv", ["idstack", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = self._capture.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Printed(ended.value.code, printed.out, printed.err)
+
+
+@pytest.fixture
+def idstack(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Idstack:
+    """Runs `idstack` in this process."""
+    return Idstack(monkeypatch, capfd)

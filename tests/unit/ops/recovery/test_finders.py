@@ -1,0 +1,289 @@
+"""Whether a thing exists, asked of a real ARM, Graph and Kubernetes API: its id as the provider would have it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.core.credentials import AccessToken, TokenCredential
+from azure.core.exceptions import ClientAuthenticationError
+from cryptography import x509
+from kubernetes import client
+
+from identity.clouds import Cloud
+from identity.credentials.certificate import issue
+from localcloud.azure.entra.objects import Application, KeyCredential
+from localcloud.providers.azure_native.table import RESOURCES
+from localcloud.providers.azuread.provider import AzureAd
+from ops.recovery.azure import Azure
+from ops.recovery.cluster import Cluster, connected
+from ops.recovery.finders import Finders
+from ops.trouble import Trouble
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, World
+from tests.unit.localcloud.conftest import Certificates
+from tests.unit.localcloud.kubernetes_world import config_map, model
+from tests.unit.ops.recovery.conftest import FindersOf, SignedIn
+
+APPLICATION = "azuread:index/application:Application"
+PRINCIPAL = "azuread:index/servicePrincipal:ServicePrincipal"
+REGISTRATION = "azuread:index/applicationCertificate:ApplicationCertificate"
+TAG = "idstack:local:hc1-kms-entra"
+CSI = "secrets-store.csi.x-k8s.io"
+BEGIN = datetime(2026, 11, 21, 17, 13, 57, tzinfo=UTC)
+# ARM spells it this way.
+IDENTITY = (
+    f"{SUBSCRIPTION}/resourcegroups/identity-local/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-disk"
+)
+FEDERATED = f"{IDENTITY}/federatedIdentityCredentials/hc1-disk-fed-id-node"
+SECRET = f"{VAULT}/secrets/kms-hc1-json"
+ASSIGNMENT = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/9883867c-f74a-573e-94cc-d5d1434935bb"
+
+IN_ARM: dict[str, tuple[str, dict[str, Any]]] = {
+    "azure-native:keyvault:Vault": (VAULT, {"resourceGroupName": "identity-local", "vaultName": "kv-idstack-local"}),
+    "azure-native:keyvault:Secret": (
+        SECRET,
+        {"resourceGroupName": "identity-local", "vaultName": "kv-idstack-local", "secretName": "kms-hc1-json"},
+    ),
+    "azure-native:managedidentity:UserAssignedIdentity": (
+        IDENTITY,
+        {"resourceGroupName": "identity-local", "resourceName": "hc1-disk"},
+    ),
+    "azure-native:managedidentity:FederatedIdentityCredential": (
+        FEDERATED,
+        {
+            "resourceGroupName": "identity-local",
+            "resourceName": "hc1-disk",
+            "federatedIdentityCredentialResourceName": "hc1-disk-fed-id-node",
+        },
+    ),
+    "azure-native:authorization:RoleAssignment": (
+        ASSIGNMENT,
+        {"scope": GROUP, "roleAssignmentName": "9883867c-f74a-573e-94cc-d5d1434935bb"},
+    ),
+}
+
+
+@pytest.fixture
+def made(world: World) -> World:
+    """A world with one thing of each of ARM's types."""
+    reader = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7"
+    assignee = {"principalId": world.deployer.object_id, "principalType": "ServicePrincipal"}
+    trust = {"issuer": "https://issuer", "subject": "system:serviceaccount:a:b", "audiences": ["openshift"]}
+    world.create_vault()
+    for path, body in (
+        (SECRET, {"properties": {"value": "{}"}}),
+        (IDENTITY, {"location": "eastus"}),
+        (FEDERATED, {"properties": trust}),
+        (ASSIGNMENT, {"properties": {"roleDefinitionId": reader, **assignee}}),
+    ):
+        assert world.call("PUT", path, body).status_code in {200, 201}
+    return world
+
+
+def application(world: World, *tags: str) -> Application:
+    return world.cloud.directory.create_application("kms-hc1", properties={"tags": list(tags)})
+
+
+def test_every_type_that_the_program_has_in_azure_is_looked_for() -> None:
+    assert IN_ARM.keys() == RESOURCES.keys()
+    assert {APPLICATION, PRINCIPAL, REGISTRATION} == AzureAd()._resources.keys()
+
+
+@pytest.mark.parametrize("type_token", IN_ARM)
+def test_a_resource_is_found_by_the_id_that_its_inputs_determine(
+    finders: FindersOf, made: World, type_token: str
+) -> None:
+    expected, inputs = IN_ARM[type_token]
+    assert finders().find(type_token, inputs) == expected
+
+
+@pytest.mark.parametrize("type_token", IN_ARM)
+def test_a_resource_that_is_not_there_is_not_found(finders: FindersOf, type_token: str) -> None:
+    assert finders().find(type_token, IN_ARM[type_token][1]) is None
+
+
+def test_what_the_state_has_already_is_not_found_again(finders: FindersOf, made: World) -> None:
+    vault, inputs = IN_ARM["azure-native:keyvault:Vault"]
+    assert finders({vault}).find("azure-native:keyvault:Vault", inputs) is None
+
+
+def test_an_application_is_found_by_its_tag_whatever_its_name(finders: FindersOf, world: World) -> None:
+    application(world, "idstack:local:hc1-disk-entra")
+    mine = application(world, TAG)
+    inputs = {"displayName": "another", "tags": [TAG]}
+    assert finders().find(APPLICATION, inputs) == f"/applications/{mine.object_id}"
+    assert finders().find(APPLICATION, {"displayName": "kms-hc1", "tags": ["idstack:dev:hc1-kms-entra"]}) is None
+
+
+def test_a_quote_in_a_tag_ends_no_text(finders: FindersOf, world: World) -> None:
+    mine = application(world, "it's")
+    assert finders().find(APPLICATION, {"tags": ["it's"]}) == f"/applications/{mine.object_id}"
+
+
+def test_of_two_applications_with_one_tag_none_is_chosen_and_both_are_named(finders: FindersOf, world: World) -> None:
+    twins = [application(world, TAG) for _ in range(2)]
+    with pytest.raises(Trouble) as raised:
+        finders({f"/applications/{twins[0].object_id}"}).find(APPLICATION, {"tags": [TAG]})
+    assert all(each.object_id in str(raised.value) for each in twins)
+    assert f"more than one application with the tag {TAG}" in str(raised.value)
+
+
+def test_a_service_principal_is_found_by_its_applications_client_id(finders: FindersOf, world: World) -> None:
+    app_id = application(world, TAG).app_id
+    assert finders().find(PRINCIPAL, {"clientId": app_id}) is None
+    principal = world.cloud.directory.create_service_principal(app_id)
+    assert finders().find(PRINCIPAL, {"clientId": app_id}) == f"/servicePrincipals/{principal.object_id}"
+
+
+def register(world: World, owner: Application, begin: datetime) -> str:
+    """Register one more certificate; returns the id that azuread gives it."""
+    issued = issue("kms-hc1", not_before=begin, lifetime=timedelta(days=90))
+    key = KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
+    current = world.cloud.directory.application(owner.object_id)
+    assert current is not None
+    world.cloud.directory.set_key_credentials(owner.object_id, [*current.key_credentials, key])
+    return f"{owner.object_id}/certificate/{key.key_id}"
+
+
+def test_a_registration_is_found_by_the_second_at_which_its_certificate_begins(
+    finders: FindersOf, world: World
+) -> None:
+    owner = application(world, TAG)
+    register(world, owner, BEGIN)
+    mine = register(world, owner, BEGIN + timedelta(seconds=1))
+    inputs = {"applicationId": f"/applications/{owner.object_id}", "startDate": "2026-11-21T17:13:58Z"}
+    assert finders().find(REGISTRATION, inputs) == mine
+    assert finders({mine}).find(REGISTRATION, inputs) is None, "the one in the state is not the one looked for"
+    assert finders().find(REGISTRATION, {**inputs, "startDate": "2027-01-05T17:13:58Z"}) is None
+
+
+def test_of_two_certificates_of_one_second_the_state_may_have_one(finders: FindersOf, world: World) -> None:
+    owner = application(world, TAG)
+    first, second = (register(world, owner, BEGIN) for _ in range(2))
+    inputs = {"applicationId": f"/applications/{owner.object_id}", "startDate": "2026-11-21T17:13:57Z"}
+    assert finders({first}).find(REGISTRATION, inputs) == second
+    with pytest.raises(Trouble, match="more than one certificate") as raised:
+        finders().find(REGISTRATION, inputs)
+    assert first in str(raised.value)
+    assert second in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("type_token", "inputs"),
+    [
+        (REGISTRATION, {"startDate": "2026-11-21T17:13:57Z"}),
+        (PRINCIPAL, {}),
+        (APPLICATION, {"tags": []}),
+        ("azure-native:authorization:RoleAssignment", {"scope": GROUP}),
+        ("idstack:index:Certificate", {"commonName": "kms-hc1"}),
+        ("pulumi:providers:azure-native", {}),
+    ],
+)
+def test_nothing_is_looked_for_without_what_names_it(
+    finders: FindersOf, type_token: str, inputs: dict[str, Any]
+) -> None:
+    assert finders().find(type_token, inputs) is None
+
+
+def object_(kind: str, name: str, namespace: str | None, api_version: str = "v1") -> dict[str, Any]:
+    metadata = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+@pytest.fixture
+def inhabited(official: client.ApiClient) -> None:
+    """A namespace with a ConfigMap and a SecretProviderClass."""
+    core = client.CoreV1Api(official)
+    core.create_namespace(model(client.V1Namespace, object_("Namespace", "clusters-hc1", None)))
+    core.create_namespaced_config_map("clusters-hc1", model(client.V1ConfigMap, config_map("azure-cloud-config", {})))
+    provider_class = object_(
+        "SecretProviderClass", "managed-azure-kms", "clusters-hc1", "secrets-store.csi.x-k8s.io/v1"
+    )
+    client.CustomObjectsApi(official).create_namespaced_custom_object(
+        "secrets-store.csi.x-k8s.io",
+        "v1",
+        "clusters-hc1",
+        "secretproviderclasses",
+        {**provider_class, "spec": {"provider": "azure", "parameters": {}}},
+    )
+
+
+OBJECTS = [
+    ("kubernetes:core/v1:Namespace", object_("Namespace", "clusters-hc1", None), "clusters-hc1"),
+    (
+        "kubernetes:core/v1:ConfigMap",
+        object_("ConfigMap", "azure-cloud-config", "clusters-hc1"),
+        "clusters-hc1/azure-cloud-config",
+    ),
+    (
+        f"kubernetes:{CSI}/v1:SecretProviderClass",
+        object_("SecretProviderClass", "managed-azure-kms", "clusters-hc1", f"{CSI}/v1"),
+        "clusters-hc1/managed-azure-kms",
+    ),
+    ("kubernetes:core/v1:ConfigMap", object_("ConfigMap", "another", "clusters-hc1"), None),
+    ("kubernetes:core/v1:ConfigMap", object_("ConfigMap", "azure-cloud-config", "elsewhere"), None),
+    ("kubernetes:example.com/v1:Unknown", object_("Unknown", "x", "clusters-hc1", "example.com/v1"), None),
+]
+
+
+@pytest.mark.usefixtures("inhabited")
+def test_objects_of_any_kind_are_found_by_namespace_and_name_by_many_threads_at_once(
+    finders: FindersOf, cluster: Cluster
+) -> None:
+    asked = OBJECTS * 5
+    with ThreadPoolExecutor(len(asked)) as pool:
+        found = list(pool.map(lambda each: finders(cluster=cluster).find(each[0], each[1]), asked))
+    assert found == [expected for _, _, expected in asked]
+
+
+def test_without_a_cluster_no_object_is_looked_for(finders: FindersOf) -> None:
+    assert finders().find(OBJECTS[0][0], OBJECTS[0][1]) is None
+
+
+def test_a_cluster_that_does_not_answer_is_told(tmp_path: Path, kubeconfig: Path) -> None:
+    silent = tmp_path / "silent"
+    silent.write_text(kubeconfig.read_text().replace("https://127.0.0.1:", "https://127.0.0.2:"))
+    with pytest.raises(Trouble, match=r"management cluster of .*silent can not be read"), connected(silent, None):
+        pass
+
+
+def test_a_context_that_the_kubeconfig_does_not_have_is_told(kubeconfig: Path) -> None:
+    with pytest.raises(Trouble, match=r"can not be read.*nowhere"), connected(kubeconfig, "nowhere"):
+        pass
+
+
+def test_who_may_not_read_is_told_so(world: World, cloud: Cloud, certificates: Certificates) -> None:
+    vault, inputs = IN_ARM["azure-native:keyvault:Vault"]
+    with Azure(cloud, SignedIn(world, world.principal()), str(certificates.ca_file)) as stranger:
+        finders = Finders(stranger, None, world.cloud.subscription_id, frozenset())
+        with pytest.raises(Trouble, match=rf"reading https://127.0.0.1:\d+{vault}: 403 .*AuthorizationFailed"):
+            finders.find("azure-native:keyvault:Vault", inputs)
+        with pytest.raises(Trouble, match=r"reading .*/v1.0/applications: 403 .*Authorization_RequestDenied"):
+            finders.find(APPLICATION, {"tags": [TAG]})
+
+
+class Refused(TokenCredential):
+    """Somebody whose sign-in fails."""
+
+    def get_token(self, *scopes: str, **_: Any) -> AccessToken:
+        raise ClientAuthenticationError("AADSTS700027: the certificate is not registered")
+
+
+def test_a_sign_in_that_fails_is_told_with_its_reason(cloud: Cloud, certificates: Certificates) -> None:
+    with (
+        Azure(cloud, Refused(), str(certificates.ca_file)) as azure,
+        pytest.raises(Trouble, match=r"signing in to read .*AADSTS700027"),
+    ):
+        azure.directory_object("/applications/x")
+
+
+def test_a_cloud_that_does_not_answer_is_told(world: World, certificates: Certificates, cloud: Cloud) -> None:
+    nowhere = Cloud(**{**vars(cloud), "arm_endpoint": "https://127.0.0.1:1"})
+    with (
+        Azure(nowhere, SignedIn(world, world.deployer), str(certificates.ca_file)) as azure,
+        pytest.raises(Trouble, match=r"https://127.0.0.1:1/x does not answer"),
+    ):
+        azure.resource("/x", "2024-11-01")
