@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.clouds import LocalEnvironment
+from identity.credentials import rfc3339
+from identity.credentials.certificate import issue
+from identity.credentials.sign_in import prove
 from ops import environment
 from ops.engine import Engine
 
@@ -167,6 +171,7 @@ class Graph:
     """Microsoft Graph as the deployer: makes the applications that a test needs beside the stack's own."""
 
     def __init__(self, local: LocalEnvironment) -> None:
+        self._local = local
         credential = CertificateCredential(
             local.tenant_id,
             local.deployer_client_id,
@@ -182,22 +187,27 @@ class Graph:
         self._created: list[str] = []
 
     def application_with(self, certificate_pem: str) -> str:
-        """A new application and service principal with one registered certificate; returns its client id."""
-        certificate = x509.load_pem_x509_certificate(certificate_pem.encode())
+        """A new application with this certificate, once every replica of Entra ID knows it; returns its client id."""
+        valid = issue("valid", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=1))
         application = self._post("/applications", {"displayName": f"test-{uuid.uuid4()}"})
         self._created.append(application["id"])
         self._post("/servicePrincipals", {"appId": application["appId"]})
-        key = {
-            "type": "AsymmetricX509Cert",
-            "usage": "Verify",
-            "key": base64.b64encode(certificate.public_bytes(Encoding.DER)).decode(),
-            "startDateTime": certificate.not_valid_before_utc.isoformat().replace("+00:00", "Z"),
-            "endDateTime": certificate.not_valid_after_utc.isoformat().replace("+00:00", "Z"),
-        }
+        keys = [_key_credential(certificate_pem), _key_credential(valid.certificate_pem)]
         changed = self._session.patch(
-            f"{self._endpoint}/applications/{application['id']}", json={"keyCredentials": [key]}, timeout=30
+            f"{self._endpoint}/applications/{application['id']}", json={"keyCredentials": keys}, timeout=30
         )
         assert changed.ok, changed.text
+        prove(
+            self._local.authority_host,
+            self._local.tenant_id,
+            application["appId"],
+            valid.certificate_pem,
+            valid.private_key_pem,
+            "https://graph.microsoft.com/.default",
+            successes=5,
+            settle=timedelta(seconds=2),  # the slowest replica lags by 1.5 seconds
+            timeout=timedelta(seconds=60),
+        )
         return str(application["appId"])
 
     def close(self) -> None:
@@ -211,3 +221,14 @@ class Graph:
         assert answer.ok, answer.text
         created: dict[str, Any] = answer.json()
         return created
+
+
+def _key_credential(certificate_pem: str) -> dict[str, str]:
+    certificate = x509.load_pem_x509_certificate(certificate_pem.encode())
+    return {
+        "type": "AsymmetricX509Cert",
+        "usage": "Verify",
+        "key": base64.b64encode(certificate.public_bytes(Encoding.DER)).decode(),
+        "startDateTime": rfc3339.render(certificate.not_valid_before_utc),
+        "endDateTime": rfc3339.render(certificate.not_valid_after_utc),
+    }

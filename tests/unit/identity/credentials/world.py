@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import ssl
+import sys
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -122,8 +123,7 @@ class Entra:
         class Handler(_Handler):
             world = entra
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self.url = f"https://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -174,6 +174,15 @@ def proof(entra: Entra, **changes: object) -> str:
     """The probe's `--proof`: a call that Entra's own address answers; `changes` replace its parts."""
     call = {"method": "GET", "url": f"{entra.url}/subscriptions/s/disks?api-version=1", "scope": ARM_SCOPE, **changes}
     return json.dumps(call)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print the handler's own errors; a client that hung up is none."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
