@@ -58,7 +58,7 @@ class Azure:
             response = self._http.get(url, params=query, headers={"Authorization": f"Bearer {token}"})
         except AzureError as error:
             raise Trouble(f"signing in to read {url}: {error.message}") from None
-        except httpx.TransportError as error:
+        except httpx.HTTPError as error:
             raise Trouble(f"{url} does not answer: {error}") from None
         if response.status_code == httpx.codes.NOT_FOUND:
             return None

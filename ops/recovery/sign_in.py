@@ -54,9 +54,9 @@ def assertion(environ: Mapping[str, str]) -> Callable[[], str]:
     bearer = environ.get("ARM_OIDC_REQUEST_TOKEN") or environ.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
 
     def requested() -> str:
-        response = httpx.get(
-            url, params={"audience": _ASSERTION_AUDIENCE}, headers={"Authorization": f"Bearer {bearer}"}
-        )
+        # GitHub's address has a query already.
+        asked = httpx.URL(url).copy_add_param("audience", _ASSERTION_AUDIENCE)
+        response = httpx.get(asked, headers={"Authorization": f"Bearer {bearer}"})
         response.raise_for_status()
         return str(response.json()["value"])
 

@@ -72,8 +72,12 @@ def small_stack(root: Path, cluster_side: str) -> Iterator[LocalStack]:
             yield stack
 
 
-def interrupted(stack: LocalStack, kill: Kill, *command: str) -> None:
-    """Run `idstack` with this command and kill as said; returns when all it started has ended."""
+@contextmanager
+def interruption(stack: LocalStack, kill: Kill, *command: str) -> Iterator[list[int]]:
+    """Run `idstack` with this command: in the block the local cloud stands still, at its end the kill happens.
+
+    The block gets the ids of those to be killed. Returns when everything that the command started has ended.
+    """
     said = stack.state / "interrupted.log"
     with _executioner(stack, kill) as executioner, said.open("w") as output:
         running = subprocess.Popen(
@@ -92,14 +96,23 @@ def interrupted(stack: LocalStack, kill: Kill, *command: str) -> None:
             "local cloud": lambda: [executioner.pid],
         }[kill.victim]()
         assert victims, f"no {kill.victim} at a write to {service}"
-        for pid in victims:
-            os.kill(pid, signal.SIGKILL)
-        assert executioner.stdin is not None
-        executioner.stdin.close()
-        running.wait()
+        try:
+            yield victims
+        finally:
+            for pid in victims:
+                os.kill(pid, signal.SIGKILL)
+            assert executioner.stdin is not None
+            executioner.stdin.close()
+            running.wait()
         assert running.returncode != 0, f"{command} did not mind: {said.read_text()}"
         for pid in _processes(stack, "localcloud.providers.", "-m provider"):
             _wait_until_ended(pid)
+
+
+def interrupted(stack: LocalStack, kill: Kill, *command: str) -> None:
+    """`interruption` with nothing in between."""
+    with interruption(stack, kill, *command):
+        pass
 
 
 def in_the_cloud(stack: LocalStack, before: set[Thing]) -> set[Thing]:

@@ -6,18 +6,24 @@ Three lives, one for each victim, are part of every run; `make kills` lives all 
 from __future__ import annotations
 
 import random
+import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
 import pytest
 
+from ops.engine import Engine
+from ops.lock import Locked
 from tests.engine.killing import (
     Kill,
     Victim,
+    documents,
     in_the_cloud,
     in_the_state,
     interrupted,
+    interruption,
     small_stack,
 )
 
@@ -81,3 +87,28 @@ def test_after_a_kill_recover_loses_nothing_and_doubles_nothing(life: Life, tmp_
 
         assert {kind for kind, _ in in_the_cloud(stack, seeded)} <= {"keyvault-secret"}, "soft-deleted, as Azure has it"
         assert seeded <= stack.inventory()
+
+
+def test_a_locked_stack_is_left_alone_and_without_recover_a_second_application_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path / ".localcloud"))
+    with small_stack(tmp_path, "hypershift") as stack:
+        engine = Engine("local", root=stack.root, output=sys.stderr.fileno())
+
+        with interruption(stack, Kill("engine", 1, service="graph"), "up") as [pid]:
+            with pytest.raises(Locked, match=rf"\(pid {pid}, .* is at work on the stack local") as locked:
+                engine.up()
+            assert not locked.value.is_abandoned
+        with pytest.raises(Locked, match=rf"\(pid {pid}, .* runs no more.* `make recover STACK=local` unlocks"):
+            engine.up()
+
+        stack.local_cloud("start")
+        engine.unlock()
+        stack.up("--continue-on-error", check=False)
+        applications = [each["properties"] for each in documents(stack, "entra-application")]
+        tags = Counter(tag for each in applications for tag in each.get("tags", ()))
+        assert 2 in tags.values(), "Graph makes twins"
+        recovered = stack.idstack("recover", check=False)
+        assert recovered.returncode == 1
+        assert "there is more than one application with the tag idstack:local:hc1-" in recovered.stderr

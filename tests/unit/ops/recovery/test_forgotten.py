@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from ops.recovery.forgotten import Found, candidates, ids, settled
 
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -112,15 +109,3 @@ def test_a_stack_that_never_got_a_resource_has_none() -> None:
 def test_names_and_ids_are_those_of_the_engine() -> None:
     assert Found(PLANNED, "/applications/1").name == "hc1-kms-entra-application"
     assert ids(STATE) == {"5b2c7e0e"}
-
-
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda children: st.lists(children) | st.dictionaries(st.text(), children),
-)
-
-
-@given(st.dictionaries(st.text(), _JSON))
-def test_plain_inputs_stay_as_they_are(inputs: dict[str, Any]) -> None:
-    [found] = candidates(plan({**PLANNED, "inputs": inputs}), STATE)
-    assert found["inputs"] == inputs

@@ -1,0 +1,215 @@
+"""`idstack recover` from the outside, with an engine whose answers are given."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from identity.clouds import LocalEnvironment
+from ops.commands import recover
+from ops.engine import Engine
+from ops.follow import follow
+from ops.recovery import settle
+from ops.recovery.forgotten import Found
+from ops.trouble import Trouble
+from tests.unit.ops.conftest import FakeEngine, Idstack
+
+# The next answer to each command; the last one stays.
+_PULUMI = """\
+#!{python}
+import json, pathlib, sys
+folder = pathlib.Path({folder!r})
+with (folder / "calls").open("a") as calls:
+    print(*sys.argv[1:], file=calls)
+answers = json.loads((folder / "answers.json").read_text())
+name = " ".join(each for each in sys.argv[1:3] if each in ("stack", "export", "import")) or sys.argv[1]
+queue = answers.get(name, [[0, "", ""]])
+code, output, error = queue.pop(0) if len(queue) > 1 else queue[0]
+(folder / "answers.json").write_text(json.dumps(answers))
+if name == "stack import":
+    (folder / "imported.json").write_text(sys.stdin.read())
+sys.stdout.write(output)
+sys.stderr.write(error)
+sys.exit(code)
+"""
+URN = "urn:pulumi:dev::idstack::azure-native:keyvault:Vault::vault-vault"
+STATE = {"version": 3, "deployment": {"resources": []}}
+VAULT = Found(
+    {"urn": URN, "custom": True, "type": "azure-native:keyvault:Vault", "inputs": {"vaultName": "kv"}}, "/vaults/kv"
+)
+
+
+class Answers:
+    """What the engine answers, and what it was asked."""
+
+    def __init__(self, engine: FakeEngine) -> None:
+        self._folder = engine.folder
+        self._engine = engine
+        self._given: dict[str, list[tuple[int, str, str]]] = {"stack export": [(0, json.dumps(STATE), "")]}
+        self._write()
+
+    def to(self, command: str, *answers: tuple[int, str, str]) -> None:
+        """Exit code, standard output and standard error, one call after the other."""
+        self._given[command] = list(answers)
+        self._write()
+
+    @property
+    def asked(self) -> list[str]:
+        """The commands so far."""
+        return [" ".join(call.split()[: 2 if call.startswith("stack ") else 1]) for call in self._engine.calls]
+
+    @property
+    def calls(self) -> list[str]:
+        """Their whole command lines."""
+        return self._engine.calls
+
+    @property
+    def imported(self) -> Any:
+        """The state that was written."""
+        return json.loads((self._folder / "imported.json").read_text())
+
+    def _write(self) -> None:
+        (self._folder / "answers.json").write_text(json.dumps(self._given))
+
+
+@pytest.fixture
+def answers(engine: FakeEngine) -> Answers:
+    executable = engine.folder / "pulumi"
+    executable.write_text(_PULUMI.format(python=sys.executable, folder=str(engine.folder)))
+    return Answers(engine)
+
+
+@pytest.fixture
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> list[Found]:
+    """What is found, whoever is asked."""
+    found: list[Found] = []
+
+    def find(engine: Engine, local: LocalEnvironment | None) -> list[Found]:
+        return found
+
+    monkeypatch.setattr(settle, "find_forgotten", find)
+    monkeypatch.setattr(recover, "up", lambda context, stack, as_json: Engine(stack).up(context.args))
+    return found
+
+
+def lock_of(pid: int, host: str = "") -> str:
+    return (
+        "error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or delete the "
+        "lock file with `pulumi cancel`.\n  file:///locks/1.json: created by "
+        f"root@{host or socket.gethostname()} (pid {pid}) at 2026-11-21T17:13:57Z\n"
+    )
+
+
+@pytest.fixture
+def living(tmp_path: Path) -> Iterator[int]:
+    """The id of an engine that works on something."""
+    executable = tmp_path / "pulumi"
+    shutil.copy("/bin/sleep", executable)
+    with subprocess.Popen([executable, "600"]) as process:
+        yield process.pid
+        process.kill()
+
+
+DEAD = 2**22 + 1
+
+
+def test_with_nothing_to_find_the_state_is_refreshed_and_brought_up(
+    answers: Answers, forgotten: list[Found], idstack: Idstack
+) -> None:
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert done.code == 0
+    assert answers.asked == ["refresh", "stack export", "stack export", "up"]
+    assert answers.calls[0] == "refresh --yes --non-interactive --skip-preview --clear-pending-creates --stack dev"
+    assert answers.calls[-1] == "up --yes --stack dev"
+
+
+def test_what_is_found_is_named_and_entered(answers: Answers, forgotten: list[Found], idstack: Idstack) -> None:
+    forgotten.append(VAULT)
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert "vault-vault: /vaults/kv\n1 entered into the state" in done.output
+    [entered] = answers.imported["deployment"]["resources"]
+    assert (entered["urn"], entered["id"], entered["refreshBeforeUpdate"]) == (URN, "/vaults/kv", True)
+    assert answers.asked[-2:] == ["stack import", "up"]
+
+
+def test_without_a_word_nothing_is_entered_into_a_stack_on_azure(
+    answers: Answers, forgotten: list[Found], idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten.append(VAULT)
+    with Path(os.devnull).open() as nobody:
+        monkeypatch.setattr("sys.stdin", nobody)
+        done = idstack("recover", "--stack", "dev")
+    assert done.code == 1
+    assert "run the command again with --yes" in done.error
+    assert "stack import" not in answers.asked
+    assert "up" not in answers.asked
+
+
+def test_no_up_settles_only(answers: Answers, forgotten: list[Found], idstack: Idstack) -> None:
+    forgotten.append(VAULT)
+    done = idstack("recover", "--stack", "dev", "--no-up", "--yes", "--json")
+    assert json.loads(done.output) == {"stack": "dev", "entered": {"vault-vault": "/vaults/kv"}}
+    assert answers.asked[-1] == "stack import"
+
+
+def test_the_lock_of_a_dead_owner_is_taken_away(answers: Answers, forgotten: list[Found], idstack: Idstack) -> None:
+    answers.to("refresh", (255, "", lock_of(DEAD)), (0, "", ""))
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert done.code == 0
+    assert answers.asked == ["refresh", "cancel", "refresh", "stack export", "stack export", "up"]
+    assert "cancel dev --yes --non-interactive" in answers.calls
+
+
+def test_recover_refuses_while_the_owner_lives(answers: Answers, living: int, idstack: Idstack) -> None:
+    answers.to("refresh", (255, "", lock_of(living)))
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert done.code == 1
+    assert f"(pid {living}, since 2026-11-21T17:13:57Z) is at work on the stack dev" in done.error
+    assert answers.asked == ["refresh"]
+
+
+def test_recover_refuses_when_the_owner_is_elsewhere(answers: Answers, idstack: Idstack) -> None:
+    answers.to("refresh", (255, "", lock_of(DEAD, "runner-7")))
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert done.code == 1
+    assert "unlock with `pulumi cancel dev`" in done.error
+    assert answers.asked == ["refresh"]
+
+
+@pytest.mark.parametrize("command", ["up", "down"])
+def test_a_command_that_finds_the_stack_locked_says_by_whom_in_a_paragraph(
+    answers: Answers, idstack: Idstack, living: int, command: str
+) -> None:
+    for engines_own in ("up", "destroy"):
+        answers.to(engines_own, (255, "", lock_of(living)))
+    done = idstack(command, "--stack", "dev", "--yes")
+    last = done.error.splitlines()[-1]
+    assert done.code == 1
+    assert last.startswith(f"idstack: root@{socket.gethostname()} (pid {living}, since")
+
+
+def test_what_a_preview_complains_of_is_said(answers: Answers) -> None:
+    complaint = {"message": "error: The stack's configuration has 1 problem\n", "severity": "error"}
+    warning = {"message": "warning: old\n", "severity": "warning"}
+    answers.to("preview", (255, json.dumps({"steps": [], "diagnostics": [warning, complaint]}), ""))
+    with pytest.raises(Trouble, match=r"^`pulumi preview`: error: The stack's configuration has 1 problem$"):
+        Engine("dev").planned()
+    answers.to("preview", (255, "", "error: no stack named 'dev' found\n"))
+    with pytest.raises(Trouble, match="no stack named 'dev' found"):
+        Engine("dev").planned()
+
+
+def test_an_interrupt_is_the_engines_to_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    script = "kill -INT $PPID; echo 'ended what had begun' >&2; exit 7"
+    ended = follow(["sh", "-c", script], directory=tmp_path, environment=os.environ, output=sys.stdout.fileno())
+    assert ended == (7, "ended what had begun\n")
+    assert capfd.readouterr().err == "ended what had begun\n"
