@@ -16,6 +16,7 @@ from ops.trouble import Trouble
 Inputs: TypeAlias = Mapping[str, Any]
 
 APPLICATION: Final = "azuread:index/application:Application"
+_REGISTRATION: Final = "azuread:index/applicationCertificate:ApplicationCertificate"
 _VAULTS: Final = "Microsoft.KeyVault/vaults"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 _KEY_VAULT: Final = "2024-11-01"
@@ -49,10 +50,12 @@ _IN_A_GROUP: Final[Mapping[str, _Row]] = MappingProxyType(
 class Finders:
     """Looks things up in one subscription, tenant and cluster; `cluster` is None where the stack has none.
 
-    `taken` are the ids that the state has already: nothing is found twice.
+    `taken` are type and id of what the state has already: nothing is found twice.
     """
 
-    def __init__(self, azure: Azure, cluster: Cluster | None, subscription_id: str, taken: Set[str]) -> None:
+    def __init__(
+        self, azure: Azure, cluster: Cluster | None, subscription_id: str, taken: Set[tuple[str, str]]
+    ) -> None:
         self._azure = azure
         self._cluster = cluster
         self._subscription_id = subscription_id
@@ -61,7 +64,7 @@ class Finders:
             "azure-native:authorization:RoleAssignment": self._role_assignment,
             APPLICATION: self._application,
             "azuread:index/servicePrincipal:ServicePrincipal": self._service_principal,
-            "azuread:index/applicationCertificate:ApplicationCertificate": self._registration,
+            _REGISTRATION: self._registration,
         }
 
     def find(self, type_token: str, inputs: Inputs) -> str | None:
@@ -74,7 +77,7 @@ class Finders:
             found = self._find(type_token, inputs)
         except LookupError:
             return None
-        return None if found in self._taken else found
+        return None if (type_token, found) in self._taken else found
 
     def _find(self, type_token: str, inputs: Inputs) -> str | None:
         if row := _IN_A_GROUP.get(type_token):
@@ -114,7 +117,8 @@ class Finders:
             for each in found.get("keyCredentials", ())
             if _instant(each["startDateTime"]) == begin
         ]
-        return _only([each for each in ids if each not in self._taken], f"certificate of {application} from {begin}")
+        free = [each for each in ids if (_REGISTRATION, each) not in self._taken]
+        return _only(free, f"certificate of {application} from {begin}")
 
     def _object(self, inputs: Inputs) -> str | None:
         if self._cluster is None:

@@ -38,9 +38,9 @@ def candidates(plan: Mapping[str, Any], resources: Sequence[Resource]) -> Iterat
             yield {**step["newState"], "inputs": _shown(step["newState"].get("inputs", {}))}
 
 
-def ids(resources: Sequence[Resource]) -> set[str]:
-    """The provider's ids of all resources."""
-    return {each["id"] for each in resources if "id" in each}
+def ids(resources: Sequence[Resource]) -> set[tuple[str, str]]:
+    """Type and provider's id of all resources. A Secret may have the id of a ConfigMap."""
+    return {(each["type"], each["id"]) for each in resources if "id" in each}
 
 
 def settled(state: Mapping[str, Any], found: Sequence[Found]) -> dict[str, Any]:

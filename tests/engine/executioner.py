@@ -1,12 +1,14 @@
 """The local cloud's daemon, which stands still at its n-th write until a test has killed somebody.
 
-`python -m tests.engine.executioner <state directory> <n> <before|after> <service|any>` serves as the daemon does. When
-the n-th write of a provider plugin comes in (or has taken effect, but is not answered yet), it prints the name of the
-service and stops: nothing else happens in this cloud until its standard input is closed, or its own end.
+`python -m tests.engine.executioner <state directory> <n> <before|after> <service|any>` serves as the daemon does, and
+prints `serving` when it begins. When the n-th write of a provider plugin comes in (or has taken effect, but is not
+answered yet), it prints the name of the service and stops: nothing else happens in this cloud until its standard input
+is closed, or its own end.
 """
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from localcloud import daemon
 from localcloud.environment import Prepared
+from localcloud.serving import Server
 from localcloud.statedir import StateDirectory
 
 
@@ -90,7 +93,14 @@ def main(state: Path, last: int, moment: str, only: str) -> None:
 
         return made
 
+    serve = daemon._serve
+
+    async def announced(servers: list[tuple[Server, socket.socket]]) -> None:
+        print("serving", flush=True)
+        await serve(servers)
+
     daemon._APPS |= {service: watched(service, make) for service, make in daemon._APPS.items()}
+    daemon._serve = announced
     daemon.run(StateDirectory(state))
 
 

@@ -126,7 +126,8 @@ def in_the_cloud(stack: LocalStack, before: set[Thing]) -> set[Thing]:
             made.add((kind, key))
     for each in documents(stack, "entra-application"):
         if ("entra-application", each["objectId"]) in made:
-            made |= {("certificate", key["keyId"]) for key in each["keys"]}
+            # What was removed is remembered a while for the replicas that learn of it late.
+            made |= {("certificate", key["keyId"]) for key in each["keys"] if key["removedAt"] is None}
     return made
 
 
@@ -175,6 +176,8 @@ def _executioner(stack: LocalStack, kill: Kill) -> Iterator[subprocess.Popen[str
         text=True,
     ) as executioner:
         try:
+            assert executioner.stdout is not None
+            assert executioner.stdout.readline() == "serving\n"
             stack.local_cloud("start")
             yield executioner
         finally:

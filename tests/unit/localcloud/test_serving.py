@@ -7,7 +7,7 @@ import logging
 import socket
 import ssl
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import httpx
 import pytest
@@ -34,28 +34,54 @@ async def watch(_: Request) -> Response:
     return StreamingResponse(events())
 
 
-def test_neither_an_idle_client_nor_an_endless_answer_holds_a_server_up(
-    certificates: Certificates, caplog: pytest.LogCaptureFixture
-) -> None:
-    server = Server(Starlette(routes=[Route("/", answer), Route("/watch", watch)]), certificates.server_file)
-    trusting = ssl.create_default_context(cafile=certificates.ca_file)
-    with socket.create_server(("127.0.0.1", 0)) as listener, caplog.at_level(logging.WARNING):
-        running = threading.Thread(target=server.run, args=([listener],), daemon=True)
-        running.start()
-        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
-        with httpx.Client(base_url=url, verify=trusting) as idle, httpx.Client(base_url=url, verify=trusting) as busy:
-            assert idle.get("/").text == "ok"
-            with busy.stream("GET", "/watch") as events:
-                assert next(events.iter_lines()) == "the first event"
-                server.should_exit = True
-                running.join(20)
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        yield made
 
-    # asyncio itself would wait 30 s for each client's farewell.
+
+@pytest.fixture
+def server(certificates: Certificates) -> Server:
+    return Server(Starlette(routes=[Route("/", answer), Route("/watch", watch)]), certificates.server_file)
+
+
+@pytest.fixture
+def running(server: Server, listener: socket.socket) -> threading.Thread:
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.fixture
+def client(listener: socket.socket, certificates: Certificates) -> Callable[[], httpx.Client]:
+    """Makes clients of the server."""
+    trusting = ssl.create_default_context(cafile=certificates.ca_file)
+    return lambda: httpx.Client(base_url=f"https://127.0.0.1:{listener.getsockname()[1]}", verify=trusting)
+
+
+def test_neither_an_idle_client_nor_an_endless_answer_holds_a_server_up(
+    server: Server, running: threading.Thread, client: Callable[[], httpx.Client], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING), client() as idle, client() as busy:
+        assert idle.get("/").text == "ok"
+        with busy.stream("GET", "/watch") as events:
+            assert next(events.iter_lines()) == "the first event"
+            server.should_exit = True
+            # asyncio itself would wait 30 s for each client's farewell.
+            running.join(20)
+
     assert not running.is_alive()
     assert caplog.messages == []
 
 
-def test_a_server_keeps_an_idle_connection_longer_than_its_clients_do(certificates: Certificates) -> None:
-    server = Server(Starlette(), certificates.server_file)
+def test_the_second_half_of_an_answer_is_not_held_back(
+    server: Server, running: threading.Thread, client: Callable[[], httpx.Client]
+) -> None:
+    with client() as early, client() as waiting:
+        early.get("/")  # which may have connected before the server began
+        waiting.get("/")
+        accepted = [each.transport.get_extra_info("socket") for each in server.server_state.connections]
+        assert any(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in accepted)
 
-    assert server.config.timeout_keep_alive > (httpx.Limits().keepalive_expiry or 0)
+    server.should_exit = True
+    running.join(20)

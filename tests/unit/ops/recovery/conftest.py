@@ -91,9 +91,9 @@ FindersOf = Callable[..., Finders]
 
 @pytest.fixture
 def finders(azure: Azure, world: World) -> FindersOf:
-    """Makes finders for the world's subscription; `taken` are the ids in the state."""
+    """Makes finders for the world's subscription; `taken` are type and id of what the state has."""
 
-    def make(taken: Set[str] = frozenset(), cluster: Cluster | None = None) -> Finders:
+    def make(taken: Set[tuple[str, str]] = frozenset(), cluster: Cluster | None = None) -> Finders:
         return Finders(azure, cluster, world.cloud.subscription_id, taken)
 
     return make

@@ -107,7 +107,7 @@ def test_a_resource_that_is_not_there_is_not_found(finders: FindersOf, type_toke
 
 def test_what_the_state_has_already_is_not_found_again(finders: FindersOf, made: World) -> None:
     vault, inputs = IN_ARM["azure-native:keyvault:Vault"]
-    assert finders({vault}).find("azure-native:keyvault:Vault", inputs) is None
+    assert finders({("azure-native:keyvault:Vault", vault)}).find("azure-native:keyvault:Vault", inputs) is None
 
 
 def test_an_application_is_found_by_its_tag_whatever_its_name(finders: FindersOf, world: World) -> None:
@@ -126,7 +126,7 @@ def test_a_quote_in_a_tag_ends_no_text(finders: FindersOf, world: World) -> None
 def test_of_two_applications_with_one_tag_none_is_chosen_and_both_are_named(finders: FindersOf, world: World) -> None:
     twins = [application(world, TAG) for _ in range(2)]
     with pytest.raises(Trouble) as raised:
-        finders({f"/applications/{twins[0].object_id}"}).find(APPLICATION, {"tags": [TAG]})
+        finders({(APPLICATION, f"/applications/{twins[0].object_id}")}).find(APPLICATION, {"tags": [TAG]})
     assert all(each.object_id in str(raised.value) for each in twins)
     assert f"more than one application with the tag {TAG}" in str(raised.value)
 
@@ -156,7 +156,9 @@ def test_a_registration_is_found_by_the_second_at_which_its_certificate_begins(
     mine = register(world, owner, BEGIN + timedelta(seconds=1))
     inputs = {"applicationId": f"/applications/{owner.object_id}", "startDate": "2026-11-21T17:13:58Z"}
     assert finders().find(REGISTRATION, inputs) == mine
-    assert finders({mine}).find(REGISTRATION, inputs) is None, "the one in the state is not the one looked for"
+    assert finders({(REGISTRATION, mine)}).find(REGISTRATION, inputs) is None, (
+        "the one in the state is not the one looked for"
+    )
     assert finders().find(REGISTRATION, {**inputs, "startDate": "2027-01-05T17:13:58Z"}) is None
 
 
@@ -164,7 +166,7 @@ def test_of_two_certificates_of_one_second_the_state_may_have_one(finders: Finde
     owner = application(world, TAG)
     first, second = (register(world, owner, BEGIN) for _ in range(2))
     inputs = {"applicationId": f"/applications/{owner.object_id}", "startDate": "2026-11-21T17:13:57Z"}
-    assert finders({first}).find(REGISTRATION, inputs) == second
+    assert finders({(REGISTRATION, first)}).find(REGISTRATION, inputs) == second
     with pytest.raises(Trouble, match="more than one certificate") as raised:
         finders().find(REGISTRATION, inputs)
     assert first in str(raised.value)
@@ -237,6 +239,15 @@ def test_objects_of_any_kind_are_found_by_namespace_and_name_by_many_threads_at_
     with ThreadPoolExecutor(len(asked)) as pool:
         found = list(pool.map(lambda each: finders(cluster=cluster).find(each[0], each[1]), asked))
     assert found == [expected for _, _, expected in asked]
+
+
+@pytest.mark.usefixtures("inhabited")
+def test_an_object_of_another_kind_may_have_the_same_id_in_the_state(finders: FindersOf, cluster: Cluster) -> None:
+    type_token, inputs, expected = OBJECTS[1]
+    assert expected is not None
+    secret = {("kubernetes:core/v1:Secret", expected)}
+    assert finders(secret, cluster).find(type_token, inputs) == expected
+    assert finders({(type_token, expected)}, cluster).find(type_token, inputs) is None
 
 
 def test_without_a_cluster_no_object_is_looked_for(finders: FindersOf) -> None:

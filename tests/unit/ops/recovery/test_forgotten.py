@@ -108,4 +108,4 @@ def test_a_stack_that_never_got_a_resource_has_none() -> None:
 
 def test_names_and_ids_are_those_of_the_engine() -> None:
     assert Found(PLANNED, "/applications/1").name == "hc1-kms-entra-application"
-    assert ids(STATE) == {"5b2c7e0e"}
+    assert ids(STATE) == {("pulumi:providers:azuread", "5b2c7e0e")}
