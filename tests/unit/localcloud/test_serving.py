@@ -1,4 +1,4 @@
-"""A server of the local cloud ends when it is told to, whatever its clients hold on to."""
+"""A server of the local cloud answers without delay, keeps what is idle, and ends whatever its clients hold on to."""
 
 from __future__ import annotations
 
@@ -85,3 +85,7 @@ def test_the_second_half_of_an_answer_is_not_held_back(
 
     server.should_exit = True
     running.join(20)
+
+
+def test_a_server_keeps_an_idle_connection_longer_than_its_clients_do(server: Server) -> None:
+    assert server.config.timeout_keep_alive > (httpx.Limits().keepalive_expiry or 0)

@@ -29,15 +29,16 @@ def provider_inputs(environment: LocalEnvironment) -> Props:
     }
 
 
-@pytest.fixture
-def environment(local_cloud: LocalEnvironment, monkeypatch: pytest.MonkeyPatch) -> LocalEnvironment:
+@pytest.fixture(scope="module")
+def environment(local_cloud: LocalEnvironment) -> Iterator[LocalEnvironment]:
     """The running local cloud, named to the plugins as the Makefile names it."""
-    record = Path(local_cloud.state_dir) / "environment.json"
-    monkeypatch.setenv(LOCAL_ENVIRONMENT_VARIABLE, str(record))
-    return local_cloud
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv(LOCAL_ENVIRONMENT_VARIABLE, str(Path(local_cloud.state_dir) / "environment.json"))
+        yield local_cloud
 
 
-@pytest.fixture
+# One for all tests of a module, as the engine has one for all resources of a stack: signing in takes a while.
+@pytest.fixture(scope="module")
 def azure_native(environment: LocalEnvironment) -> AzureNative:
     """azure-native, configured."""
     provider = AzureNative()
@@ -45,7 +46,7 @@ def azure_native(environment: LocalEnvironment) -> AzureNative:
     return provider
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def azuread(environment: LocalEnvironment) -> AzureAd:
     """azuread, configured and signed in."""
     provider = AzureAd()

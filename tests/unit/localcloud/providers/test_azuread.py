@@ -31,7 +31,7 @@ def certificate() -> str:
     return issue("test", not_before=now - timedelta(minutes=5), lifetime=timedelta(days=90)).certificate_pem
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def me(azuread: AzureAd) -> str:
     """Object id of the deployer."""
     found: str = azuread.invoke("azuread:index/getClientConfig:getClientConfig", {})["objectId"]

@@ -141,9 +141,10 @@ def object_of(uid: str, **metadata: Any) -> Props:
 
 @pytest.mark.parametrize("after", [None, object_of("another")])
 def test_a_deletion_is_over_when_this_very_object_is_gone(after: Props | None) -> None:
-    api = Lingering(object_of("u"), object_of("u"), after)
+    live = object_of("u", annotations={"pulumi.com/timeoutSeconds": "5"})
+    api = Lingering(live, live, after)
 
-    wait_until_gone(cast(Api, api), CONFIG_MAPS, object_of("u"))
+    wait_until_gone(cast(Api, api), CONFIG_MAPS, live)
 
     assert api.waited == 2
 
