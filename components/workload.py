@@ -44,7 +44,7 @@ class CredentialProbe(pulumi.ComponentResource):
         pod = wire(
             probe_pod(args),
             args.mount,
-            container=CONTAINER,
+            CONTAINER,
             secret_provider_class=args.secret_provider_class,
             secret_name=args.secret_name,
         )

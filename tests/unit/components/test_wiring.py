@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -43,8 +44,9 @@ MOUNTS: list[tuple[str, int, str, str, Config | None, Variable | None]] = [
 ]
 
 
-def wired(pod: Pod, mount: Mount, container: str = "main", secret_provider_class: str = "a-class") -> Pod:
-    return wire(pod, mount, container=container, secret_provider_class=secret_provider_class, secret_name="x-json")
+def wired(workload: Pod, mount: Mount, *containers: str, secret_provider_class: str = "a-class") -> Pod:
+    containers = containers or ("main",)
+    return wire(workload, mount, *containers, secret_provider_class=secret_provider_class, secret_name="x-json")
 
 
 def pod(**container: Any) -> Pod:
@@ -105,23 +107,85 @@ def test_other_containers_get_nothing() -> None:
     assert got["containers"][0] == sidecar
 
 
+def test_several_containers_share_one_volume() -> None:
+    """While a key that only reads exists, kube-apiserver runs two of its KMS plugins."""
+    names = ("azure-kms-provider-active", "azure-kms-provider-backup")
+    before = {"containers": [{"name": name} for name in ("kube-apiserver", *names)]}
+
+    got = wired(before, row("kms").mounts[0], *names)
+
+    assert [each["name"] for each in got["volumes"]] == ["kms-cert", "azure-kms-credentials"]
+    assert [len(each.get("volumeMounts", [])) for each in got["containers"]] == [0, 2, 2]
+
+
+def test_an_init_container_can_have_an_identity() -> None:
+    got = wired({**pod(), "initContainers": [{"name": "first"}]}, row("network").mounts[0], "first")
+
+    assert got["containers"] == pod()["containers"]
+    assert [each["mountPath"] for each in got["initContainers"][0]["volumeMounts"]] == ["/var/run/secrets/azure"]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"])
+def test_an_object_with_a_pod_template_is_wired_in_its_template(kind: str) -> None:
+    def an_object(spec: Pod) -> dict[str, Any]:
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
+        return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}, "spec": {"template": template, "other": 1}}
+
+    mount = row("ingress").mounts[0]
+
+    assert wired(an_object(pod()), mount) == an_object(wired(pod(), mount))
+
+
+def test_a_pod_and_a_cron_job_are_wired_as_well() -> None:
+    mount, job = row("ingress").mounts[0], {"kind": "Job", "spec": {"template": {"spec": pod()}}}
+
+    assert wired({"kind": "Pod", "spec": pod()}, mount) == {"kind": "Pod", "spec": wired(pod(), mount)}
+    assert wired({"kind": "CronJob", "spec": {"jobTemplate": {"spec": job["spec"]}}}, mount) == {
+        "kind": "CronJob",
+        "spec": {"jobTemplate": {"spec": wired(job, mount)["spec"]}},
+    }
+
+
+def test_an_object_without_pods_is_refused_by_its_kind() -> None:
+    with pytest.raises(ValueError, match="a Service has no pod specification; these kinds have one: Pod, Deployment,"):
+        wired({"kind": "Service", "spec": {}}, row("ingress").mounts[0])
+
+
 def test_a_pod_without_the_container_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"no container 'other' in the pod: it has 'main'"):
-        wired(pod(), row("ingress").mounts[0], container="other")
+        wired(pod(), row("ingress").mounts[0], "main", "other")
 
 
-@pytest.mark.parametrize(
-    "taken",
-    [
-        {**pod(), "volumes": [{"name": "ingress-cert", "emptyDir": {}}]},
-        pod(volumeMounts=[{"name": "other", "mountPath": "/mnt/certs"}]),
-        pod(env=[{"name": "MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH", "value": "/elsewhere"}]),
-    ],
-    ids=["volume", "path", "variable"],
-)
-def test_what_has_another_meaning_already_is_not_overwritten(taken: Pod) -> None:
-    with pytest.raises(WiringConflict, match="the identity needs"):
-        wired(taken, row("ingress").mounts[0])
+def test_wiring_no_container_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"no container named in the pod: it has 'main'"):
+        wire(pod(), row("ingress").mounts[0], secret_provider_class="a-class", secret_name="x-json")
+
+
+TAKEN = {
+    "volumes of the pod already has 'ingress-cert'": {
+        **pod(),
+        "volumes": [{"name": "ingress-cert", "emptyDir": {}}],
+    },
+    "volumeMounts of container 'main' already has '/mnt/certs'": pod(
+        volumeMounts=[{"name": "other", "mountPath": "/mnt/certs/"}]
+    ),
+    "env of container 'main' already has 'MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH'": pod(
+        env=[{"name": "MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH", "value": "/elsewhere"}]
+    ),
+}
+
+
+@pytest.mark.parametrize("message", TAKEN)
+def test_what_has_another_meaning_already_is_not_overwritten(message: str) -> None:
+    with pytest.raises(WiringConflict, match=f"{message}: .*; the identity needs "):
+        wired(TAKEN[message], row("ingress").mounts[0])
+
+
+def test_two_identities_at_one_path_do_not_fit_into_one_container() -> None:
+    once = wired(pod(), row("disk").mounts[0], secret_provider_class="managed-azure-disk-csi")
+
+    with pytest.raises(WiringConflict, match="volumeMounts of container 'main' already has '/mnt/certs'"):
+        wired(once, row("controlPlaneOperator").mounts[0])
 
 
 # No name that a mount needs starts with an `x`.
@@ -144,35 +208,71 @@ _containers: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "securityContext": st.dictionaries(_names, _values, max_size=2),
     },
 )
-_pods: st.SearchStrategy[Pod] = st.fixed_dictionaries(
-    {"containers": st.lists(_containers, min_size=1, max_size=3, unique_by=lambda each: each["name"])},
-    optional={
-        "volumes": _entries("name"),
-        "initContainers": st.lists(_containers, max_size=1),
-        "serviceAccountName": _names,
-    },
+
+
+def _divided(containers: list[dict[str, Any]], init: int) -> Pod:
+    return (
+        {"initContainers": containers[:init], "containers": containers[init:]} if init else {"containers": containers}
+    )
+
+
+_pods: st.SearchStrategy[Pod] = st.builds(
+    lambda divided, others: {**others, **divided},
+    st.builds(
+        _divided,
+        st.lists(_containers, min_size=2, max_size=4, unique_by=lambda each: each["name"]),
+        st.integers(min_value=0, max_value=1),
+    ),
+    st.fixed_dictionaries({}, optional={"volumes": _entries("name"), "serviceAccountName": _names}),
+)
+_wraps: st.SearchStrategy[Callable[[Pod], dict[str, Any]]] = st.sampled_from(
+    [
+        lambda spec: spec,
+        lambda spec: {"kind": "Pod", "metadata": {"name": "x"}, "spec": spec},
+        lambda spec: {"kind": "StatefulSet", "spec": {"serviceName": "x", "template": {"spec": spec}}},
+        lambda spec: {"kind": "Job", "spec": {"template": {"metadata": {}, "spec": spec}}},
+    ]
 )
 _mounts = st.sampled_from([mount for each in CONTROL_PLANE for mount in each.mounts])
 
 
-@given(pod=_pods, mount=_mounts, data=st.data())
-def test_wiring_twice_is_wiring_once(pod: Pod, mount: Mount, data: st.DataObject) -> None:
-    container = data.draw(st.sampled_from([each["name"] for each in pod["containers"]]))
-    once = wired(pod, mount, container)
-
-    assert wired(once, mount, container) == once
+def _every_container(spec: Pod) -> list[dict[str, Any]]:
+    return [*spec.get("initContainers", []), *spec["containers"]]
 
 
-@given(pod=_pods, mount=_mounts, data=st.data())
-def test_nothing_is_taken_away_moved_or_changed(pod: Pod, mount: Mount, data: st.DataObject) -> None:
-    container = data.draw(st.sampled_from([each["name"] for each in pod["containers"]]))
-    before = copy.deepcopy(pod)
+def _some_containers(data: st.DataObject, spec: Pod) -> set[str]:
+    return data.draw(st.sets(st.sampled_from([each["name"] for each in _every_container(spec)]), min_size=1))
 
-    got = wired(pod, mount, container)
 
-    assert pod == before, "the pod that was given is not touched"
-    for each in got["containers"]:
-        if each["name"] == container:
+@given(spec=_pods, wrap=_wraps, mount=_mounts, data=st.data())
+def test_wiring_twice_is_wiring_once(
+    spec: Pod, wrap: Callable[[Pod], dict[str, Any]], mount: Mount, data: st.DataObject
+) -> None:
+    containers = _some_containers(data, spec)
+    once = wired(wrap(spec), mount, *containers)
+
+    assert wired(once, mount, *containers) == once
+
+
+@given(spec=_pods, wrap=_wraps, mount=_mounts, data=st.data())
+def test_the_kind_of_workload_makes_no_difference(
+    spec: Pod, wrap: Callable[[Pod], dict[str, Any]], mount: Mount, data: st.DataObject
+) -> None:
+    containers = _some_containers(data, spec)
+
+    assert wired(wrap(spec), mount, *containers) == wrap(wired(spec, mount, *containers))
+
+
+@given(spec=_pods, mount=_mounts, data=st.data())
+def test_nothing_is_taken_away_moved_or_changed(spec: Pod, mount: Mount, data: st.DataObject) -> None:
+    containers = _some_containers(data, spec)
+    before = copy.deepcopy(spec)
+
+    got = wired(spec, mount, *containers)
+
+    assert spec == before, "the pod that was given is not touched"
+    for each in _every_container(got):
+        if each["name"] in containers:
             _drop_additions(each, "env", "name")
             _drop_additions(each, "volumeMounts", "mountPath")
     _drop_additions(got, "volumes", "name")
