@@ -7,10 +7,13 @@ import os
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Final
 
 DIALS_VARIABLE = "LOCALCLOUD_DIALS"
 """Environment variable with a JSON object of dials, read when the local cloud starts: `{"role_delay": 5}`."""
+
+ARM_REQUESTS: Final[Mapping[str, tuple[float, float]]] = {"read": (250, 25), "write": (200, 10), "delete": (200, 10)}
+"""Azure's own limits for one principal in one subscription: requests at once, and more per second (arm/throttle.py)."""
 
 
 @dataclass(frozen=True)
@@ -21,19 +24,31 @@ class Dials:
         replica_delays: one entry per replica of Entra: how long after a change (principal, certificate) it knows it.
         principal_delay: how long ARM answers `PrincipalNotFound` for a new principal.
         role_delay: how long a new role assignment has no effect.
+        federated_credential_write: how long a write of a federated credential keeps others of its identity out.
+        arm_requests: for read, write and delete, how many requests ARM takes from one caller at once and how many more
+            each second, as [250, 25]; null takes the limit away. What the environment does not name keeps its default.
         latency: added to each answer, keyed by `service`, or `service METHOD` (`arm PUT`), which wins.
-        seed: fixes the order in which replicas answer and the token lifetimes; None draws anew on each start.
+        faults: share (0 to 1) of requests that are answered 503 with Retry-After, keyed as `latency`.
+        seed: fixes the order in which replicas answer, the faults and the token lifetimes; None draws anew on each
+            start.
     """
 
     replica_delays: tuple[float, ...] = (0.0, 0.5, 1.5)
     principal_delay: float = 1.0
     role_delay: float = 1.0
+    federated_credential_write: float = 0.2
+    arm_requests: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict(ARM_REQUESTS))
     latency: Mapping[str, float] = field(default_factory=dict)
+    faults: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None
 
     def latency_of(self, service: str, method: str) -> float:
         """Seconds that an answer of `service` to an HTTP `method` is held back."""
         return self.latency.get(f"{service} {method}", self.latency.get(service, 0.0))
+
+    def fault_of(self, service: str, method: str) -> float:
+        """The share of requests to `service` by an HTTP `method` that fail."""
+        return self.faults.get(f"{service} {method}", self.faults.get(service, 0.0))
 
     def random(self) -> random.Random:
         """A source of chance of its own for one part of the cloud, repeatable when `seed` is set."""
@@ -51,8 +66,20 @@ class Dials:
             given["replica_delays"] = tuple(given["replica_delays"])
             if not given["replica_delays"]:
                 raise ValueError(f"{DIALS_VARIABLE} replica_delays []: Entra needs at least one replica")
+        if "arm_requests" in given:
+            limits = {**ARM_REQUESTS, **given["arm_requests"]}
+            if unknown := sorted(set(limits) - set(ARM_REQUESTS)):
+                raise ValueError(f"{DIALS_VARIABLE} arm_requests {unknown[0]}: known are {', '.join(ARM_REQUESTS)}")
+            given["arm_requests"] = {kind: tuple(limit) for kind, limit in limits.items() if limit is not None}
         return cls(**given)
 
 
-NO_DELAYS = Dials(replica_delays=(0.0,), principal_delay=0.0, role_delay=0.0, seed=0)
-"""An Azure without any lag, for tests of everything else."""
+NO_DELAYS = Dials(
+    replica_delays=(0.0,),
+    principal_delay=0.0,
+    role_delay=0.0,
+    federated_credential_write=0.0,
+    arm_requests={},
+    seed=0,
+)
+"""An Azure without any lag or limit, for tests of everything else."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -16,6 +17,8 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from localcloud.azure.dials import Dials
+
+_log: Final = logging.getLogger(__name__)
 
 
 class ServiceError(Exception):
@@ -44,11 +47,12 @@ def service_app(service: str, routes: Sequence[BaseRoute], *, dials: Dials, rend
     Args:
         service: the name that `Dials.latency` uses: entra, graph, arm, keyvault, imds.
         routes: the service's routes; handlers raise `ServiceError`.
-        dials: where the latency comes from.
+        dials: where latency and faults come from.
         render: turns a `ServiceError` into the service's answer.
     """
 
-    async def refused(_: Request, error: ServiceError) -> Response:
+    async def refused(request: Request, error: ServiceError) -> Response:
+        _log.info("%s refused %s %s: %d %s", service, request.method, request.url.path, error.status, error.code)
         return render(error)
 
     async def unrouted(request: Request, error: HTTPException) -> Response:
@@ -65,7 +69,7 @@ def service_app(service: str, routes: Sequence[BaseRoute], *, dials: Dials, rend
         )
 
     handlers: dict[Any, Any] = {ServiceError: refused, HTTPException: unrouted, Exception: broken}
-    middleware = [Middleware(_Envelope, service=service, dials=dials)]
+    middleware = [Middleware(_Envelope, service=service, dials=dials, render=render)]
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
     # ARM and Key Vault tell `/x` from `/x/`, and a redirect would drop a client's bearer.
     app.router.redirect_slashes = False
@@ -95,12 +99,18 @@ def bearer(request: Request) -> str | None:
 
 
 class _Envelope:
-    """Around every request: the dialled latency before it, a request id on its answer."""
+    """Around every request: the dialled latency before it, now and then a fault, a request id on its answer."""
 
-    def __init__(self, app: ASGIApp, *, service: str, dials: Dials) -> None:
+    def __init__(self, app: ASGIApp, *, service: str, dials: Dials, render: Render) -> None:
         self._app = app
         self._service = service
         self._dials = dials
+        self._chance = dials.random()
+        self._unavailable = render(
+            ServiceError(
+                503, "ServiceUnavailable", f"The {service} service is unavailable. Try again.", {"Retry-After": "1"}
+            )
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -115,4 +125,5 @@ class _Envelope:
                 message["headers"] = [*message["headers"], (b"x-ms-request-id", request_id)]
             await send(message)
 
-        await self._app(scope, receive, answer)
+        fails = self._chance.random() < self._dials.fault_of(self._service, scope["method"])
+        await (self._unavailable if fails else self._app)(scope, receive, answer)

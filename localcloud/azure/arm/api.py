@@ -1,7 +1,7 @@
 """ARM's front door: who calls, what for, may they, and is the place there; then the resource type's own rules.
 
-The order is ARM's: api-version, bearer, subscription, resource type, authorization, resource group, parent. So a caller
-without rights learns nothing of what exists. Linked authorization is each type's own business.
+The order is ARM's: api-version, bearer, subscription, limits, resource type, authorization, resource group, parent. So
+a caller without rights learns nothing of what exists. Linked authorization is each type's own business.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from localcloud.azure.arm import (
 from localcloud.azure.arm.path import ArmPath, parse
 from localcloud.azure.arm.resource_type import Call, ResourceType
 from localcloud.azure.arm.store import Resources
+from localcloud.azure.arm.throttle import Throttle
 from localcloud.azure.entra.resources import ARM_AUDIENCES
 from localcloud.azure.entra.tokens import Caller, InvalidToken
 from localcloud.azure.http import ServiceError, bearer, json_object, service_app
@@ -43,6 +44,7 @@ def app(cloud: LocalAzure) -> Starlette:
     """The service, over the given store, directory and authorization."""
     known = {each.name.lower(): each for namespace in _NAMESPACES for each in namespace.types()}
     store = Resources(cloud.store)
+    throttle = Throttle(cloud.dials.arm_requests)
 
     async def handle(request: Request) -> Response:
         _check_api_version(request.query_params)
@@ -50,6 +52,7 @@ def app(cloud: LocalAzure) -> Starlette:
         path = parse(request.url.path, request.method)
         if path.subscription is not None and path.subscription.lower() != cloud.subscription_id:
             raise errors.subscription_not_found(path.subscription)
+        headers = throttle.take(caller.object_id, path.subscription, _OPERATIONS.get(request.method, "write"))
         resource_type = known.get(path.type.lower())
         if resource_type is None:
             raise errors.not_emulated(f"the resource type {path.type}")
@@ -58,7 +61,9 @@ def app(cloud: LocalAzure) -> Starlette:
         )
         _find_place(store, path, resource_type, request.method)
         call = Call(cloud, store, path, caller, await json_object(request), request.query_params)
-        return await _dispatch(resource_type, call, request.method)
+        response = await _dispatch(resource_type, call, request.method)
+        response.headers.update(headers)
+        return response
 
     methods = [*_OPERATIONS, "POST"]
     return service_app("arm", [Route("/{path:path}", handle, methods=methods)], dials=cloud.dials)

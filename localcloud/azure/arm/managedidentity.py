@@ -73,12 +73,11 @@ class UserAssignedIdentities(_ManagedIdentityType):
 
 
 class FederatedIdentityCredentials(_ManagedIdentityType):
-    """Whom an identity trusts: a subject of an issuer. While a write lasts (`write_seconds`) another one is refused."""
+    """Whom an identity trusts: a subject of an issuer. While a write lasts another one of the identity is refused."""
 
     name = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
 
-    def __init__(self, write_seconds: float = 0.2) -> None:
-        self._write_seconds = write_seconds
+    def __init__(self) -> None:
         self._being_written: set[str] = set()
 
     async def put(self, call: Call) -> Response:
@@ -108,7 +107,7 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
             )
         self._being_written.add(identity)
         try:
-            await asyncio.sleep(self._write_seconds)
+            await asyncio.sleep(call.cloud.dials.federated_credential_write)
             yield
         finally:
             self._being_written.remove(identity)

@@ -47,7 +47,7 @@ class Directory:
     def create_application(
         self, display_name: str, owners: Sequence[str] = (), properties: Mapping[str, Any] | None = None
     ) -> Application:
-        """A new application; an equal display name is no obstacle, an equal `uniqueName` is."""
+        """A new application; an equal display name is no obstacle, an equal `uniqueName` is, of a deleted one, too."""
         application = Application(
             object_id=str(uuid.uuid4()),
             app_id=str(uuid.uuid4()),
@@ -244,8 +244,12 @@ class Directory:
 
     def _refuse_taken_names(self, application: Application) -> None:
         others = [each for each in self.applications() if each.object_id != application.object_id]
+        deleted = [each.entry for each in self.deleted() if each.entry.object_id != application.object_id]
         unique_name = application.properties.get("uniqueName")
-        if unique_name is not None and any(each.properties.get("uniqueName") == unique_name for each in others):
+        # A deleted application keeps its unique name until it is purged (microsoftgraph/msgraph-bicep-types issue 137).
+        if unique_name is not None and any(
+            each.properties.get("uniqueName") == unique_name for each in (*others, *deleted)
+        ):
             raise _property_taken("uniqueName")
         uris = set(application.properties.get("identifierUris", ()))
         if uris and any(uris & set(each.properties.get("identifierUris", ())) for each in others):

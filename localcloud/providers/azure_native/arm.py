@@ -18,6 +18,10 @@ from plugin import PluginError
 RETRY: Final = Retry(
     statuses=frozenset({408, 429, 500, 502, 503, 504}), delay=lambda number: min((2**number - 1) * 20.0, 120.0), limit=3
 )
+# Conflicts that end by themselves (`shouldRetryConflict`; the second since pull request 4421).
+_PASSING_CONFLICTS: Final = frozenset(
+    {"AnotherOperationInProgress", "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity"}
+)
 _GONE: Final = frozenset(
     {
         "NotFound",
@@ -76,12 +80,12 @@ class ArmClient:
         self, method: str, resource_id: str, api_version: str, body: Mapping[str, Any] | None = None
     ) -> httpx.Response:
         return self._rest.request(
-            method, resource_id, params={"api-version": api_version}, body=body, also_retry=_another_operation
+            method, resource_id, params={"api-version": api_version}, body=body, also_retry=_conflict_passes
         )
 
 
-def _another_operation(response: httpx.Response) -> bool:
-    return response.status_code == httpx.codes.CONFLICT and error_of(response)[0] == "AnotherOperationInProgress"
+def _conflict_passes(response: httpx.Response) -> bool:
+    return response.status_code == httpx.codes.CONFLICT and error_of(response)[0] in _PASSING_CONFLICTS
 
 
 def _json(response: httpx.Response, expected: set[int]) -> dict[str, Any]:

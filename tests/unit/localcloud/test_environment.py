@@ -169,6 +169,8 @@ def test_dials_come_from_the_environment_and_an_unknown_one_is_refused() -> None
         0,
     )
     assert Dials.from_environment({}) == Dials()
-    for wrong in ('{"replica_delay": 1}', "[]", '{"replica_delays": []}'):
+    limited = Dials.from_environment({DIALS_VARIABLE: '{"arm_requests": {"write": [5, 1], "read": null}}'})
+    assert limited.arm_requests == {"write": (5, 1), "delete": (200, 10)}
+    for wrong in ('{"replica_delay": 1}', "[]", '{"replica_delays": []}', '{"arm_requests": {"writes": [1, 1]}}'):
         with pytest.raises(ValueError, match=DIALS_VARIABLE):
             Dials.from_environment({DIALS_VARIABLE: wrong})

@@ -261,9 +261,19 @@ def test_a_deleted_application_can_be_restored_or_purged(graph: httpx.Client) ->
     assert graph.post(f"/directory/deletedItems/{mine['id']}/restore").status_code == 404
 
 
-def test_a_unique_name_taken_meanwhile_blocks_the_restore(graph: httpx.Client) -> None:
+def test_a_deleted_application_keeps_its_unique_name_until_it_is_purged(graph: httpx.Client) -> None:
     mine = created(graph, uniqueName="mine")
     graph.delete(f"/applications/{mine['id']}")
-    created(graph, uniqueName="mine")
+    again = {"displayName": "again", "uniqueName": "mine"}
+    assert code(graph.post("/applications", json=again)) == (400, "Request_BadRequest")
+
+    graph.delete(f"/directory/deletedItems/{mine['id']}")
+    assert graph.post("/applications", json=again).status_code == 201
+
+
+def test_an_identifier_taken_meanwhile_blocks_the_restore(graph: httpx.Client) -> None:
+    mine = created(graph, identifierUris=["api://mine"])
+    graph.delete(f"/applications/{mine['id']}")
+    created(graph, identifierUris=["api://mine"])
 
     assert code(graph.post(f"/directory/deletedItems/{mine['id']}/restore")) == (400, "Request_BadRequest")

@@ -46,11 +46,13 @@ def service(dials: Dials | None = None) -> Starlette:
     return service_app("arm", routes, dials=dials or Dials())
 
 
-def call(method: str, path: str, *, dials: Dials | None = None, **options: Any) -> httpx.Response:
-    """One request to the service, without a network; `options` as httpx takes them."""
+def call(
+    method: str, path: str, *, dials: Dials | None = None, app: Starlette | None = None, **options: Any
+) -> httpx.Response:
+    """One request to the service, a new one unless `app` is given, without a network; `options` as httpx takes them."""
 
     async def answered() -> httpx.Response:
-        transport = httpx.ASGITransport(service(dials), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(app or service(dials), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="https://management.azure.com") as client:
             return await client.request(method, path, **options)
 
@@ -103,6 +105,32 @@ def test_the_dialled_latency_comes_before_the_answer(monkeypatch: pytest.MonkeyP
     call("POST", "/echo", dials=dials)
 
     assert waited == [2.0, 3.0]
+
+
+def test_a_dialled_fault_says_that_a_second_try_may_work() -> None:
+    dials = Dials(faults={"arm POST": 1.0})
+    refused = call("POST", "/echo", dials=dials)
+
+    assert (error(refused), refused.headers["retry-after"]) == ((503, "ServiceUnavailable"), "1")
+    assert refused.headers["x-ms-request-id"]
+    assert call("GET", "/refuse", dials=dials).status_code == 409
+
+
+def test_faults_come_in_the_share_that_was_dialled_and_the_same_ones_with_a_seed() -> None:
+    def answers(seed: int) -> list[int]:
+        app = service(Dials(faults={"arm": 0.5}, seed=seed))
+        return [call("POST", "/echo", app=app).status_code for _ in range(40)]
+
+    once = answers(1)
+    assert 10 < once.count(503) < 30
+    assert answers(1) == once != answers(2)
+
+
+def test_a_refusal_is_logged_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "localcloud.azure.http"):
+        call("GET", "/refuse")
+
+    assert caplog.messages == ["arm refused GET /refuse: 409 Conflict"]
 
 
 def test_the_server_certificate_stands_a_strict_verification(serve: Serve, certificates: Certificates) -> None:

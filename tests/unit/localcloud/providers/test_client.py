@@ -73,20 +73,22 @@ def test_arm_is_asked_four_times_and_no_more(serve: Callable[[Starlette], str], 
     assert waits == [20.0, 60.0, 120.0]
 
 
-def test_a_conflict_is_repeated_only_while_another_operation_is_in_progress(
-    serve: Callable[[Starlette], str], ca_file: str
-) -> None:
+def test_a_conflict_is_repeated_only_if_it_ends_by_itself(serve: Callable[[Starlette], str], ca_file: str) -> None:
     def conflict(code: str) -> Response:
         return JSONResponse({"error": {"code": code, "message": "wait"}}, status_code=409)
 
     service = _Service(
-        [conflict("AnotherOperationInProgress"), conflict("ConcurrentFederatedIdentityCredentialsWrites")]
+        [
+            conflict("AnotherOperationInProgress"),
+            conflict("ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity"),
+            conflict("RoleAssignmentExists"),
+        ]
     )
     client, waits = _client(serve, ca_file, service, ARM_RETRY)
     with pytest.raises(RefusalError) as refused:
         ArmClient(client).put("/x", "2024-01-01", {})
-    assert str(refused.value) == 'Status=409 Code="ConcurrentFederatedIdentityCredentialsWrites" Message="wait"'
-    assert len(waits) == 1
+    assert str(refused.value) == 'Status=409 Code="RoleAssignmentExists" Message="wait"'
+    assert waits == [20.0, 60.0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,59 @@
+"""How fast ARM serves one caller: a token bucket for each principal, subscription and kind of operation.
+
+Source of rule and figures: Microsoft Learn, "Understand how Azure Resource Manager throttles requests" (the
+architecture of 2024). The text is quoted in azure-docs issue 105248 and in the logs of many users.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from localcloud.azure.http import ServiceError
+from localcloud.clock import now
+
+
+@dataclass
+class _Bucket:
+    tokens: float
+    filled_at: datetime
+
+
+class Throttle:
+    """Counts requests. `limits` has (bucket size, tokens that come back per second) for read, write and delete."""
+
+    def __init__(self, limits: Mapping[str, tuple[float, float]]) -> None:
+        self._limits = limits
+        self._buckets: dict[tuple[str, str | None, str], _Bucket] = {}
+
+    def take(self, actor: str, subscription: str | None, kind: str) -> Mapping[str, str]:
+        """Count one request of an object id; the headers for its answer. A kind without a limit is not counted.
+
+        Raises:
+            ServiceError: 429 with Retry-After, when the bucket is empty. Such a request takes no token.
+        """
+        if kind not in self._limits:
+            return {}
+        size, refill = self._limits[kind]
+        instant = now()
+        bucket = self._buckets.setdefault((actor, subscription, kind), _Bucket(size, instant))
+        elapsed = max((instant - bucket.filled_at).total_seconds(), 0.0)
+        bucket.tokens, bucket.filled_at = min(size, bucket.tokens + elapsed * refill), instant
+        if bucket.tokens < 1:
+            raise _throttled(actor, subscription, kind, max(1, math.ceil((1 - bucket.tokens) / refill)))
+        bucket.tokens -= 1
+        level = "tenant" if subscription is None else "subscription"
+        return {f"x-ms-ratelimit-remaining-{level}-{kind}s": str(int(bucket.tokens))}
+
+
+def _throttled(actor: str, subscription: str | None, kind: str, seconds: int) -> ServiceError:
+    level, whose = ("Tenant", "tenant") if subscription is None else ("Subscription", f"subscription '{subscription}'")
+    return ServiceError(
+        429,
+        f"{level}RequestsThrottled",
+        f"Number of '{kind}' requests for {whose} actor '{actor}' exceeded. Please try again after '{seconds}' seconds "
+        "after additional tokens are available. Refer to https://aka.ms/arm-throttling for additional information.",
+        {"Retry-After": str(seconds)},
+    )
