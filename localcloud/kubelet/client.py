@@ -5,26 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import httpx
 
+from localcloud.kubernetes import calls
+from localcloud.kubernetes.calls import ApiError, Object
 from localcloud.kubernetes.kubeconfig import Connection
-
-Object = dict[str, Any]
 
 # A watch is opened anew after this many seconds, so a dead connection is noticed (client-go: 5 to 10 minutes).
 _WATCH_SECONDS: Final = 300
 _TIMEOUT: Final = httpx.Timeout(30, read=_WATCH_SECONDS + 30)
-
-
-class ApiError(Exception):
-    """An answer that is no success: HTTP status, the Status object's reason and message."""
-
-    def __init__(self, code: int, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -41,8 +32,7 @@ class Resource:
 
     def path(self, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
         """The URL path of the collection, of one object, or of its subresource."""
-        place = f"/namespaces/{namespace}" if namespace else ""
-        return "/".join(filter(None, (f"{self.root}{place}/{self.plural}", name, subresource)))
+        return calls.path(self.root, self.plural, namespace, name, subresource)
 
 
 PODS: Final = Resource("/api/v1", "pods", "Pod")
@@ -116,7 +106,7 @@ class Client:
         async with self._http.stream("GET", resource.path(None), params=query) as response:
             if response.is_error:
                 await response.aread()
-                raise _error(response)
+                raise ApiError.of(response)
             async for line in response.aiter_lines():
                 event = json.loads(line)
                 if event["type"] == "ERROR":
@@ -129,14 +119,6 @@ class Client:
     ) -> Object:
         response = await self._http.request(method, path, json=body, headers=headers)
         if response.is_error:
-            raise _error(response)
+            raise ApiError.of(response)
         answer: Object = response.json()
         return answer
-
-
-def _error(response: httpx.Response) -> ApiError:
-    try:
-        status = response.json()
-    except ValueError:
-        status = {}
-    return ApiError(response.status_code, status.get("reason", ""), status.get("message", response.reason_phrase))

@@ -12,10 +12,10 @@ from localcloud.kubelet.client import (
     SECRET_PROVIDER_CLASSES,
     SECRETS,
     Client,
-    Object,
     Resource,
 )
 from localcloud.kubelet.reflector import Key, Reflector
+from localcloud.kubernetes.calls import Object
 
 Changed = Callable[[Resource, Key], None]
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from localcloud.kubelet.client import Object
 from localcloud.kubelet.cluster import Cluster
 from localcloud.kubelet.selection import field_at
+from localcloud.kubernetes.calls import Object
 
 # What a container's image would hold: this project and its environment.
 PROJECT: Final = Path(__file__).resolve().parents[2]

@@ -12,11 +12,11 @@ import httpx
 
 from localcloud import clock
 from localcloud.kubelet import commands, probes
-from localcloud.kubelet.client import ApiError, Object
 from localcloud.kubelet.cluster import Cluster
 from localcloud.kubelet.events import Recorder
 from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.processes import Process
+from localcloud.kubernetes.calls import ApiError, Object
 
 # The most a container gets to end in, in seconds, whatever its terminationGracePeriodSeconds: nothing here drains
 # connections, and `stop` gives the kubelet itself ten.

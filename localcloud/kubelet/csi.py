@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from localcloud.kubelet.azure_provider import AzureProvider, MountedFile
-from localcloud.kubelet.client import POD_STATUSES, ApiError, Client, Object
+from localcloud.kubelet.client import POD_STATUSES, Client
 from localcloud.kubelet.cluster import Cluster
 from localcloud.kubelet.vault_objects import ProviderError
+from localcloud.kubernetes.calls import ApiError, Object
 
 DRIVER: Final = "secrets-store.csi.k8s.io"
 _CONFLICT: Final = 409

@@ -11,10 +11,11 @@ import httpx
 
 from localcloud import clock
 from localcloud.kubelet import rollout
-from localcloud.kubelet.client import DEPLOYMENTS, PODS, ApiError, Object
+from localcloud.kubelet.client import DEPLOYMENTS, PODS
 from localcloud.kubelet.cluster import Cluster
 from localcloud.kubelet.reflector import Key
 from localcloud.kubelet.selection import controller_of
+from localcloud.kubernetes.calls import ApiError, Object
 
 _RETRY: Final = 1.0
 # Kubernetes' own alphabet for name suffixes: no vowels, no words (apimachinery `pkg/util/rand`).

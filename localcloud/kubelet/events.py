@@ -10,7 +10,8 @@ from typing import Final
 import httpx
 
 from localcloud import clock
-from localcloud.kubelet.client import EVENTS, ApiError, Client, Object
+from localcloud.kubelet.client import EVENTS, Client
+from localcloud.kubernetes.calls import ApiError, Object
 
 _log = logging.getLogger(__name__)
 # The API server's limit for an event's message.

@@ -15,7 +15,7 @@ import httpx
 
 from identity.clouds import LocalEnvironment, local_cloud
 from localcloud.kubelet.azure_provider import AzureProvider
-from localcloud.kubelet.client import DEPLOYMENTS, PODS, ApiError, Client, Resource
+from localcloud.kubelet.client import DEPLOYMENTS, PODS, Client, Resource
 from localcloud.kubelet.cluster import Cluster
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.deployments import DeploymentController
@@ -23,6 +23,7 @@ from localcloud.kubelet.events import Recorder
 from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.node import PodManager
 from localcloud.kubelet.reflector import Key
+from localcloud.kubernetes.calls import ApiError
 from localcloud.kubernetes.kubeconfig import connection
 
 NODE: Final = "local"

@@ -9,10 +9,10 @@ from pathlib import Path
 from localcloud.kubelet import addresses
 from localcloud.kubelet import tree as trees
 from localcloud.kubelet.azure_provider import AzureProvider
-from localcloud.kubelet.client import Object
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.pods import PodPlace, PodWorker
 from localcloud.kubelet.reflector import Key
+from localcloud.kubernetes.calls import Object
 
 _log = logging.getLogger(__name__)
 

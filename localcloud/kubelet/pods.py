@@ -15,11 +15,12 @@ import httpx
 from localcloud import clock
 from localcloud.kubelet import tree as trees
 from localcloud.kubelet.azure_provider import AzureProvider
-from localcloud.kubelet.client import PODS, ApiError, Object
+from localcloud.kubelet.client import PODS
 from localcloud.kubelet.containers import Container, Node
 from localcloud.kubelet.csi import MountError
 from localcloud.kubelet.selection import condition
 from localcloud.kubelet.volumes import Volumes
+from localcloud.kubernetes.calls import ApiError, Object
 
 _log = logging.getLogger(__name__)
 

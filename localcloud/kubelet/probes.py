@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import httpx
 
-from localcloud.kubelet.client import Object
+from localcloud.kubernetes.calls import Object
 
 # Until a container is ready for the first time its readiness is asked for this often, in seconds: nobody likes to wait
 # a period of 10 s for a process that took one to start.

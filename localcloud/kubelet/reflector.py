@@ -10,7 +10,8 @@ from typing import Final
 
 import httpx
 
-from localcloud.kubelet.client import ApiError, Client, Object, Resource
+from localcloud.kubelet.client import Client, Resource
+from localcloud.kubernetes.calls import ApiError, Object
 
 Key = tuple[str, str]
 """Namespace and name."""

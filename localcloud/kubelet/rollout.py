@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.kubelet.client import Object
 from localcloud.kubelet.selection import condition, is_ready
+from localcloud.kubernetes.calls import Object
 
 HASH_LABEL: Final = "pod-template-hash"
 

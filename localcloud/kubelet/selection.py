@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from localcloud.kubelet.client import Object
+from localcloud.kubernetes.calls import Object
 
 _SUBSCRIPT: Final = re.compile(r"(?P<path>metadata\.(labels|annotations))\['(?P<key>[^']+)'\]")
 

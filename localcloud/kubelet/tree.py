@@ -9,8 +9,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from localcloud.kubelet.client import Object
 from localcloud.kubelet.selection import controller_of
+from localcloud.kubernetes.calls import Object
 
 
 def workload_of(pod: Object) -> str:

@@ -16,9 +16,9 @@ from typing import Any, Final
 from localcloud.kubelet import atomic_writer, csi
 from localcloud.kubelet.atomic_writer import File, Payload
 from localcloud.kubelet.azure_provider import AzureProvider, MountedFile
-from localcloud.kubelet.client import Object
 from localcloud.kubelet.cluster import Cluster
 from localcloud.kubelet.csi import MountError
+from localcloud.kubernetes.calls import Object
 
 _DEFAULT_MODE: Final = 0o644
 # Volumes that are mounted by subPath only have no place of their own in the tree.

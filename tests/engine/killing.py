@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -59,9 +58,6 @@ class Kill:
 def small_stack(root: Path, cluster_side: str) -> Iterator[LocalStack]:
     """A stack with every type of resource, but few of each: two Entra applications, one credential for the others."""
     with running_stack(root) as stack:
-        # `idstack` takes the project it lies in.
-        (root / "ops").unlink()
-        shutil.copytree(PROJECT / "ops", root / "ops", ignore=shutil.ignore_patterns("__pycache__"))
         [cluster] = stack.configuration("hostedClusters")
         imported = cluster["identities"]["imageRegistry"]
         fields = ("controlPlaneOperator", "ingress", "network", "disk", "file", "kms")

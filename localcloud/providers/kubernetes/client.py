@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import httpx
 
+from localcloud.kubernetes import calls
+from localcloud.kubernetes.calls import ApiError, Object
 from localcloud.kubernetes.kubeconfig import Connection
 from plugin import PluginError
-
-Object = dict[str, Any]
 
 # Who wrote a field, in the API server's books (the real provider's name for creates).
 _FIELD_MANAGER: Final = "pulumi-kubernetes"
 _TIMEOUT: Final = httpx.Timeout(60)
 _CRD_GROUP: Final = "apiextensions.k8s.io"
-
-
-class ApiError(Exception):
-    """A refusal of the API server: HTTP status, reason and message of its Status object."""
-
-    def __init__(self, code: int, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -40,8 +30,7 @@ class Collection:
 
     def path(self, namespace: str | None, name: str | None = None) -> str:
         """URL path of the collection or of one object."""
-        place = f"/namespaces/{namespace}" if self.is_namespaced and namespace else ""
-        return "/".join(filter(None, (f"{self.root}{place}/{self.plural}", name)))
+        return calls.path(self.root, self.plural, namespace if self.is_namespaced else None, name)
 
 
 class Api:
@@ -152,7 +141,7 @@ class Api:
         except httpx.HTTPError as error:
             raise self._unreachable(error) from None
         if response.is_error:
-            raise _error(response)
+            raise ApiError.of(response)
         answer: Object = response.json()
         return answer
 
@@ -166,11 +155,3 @@ class Api:
 def _options(dry_run: bool) -> dict[str, str]:
     options = {"fieldManager": _FIELD_MANAGER, "fieldValidation": "Strict"}
     return {**options, "dryRun": "All"} if dry_run else options
-
-
-def _error(response: httpx.Response) -> ApiError:
-    try:
-        status = response.json()
-    except json.JSONDecodeError:
-        status = {}
-    return ApiError(response.status_code, status.get("reason", ""), status.get("message", response.reason_phrase))

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import httpx
 
+from localcloud.kubernetes.calls import ApiError, Object
 from localcloud.providers.kubernetes import inputs as objects
-from localcloud.providers.kubernetes.client import Api, ApiError, Collection, Object
+from localcloud.providers.kubernetes.client import Api, Collection
 from localcloud.providers.kubernetes.difference import difference
 from localcloud.providers.kubernetes.settings import ProviderSettings
 from localcloud.providers.kubernetes.waiting import NotReady, wait_until_gone, wait_until_ready

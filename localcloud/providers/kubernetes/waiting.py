@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-from localcloud.providers.kubernetes.client import Api, Collection, Object
+from localcloud.kubernetes.calls import Object
+from localcloud.providers.kubernetes.client import Api, Collection
 from localcloud.providers.kubernetes.inputs import SKIP_AWAIT, TIMEOUT
 
 _TIMEOUT: Final = 600.0

@@ -33,7 +33,7 @@ from localcloud.azure.entra.api import app
 from localcloud.azure.entra.objects import KeyCredential
 from localcloud.azure.entra.resources import ARM_AUDIENCES
 from tests.stores import open_store
-from tests.unit.localcloud.conftest import Certificates, Serve
+from tests.unit.hosts import Certificates, Serve
 
 ARM_SCOPE = "https://management.core.windows.net//.default"
 

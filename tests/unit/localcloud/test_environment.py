@@ -20,7 +20,7 @@ from localcloud.azure.entra.api import app
 from localcloud.environment import ADDRESS, PortTaken, Prepared, listen, prepare
 from localcloud.seed import seed
 from localcloud.statedir import StateDirectory
-from tests.unit.localcloud.conftest import Certificates, Serve
+from tests.unit.hosts import Certificates, Serve
 
 SUBSCRIPTION = "/subscriptions/10ca1000-0000-4000-8000-000000000002"
 

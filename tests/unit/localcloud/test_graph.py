@@ -20,7 +20,7 @@ from localcloud.azure import LocalAzure
 from localcloud.azure.entra.objects import ServicePrincipal
 from localcloud.azure.graph.api import app
 from localcloud.azure.graph.permissions import WRITE_ALL, WRITE_OWNED
-from tests.unit.localcloud.conftest import Certificates, Serve
+from tests.unit.hosts import Certificates, Serve
 
 GRAPH = "https://graph.microsoft.com"
 

@@ -22,7 +22,7 @@ from localcloud.azure import http
 from localcloud.azure.dials import Dials
 from localcloud.azure.http import ServiceError, bearer, json_object, service_app
 from localcloud.tls import ensure_certificate
-from tests.unit.localcloud.conftest import Certificates, Serve
+from tests.unit.hosts import Certificates, Serve
 
 
 async def echo(request: Request) -> Response:

@@ -13,7 +13,7 @@ from localcloud.azure import LocalAzure
 from localcloud.azure.arm.store import Resources
 from localcloud.azure.entra.objects import ServicePrincipal
 from localcloud.azure.imds.api import app
-from tests.unit.localcloud.conftest import Serve
+from tests.unit.hosts import Serve
 
 VAULT = "https://vault.azure.net"
 GROUP = "/subscriptions/s/resourceGroups/g/providers"

@@ -17,7 +17,7 @@ from localcloud.azure.arm.store import Resources
 from localcloud.azure.entra.api import app
 from localcloud.azure.entra.objects import ServicePrincipal
 from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
-from tests.unit.localcloud.conftest import Certificates, Serve
+from tests.unit.hosts import Certificates, Serve
 
 RESOURCE_ID = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/registry"
 

@@ -17,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from localcloud.serving import Server
-from tests.unit.localcloud.conftest import Certificates
+from tests.unit.hosts import Certificates
 
 
 async def answer(_: Request) -> Response:

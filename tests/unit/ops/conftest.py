@@ -12,9 +12,6 @@ import pytest
 
 from ops import environment
 from ops.__main__ import main
-from tests.unit.localcloud.conftest import _hosts, certificates, serve_plain
-
-__all__ = ["_hosts", "certificates", "serve_plain"]
 
 _PULUMI = """\
 #!/bin/sh

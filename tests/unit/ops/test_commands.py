@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from ops import local_cloud
 from ops.__main__ import cli
-from tests.unit.localcloud.conftest import Serve
+from tests.unit.hosts import Serve
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.world import (
     FakeCluster,

@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from ops.probes import Probe, Probes, Unreachable, read
-from tests.unit.localcloud.conftest import Serve
+from tests.unit.hosts import Serve
 from tests.unit.ops.world import FakeCluster, probe, refused, report, running, write_kubeconfig
 
 INGRESS = ("managed-azure-ingress", "ingress-hc1-json", "probe-ingress")

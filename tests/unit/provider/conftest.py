@@ -1,4 +1,4 @@
-"""A clock that the tests set, and the local cloud's servers."""
+"""A clock that the tests set."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from datetime import datetime
 import pytest
 
 from identity.credentials import rfc3339
-from tests.unit.localcloud.conftest import _hosts, certificates, serve
-
-__all__ = ["_hosts", "certificates", "serve"]
 
 SetClock = Callable[[datetime], None]
 

@@ -19,7 +19,7 @@ from localcloud.azure import LocalAzure
 from localcloud.azure.entra.api import app
 from localcloud.azure.entra.objects import KeyCredential
 from plugin.values import UNKNOWN, Props, Secret, from_struct, to_struct
-from tests.unit.localcloud.conftest import Certificates, Serve
+from tests.unit.hosts import Certificates, Serve
 
 Stub = provider_pb2_grpc.ResourceProviderStub
 

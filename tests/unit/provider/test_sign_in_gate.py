@@ -29,7 +29,7 @@ from localcloud.azure.entra.objects import KeyCredential
 from localcloud.state import Store
 from plugin import UNKNOWN, PluginError, Props, Secret
 from provider.sign_in_gate import SignInGate
-from tests.unit.localcloud.conftest import Certificates, Serve
+from tests.unit.hosts import Certificates, Serve
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SignInGate::hc1-ingress-gate-a"
 

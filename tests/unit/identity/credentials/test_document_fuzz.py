@@ -31,7 +31,7 @@ names = st.sampled_from(
     )
 )
 # Every example checks an RSA key, which takes nearly all of its time.
-by_hypothesis = settings(max_examples=25, deadline=None)
+by_hypothesis = settings(max_examples=25)
 
 
 def accepted_or_explained(text: str | bytes) -> None:

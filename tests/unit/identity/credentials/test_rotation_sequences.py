@@ -107,7 +107,7 @@ class Client:
 
 
 @given(steps)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_newest_good_credential_that_entra_knows_is_served(steps: list[Good | Bad | Learn]) -> None:
     served = standing = Good(CLIENTS[0], 0)
     entra, clock = Entra({CLIENTS[0]}), FakeClock()

@@ -13,8 +13,8 @@ from azure.keyvault.keys import KeyClient
 from azure.keyvault.secrets import SecretClient
 
 from localcloud.azure.entra.objects import ServicePrincipal
+from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import World, world
-from tests.unit.localcloud.conftest import Certificates, Serve
 
 __all__ = ["world"]
 

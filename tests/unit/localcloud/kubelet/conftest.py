@@ -9,8 +9,8 @@ import pytest
 
 from identity.clouds import LocalEnvironment
 from localcloud.azure.imds.api import app as imds_app
+from tests.unit.hosts import Serve
 from tests.unit.localcloud.arm_world import World, world
-from tests.unit.localcloud.conftest import Serve
 from tests.unit.localcloud.kubelet_world import Azure, Cluster, Kubelet, cluster_of, running
 from tests.unit.localcloud.kubernetes_world import RunningApi, local_environment
 

@@ -40,7 +40,7 @@ def as_seen(payload: Payload) -> dict[str, tuple[bytes, int]]:
     return {path: (file.data, file.mode) for path, file in payload.items()}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(payloads, min_size=1, max_size=4))
 def test_the_directory_shows_the_newest_payload_and_nothing_else(versions: list[Payload]) -> None:
     with TemporaryDirectory() as name:

@@ -18,7 +18,7 @@ from identity.clouds import LocalEnvironment, local_cloud
 from localcloud.kubelet.atomic_writer import File
 from localcloud.kubelet.azure_provider import AzureProvider, MountedFile
 from localcloud.kubelet.vault_objects import ProviderError
-from tests.unit.localcloud.conftest import Serve
+from tests.unit.hosts import Serve
 from tests.unit.localcloud.kubelet_world import Azure, provider_parameters
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from identity.clouds import LocalEnvironment
 from localcloud.kubelet import reflector
-from localcloud.kubelet.client import PODS, SECRETS, ApiError, Client
+from localcloud.kubelet.client import PODS, SECRETS, Client
 from localcloud.kubelet.cluster import Cluster as Copies
 from localcloud.kubelet.reflector import Key, Reflector
+from localcloud.kubernetes.calls import ApiError
 from localcloud.kubernetes.kubeconfig import connection
 from tests.unit.localcloud.kubelet_world import NAMESPACE, Cluster
 from tests.unit.localcloud.kubernetes_world import secret

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from localcloud.kubelet.commands import expand, localiser
@@ -47,13 +47,11 @@ def test_what_only_looks_like_a_path_under_a_mount_stays(written: str) -> None:
     assert local(written) == written
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_without_mounts_every_text_stays(text: str) -> None:
     assert localiser([], TREE)(text) == text
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(("/mnt/certs/a", " ", "=", "x", "/", "/usr", "/mnt")), max_size=8).map("".join))
 def test_words_change_by_the_tree_alone(text: str) -> None:
     assert local(text).replace("/tree/", "/") == text

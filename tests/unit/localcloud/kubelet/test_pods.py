@@ -10,12 +10,13 @@ import httpx
 
 from identity.clouds import LocalEnvironment, local_cloud
 from localcloud.kubelet.azure_provider import AzureProvider
-from localcloud.kubelet.client import PODS, Client, Object
+from localcloud.kubelet.client import PODS, Client
 from localcloud.kubelet.cluster import Cluster as Copies
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.events import Recorder
 from localcloud.kubelet.intervals import Backoff, Intervals
 from localcloud.kubelet.pods import PodPlace, PodWorker
+from localcloud.kubernetes.calls import Object
 from localcloud.kubernetes.kubeconfig import connection
 from tests.unit.localcloud.kubelet_world import Cluster, pod
 

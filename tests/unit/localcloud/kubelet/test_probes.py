@@ -15,7 +15,7 @@ from starlette.routing import Route
 from localcloud.kubelet.client import PODS
 from localcloud.kubelet.probes import Probe
 from localcloud.kubelet.selection import condition, is_ready
-from tests.unit.localcloud.conftest import Serve
+from tests.unit.hosts import Serve
 from tests.unit.localcloud.kubelet_world import Cluster, Kubelet, Object, ended, pod
 
 

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from localcloud.kubelet import rollout
@@ -41,7 +41,6 @@ def is_ready(pod: Object) -> bool:
 shares = st.one_of(st.integers(0, 3), st.sampled_from(("0%", "25%", "50%", "100%")))
 
 
-@settings(deadline=None)
 @given(
     replicas=st.integers(0, 6),
     old=st.integers(0, 6),
@@ -135,7 +134,6 @@ def test_a_condition_keeps_the_time_since_when_it_holds() -> None:
     }
 
 
-@settings(deadline=None)
 @given(st.lists(st.uuids(), min_size=1, max_size=20, unique=True))
 def test_pods_get_loopback_addresses_of_their_own(uids: list[object]) -> None:
     used: set[str] = set()

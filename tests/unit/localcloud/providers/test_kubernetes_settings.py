@@ -9,7 +9,7 @@ import pytest
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE
 from localcloud.providers.kubernetes.provider import Kubernetes
 from plugin import UNKNOWN, PluginError, Props, Secret
-from tests.unit.localcloud.conftest import Certificates
+from tests.unit.hosts import Certificates
 from tests.unit.localcloud.kubernetes_world import RunningApi, local_environment, write_kubeconfig
 
 _LOCAL = "https://127.0.0.1:6443"

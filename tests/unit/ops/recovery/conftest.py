@@ -19,12 +19,12 @@ from localcloud.kubernetes.api import app as kubernetes
 from ops.recovery.azure import Azure
 from ops.recovery.cluster import Cluster, connected
 from ops.recovery.finders import Finders
+from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import World, world
-from tests.unit.localcloud.conftest import Certificates, Serve, serve
 from tests.unit.localcloud.kubernetes_world import TOKEN, write_kubeconfig
 from tests.unit.ops.world import local_environment
 
-__all__ = ["serve", "world"]
+__all__ = ["world"]
 
 
 class SignedIn(TokenCredential):

@@ -22,8 +22,8 @@ from ops.recovery.azure import Azure
 from ops.recovery.cluster import Cluster, connected
 from ops.recovery.finders import Finders
 from ops.trouble import Trouble
+from tests.unit.hosts import Certificates
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, World
-from tests.unit.localcloud.conftest import Certificates
 from tests.unit.localcloud.kubernetes_world import config_map, model
 from tests.unit.ops.recovery.conftest import FindersOf, SignedIn
 

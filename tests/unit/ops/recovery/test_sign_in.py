@@ -23,7 +23,7 @@ from starlette.routing import Route
 from identity.credentials.certificate import issue
 from localcloud import clock
 from ops.recovery.sign_in import assertion, credential
-from tests.unit.localcloud.conftest import Serve
+from tests.unit.hosts import Serve
 
 TENANT = "10ca1000-0000-4000-8000-000000000001"
 CLIENT = {"ARM_CLIENT_ID": "5b2c7e0e-0000-4000-8000-000000000001"}

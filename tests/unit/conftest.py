@@ -1,0 +1,59 @@
+"""Servers for real clients, shared by every room's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from localcloud.tls import ensure_certificate
+from tests.unit.hosts import Certificates, Host, Serve, running
+
+_Pool = Callable[[Path | None], Host]
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("without deadline", deadline=None)
+settings.load_profile("without deadline")
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """One CA and server certificate for all tests."""
+    directory = tmp_path_factory.mktemp("tls")
+    made = Certificates(directory / "ca.pem", directory / "server.pem")
+    ensure_certificate(made.ca_file, made.server_file)
+    return made
+
+
+@pytest.fixture
+def serve(_hosts: _Pool, certificates: Certificates) -> Iterator[Serve]:
+    """Serves an application over TLS until the test's end; returns `https://127.0.0.1:<port>`."""
+    with ExitStack() as stack:
+        yield lambda app: stack.enter_context(_hosts(certificates.server_file).serving(app))
+
+
+@pytest.fixture
+def serve_plain(_hosts: _Pool) -> Iterator[Serve]:
+    """As `serve`, over plain HTTP."""
+    with ExitStack() as stack:
+        yield lambda app: stack.enter_context(_hosts(None).serving(app))
+
+
+@pytest.fixture(scope="session")
+def _hosts() -> Iterator[_Pool]:
+    """A host that serves nothing at the moment; all of them end with the session."""
+    hosts: dict[Path | None, list[Host]] = {}
+    with ExitStack() as stack:
+
+        def idle_host(server_file: Path | None) -> Host:
+            known = hosts.setdefault(server_file, [])
+            found = next((host for host in known if host.is_idle), None)
+            if found is None:
+                found = stack.enter_context(running(server_file))
+                known.append(found)
+            return found
+
+        yield idle_host
