@@ -7,6 +7,7 @@ import pulumi
 from components import configuration
 from components.prerequisites import look_up
 from components.providers import check_tenant, register_providers
+from components.shared_stack import take_outputs
 from components.stack import IdentityStack
 from identity.settings import ConfigurationError
 
@@ -15,12 +16,13 @@ async def main() -> pulumi.Inputs:
     """Build the stack; whatever is wrong with its configuration or surroundings is said before the first resource."""
     try:
         settings = configuration.load()
+        shared = await take_outputs(settings)
         providers = register_providers(settings)
         deployer = await check_tenant(settings, providers)
-        prerequisites = await look_up(settings, providers)
+        prerequisites = await look_up(settings, providers, shared)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
-    return IdentityStack(settings, providers, deployer, prerequisites).outputs()
+    return IdentityStack(settings, providers, deployer, prerequisites, shared).outputs()
 
 
 pulumi.run(main)

@@ -19,7 +19,7 @@ from components.consumer_config import (
     NodeConfigArgs,
 )
 from components.control_plane_identity import ControlPlaneIdentity
-from components.key_vault_user import KeyVaultUser
+from components.credential_store import CredentialStore
 from components.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
 from components.wiring import credential_path
 from components.workload import CredentialProbe, CredentialProbeArgs, proof_argument
@@ -36,9 +36,8 @@ class ClusterSideArgs:
     namespace: str
     cloud: Cloud
     platform: Platform
-    vault_name: str
+    store: CredentialStore
     object_encoding: str
-    key_vault_user: KeyVaultUser
     identities: Mapping[str, ControlPlaneIdentity]
     probe_image: str
     encryption_vault: str
@@ -80,11 +79,11 @@ class ClusterSide(pulumi.ComponentResource):
                 namespace=args.namespace,
                 secret_name=identity.secret_name,
                 object_encoding=args.object_encoding,
-                vault_name=args.vault_name,
+                vault_name=args.store.vault_name,
                 tenant_id=args.platform.tenant_id,
-                key_vault_user_client_id=args.key_vault_user.client_id,
+                key_vault_user_client_id=args.store.reader_client_id,
             ),
-            pulumi.ResourceOptions(parent=self, depends_on=[namespace, identity, args.key_vault_user]),
+            pulumi.ResourceOptions(parent=self, depends_on=[namespace, identity, *args.store.reader]),
         )
         proof = proof_argument(row.proof, args.cloud, key_vault=args.encryption_vault, places=args.places)
         for mount in row.mounts:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pulumi
 
 from components.credential_secret import CredentialSecret, CredentialSecretArgs
+from components.credential_store import CredentialStore
 from components.entra_application import EntraApplication, EntraApplicationArgs
 from components.imported_credential import ImportedCredential, ImportedCredentialArgs
 from components.role_grants import RoleGrants, RoleGrantsArgs
-from components.vault import Vault
 from identity.catalogue import Role
 
 
@@ -22,8 +22,7 @@ class ControlPlaneIdentityArgs:
     source: EntraApplicationArgs | ImportedCredentialArgs
     secret_name: str
     object_encoding: str
-    resource_group: str
-    vault: Vault
+    store: CredentialStore
     infra_id: str
     component: str
     role: Role
@@ -49,8 +48,7 @@ class ControlPlaneIdentity(pulumi.ComponentResource):
                 CredentialSecretArgs(
                     secret_name=args.secret_name,
                     object_encoding=args.object_encoding,
-                    resource_group=args.resource_group,
-                    vault=args.vault,
+                    store=args.store,
                     document=source.document,
                     tags=args.tags,
                 ),

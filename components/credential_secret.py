@@ -9,7 +9,7 @@ from datetime import datetime
 import pulumi
 from pulumi_azure_native import keyvault
 
-from components.vault import Vault
+from components.credential_store import CredentialStore
 from identity.credentials import rfc3339
 from identity.credentials.document import wrap
 
@@ -38,8 +38,7 @@ class CredentialSecretArgs:
 
     secret_name: str
     object_encoding: str
-    resource_group: str
-    vault: Vault
+    store: CredentialStore
     document: Document
     tags: Mapping[str, str]
 
@@ -58,8 +57,8 @@ class CredentialSecret(pulumi.ComponentResource):
         keyvault.Secret(
             f"{name}-secret",
             secret_name=args.secret_name,
-            resource_group_name=args.resource_group,
-            vault_name=args.vault.vault_name,
+            resource_group_name=args.store.resource_group,
+            vault_name=args.store.vault_name,
             properties=keyvault.SecretPropertiesArgs(
                 value=stored,
                 content_type="application/json",
@@ -74,7 +73,7 @@ class CredentialSecret(pulumi.ComponentResource):
                 "renew_after": dates.apply(lambda known: rfc3339.render(known.renew_after)),
                 "cannot_renew_after": dates.apply(lambda known: rfc3339.render(known.cannot_renew_after)),
             },
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[args.vault]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=args.store.vault),
         )
         self.secret_name = args.secret_name
         self.register_outputs({"secret_name": self.secret_name})

@@ -11,11 +11,10 @@ import pulumi
 from components.cloud_config import Platform
 from components.cluster_side import ClusterSide, ClusterSideArgs
 from components.control_plane_identity import ControlPlaneIdentity, ControlPlaneIdentityArgs
+from components.credential_store import CredentialStore
 from components.data_plane_identity import DataPlaneIdentity, DataPlaneIdentityArgs
 from components.entra_application import EntraApplicationArgs
 from components.imported_credential import ImportedCredentialArgs
-from components.key_vault_user import KeyVaultUser
-from components.vault import Vault
 from identity import catalogue
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, RoleGrant, Scope
 from identity.naming import control_plane_identity_name, parse_arm_id, resource_group_id, vault_id
@@ -28,8 +27,7 @@ class HostedClusterArgs:
 
     settings: Settings
     cluster: HostedClusterSettings
-    vault: Vault
-    key_vault_user: KeyVaultUser
+    store: CredentialStore
     deployer: str
     imported: Mapping[str, ImportedCredentialArgs]
 
@@ -51,7 +49,7 @@ class HostedCluster(pulumi.ComponentResource):
         self.spec = hosted_cluster_spec(
             platform(args.settings, args.cluster),
             args.cluster,
-            vault_name=args.vault.vault_name,
+            vault_name=args.store.vault_name,
             control_plane={field: identity.client_id for field, identity in identities.items()},
             data_plane=self.data_plane,
         )
@@ -68,8 +66,7 @@ class HostedCluster(pulumi.ComponentResource):
                 source=self._source(row),
                 secret_name=cluster.identity(row).secret_name,
                 object_encoding=cluster.object_encoding,
-                resource_group=settings.resource_group,
-                vault=self._args.vault,
+                store=self._args.store,
                 infra_id=cluster.infra_id,
                 component=row.component,
                 role=grant.role,
@@ -131,9 +128,8 @@ class HostedCluster(pulumi.ComponentResource):
                 namespace=cluster.namespace_name,
                 cloud=settings.cloud,
                 platform=platform(settings, cluster),
-                vault_name=self._args.vault.vault_name,
+                store=self._args.store,
                 object_encoding=cluster.object_encoding,
-                key_vault_user=self._args.key_vault_user,
                 identities=identities,
                 probe_image=settings.probe.image or "",
                 encryption_vault=key.key_vault_name,

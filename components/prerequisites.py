@@ -13,12 +13,13 @@ from typing import Any, Final, TypeAlias
 
 import pulumi
 
+from components.credential_store import CredentialStore
 from components.imported_credential import ImportedCredentialArgs, Principal, StoredDocument, read_document
 from components.providers import Providers, provider_said
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.credentials.document import InvalidCredential
-from identity.naming import parse_arm_id
+from identity.naming import parse_arm_id, vault_id
 from identity.settings import (
     ConfigurationError,
     HostedClusterSettings,
@@ -61,14 +62,20 @@ class _Thing:
     what: str
 
 
-async def look_up(settings: Settings, providers: Providers) -> Prerequisites:
-    """Look everything up, side by side; raises ConfigurationError with all that is missing or can not be used."""
-    wanted = list(_wanted(settings))
+async def look_up(settings: Settings, providers: Providers, shared: CredentialStore | None) -> Prerequisites:
+    """Look everything up, side by side; raises ConfigurationError with all that is missing or can not be used.
+
+    `shared` is the shared stack's vault, None if the vault is this stack's own.
+    """
+    vault = _vault_of(settings, shared)
+    wanted = list(_wanted(settings, shared, vault))
     things = list(dict.fromkeys(thing for _, thing in wanted))
     answers = await asyncio.gather(*(_read(thing, providers) for thing in things), return_exceptions=True)
     found = dict(zip(things, answers, strict=True))
     problems = [_absent(place, thing, found[thing]) for place, thing in wanted if isinstance(found[thing], Exception)]
-    assembly = _Assembly({thing: answer for thing, answer in found.items() if isinstance(answer, Mapping)}, problems)
+    assembly = _Assembly(
+        {thing: answer for thing, answer in found.items() if isinstance(answer, Mapping)}, vault, problems
+    )
     prerequisites = assembly.prerequisites(settings)
     if problems:
         raise ConfigurationError(problems)
@@ -93,9 +100,11 @@ def _absent(place: Place, thing: _Thing, error: object) -> Problem:
     )
 
 
-def _wanted(settings: Settings) -> Iterator[tuple[Place, _Thing]]:
+def _wanted(settings: Settings, shared: CredentialStore | None, vault: str) -> Iterator[tuple[Place, _Thing]]:
     """Everything that must exist, each with the place in the configuration that names it."""
     yield ("resourceGroup",), _resource_group(settings.resource_group)
+    if shared is not None:
+        yield ("sharedStack",), _vault(vault)
     if settings.management_cluster is not None:
         yield ("managementCluster", "name"), _management_cluster(settings.management_cluster)
     for index, cluster in enumerate(settings.hosted_clusters):
@@ -110,7 +119,7 @@ def _wanted(settings: Settings) -> Iterator[tuple[Place, _Thing]]:
             at = (*place, "identities", name)
             yield (*at, "resourceId"), _managed_identity(identity)
             if _is_stored(identity):
-                yield (*at, "credential", "secretName"), _stored_secret(settings, identity)
+                yield (*at, "credential", "secretName"), _stored_secret(vault, identity)
 
 
 def _resource_group(name: str) -> _Thing:
@@ -158,12 +167,27 @@ def _managed_identity(identity: IdentitySettings) -> _Thing:
     )
 
 
-def _stored_secret(settings: Settings, identity: IdentitySettings) -> _Thing:
+def _vault_of(settings: Settings, shared: CredentialStore | None) -> str:
+    """ARM id of the vault that carries the credentials."""
+    if shared is not None:
+        return shared.vault_id
+    if settings.vault is None:
+        raise AssertionError("the settings have a vault or a shared stack")
+    return vault_id(settings.subscription_id, settings.resource_group, settings.vault.name)
+
+
+def _vault(arm_id: str) -> _Thing:
+    vault = parse_arm_id(arm_id)
+    return _in_group("keyvault:getVault", vault.resource_group, "key vault", vaultName=vault.name)
+
+
+def _stored_secret(vault_arm_id: str, identity: IdentitySettings) -> _Thing:
+    vault = parse_arm_id(vault_arm_id)
     return _in_group(
         "keyvault:getSecret",
-        settings.resource_group,
+        vault.resource_group,
         "secret",
-        vaultName=settings.vault.name,
+        vaultName=vault.name,
         secretName=identity.secret_name,
     )
 
@@ -188,8 +212,9 @@ def _is_stored(identity: IdentitySettings) -> bool:
 class _Assembly:
     """Puts `Prerequisites` together from what Azure answered; what is missing there has been reported."""
 
-    def __init__(self, answers: Mapping[_Thing, Mapping[str, Any]], problems: list[Problem]) -> None:
+    def __init__(self, answers: Mapping[_Thing, Mapping[str, Any]], vault: str, problems: list[Problem]) -> None:
         self._answers = answers
+        self._vault = vault
         self._problems = problems
 
     def prerequisites(self, settings: Settings) -> Prerequisites:
@@ -212,7 +237,8 @@ class _Assembly:
         return {} if cluster is None else self._answers.get(_management_cluster(cluster), {})
 
     def _add_on(self, settings: Settings, answer: Mapping[str, Any]) -> Principal | None:
-        if settings.key_vault_user.source != "aks-addon" or settings.management_cluster is None or not answer:
+        is_wanted = settings.shared_stack is None and settings.key_vault_user.source == "aks-addon"
+        if not is_wanted or settings.management_cluster is None or not answer:
             return None
         add_on = (answer.get("addonProfiles") or {}).get(_ADD_ON) or {}
         identity = add_on.get("identity") or {}
@@ -247,7 +273,7 @@ class _Assembly:
                 )
             )
         if _is_stored(identity):
-            stored = self._answers.get(_stored_secret(settings, identity))
+            stored = self._answers.get(_stored_secret(self._vault, identity))
             return None if stored is None else ImportedCredentialArgs(principal=principal, document=_stored(stored))
         try:
             document = read_document(

@@ -19,7 +19,7 @@ from identity.settings import ManagementClusterSettings, Settings
 
 @dataclass(frozen=True)
 class Providers:
-    """One provider per plugin; `kubernetes` is None when HyperShift's operators own the cluster side."""
+    """One provider per plugin; `kubernetes` is None when the stack makes no cluster side."""
 
     azure: AzureProvider
     entra: EntraProvider
@@ -83,7 +83,7 @@ def provider_said(error: object) -> str:
 
 def _kubernetes(settings: Settings) -> KubernetesProvider | None:
     cluster = settings.management_cluster
-    if settings.cluster_side != "stack" or cluster is None:
+    if settings.cluster_side != "stack" or not settings.hosted_clusters or cluster is None:
         return None
     return KubernetesProvider(
         "kubernetes",
@@ -91,12 +91,14 @@ def _kubernetes(settings: Settings) -> KubernetesProvider | None:
         kubeconfig=pulumi.Output.secret(_kubeconfig(cluster)),
         context=cluster.context,
         # While it stays, no change of address or certificate authority replaces everything on the cluster.
-        cluster_identifier=resource_id(
-            settings.subscription_id,
-            cluster.resource_group,
-            "Microsoft.ContainerService/managedClusters",
-            cluster.name,
-        ),
+        cluster_identifier=management_cluster_id(settings, cluster),
+    )
+
+
+def management_cluster_id(settings: Settings, cluster: ManagementClusterSettings) -> str:
+    """ARM id of the AKS cluster."""
+    return resource_id(
+        settings.subscription_id, cluster.resource_group, "Microsoft.ContainerService/managedClusters", cluster.name
     )
 
 

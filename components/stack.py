@@ -1,36 +1,46 @@
-"""The whole stack: one vault, its reader, and every hosted cluster."""
+"""The whole stack: vault and reader, its own or the shared stack's, and every hosted cluster."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pulumi
+
+from components.credential_store import CredentialStore
 from components.hosted_cluster import HostedCluster, HostedClusterArgs
 from components.imported_credential import Principal
 from components.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
 from components.prerequisites import Prerequisites
-from components.providers import Deployer, Providers
+from components.providers import Deployer, Providers, management_cluster_id
 from components.vault import Vault, VaultArgs
-from identity.settings import Settings
+from identity.settings import Settings, VaultSettings
 
 
 class IdentityStack:
-    """Builds the components. They sit at the top of the stack, so this is no component itself."""
+    """Builds the components. They sit at the top of the stack, so this is no component itself.
+
+    `shared` is what the shared stack has made; None if vault and reader are this stack's own.
+    """
 
     def __init__(
-        self, settings: Settings, providers: Providers, deployer: Deployer, prerequisites: Prerequisites
+        self,
+        settings: Settings,
+        providers: Providers,
+        deployer: Deployer,
+        prerequisites: Prerequisites,
+        shared: CredentialStore | None,
     ) -> None:
         self._settings = settings
         self._options = providers.options()
-        self.vault = self._vault()
-        self.key_vault_user = self._key_vault_user(prerequisites)
+        self._attach_command: pulumi.Output[str] | None = None
+        self._store = shared or self._own_store(prerequisites)
         self.hosted_clusters = {
             cluster.name: HostedCluster(
                 cluster.name,
                 HostedClusterArgs(
                     settings=settings,
                     cluster=cluster,
-                    vault=self.vault,
-                    key_vault_user=self.key_vault_user,
+                    store=self._store,
                     deployer=deployer.object_id,
                     imported=prerequisites.imported_of(cluster.name),
                 ),
@@ -40,11 +50,12 @@ class IdentityStack:
         }
 
     def outputs(self) -> dict[str, Any]:
-        """What the stack exports; nothing of it is secret."""
+        """What the stack exports, also to stacks that share its vault (`shared_stack.py`); nothing of it is secret."""
         outputs = {
-            "keyVaultName": self.vault.vault_name,
-            "keyVaultUri": self.vault.vault_uri,
-            "keyVaultUserClientId": self.key_vault_user.client_id,
+            "keyVaultId": self._store.vault_id,
+            "keyVaultName": self._store.vault_name,
+            "keyVaultUri": self._store.vault_uri,
+            "keyVaultUserClientId": self._store.reader_client_id,
             "tenantId": self._settings.tenant_id,
             "hostedClusters": {
                 name: {
@@ -55,12 +66,34 @@ class IdentityStack:
                 for name, cluster in self.hosted_clusters.items()
             },
         }
-        if self.key_vault_user.attach_command is not None:
-            outputs["keyVaultUserAttachCommand"] = self.key_vault_user.attach_command
+        if self._settings.management_cluster is not None:
+            outputs["managementClusterId"] = management_cluster_id(self._settings, self._settings.management_cluster)
+        if self._attach_command is not None:
+            outputs["keyVaultUserAttachCommand"] = self._attach_command
         return outputs
 
-    def _vault(self) -> Vault:
-        settings, vault = self._settings, self._settings.vault
+    def _own_store(self, prerequisites: Prerequisites) -> CredentialStore:
+        if self._settings.vault is None:
+            raise AssertionError("the settings have a vault or a shared stack")
+        vault = self._vault(self._settings.vault)
+        reader = KeyVaultUser(
+            "key-vault-user",
+            KeyVaultUserArgs(
+                identity=self._reader(prerequisites), vault=vault, subscription_id=self._settings.subscription_id
+            ),
+            self._options,
+        )
+        self._attach_command = reader.attach_command
+        return CredentialStore(
+            vault_id=vault.vault_id,
+            vault_uri=vault.vault_uri,
+            reader_client_id=reader.client_id,
+            vault=[vault],
+            reader=[reader],
+        )
+
+    def _vault(self, vault: VaultSettings) -> Vault:
+        settings = self._settings
         return Vault(
             "vault",
             VaultArgs(
@@ -77,17 +110,6 @@ class IdentityStack:
                 allowed_subnet_ids=vault.allowed_subnet_ids,
                 tags=settings.tags,
                 protect=settings.protect,
-            ),
-            self._options,
-        )
-
-    def _key_vault_user(self, prerequisites: Prerequisites) -> KeyVaultUser:
-        return KeyVaultUser(
-            "key-vault-user",
-            KeyVaultUserArgs(
-                identity=self._reader(prerequisites),
-                vault=self.vault,
-                subscription_id=self._settings.subscription_id,
             ),
             self._options,
         )

@@ -279,7 +279,10 @@ class Settings(_Model):
     protect: StrictBool = True
     cluster_side: Literal["stack", "hypershift"] = "stack"
     roles: Literal["hypershift", "builtin"] = "hypershift"
-    vault: VaultSettings
+    # The stack that has the vault and its reader; without it both are this stack's own.
+    shared_stack: types.StackName | None = None
+    # None with a shared stack, and only then.
+    vault: VaultSettings | None = None
     key_vault_user: KeyVaultUserSettings = KeyVaultUserSettings()
     management_cluster: ManagementClusterSettings | None = None
     credentials: CredentialSettings = CredentialSettings()

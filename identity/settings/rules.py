@@ -80,8 +80,27 @@ def _gate_has_time_to_settle(settings: Settings, report: Report) -> None:
         report.refuse(place, propagation.timeout_seconds, accepted=accepted, mend=to_set(place, "<seconds>"))
 
 
+def _vault_and_reader_are_here_or_shared(settings: Settings, report: Report) -> None:
+    set_shared = to_set(("sharedStack",), "<organization>/<project>/<stack>")
+    if settings.shared_stack is None:
+        if settings.vault is None:
+            accepted = "the Key Vault of the credentials, by its name; or sharedStack, the stack that has it"
+            mend = f"{to_set(('vault', 'name'), '<vault>')}, or {set_shared}"
+            report.refuse(("vault",), None, accepted=accepted, mend=mend)
+        return
+    for key, is_given in (
+        ("vault", settings.vault is not None),
+        ("keyVaultUser", "key_vault_user" in settings.model_fields_set),
+    ):
+        if is_given:
+            accepted = "nothing with sharedStack, which has the vault and its reader"
+            report.refuse((key,), {}, accepted=accepted, mend=f"{to_remove((key,))}, or {to_remove(('sharedStack',))}")
+
+
 def _vault_lists_have_an_effect(settings: Settings, report: Report) -> None:
     vault = settings.vault
+    if vault is None:
+        return
     if not vault.public_network_access:
         overruling = "publicNetworkAccess: false, which leaves private endpoints only"
         mend = to_set(("vault", "publicNetworkAccess"), "true")
@@ -100,6 +119,8 @@ def _vault_lists_have_an_effect(settings: Settings, report: Report) -> None:
 
 
 def _key_vault_user_is_described_by_its_source(settings: Settings, report: Report) -> None:
+    if settings.shared_stack is not None:
+        return
     user = settings.key_vault_user
     wanted = {"aks-addon": (), "existing": ("clientId", "objectId"), "created": ("name",)}[user.source]
     for key, value, what in (
@@ -119,10 +140,15 @@ def _key_vault_user_is_described_by_its_source(settings: Settings, report: Repor
             report.refuse(place, value, accepted=f"nothing with source: {user.source}", mend=mend)
 
 
+def _makes_cluster_sides(settings: Settings) -> bool:
+    return settings.cluster_side == "stack" and bool(settings.hosted_clusters)
+
+
 def _management_cluster_is_named_where_needed(settings: Settings, report: Report) -> None:
     if settings.management_cluster is not None:
         return
-    from_addon, from_stack = settings.key_vault_user.source == "aks-addon", settings.cluster_side == "stack"
+    from_addon = settings.shared_stack is None and settings.key_vault_user.source == "aks-addon"
+    from_stack = _makes_cluster_sides(settings)
     reasons = [
         *(["keyVaultUser.source: aks-addon reads its add-on's identity"] if from_addon else []),
         *(["clusterSide: stack creates objects in it"] if from_stack else []),
@@ -139,7 +165,7 @@ def _management_cluster_is_named_where_needed(settings: Settings, report: Report
 
 def _kubeconfig_is_given_where_needed(settings: Settings, report: Report) -> None:
     cluster = settings.management_cluster
-    if settings.cluster_side == "stack" and cluster is not None and cluster.kubeconfig is None:
+    if _makes_cluster_sides(settings) and cluster is not None and cluster.kubeconfig is None:
         place = ("managementCluster", "kubeconfig")
         report.refuse(
             place,
@@ -150,7 +176,7 @@ def _kubeconfig_is_given_where_needed(settings: Settings, report: Report) -> Non
 
 
 def _probe_has_an_image_where_needed(settings: Settings, report: Report) -> None:
-    if settings.cluster_side == "stack" and settings.probe.image is None:
+    if _makes_cluster_sides(settings) and settings.probe.image is None:
         place = ("probe", "image")
         report.refuse(
             place,
@@ -205,6 +231,7 @@ def _as_in_derived_names(cluster: str) -> str:
 _RULES: Final[tuple[Callable[[Settings, Report], None], ...]] = (
     _tenant_fits_cloud,
     _subscription_fits_cloud,
+    _vault_and_reader_are_here_or_shared,
     _vault_lists_have_an_effect,
     _key_vault_user_is_described_by_its_source,
     _management_cluster_is_named_where_needed,

@@ -14,6 +14,7 @@ from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from identity.settings.form import PLACEHOLDER, Form, matching, uuid
+from identity.settings.problems import NAMESPACE
 
 
 def _with_hyphens(text: str) -> str:
@@ -155,6 +156,16 @@ InfraId = Annotated[
         blank="<infra-id>",
         check=matching(rf"(?=.{{1,253}}$){_LABEL}"),
         guess=lambda text: _with_hyphens(text.lower()),
+    ),
+]
+StackName = Annotated[
+    str,
+    Form(
+        accepted=f"the full name of a stack, such as organization/{NAMESPACE}/shared-dev",
+        blank=f"<organization>/{NAMESPACE}/<stack>",
+        check=matching(r"[\w.-]{1,100}/[\w.-]{1,100}/[\w.-]{1,100}"),
+        hint='outside of Pulumi Cloud the organization is the word "organization"',
+        guess=lambda text: f"organization/{NAMESPACE}/{text}",
     ),
 ]
 NonEmpty = Annotated[str, Form(accepted="a text that is not empty", blank="<text>", check=matching(r"(?s)\S(.*\S)?"))]

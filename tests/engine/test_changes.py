@@ -68,7 +68,15 @@ def test_stacks_show_no_secret_output(stack: LocalStack) -> None:
     outputs = json.loads(stack.pulumi("stack", "output", "--json").stdout)
 
     assert "[secret]" not in json.dumps(outputs)
-    assert sorted(outputs) == ["hostedClusters", "keyVaultName", "keyVaultUri", "keyVaultUserClientId", "tenantId"]
+    assert sorted(outputs) == [
+        "hostedClusters",
+        "keyVaultId",
+        "keyVaultName",
+        "keyVaultUri",
+        "keyVaultUserClientId",
+        "managementClusterId",
+        "tenantId",
+    ]
     row = outputs["hostedClusters"]["hc1"]["controlPlane"]["network"]
     assert sorted(row) == [
         "clientID",

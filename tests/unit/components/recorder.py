@@ -130,6 +130,16 @@ class Recorder(mocks.MockMonitor):
         state.update(outputs)
         return resource_pb2.RegisterResourceResponse(urn=urn, id=resource_id, object=state)
 
+    def ReadResource(self, request: Any) -> Any:  # noqa: N802
+        """Record a StackReference and answer it as the lookup of the stack's outputs."""
+        urn = self.make_urn(request.parent, request.type, request.name)
+        self.registered.append(
+            Registered(urn, request.type, request.name, Properties.read(request.properties), request)
+        )
+        state = struct_pb2.Struct()
+        state.update(self._answer("pulumi:pulumi:readStackOutputs", {"name": request.id}))
+        return resource_pb2.ReadResourceResponse(urn=urn, properties=state)
+
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802
         """Keep them by the resource's URN."""
         self.outputs[request.urn] = Properties.read(request.outputs)
@@ -139,14 +149,18 @@ class Recorder(mocks.MockMonitor):
         """Record and answer a lookup."""
         arguments = Properties.read(request.args).values
         self.invoked.append(Invoked(request.tok, arguments, _name(request.provider.rpartition("::")[0])))
-        answer = self._invokes[request.tok]
+        response = resource_pb2.ResourceInvokeResponse()
+        getattr(response, "return").update(self._answer(request.tok, arguments))
+        return response
+
+    def _answer(self, function: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        answer = self._invokes[function]
         if callable(answer):
             answer = answer(arguments)
         if isinstance(answer, Exception):
-            raise _InvocationError(f"invocation of {request.tok} returned an error: {answer}")
-        response = resource_pb2.ResourceInvokeResponse()
-        getattr(response, "return").update(answer)
-        return response
+            raise _InvocationError(f"invocation of {function} returned an error: {answer}")
+        found: Mapping[str, Any] = answer
+        return found
 
     def one(self, resource_type: str, name: str | None = None) -> Registered:
         """The only resource of that type (and name)."""
@@ -200,7 +214,14 @@ def run(
 async def _program(build: Callable[[], Awaitable[Any] | Any], recorder: Recorder, *, preview: bool) -> None:
     # `run_in_stack` makes the stack, as under the engine. The mocks bring one of their own unless there is a root.
     set_root_resource(object())  # type: ignore[arg-type]
-    mocks.set_mocks(_NoMocks(), project="idstack", stack="test", preview=preview, monitor=recorder)
+    mocks.set_mocks(
+        _NoMocks(),
+        project="idstack",
+        stack="test",
+        organization="organization",
+        preview=preview,
+        monitor=recorder,
+    )
     set_root_resource(None)  # type: ignore[arg-type]
     await run_in_stack(build)
 

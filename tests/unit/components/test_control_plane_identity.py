@@ -24,6 +24,7 @@ from tests.unit.components.world import (
     entra_application_args,
     grants,
     principal,
+    store,
     vault_args,
 )
 
@@ -42,8 +43,7 @@ def built(
             source=source,
             secret_name="ciro-hc1-json",
             object_encoding="utf-8",
-            resource_group="identity-dev",
-            vault=Vault("vault", vault_args()),
+            store=store(Vault("vault", vault_args())),
             infra_id="hc1-infra",
             component="ciro",
             role=Role("Azure Red Hat OpenShift Image Registry Operator", GUID),

@@ -12,7 +12,7 @@ import pytest
 from components.credential_secret import CredentialDates, CredentialSecret, CredentialSecretArgs, Document
 from components.vault import Vault
 from tests.unit.components.recorder import Recorder, run
-from tests.unit.components.world import vault_args
+from tests.unit.components.world import store, vault_args
 
 SECRET = "azure-native:keyvault:Secret"
 TEXT = '{"client_id":"ü"}'
@@ -30,8 +30,7 @@ def built(object_encoding: str = "utf-8", **tags: str) -> Recorder:
         args = CredentialSecretArgs(
             secret_name="cpo-hc1-json",
             object_encoding=object_encoding,
-            resource_group="identity-dev",
-            vault=Vault("vault", vault_args()),
+            store=store(Vault("vault", vault_args())),
             document=Document(text=pulumi.Output.secret(TEXT), dates=pulumi.Output.from_input(DATES)),
             tags=tags,
         )

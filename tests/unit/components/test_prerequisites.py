@@ -224,7 +224,7 @@ def imported(invokes: Mapping[str, Any], credential: Mapping[str, str]) -> Impor
     looked_up: list[Prerequisites] = []
 
     async def build() -> None:
-        looked_up.append(await look_up(settings, register_providers(settings)))
+        looked_up.append(await look_up(settings, register_providers(settings), None))
 
     run(build, invokes=invokes)
     assert looked_up[0].imported_of("hc2") == {}

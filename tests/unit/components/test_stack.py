@@ -10,7 +10,7 @@ import pytest
 from tests.unit.components.conftest import Program
 from tests.unit.components.recorder import Properties, Recorder
 from tests.unit.components.simulation import UNKNOWN
-from tests.unit.components.world import ADD_ON, TENANT, hosted_cluster, with_managed_identity
+from tests.unit.components.world import ADD_ON, MANAGEMENT_CLUSTER, TENANT, VAULT, hosted_cluster, with_managed_identity
 
 # Package of a resource's type: the explicit provider that must manage it.
 PROVIDERS = {"azure-native": "azure", "azuread": "entra", "kubernetes": "kubernetes"}
@@ -21,9 +21,11 @@ def test_it_exports_the_vault_its_reader_and_the_hosted_clusters(stack: Recorder
     hosted_clusters = outputs.pop("hostedClusters")
 
     assert outputs == {
+        "keyVaultId": VAULT,
         "keyVaultName": "kv-idstack-dev",
         "keyVaultUri": "https://kv-idstack-dev.vault.azure.net/",
         "keyVaultUserClientId": ADD_ON["clientId"],
+        "managementClusterId": MANAGEMENT_CLUSTER,
         "tenantId": TENANT,
     }
     registered = stack.outputs_of("hc1")

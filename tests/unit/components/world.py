@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from components.cloud_config import Platform
+from components.credential_store import CredentialStore
 from components.entra_application import EntraApplicationArgs
 from components.imported_credential import Principal
-from components.vault import VaultArgs
+from components.vault import Vault, VaultArgs
 from identity import catalogue
 from identity.clouds import CLOUDS
 from identity.settings import CredentialSettings, Settings
@@ -27,6 +28,7 @@ VNET = f"{GROUPS}/hc1-network/providers/Microsoft.Network/virtualNetworks/hc1-vn
 SUBNET = f"{VNET}/subnets/default"
 SECURITY_GROUP = f"{GROUPS}/hc1-nsg/providers/Microsoft.Network/networkSecurityGroups/hc1-nsg"
 VAULT = f"{GROUPS}/identity-dev/providers/Microsoft.KeyVault/vaults/kv-idstack-dev"
+MANAGEMENT_CLUSTER = f"{GROUPS}/aks-dev/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-dev"
 KMS_VAULT = f"{GROUPS}/etcd-dev/providers/Microsoft.KeyVault/vaults/kv-etcd-dev"
 REGISTRY_IDENTITY = (
     f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-image-registry"
@@ -138,6 +140,13 @@ def vault_args(**changes: Any) -> VaultArgs:
             "protect": True,
             **changes,
         }
+    )
+
+
+def store(vault: Vault) -> CredentialStore:
+    """The vault with the reader of `ADD_ON`."""
+    return CredentialStore(
+        vault_id=vault.vault_id, vault_uri=vault.vault_uri, reader_client_id=ADD_ON["clientId"], vault=[vault]
     )
 
 

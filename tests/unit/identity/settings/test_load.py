@@ -25,6 +25,7 @@ def test_what_is_left_out_has_the_documented_default() -> None:
 
     assert settings.cloud is CLOUDS["AzurePublicCloud"]
     assert (settings.protect, settings.cluster_side, settings.roles) == (True, "stack", "hypershift")
+    assert settings.vault is not None
     assert settings.vault.model_dump() == {
         "name": "kv-identity",
         "soft_delete_retention_days": 90,

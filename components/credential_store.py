@@ -1,0 +1,35 @@
+"""What hosted clusters share: the vault that carries their credentials, and the identity that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+
+from identity.naming import parse_arm_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class CredentialStore:
+    """A vault and its reader: made by this stack, or by the shared stack whose outputs it takes.
+
+    `vault_id` is an ARM id, `reader_client_id` the key-vault-user's. Secrets come after `vault`, mounts after `reader`;
+    both are empty where another stack made them.
+    """
+
+    vault_id: str
+    vault_uri: pulumi.Input[str]
+    reader_client_id: pulumi.Input[str]
+    vault: Sequence[pulumi.Resource] = ()
+    reader: Sequence[pulumi.Resource] = ()
+
+    @property
+    def vault_name(self) -> str:
+        """Name of the vault."""
+        return parse_arm_id(self.vault_id).name
+
+    @property
+    def resource_group(self) -> str:
+        """Resource group of the vault."""
+        return parse_arm_id(self.vault_id).resource_group
