@@ -9,7 +9,7 @@ import httpx
 import pulumi_azuread
 
 from localcloud.providers.azuread.resource import GraphResource, failed
-from localcloud.providers.azuread.schema import NOT_EMPTY, UUID, Argument, Schema, one_of
+from localcloud.providers.azuread.schema import AT_MOST_1024, NOT_EMPTY, UUID, Argument, Schema, one_of
 from localcloud.providers.client import RefusalError
 from plugin import PluginError, Props
 
@@ -29,7 +29,7 @@ class Application(GraphResource):
     schema = Schema(
         {
             "displayName": Argument(graph="displayName", rule=NOT_EMPTY),
-            "description": Argument(graph="description"),
+            "description": Argument(graph="description", rule=AT_MOST_1024),
             "deviceOnlyAuthEnabled": Argument(graph="isDeviceOnlyAuthSupported", default=False),
             "fallbackPublicClientEnabled": Argument(graph="isFallbackPublicClient", default=False),
             "identifierUris": Argument(graph="identifierUris", default=[], unordered=True, rule=NOT_EMPTY),
@@ -61,7 +61,9 @@ class Application(GraphResource):
             try:
                 session.graph.patch(path, {"displayName": each}, retry_if=_not_replicated)
             except RefusalError as error:
-                raise failed(f"Failed to patch {path} after creating", error) from None
+                raise failed(
+                    f'Failed to patch application with object ID "{application["id"]}" after creating', error
+                ) from None
         if session.object_id not in owners:
             session.graph.remove_owner(path, session.object_id)
         return path, self.existing(path, inputs)
@@ -83,7 +85,7 @@ class Application(GraphResource):
         try:
             session.graph.patch(id, self.schema.graph_body(inputs))
         except RefusalError as error:
-            raise failed(f"Could not update {id}", error) from None
+            raise failed(f'Could not update application with object ID: "{id.removeprefix(PREFIX)}"', error) from None
         if "owners" in self.schema.changes(state, inputs):
             session.graph.change_owners(id, self.schema.value(inputs, "owners") or [])
         return self.existing(id, inputs)
@@ -93,7 +95,7 @@ class Application(GraphResource):
         try:
             graph.delete(id)
         except RefusalError as error:
-            raise failed(f"deleting {id}", error) from None
+            raise failed(f"deleting {printed_id(id)}", error) from None
         graph.wait(f"deletion of {id}", lambda: graph.find(id) is None)
 
     def _refuse_duplicate(self, inputs: Props, but: str) -> None:
@@ -105,7 +107,9 @@ class Application(GraphResource):
             if each["id"] != but:
                 raise PluginError(
                     f'An existing "azuread_application" with name "{name}" (ID: "{each["id"]}") was found and '
-                    "`prevent_duplicate_names` was specified"
+                    "`prevent_duplicate_names` was specified: To be managed via Terraform, this resource needs to be "
+                    'imported into the State. Please see the resource documentation for "azuread_application" for more '
+                    "information."
                 )
 
 
@@ -134,6 +138,11 @@ def checked_id(id: str, prefix: str) -> str:
     if not id.startswith(prefix) or "/" in id.removeprefix(prefix):
         raise PluginError(f'parsing "{id}": expected an ID of the form {prefix}<object id>')
     return id
+
+
+def printed_id(id: str) -> str:
+    """An application's id as go-azure-sdk prints it in errors."""
+    return f'Application (Application: "{id.removeprefix(PREFIX)}")'
 
 
 def _not_replicated(response: httpx.Response) -> bool:

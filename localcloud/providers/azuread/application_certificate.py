@@ -70,7 +70,8 @@ class ApplicationCertificate(GraphResource):
             standing = self._credentials(path)
             if any(each["keyId"].lower() == key_id.lower() for each in standing):
                 raise exists_already("azuread_application_certificate", id)
-            self._write(path, [*standing, {name: value for name, value in credential.items() if value is not None}])
+            added = {name: value for name, value in credential.items() if value is not None}
+            self._write(path, [*standing, added], f"Adding certificate for {application.printed_id(path)}")
             self.session().graph.wait(
                 f"certificate credential for {path}", lambda: self._find(path, key_id) is not None
             )
@@ -98,7 +99,11 @@ class ApplicationCertificate(GraphResource):
         path = f"{application.PREFIX}{object_id}"
         with self._locks[object_id]:
             kept = [each for each in self._credentials(path) if each["keyId"].lower() != key_id.lower()]
-            self._write(path, kept)
+            self._write(
+                path,
+                kept,
+                f'Removing certificate credential "{key_id}" from application with object ID "{object_id}"',
+            )
             self.session().graph.wait(f"deletion of {id}", lambda: self._find(path, key_id) is None)
 
     def _find(self, path: str, key_id: str) -> dict[str, Any] | None:
@@ -108,14 +113,14 @@ class ApplicationCertificate(GraphResource):
         try:
             found: list[dict[str, Any]] = self.session().graph.get(path)["keyCredentials"]
         except RefusalError as error:
-            raise failed(f"Retrieving {path}", error) from None
+            raise failed(f"Retrieving {application.printed_id(path)}", error) from None
         return found
 
-    def _write(self, path: str, credentials: list[dict[str, Any]]) -> None:
+    def _write(self, path: str, credentials: list[dict[str, Any]], doing: str) -> None:
         try:
             self.session().graph.patch(path, {"keyCredentials": credentials})
         except RefusalError as error:
-            raise failed(f"Adding or removing a certificate of {path}", error) from None
+            raise failed(doing, error) from None
 
 
 def _parsed(id: str) -> tuple[str, str]:

@@ -30,6 +30,7 @@ UUID: Final = Rule(_UUID, "a valid UUID")
 RFC3339: Final = Rule(_RFC3339, "a valid RFC3339 date")
 APPLICATION_ID: Final = Rule(f"/applications/{_UUID}", "the resource id of an application, /applications/<object id>")
 NOT_EMPTY: Final = Rule(r"[\s\S]+", "not to be an empty string")
+AT_MOST_1024: Final = Rule(r"[\s\S]{0,1024}", "at most 1024 characters long")
 
 
 def one_of(*values: str) -> Rule:

@@ -11,7 +11,7 @@ import pulumi_azuread
 
 from localcloud.providers.azuread.application import checked_id
 from localcloud.providers.azuread.resource import GraphResource, exists_already, failed
-from localcloud.providers.azuread.schema import UUID, Argument, Schema
+from localcloud.providers.azuread.schema import AT_MOST_1024, UUID, Argument, Schema
 from localcloud.providers.client import RefusalError, error_of
 from plugin import Props
 
@@ -32,8 +32,8 @@ class ServicePrincipal(GraphResource):
             "clientId": Argument(graph="appId", force_new=True, rule=UUID),
             "accountEnabled": Argument(graph="accountEnabled", default=True),
             "appRoleAssignmentRequired": Argument(graph="appRoleAssignmentRequired", default=False),
-            "description": Argument(graph="description"),
-            "notes": Argument(graph="notes"),
+            "description": Argument(graph="description", rule=AT_MOST_1024),
+            "notes": Argument(graph="notes", rule=AT_MOST_1024),
             "owners": Argument(unordered=True, rule=UUID),
             "tags": Argument(graph="tags", computed=True, unordered=True),
             "useExisting": Argument(default=False),
@@ -95,7 +95,7 @@ class ServicePrincipal(GraphResource):
         try:
             session.graph.patch(id, body)
         except RefusalError as error:
-            raise failed(f"Updating {id}", error) from None
+            raise failed(f"Updating {_printed(id)}", error) from None
         if "owners" in self.schema.changes(state, inputs):
             session.graph.change_owners(id, self.schema.value(inputs, "owners") or [])
         return self.existing(id, inputs)
@@ -107,7 +107,7 @@ class ServicePrincipal(GraphResource):
         except RefusalError as error:
             if self.schema.value(state, "useExisting"):
                 return
-            raise failed(f"Deleting {id}", error) from None
+            raise failed(f"Deleting {_printed(id)}", error) from None
         graph.wait(f"deletion of {id}", lambda: graph.find(id) is None)
 
 
@@ -128,6 +128,11 @@ def principal_state(found: dict[str, Any]) -> Props:
         "tags": found.get("tags") or [],
         "type": found.get("servicePrincipalType") or "",
     }
+
+
+def _printed(id: str) -> str:
+    """The id as go-azure-sdk prints it in errors."""
+    return f'Service Principal (Service Principal: "{id.removeprefix(PREFIX)}")'
 
 
 def _not_replicated(response: httpx.Response) -> bool:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
 from localcloud.providers.kubernetes.inputs import AUTONAMED
-from plugin import Diff, Props, diff_properties, unwrap
+from localcloud.providers.kubernetes.replacements import replacing_fields
+from plugin import Diff, PropertyChange, Props, diff_properties, unwrap
 
-_IDENTITY: Final = ("metadata.name", "metadata.namespace")
-# By apiVersion and kind; Secret and ConfigMap depend on the provider's settings.
-_REPLACED_BY: Final[dict[tuple[str, str], tuple[str, ...]]] = {
-    ("apps/v1", "Deployment"): ("spec.selector",),
-    ("rbac.authorization.k8s.io/v1", "RoleBinding"): ("roleRef",),
-    ("v1", "Pod"): (
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.serviceAccountName",
-        "spec.terminationGracePeriodSeconds",
-        "spec.volumes",
-        "spec.containers",
-    ),
-}
+_INDEX: Final = re.compile(r"\[\d+\]")
 
 
 def difference(old: Props, new: Props, *, is_secret_mutable: bool, is_config_map_mutable: bool) -> Diff:
@@ -31,9 +20,11 @@ def difference(old: Props, new: Props, *, is_secret_mutable: bool, is_config_map
     A replacement that keeps the name deletes first, unless the name is a generated one.
     """
     plain = unwrap(new)
-    replacing = (*_IDENTITY, *_replacing(plain, is_secret_mutable, is_config_map_mutable))
+    replacing = replacing_fields(
+        plain, is_secret_mutable=is_secret_mutable, is_config_map_mutable=is_config_map_mutable
+    )
     changes = {
-        path: replace(change, replace=_lies_under(path, replacing))
+        path: replace(change, replace=_replaces(path, change, replacing))
         for path, change in diff_properties(old, new).items()
     }
     before, after = unwrap(old).get("metadata", {}), plain["metadata"]
@@ -43,15 +34,15 @@ def difference(old: Props, new: Props, *, is_secret_mutable: bool, is_config_map
     return Diff(changes, delete_before_replace=is_replaced and keeps_name and not is_autonamed)
 
 
-def _replacing(document: Props, is_secret_mutable: bool, is_config_map_mutable: bool) -> tuple[str, ...]:
-    kind = (document.get("apiVersion", ""), document.get("kind", ""))
-    is_immutable = document.get("immutable") is True
-    if kind == ("v1", "Secret"):
-        return ("type",) if is_secret_mutable and not is_immutable else ("type", "stringData", "data")
-    if kind == ("v1", "ConfigMap"):
-        return () if is_config_map_mutable and not is_immutable else ("binaryData", "data")
-    return _REPLACED_BY.get(kind, ())
+def _replaces(path: str, change: PropertyChange, places: Iterable[str]) -> bool:
+    """Whether the change is one of a replacing field, of a part of one, or adds an object that has one."""
+    shapes = {path, _INDEX.sub("[*]", path)}
+    return any(
+        _lies_under(shape, place) or (change.kind == "add" and _lies_under(place, shape))
+        for shape in shapes
+        for place in places
+    )
 
 
-def _lies_under(path: str, places: Iterable[str]) -> bool:
-    return any(path == place or path.startswith((f"{place}.", f"{place}[")) for place in places)
+def _lies_under(path: str, place: str) -> bool:
+    return path == place or path.startswith((f"{place}.", f"{place}["))

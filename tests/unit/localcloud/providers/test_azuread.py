@@ -176,9 +176,9 @@ def test_a_certificate_can_not_be_read_or_deleted_without_its_application(
     registered = create(azuread, CERTIFICATE, _registration(application[1], certificate))
     delete(azuread, APPLICATION, *application)
     assert read(azuread, APPLICATION, *application) is None
-    with pytest.raises(PluginError, match=r"Retrieving /applications/.*Request_ResourceNotFound"):
+    with pytest.raises(PluginError, match=r'Retrieving Application \(Application: ".*Request_ResourceNotFound'):
         read(azuread, CERTIFICATE, *registered)
-    with pytest.raises(PluginError, match="Retrieving /applications/"):
+    with pytest.raises(PluginError, match="Retrieving Application"):
         delete(azuread, CERTIFICATE, *registered)
 
 

@@ -147,6 +147,16 @@ def test_another_name_or_place_is_another_object(kubernetes: Kubernetes, field: 
             {"spec.containers[0].image": REPLACES, "spec.activeDeadlineSeconds": IN_PLACE},
         ),
         (
+            "kubernetes:core/v1:Pod",
+            {"spec": {"containers": [{"name": "a", "image": "a"}], "nodeSelector": {"os": "linux"}}},
+            {"spec": {"containers": [{"name": "b", "image": "a"}, {"name": "c", "image": "c"}]}},
+            {
+                "spec.containers[0].name": IN_PLACE,
+                "spec.containers[1]": PropertyChange("add", replace=True),
+                "spec.nodeSelector": PropertyChange("delete", replace=True),
+            },
+        ),
+        (
             "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding",
             {"roleRef": {"name": "a"}, "subjects": []},
             {"roleRef": {"name": "b"}, "subjects": [{"name": "s"}]},
