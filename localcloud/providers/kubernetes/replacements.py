@@ -61,6 +61,7 @@ def replacing_fields(
     """The fields of this object that replace it; data of Secrets and ConfigMaps only unless it may change in place."""
     kind = (document.get("apiVersion", ""), document.get("kind", ""))
     is_immutable = document.get("immutable") is True
+    found: tuple[str, ...]
     if kind == ("v1", "Secret"):
         found = ("type",) if is_secret_mutable and not is_immutable else ("type", "stringData", "data")
     elif kind == ("v1", "ConfigMap"):

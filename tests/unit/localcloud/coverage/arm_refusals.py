@@ -1,0 +1,163 @@
+"""A request for each refusal of ARM that `localcloud/COVERAGE.md` lists, by the name of its case."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import httpx
+
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, send, vault_body
+from tests.unit.localcloud.coverage.cloud import Cloud
+
+ARM: Final = "https://management.azure.com"
+IDENTITY: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-disk"
+READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+LOCATION: Final = {"location": "eastus"}
+
+
+def _assignment(name: str, scope: str = GROUP) -> str:
+    return f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
+
+
+def _grant(cloud: Cloud, name: str = ONE, principal: str | None = None, **properties: Any) -> httpx.Response:
+    wanted = {
+        "principalId": principal or cloud.nobody().object_id,
+        "principalType": "ServicePrincipal",
+        "roleDefinitionId": f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{READER}",
+        **properties,
+    }
+    kept = {key: value for key, value in wanted.items() if value is not None}
+    return cloud.call("PUT", _assignment(name), {"properties": kept})
+
+
+def _granted_twice(cloud: Cloud) -> httpx.Response:
+    principal = cloud.nobody().object_id
+    _grant(cloud, ONE, principal)
+    return _grant(cloud, TWO, principal)
+
+
+def _granted_anew(cloud: Cloud) -> httpx.Response:
+    _grant(cloud)
+    return _grant(cloud)
+
+
+def _vault(cloud: Cloud, **properties: Any) -> httpx.Response:
+    return cloud.call("PUT", VAULT.replace("kv-idstack-local", "kv-another"), vault_body(**properties))
+
+
+def _credential(cloud: Cloud, name: str, **properties: Any) -> httpx.Response:
+    cloud.call("PUT", IDENTITY, LOCATION)
+    trust = {"issuer": "https://issuer.example.com", "subject": name, "audiences": ["openshift"], **properties}
+    return cloud.call("PUT", f"{IDENTITY}/federatedIdentityCredentials/{name}", {"properties": trust})
+
+
+def _two_credentials_at_once(cloud: Cloud) -> httpx.Response:
+    cloud.call("PUT", IDENTITY, LOCATION)
+
+    async def at_once() -> list[httpx.Response]:
+        trusts = [{"issuer": "https://issuer.example.com", "subject": each, "audiences": ["a"]} for each in ("1", "2")]
+        paths = [f"{IDENTITY}/federatedIdentityCredentials/fed-{each['subject']}" for each in trusts]
+        writes = [cloud.request("PUT", path, {"properties": each}) for path, each in zip(paths, trusts, strict=True)]
+        return list(await asyncio.gather(*writes))
+
+    [refused] = [answer for answer in asyncio.run(at_once()) if answer.is_error]
+    return refused
+
+
+def _twenty_first_credential(cloud: Cloud) -> httpx.Response:
+    for number in range(20):
+        _credential(cloud, f"fed-{number}")
+    return _credential(cloud, "fed-20")
+
+
+def _trusted_twice(cloud: Cloud) -> httpx.Response:
+    _credential(cloud, "one")
+    return _credential(cloud, "two", subject="one")
+
+
+def _deleted_vault_taken(cloud: Cloud) -> httpx.Response:
+    cloud.call("DELETE", VAULT)
+    return cloud.call("PUT", VAULT, vault_body())
+
+
+def _purge(cloud: Cloud) -> httpx.Response:
+    cloud.create_vault(enablePurgeProtection=True)
+    cloud.call("DELETE", VAULT)
+    place = f"{SUBSCRIPTION}/providers/Microsoft.KeyVault/locations/eastus/deletedVaults/kv-idstack-local"
+    return cloud.call("POST", f"{place}/purge")
+
+
+def _deleted_secret_taken(cloud: Cloud) -> httpx.Response:
+    cloud.vault("PUT", "/secrets/one", {"value": "v"})
+    cloud.vault("DELETE", "/secrets/one")
+    return cloud.call("PUT", f"{VAULT}/secrets/one", {"properties": {"value": "v"}})
+
+
+def _subnet(cloud: Cloud) -> httpx.Response:
+    rules = {"virtualNetworkRules": [{"id": f"{GROUP}/providers/Microsoft.Network/virtualNetworks/v/subnets/s"}]}
+    of_the_vault = cloud.principal(("Contributor", VAULT))
+    return cloud.call("PUT", VAULT, vault_body(networkAcls=rules), caller=of_the_vault)
+
+
+def _other_audience(cloud: Cloud) -> httpx.Response:
+    token = cloud.cloud.tokens.issue(cloud.deployer, "https://vault.azure.net")
+    return asyncio.run(send(cloud.arm, ARM, "GET", GROUP, {"api-version": "2024-01-01"}, token, None))
+
+
+REFUSALS: Final[Mapping[str, Callable[[Cloud], httpx.Response]]] = {
+    "no api-version": lambda cloud: cloud.call("GET", GROUP, version=None),
+    "api-version that is no date": lambda cloud: cloud.call("GET", GROUP, version="latest"),
+    "no bearer": lambda cloud: cloud.without(cloud.arm, ARM, "GET", GROUP, **{"api-version": "2024-01-01"}),
+    "token for another service": _other_audience,
+    "another subscription": lambda cloud: cloud.call("GET", f"/subscriptions/{ONE}/resourceGroups/g"),
+    "no ARM path": lambda cloud: cloud.call("GET", "/subscriptions//x"),
+    "type that is not emulated": lambda cloud: cloud.call("GET", f"{GROUP}/providers/Microsoft.Web/sites/one"),
+    "operation that is not emulated": lambda cloud: cloud.call("PUT", GROUP, LOCATION),
+    "write to a collection": lambda cloud: cloud.call("PUT", VAULT.rpartition("/")[0], LOCATION),
+    "no role": lambda cloud: cloud.call("GET", VAULT, caller=cloud.nobody()),
+    "no role on a linked resource": _subnet,
+    "absent group": lambda cloud: cloud.call("GET", f"{SUBSCRIPTION}/resourceGroups/nowhere"),
+    "absent resource": lambda cloud: cloud.call("GET", IDENTITY),
+    "absent parent": lambda cloud: cloud.call("GET", f"{VAULT}-2/secrets/one"),
+    "body that is no JSON object": lambda cloud: cloud.call("PUT", VAULT, []),
+    "unknown member of the envelope": lambda cloud: cloud.call("PUT", IDENTITY, {**LOCATION, "x": 1}),
+    "no location": lambda cloud: cloud.call("PUT", IDENTITY, {}),
+    "another location": lambda cloud: cloud.call("PUT", VAULT, {**vault_body(), "location": "westus"}),
+    "vault name": lambda cloud: cloud.call("PUT", VAULT.replace("kv-idstack-local", "1kv"), vault_body()),
+    "vault name in use": lambda cloud: cloud.call(
+        "PUT", f"{cloud.group('other')}/providers/Microsoft.KeyVault/vaults/kv-idstack-local", vault_body()
+    ),
+    "vault name of a deleted vault": _deleted_vault_taken,
+    "no such deleted vault": lambda cloud: cloud.call("PUT", f"{VAULT}-2", vault_body(createMode="recover")),
+    "purge of a protected vault": _purge,
+    "unknown property of a vault": lambda cloud: _vault(cloud, purgeProtection=True),
+    "vault without RBAC": lambda cloud: _vault(cloud, enableRbacAuthorization=None),
+    "retention out of range": lambda cloud: _vault(cloud, softDeleteRetentionInDays=6),
+    "retention changed": lambda cloud: cloud.call("PUT", VAULT, vault_body(softDeleteRetentionInDays=7)),
+    "soft delete off": lambda cloud: _vault(cloud, enableSoftDelete=False),
+    "purge protection false": lambda cloud: _vault(cloud, enablePurgeProtection=False),
+    "IP rule that is no address": lambda cloud: _vault(cloud, networkAcls={"ipRules": [{"value": "x"}]}),
+    "secret through ARM deleted": lambda cloud: cloud.call("DELETE", f"{VAULT}/secrets/one"),
+    "secret name of a deleted secret": _deleted_secret_taken,
+    "identity name": lambda cloud: cloud.call("PUT", IDENTITY.replace("hc1-disk", "ab"), LOCATION),
+    "two credentials at once": _two_credentials_at_once,
+    "issuer and subject twice": _trusted_twice,
+    "twenty-first credential": _twenty_first_credential,
+    "issuer without https": lambda cloud: _credential(cloud, "one", issuer="http://issuer.example.com"),
+    "several audiences": lambda cloud: _credential(cloud, "one", audiences=["a", "b"]),
+    "absent role assignment": lambda cloud: cloud.call("GET", _assignment(ONE)),
+    "assignment name that is no GUID": lambda cloud: _grant(cloud, "reader"),
+    "principal that is no GUID": lambda cloud: _grant(cloud, principal="me"),
+    "role that is no id": lambda cloud: _grant(cloud, roleDefinitionId="Reader"),
+    "absent role": lambda cloud: cloud.call(
+        "GET", f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{ONE}"
+    ),
+    "unknown principal type": lambda cloud: _grant(cloud, principalType="Robot"),
+    "principal not found": lambda cloud: _grant(cloud, principal=ONE, principalType=None),
+    "wrong principal type": lambda cloud: _grant(cloud, principalType="User"),
+    "same grant, another name": _granted_twice,
+    "same name, another grant": _granted_anew,
+}

@@ -1,0 +1,239 @@
+"""A request for each refusal of Entra, Graph, Key Vault and IMDS that `localcloud/COVERAGE.md` lists, by its case."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+import httpx
+import jwt
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from identity.credentials.certificate import IssuedCertificate, issue
+from localcloud import clock
+from localcloud.azure.entra.objects import KeyCredential, ServicePrincipal
+from tests.unit.localcloud.arm_world import send
+from tests.unit.localcloud.coverage.cloud import AUTHORITY, Cloud
+
+Provoke: TypeAlias = Callable[[Cloud], httpx.Response]
+
+ONE: Final = "11111111-1111-4111-8111-111111111111"
+_VAULT: Final = "https://kv-idstack-local.vault.azure.net"
+_METADATA: Final = {"Metadata": "true"}
+_ASKED: Final = {"api-version": "2018-02-01", "resource": "https://vault.azure.net"}
+
+
+@cache
+def _certificate(days: int = 90) -> IssuedCertificate:
+    return issue("test", not_before=clock.now() - timedelta(days=30), lifetime=timedelta(days=days))
+
+
+def _registered(issued: IssuedCertificate) -> KeyCredential:
+    return KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
+
+
+def _signed(
+    cloud: Cloud,
+    *,
+    claims: Mapping[str, Any] | None = None,
+    issued: IssuedCertificate | None = None,
+    signed_by: IssuedCertificate | None = None,
+    is_registered: bool = True,
+    prepare: Callable[[ServicePrincipal], object] = lambda _: None,
+    form: Mapping[str, str] | None = None,
+) -> httpx.Response:
+    """A sign-in with a client assertion; the keywords make it a wrong one."""
+    issued = issued or _certificate()
+    principal = cloud.nobody()
+    application = cloud.cloud.directory.application_by_app(principal.app_id)
+    assert application is not None
+    if is_registered:
+        cloud.cloud.directory.set_key_credentials(application.object_id, [_registered(issued)])
+    prepare(principal)
+    now = int(clock.now().timestamp())
+    endpoint = f"{AUTHORITY}/{cloud.cloud.tenant_id}/oauth2/v2.0/token"
+    right = {"aud": endpoint, "iss": principal.app_id, "sub": principal.app_id, "nbf": now, "exp": now + 600}
+    digest = hashlib.sha256(_registered(issued).certificate).digest()
+    assertion = jwt.encode(
+        {**right, **(claims or {})},
+        (signed_by or issued).private_key_pem,
+        algorithm="RS256",
+        headers={"x5t#S256": base64.urlsafe_b64encode(digest).rstrip(b"=").decode()},
+    )
+    fields = {
+        "grant_type": "client_credentials",
+        "client_id": principal.app_id,
+        "scope": "https://management.azure.com/.default",
+        "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+        "client_assertion": assertion,
+        **(form or {}),
+    }
+    return cloud.token({name: value for name, value in fields.items() if value})
+
+
+def _disabled(cloud: Cloud) -> httpx.Response:
+    def disable(principal: ServicePrincipal) -> None:
+        cloud.cloud.directory.update(replace(principal, properties={"accountEnabled": False}))
+
+    return _signed(cloud, prepare=disable)
+
+
+def _principal_deleted(cloud: Cloud) -> httpx.Response:
+    return _signed(cloud, prepare=lambda each: cloud.cloud.directory.delete_service_principal(each.object_id))
+
+
+ENTRA: Final[Mapping[str, Provoke]] = {
+    "unknown tenant": lambda cloud: cloud.token({}, tenant="contoso"),
+    "missing parameter": lambda cloud: cloud.token({"grant_type": "client_credentials"}),
+    "another grant": lambda cloud: _signed(cloud, form={"grant_type": "password"}),
+    "unknown application": lambda cloud: _signed(cloud, form={"client_id": ONE}),
+    "no service principal": _principal_deleted,
+    "disabled application": _disabled,
+    "no credential": lambda cloud: _signed(cloud, form={"client_assertion": ""}),
+    "client secret": lambda cloud: _signed(cloud, form={"client_assertion": "", "client_secret": "x"}),
+    "assertion that is no JWT": lambda cloud: _signed(cloud, form={"client_assertion": "x"}),
+    "assertion of another client": lambda cloud: _signed(cloud, claims={"sub": ONE}),
+    "assertion for another audience": lambda cloud: _signed(cloud, claims={"aud": "https://example.com"}),
+    "assertion out of time": lambda cloud: _signed(cloud, claims={"nbf": 1, "exp": 2}),
+    "certificate not registered": lambda cloud: _signed(cloud, is_registered=False),
+    "certificate expired": lambda cloud: _signed(cloud, issued=_certificate(days=1)),
+    "signed with another key": lambda cloud: _signed(cloud, signed_by=_certificate(days=91)),
+    "scope without .default": lambda cloud: _signed(cloud, form={"scope": "https://vault.azure.net"}),
+    "unknown resource": lambda cloud: _signed(cloud, form={"scope": "https://nowhere.example/.default"}),
+}
+
+
+def _application(cloud: Cloud, **properties: Any) -> dict[str, Any]:
+    answer = cloud.graph("POST", "/applications", {"displayName": "app", **properties})
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+def _keys(cloud: Cloud, **changed: Any) -> httpx.Response:
+    certificate = x509.load_pem_x509_certificate(_certificate().certificate_pem.encode())
+    key = {
+        "type": "AsymmetricX509Cert",
+        "usage": "Verify",
+        "key": base64.b64encode(certificate.public_bytes(Encoding.DER)).decode(),
+        **changed,
+    }
+    return cloud.graph("PATCH", f"/applications/{_application(cloud)['id']}", {"keyCredentials": [key]})
+
+
+def _twice(cloud: Cloud) -> httpx.Response:
+    body = {"appId": _application(cloud)["appId"]}
+    cloud.graph("POST", "/servicePrincipals", body)
+    return cloud.graph("POST", "/servicePrincipals", body)
+
+
+def _deleted_name(cloud: Cloud) -> httpx.Response:
+    cloud.graph("DELETE", f"/applications/{_application(cloud, uniqueName='mine')['id']}")
+    return cloud.graph("POST", "/applications", {"displayName": "app", "uniqueName": "mine"})
+
+
+def _owner_twice(cloud: Cloud) -> httpx.Response:
+    reference = {"@odata.id": f"https://graph.microsoft.com/v1.0/directoryObjects/{cloud.deployer.object_id}"}
+    return cloud.graph("POST", f"/applications/{_application(cloud)['id']}/owners/$ref", reference)
+
+
+def _not_owned(cloud: Cloud) -> httpx.Response:
+    return cloud.graph("DELETE", f"/servicePrincipals/{cloud.nobody().object_id}")
+
+
+def _foreign_principal(cloud: Cloud) -> httpx.Response:
+    return cloud.graph("POST", "/servicePrincipals", {"appId": ONE})
+
+
+def _no_backing_application(cloud: Cloud) -> httpx.Response:
+    cloud.cloud.directory.grant(cloud.deployer.object_id, "Application.ReadWrite.All")
+    return _foreign_principal(cloud)
+
+
+GRAPH: Final[Mapping[str, Provoke]] = {
+    "no bearer": lambda cloud: cloud.graph("GET", "/applications", anonymous=True),
+    "not the owner": _not_owned,
+    "principal of a foreign application": _foreign_principal,
+    "principal without application": _no_backing_application,
+    "second principal of an application": _twice,
+    "absent object": lambda cloud: cloud.graph("GET", f"/applications/{ONE}"),
+    "unknown property": lambda cloud: cloud.graph("POST", "/applications", {"displayName": "a", "x": 1}),
+    "application without a name": lambda cloud: cloud.graph("POST", "/applications", {}),
+    "unique name of a deleted application": _deleted_name,
+    "owner twice": _owner_twice,
+    "key that is no certificate": lambda cloud: _keys(cloud, key="eA=="),
+    "key of another usage": lambda cloud: _keys(cloud, usage="Sign"),
+    "key that begins before its certificate": lambda cloud: _keys(cloud, startDateTime="2020-01-01T00:00:00Z"),
+    "key that ends after its certificate": lambda cloud: _keys(cloud, endDateTime="2099-01-01T00:00:00Z"),
+    "filter that is not understood": lambda cloud: cloud.graph("GET", "/applications", filter="notes ne 'x'"),
+}
+
+
+def _deleted_secret(cloud: Cloud, method: str, path: str, body: object = None, **vault: Any) -> httpx.Response:
+    cloud.create_vault(**vault)
+    cloud.vault("PUT", "/secrets/one", {"value": "v"})
+    cloud.vault("DELETE", "/secrets/one")
+    return cloud.vault(method, path, body)
+
+
+def _disabled_secret(cloud: Cloud) -> httpx.Response:
+    cloud.vault("PUT", "/secrets/one", {"value": "v", "attributes": {"enabled": False}})
+    return cloud.vault("GET", "/secrets/one")
+
+
+def _no_version(cloud: Cloud) -> httpx.Response:
+    token = cloud.cloud.tokens.issue(cloud.deployer, "https://vault.azure.net")
+    return asyncio.run(send(cloud.keyvault, _VAULT, "GET", "/secrets/one", {}, token, None))
+
+
+KEY_VAULT: Final[Mapping[str, Provoke]] = {
+    "no bearer": lambda cloud: cloud.without(cloud.keyvault, _VAULT, "GET", "/secrets/one"),
+    "unknown vault": lambda cloud: cloud.vault("GET", "/secrets/one", host="kv-2.vault.azure.net"),
+    "no api-version": _no_version,
+    "no role": lambda cloud: cloud.vault("GET", "/secrets/one", caller=cloud.nobody()),
+    "absent secret": lambda cloud: cloud.vault("GET", "/secrets/one"),
+    "disabled secret": _disabled_secret,
+    "name of a deleted secret": lambda cloud: _deleted_secret(cloud, "PUT", "/secrets/one", {"value": "v"}),
+    "purge under protection": lambda cloud: _deleted_secret(
+        cloud, "DELETE", "/deletedsecrets/one", enablePurgeProtection=True
+    ),
+    "secret without a value": lambda cloud: cloud.vault("PUT", "/secrets/one", {}),
+    "secret name": lambda cloud: cloud.vault("PUT", "/secrets/one_two", {"value": "v"}),
+    "secret of more than 25 KB": lambda cloud: cloud.vault("PUT", "/secrets/one", {"value": "v" * 25601}),
+    "operation that is not emulated": lambda cloud: cloud.vault("POST", "/certificates/one/create"),
+}
+
+
+def _two_attached(cloud: Cloud) -> httpx.Response:
+    attached: dict[str, Any] = {}
+    for name in ("one", "two"):
+        resource_id = f"/subscriptions/s/resourceGroups/g/providers/x/y/{name}"
+        principal = cloud.cloud.directory.create_managed_identity(resource_id, name)
+        cloud.put(resource_id, "x", {"principalId": principal.object_id})
+        attached[resource_id] = {}
+    scale_set = {"id": "/x/vmss", "type": "Microsoft.Compute/virtualMachineScaleSets"}
+    cloud.resources.put({**scale_set, "identity": {"userAssignedIdentities": attached}})
+    return cloud.metadata(_METADATA, **_ASKED)
+
+
+def _unknown_resource(cloud: Cloud) -> httpx.Response:
+    _two_attached(cloud)
+    return cloud.metadata(_METADATA, **{**_ASKED, "resource": "https://nowhere.example"}, msi_res_id=_FIRST)
+
+
+_FIRST: Final = "/subscriptions/s/resourceGroups/g/providers/x/y/one"
+IMDS: Final[Mapping[str, Provoke]] = {
+    "no Metadata header": lambda cloud: cloud.metadata({}, **_ASKED),
+    "missing parameter": lambda cloud: cloud.metadata(_METADATA, resource="https://vault.azure.net"),
+    "identity that is not attached": lambda cloud: cloud.metadata(_METADATA, **_ASKED, client_id=str(uuid.uuid4())),
+    "several identities, none named": _two_attached,
+    "two selectors": lambda cloud: cloud.metadata(_METADATA, **_ASKED, client_id=ONE, object_id=ONE),
+    "unknown resource": _unknown_resource,
+}

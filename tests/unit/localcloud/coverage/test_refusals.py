@@ -1,0 +1,111 @@
+"""COVERAGE.md's refusals: each is provoked, and answered in the words of its row."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import httpx
+import pytest
+
+from localcloud.azure.dials import NO_DELAYS
+from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
+from tests.unit.localcloud.arm_world import GROUP
+from tests.unit.localcloud.coverage.arm_refusals import REFUSALS as ARM
+from tests.unit.localcloud.coverage.cloud import Cloud
+from tests.unit.localcloud.coverage.refusals import ENTRA, GRAPH, IMDS, KEY_VAULT
+from tests.unit.localcloud.coverage.tables import FILE, Row, codes, matches, table
+
+Provoke: TypeAlias = Callable[[Cloud], httpx.Response]
+
+
+def _throttled(cloud: Cloud) -> httpx.Response:
+    cloud.call("GET", GROUP)
+    return cloud.call("GET", GROUP)
+
+
+def _tenant_throttled(cloud: Cloud) -> httpx.Response:
+    path = "/providers/Microsoft.Authorization/roleDefinitions"
+    cloud.call("GET", path)
+    return cloud.call("GET", path)
+
+
+# These want a cloud with a limit.
+_LIMITED: Final[Mapping[str, Provoke]] = {
+    "more requests than the limit": _throttled,
+    "more requests than the tenant's limit": _tenant_throttled,
+}
+_SERVICES: Final[Mapping[str, tuple[str, Mapping[str, Provoke]]]] = {
+    "arm": ("### Refusals of Azure Resource Manager", {**ARM, **_LIMITED}),
+    "entra": ("### Refusals of Entra ID", ENTRA),
+    "graph": ("### Refusals of Microsoft Graph", GRAPH),
+    "keyvault": ("### Refusals of the Key Vault data plane", KEY_VAULT),
+    "imds": ("### Refusals of IMDS", IMDS),
+}
+_ROWS: Final = [(service, row) for service, (heading, _) in _SERVICES.items() for row in table(heading)]
+
+
+@pytest.fixture
+def cloud(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cloud]:
+    """A cloud without delays, one that takes a single read where the case is about limits."""
+    is_limited = request.node.callspec.params["row"]["case"] in _LIMITED
+    built = Cloud(tmp_path, replace(NO_DELAYS, arm_requests={"read": (1, 0.1)}) if is_limited else NO_DELAYS)
+    yield built
+    built.store.close()
+
+
+@pytest.mark.parametrize(("service", "row"), _ROWS, ids=[f"{service}: {row['case']}" for service, row in _ROWS])
+def test_a_refusal_is_the_one_of_its_row(service: str, row: Row, cloud: Cloud) -> None:
+    answer = _SERVICES[service][1][row["case"]](cloud)
+
+    error = answer.json()["error"]
+    found, text = ([error], answer.json()["error_description"]) if isinstance(error, str) else _parts(error)
+    assert (answer.status_code, found) == (int(row["status"]), codes(row["code"]))
+    assert matches(row["text"], text), text
+
+
+def _parts(error: dict[str, object]) -> tuple[list[str], str]:
+    inner = error.get("innererror") or {}
+    assert isinstance(inner, dict)
+    return [str(error["code"]), *map(str, inner.values())], str(error["message"])
+
+
+@pytest.mark.parametrize("service", _SERVICES)
+def test_every_case_is_provoked_and_every_provocation_is_a_case(service: str) -> None:
+    heading, provoked = _SERVICES[service]
+    assert [row["case"] for row in table(heading)] == list(dict.fromkeys(row["case"] for row in table(heading)))
+    assert {row["case"] for row in table(heading)} == set(provoked)
+
+
+def test_every_error_code_in_the_services_is_in_a_table() -> None:
+    tabled = {code for heading, _ in _SERVICES.values() for row in table(heading) for code in codes(row["code"])}
+    numbers = {number for _, row in _ROWS for number in re.findall(r"AADSTS(\d+)", row["text"])}
+    raised = set(_raised(FILE.parent / "azure"))
+
+    # Of every service: no route, no method, a failure of its own, a dialled fault.
+    everywhere = {"NotFound", "MethodNotAllowed", "InternalServerError", "ServiceUnavailable"}
+    assert raised - everywhere - tabled - numbers == set()
+    assert len(raised) > 60
+
+
+def _raised(folder: Path) -> Iterator[str]:
+    """The literal codes of refusals: second argument of ServiceError and VaultError, first of SignInRefused."""
+    position = {"ServiceError": 1, "VaultError": 1, "SignInRefused": 0}
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in position:
+                argument = node.args[position[node.func.id]]
+                if isinstance(argument, ast.Constant):
+                    yield str(argument.value)
+
+
+def test_no_credential_is_issued_for_an_identity_that_does_not_exist(tmp_path: Path) -> None:
+    cloud = Cloud(tmp_path)
+    with pytest.raises(UnknownIdentity, match=r"^no managed identity /subscriptions/s/nobody$"):
+        issue_credential(cloud.cloud, "/subscriptions/s/nobody")
+    cloud.store.close()
+    assert "`no managed identity <id>`" in FILE.read_text(encoding="utf-8")
