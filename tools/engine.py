@@ -16,9 +16,10 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
+from tools import pinned
+from tools.pinned import dotted, numbers
 from tools.steps import ROOT, TOOLS, VENV, CommandError, SetupError, fingerprint, run, say
 
 RECORD = TOOLS / "engine.json"
@@ -35,16 +36,16 @@ _CONNECT_SECONDS = 10
 
 def ensure() -> str:
     """Have a usable CLI and record where it is; raises `SetupError`. Returns what was chosen."""
-    pins = [module / name for module in (_CLI_MODULE, _HOST_MODULE) for name in ("go.mod", "go.sum")]
+    pins = [*pinned.files(_CLI_MODULE), *pinned.files(_HOST_MODULE)]
     build = TOOLS / f"pulumi-{fingerprint([*pins, _LAUNCHER])}"
     wanted = fingerprint([Path(__file__), build.name, _identity_on_path(), str(ROOT)])
     if RECORD.exists():
         record = json.loads(RECORD.read_text())
         if record["fingerprint"] == wanted and (Path(record["bin"]) / "pulumi").exists():
             return f"up to date, {record['version']} {record['origin']}"
-    minimum = _pinned_version(_CLI_MODULE, "github.com/pulumi/pulumi/pkg/v3")
+    minimum = pinned.version(_CLI_MODULE, "github.com/pulumi/pulumi/pkg/v3")
     directory, origin = _choose(build, minimum)
-    version = ".".join(map(str, _version(directory / "pulumi")))
+    version = dotted(_version(directory / "pulumi"))
     record = {"bin": str(directory), "origin": origin, "version": version, "fingerprint": wanted}
     draft = RECORD.with_suffix(".draft")
     draft.write_text(json.dumps(record, indent=2) + "\n")
@@ -66,14 +67,15 @@ def _choose(build: Path, minimum: tuple[int, ...]) -> tuple[Path, str]:
     not_built = _build(build, minimum)
     if not_built is None:
         return build, "built from tools/pulumi"
-    text = ".".join(map(str, minimum))
+    text = dotted(minimum)
     raise SetupError(
         "the Pulumi CLI can not be had on this machine.\n"
         f"  PATH: {not_on_path}\n  installer: {not_installed}\n  build: {not_built}\n"
         "Ways out, one is enough:\n"
         f"  - install Pulumi {text} or newer (pulumi.com/docs/install) and run `make setup` again\n"
         "  - let this machine reach Pulumi's download site, or copy an installation from another machine onto PATH\n"
-        f"  - install Go {_go_version()} or newer and let it reach a Go module proxy (go env GOPROXY)"
+        f"  - install Go {pinned.language_version(_CLI_MODULE)} or newer and let it reach a Go module proxy "
+        "(go env GOPROXY)"
     )
 
 
@@ -135,11 +137,11 @@ def _build(target: Path, minimum: tuple[int, ...]) -> str | None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     try:
-        _build_package(_CLI_MODULE, _CLI_PACKAGE, ".".join(map(str, minimum)), draft / "pulumi")
-        host_version = ".".join(map(str, _pinned_version(_HOST_MODULE, _SDK)))
+        _build_package(_CLI_MODULE, _CLI_PACKAGE, minimum, draft / "pulumi")
+        host_version = pinned.version(_HOST_MODULE, _SDK)
         _build_package(_HOST_MODULE, _HOST_PACKAGE, host_version, draft / "pulumi-language-python-host")
         # The scripts come from the CLI's own release: the host starts the program and dynamic providers with them.
-        scripts = Path(_go(_CLI_MODULE, "list", "-m", "-f", "{{.Dir}}", _SDK)) / "python"
+        scripts = Path(pinned.run_go(_CLI_MODULE, "list", "-m", "-f", "{{.Dir}}", _SDK)) / "python"
     except CommandError as error:
         return f"the Go build failed:\n{error}"
     for script in (
@@ -154,41 +156,12 @@ def _build(target: Path, minimum: tuple[int, ...]) -> str | None:
     return None
 
 
-def _build_package(module: Path, package: str, version: str, output: Path) -> None:
-    name = output.name
-    say(f"pulumi: fetching the modules of {name} {version}")
-    listed = _go(module, "list", "-deps", package, progress=lambda n: f"{name}, module {n}").splitlines()
-    total = sum(not line.startswith("go: ") for line in listed)
-    say(f"pulumi: building {name} {version}, once; minutes on a machine that never did")
-    flags = f"-s -w -X {_SDK}/go/common/version.Version=v{version}"
-    build = ("build", "-v", "-ldflags", flags, "-o", str(output), package)
-    _go(module, *build, progress=lambda n: f"{name}, package {n} of {total} at most")
-
-
-def _go(module: Path, *arguments: str, progress: Callable[[int], str] | None = None) -> str:
-    return run(
-        ["go", *arguments],
-        directory=module,
-        # No C compiler is asked for.
-        environment={**os.environ, "CGO_ENABLED": "0"},
-        progress=progress,
-    )
-
-
-def _pinned_version(module: Path, requirement: str) -> tuple[int, ...]:
-    return _numbers(re.search(rf"{re.escape(requirement)} v(\S+)", (module / "go.mod").read_text()))
-
-
-def _go_version() -> str:
-    return ".".join(map(str, _numbers(re.search(r"^go (\S+)", (_CLI_MODULE / "go.mod").read_text(), re.MULTILINE))))
+def _build_package(module: Path, package: str, version: tuple[int, ...], output: Path) -> None:
+    text = dotted(version)
+    flags = f"-X {_SDK}/go/common/version.Version=v{text}"
+    pinned.build("pulumi", module, package, output, version=text, flags=flags)
 
 
 def _version(command: Path) -> tuple[int, ...]:
     printed = run([command, "version"], environment={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "1"})
-    return _numbers(re.search(r"v(\d+\.\d+\.\d+)", printed))
-
-
-def _numbers(match: re.Match[str] | None) -> tuple[int, ...]:
-    if match is None:
-        raise CommandError("no version found")
-    return tuple(int(part) for part in match[1].split("."))
+    return numbers(re.search(r"v(\d+\.\d+\.\d+)", printed))

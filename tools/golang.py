@@ -30,7 +30,7 @@ def build(module: Path) -> Path:
 
 
 def _build(module: Path, target: Path) -> None:
-    go = _go()
+    go = command()
     say(f"{target.name}: building with {go}; a minute on a machine that never did")
     draft = target.parent.with_suffix(".draft") / target.name
     try:
@@ -46,7 +46,7 @@ def _build(module: Path, target: Path) -> None:
     draft.parent.rename(target.parent)
 
 
-def _go() -> Path:
+def command() -> Path:
     """The `go` command; raises `SetupError` where it is not on PATH and can not be installed."""
     on_path = shutil.which("go")
     if on_path:

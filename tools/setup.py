@@ -1,5 +1,7 @@
 """Prepares this checkout: the virtual environment with the locked packages, the Pulumi CLI, the `idstack` command.
 
+`tools/setup cluster` prepares a real Kubernetes control plane, too.
+
 Standard library only, for it runs before any package is there. Each step leaves a stamp with a hash of what it was made
 from and is skipped while that hash stands, so a second run takes a moment.
 """
@@ -9,19 +11,19 @@ from __future__ import annotations
 import fcntl
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from tools import engine, environment
+from tools import cluster, engine, environment
 from tools.steps import TOOLS, SetupError, say
 
 
-def main() -> int:
-    """Run the steps in order; 1 when one of them has no way to succeed."""
+def main(extras: Sequence[str] = ()) -> int:
+    """Run the steps in order, then the `extras`; 1 when one of them has no way to succeed."""
     TOOLS.mkdir(exist_ok=True)
     with (TOOLS / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            for name, step in _STEPS.items():
+            for name, step in {**_STEPS, **{extra: _EXTRAS[extra] for extra in extras}}.items():
                 begun = time.monotonic()
                 outcome = step()
                 say(f"{name}: {outcome} ({time.monotonic() - begun:.1f} s)")
@@ -36,5 +38,9 @@ _STEPS: dict[str, Callable[[], str]] = {
     "pulumi": engine.ensure,
 }
 
+_EXTRAS: dict[str, Callable[[], str]] = {
+    "cluster": cluster.ensure,
+}
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

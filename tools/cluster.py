@@ -1,0 +1,65 @@
+"""kube-apiserver with etcd, its controllers and kubectl: built from pinned Go modules, and only when asked for.
+
+`make up CLUSTER=apiserver` and `make e2e` ask; the local cloud's built-in Kubernetes API needs none of it. What was
+built stands in `.tools/cluster.json`, where `localcloud/apiserver/binaries.py` finds it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from tools import golang, pinned
+from tools.pinned import dotted
+from tools.steps import ROOT, TOOLS, CommandError, SetupError, fingerprint
+
+RECORD = TOOLS / "cluster.json"
+_KUBERNETES_MODULE = ROOT / "tools/kube-apiserver"
+_ETCD_MODULE = ROOT / "tools/etcd"
+_KUBERNETES = "k8s.io/kubernetes"
+_ETCD = "go.etcd.io/etcd/server/v3"
+_COMMANDS = ("kube-apiserver", "kube-controller-manager", "kubectl")
+
+
+def ensure() -> str:
+    """Have the commands and record where they are; raises `SetupError`. Returns what was done."""
+    build = TOOLS / f"cluster-{fingerprint([*pinned.files(_KUBERNETES_MODULE), *pinned.files(_ETCD_MODULE)])}"
+    version = dotted(pinned.version(_KUBERNETES_MODULE, _KUBERNETES))
+    outcome = f"up to date, {version}"
+    if not build.exists():
+        _build(build, version)
+        outcome = f"{version} built from tools/kube-apiserver"
+    draft = RECORD.with_suffix(".draft")
+    draft.write_text(json.dumps({"bin": str(build), "version": version}, indent=2) + "\n")
+    draft.replace(RECORD)
+    return outcome
+
+
+def _build(target: Path, version: str) -> None:
+    go = golang.command()
+    draft = target.with_name(f"{target.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    etcd = dotted(pinned.version(_ETCD_MODULE, _ETCD))
+    try:
+        pinned.build("cluster", _ETCD_MODULE, _ETCD, draft / "etcd", version=etcd, go=go)
+        for name in _COMMANDS:
+            package = f"{_KUBERNETES}/cmd/{name}"
+            flags = _version_flags(version)
+            pinned.build("cluster", _KUBERNETES_MODULE, package, draft / name, version=version, flags=flags, go=go)
+    except CommandError as error:
+        raise SetupError(
+            f"kube-apiserver can not be had on this machine: the Go build failed:\n{error}\n"
+            "Ways out, one is enough:\n"
+            "  - let this machine reach a Go module proxy (its address belongs into `go env GOPROXY`)\n"
+            "  - leave CLUSTER out: the local cloud's built-in Kubernetes API needs nothing more"
+        ) from None
+    draft.rename(target)
+
+
+def _version_flags(version: str) -> str:
+    """What kubernetes' own `hack/lib/version.sh` puts in, as far as clients look at it."""
+    major, minor, _ = version.split(".")
+    values = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    return " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())
