@@ -1,8 +1,11 @@
 # Every command takes STACK=<name> (local by default) and ARGS=<more options of the engine>.
+# CLUSTER=apiserver gives a local stack a real kube-apiserver instead of the built-in API, from its first `make up` to `make down`.
 # What a stack's commands run with (engine, backend, plugins) is decided in ops/environment.py.
 
 STACK ?= local
 ARGS ?=
+CLUSTER ?=
+export LOCALCLOUD_CLUSTER := $(CLUSTER)
 IDSTACK := .venv/bin/idstack
 PYTHON := .venv/bin/python
 
@@ -21,7 +24,7 @@ help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 setup: ## Prepare this checkout: virtual environment, packages, Pulumi CLI (a second run takes a moment)
-	@tools/setup
+	@tools/setup $(if $(filter apiserver,$(CLUSTER)),cluster)
 
 up: setup ## Bring the stack up; the local one ends with a table of nine proven sign-ins
 	@$(IDSTACK) up --stack $(STACK) $(ARGS)

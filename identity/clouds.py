@@ -37,6 +37,9 @@ class LocalEnvironment:
     key_vault_endpoint: str
     imds_endpoint: str
     ca_file: str
+    # Who answers for Kubernetes: `builtin`, or `apiserver` for kube-apiserver.
+    cluster: str
+    kubernetes_endpoint: str
     kubeconfig: str
     state_dir: str
     mounts_dir: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,14 @@ import typer
 
 from identity.clouds import LocalEnvironment
 from localcloud import lifecycle, processes
+from localcloud.apiserver.apply import NotApplied
+from localcloud.apiserver.binaries import NotBuilt
+from localcloud.cluster import ClusterKind, OtherCluster
+from localcloud.readiness import NotStarted
 from localcloud.statedir import DEFAULT, StateDirectory
 
 STATE_DIRECTORY_VARIABLE = "LOCALCLOUD_STATE_DIR"
+CLUSTER_VARIABLE = "LOCALCLOUD_CLUSTER"
 
 cli = typer.Typer(
     help="Azure and Kubernetes on this machine, for the local stack.",
@@ -33,14 +39,20 @@ def main(
 
 
 @cli.command()
-def start(context: typer.Context) -> None:
-    """Start both daemons and wait until every service answers."""
+def start(
+    context: typer.Context,
+    cluster: Annotated[
+        ClusterKind | None,
+        typer.Option(envvar=CLUSTER_VARIABLE, help="Who answers for Kubernetes; chosen once. Default: builtin."),
+    ] = None,
+) -> None:
+    """Start every process and wait until every service answers."""
     state: StateDirectory = context.obj
     try:
-        started = lifecycle.start(state)
-    except (lifecycle.NotStarted, PermissionError) as error:
+        started = lifecycle.start(state, cluster)
+    except (NotStarted, NotApplied, NotBuilt, OtherCluster, OSError) as error:
         raise _failure(str(error)) from None
-    what = f"started {' and '.join(started)}" if started else "runs already"
+    what = f"started {_listed(started)}" if started else "runs already"
     typer.echo(f"local cloud {what}: {state.environment_file}")
 
 
@@ -49,7 +61,7 @@ def stop(
     context: typer.Context,
     remove: Annotated[bool, typer.Option("--remove", help="Delete the state directory, too.")] = False,
 ) -> None:
-    """End both daemons and every process the kubelet started."""
+    """End every process, those that the kubelet started first."""
     state: StateDirectory = context.obj
     if not state.is_one():
         typer.echo(f"no local cloud in {state.root}")
@@ -88,7 +100,7 @@ def kubelet(context: typer.Context) -> None:
     _log()
     record = processes.record(state.pids, lifecycle.KUBELET, os.getpid())
     try:
-        run_kubelet(environment)
+        run_kubelet(environment, state.kubelet_kubeconfig)
     finally:
         record.file.unlink(missing_ok=True)
 
@@ -111,13 +123,15 @@ def env(
 
 @cli.command()
 def seed(context: typer.Context) -> None:
-    """Put there what exists before any stack: groups, network, an AKS cluster, a KMS key, an issued identity."""
+    """Put there what exists before any stack: groups, network, AKS cluster, KMS key, issued identity, custom kinds."""
     from localcloud.environment import prepare
     from localcloud.seed import seed as put_everything_there
 
     prepared = prepare(context.obj)
     try:
         added = put_everything_there(prepared)
+    except NotApplied as error:
+        raise _failure(str(error)) from None
     finally:
         prepared.close()
     typer.echo(f"local cloud seeded: {added} resources added" if added else "local cloud seeded already")
@@ -145,6 +159,11 @@ def issue_msi(
     file = output or prepared.state.msi / f"{identity.rpartition('/')[2]}.json"
     write_private(file, document.encode())
     typer.echo(f"issued: {file}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _log() -> None:

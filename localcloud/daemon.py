@@ -19,7 +19,7 @@ from localcloud.azure.entra.api import app as entra
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.imds.api import app as imds
 from localcloud.azure.keyvault.api import app as keyvault
-from localcloud.environment import SERVICES, Prepared, is_plain_text, listen, prepare
+from localcloud.environment import Prepared, is_plain_text, listen, prepare
 from localcloud.kubernetes.api import app as kubernetes
 from localcloud.lifecycle import DAEMON
 from localcloud.serving import Server
@@ -45,7 +45,9 @@ def run(state: StateDirectory) -> None:
     try:
         if other := processes.alive(state.pids, DAEMON):
             raise AlreadyRunning(f"the local cloud of {state.root} runs already, as process {other.pid}")
-        servers = [(_server(prepared, service), listen(service, prepared.ports[service])) for service in SERVICES]
+        servers = [
+            (_server(prepared, service), listen(service, prepared.ports[service])) for service in prepared.services
+        ]
         record = processes.record(state.pids, DAEMON, os.getpid())
         try:
             asyncio.run(_serve(servers))

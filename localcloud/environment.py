@@ -14,16 +14,27 @@ from pathlib import Path
 import yaml
 
 from identity.clouds import LocalEnvironment
+from localcloud.apiserver import files
 from localcloud.azure import LocalAzure
 from localcloud.azure.assembly import assemble
 from localcloud.azure.deployer import ensure_deployer
 from localcloud.azure.dials import Dials
+from localcloud.cluster import (
+    ADMINISTRATOR,
+    CONTROLLER_MANAGER,
+    DEPLOYER,
+    KUBELET,
+    ClusterKind,
+    choose,
+    token,
+)
 from localcloud.state import Store
 from localcloud.statedir import StateDirectory
-from localcloud.tls import ensure_certificate, write_private
+from localcloud.tls import ensure_certificate, write_if_changed
 
 ADDRESS = "127.0.0.1"
-SERVICES = ("entra", "arm", "graph", "keyvault", "imds", "kubernetes")
+KUBERNETES = "kubernetes"
+SERVICES = ("entra", "arm", "graph", "keyvault", "imds", KUBERNETES)
 _PLAIN_TEXT = frozenset({"imds"})
 # Below the ports that Linux gives to outgoing connections (ip_local_port_range starts at 32768), which could take ours.
 _PORTS = range(20000, 32000)
@@ -43,7 +54,14 @@ class Prepared:
     cloud: LocalAzure
     environment: LocalEnvironment
     ports: dict[str, int]
+    cluster: ClusterKind
     kubernetes_token: str
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """What the daemon serves: everything, or everything but Kubernetes."""
+        served = self.cluster is ClusterKind.BUILT_IN
+        return tuple(service for service in SERVICES if served or service != KUBERNETES)
 
     def close(self) -> None:
         """Close the store."""
@@ -59,12 +77,22 @@ def prepare(state: StateDirectory) -> Prepared:
 
 def _prepare(state: StateDirectory) -> Prepared:
     store = state.open_store()
+    cluster = choose(store)
     ports = _ports(store)
     ensure_certificate(state.ca_file, state.server_file)
     cloud = assemble(store, Dials.from_environment(), authority_host=f"{_url(ports, 'entra')}/")
     deployer = ensure_deployer(store, cloud.directory, state.deployer_file)
-    token = _kubernetes_token(store)
-    _write_if_changed(state.kubeconfig, _kubeconfig(_url(ports, "kubernetes"), state.ca_file, token))
+    users = {
+        state.kubeconfig: DEPLOYER,
+        state.kubelet_kubeconfig: KUBELET,
+        state.administrator_kubeconfig: ADMINISTRATOR,
+    }
+    if cluster is ClusterKind.API_SERVER:
+        users[state.controller_manager_kubeconfig] = CONTROLLER_MANAGER
+        files.write(state, store)
+    for file, user in users.items():
+        signed_in = _kubeconfig(_url(ports, KUBERNETES), state.ca_file, token(store, cluster, user))
+        write_if_changed(file, signed_in)
     environment = LocalEnvironment(
         authority_host=cloud.authority_host,
         arm_endpoint=_url(ports, "arm"),
@@ -72,6 +100,8 @@ def _prepare(state: StateDirectory) -> Prepared:
         key_vault_endpoint=_url(ports, "keyvault"),
         imds_endpoint=_url(ports, "imds"),
         ca_file=str(state.ca_file),
+        cluster=cluster,
+        kubernetes_endpoint=_url(ports, KUBERNETES),
         kubeconfig=str(state.kubeconfig),
         state_dir=str(state.root),
         mounts_dir=str(state.mounts),
@@ -80,8 +110,8 @@ def _prepare(state: StateDirectory) -> Prepared:
         deployer_client_id=deployer.app_id,
         deployer_certificate=str(state.deployer_file),
     )
-    _write_if_changed(state.environment_file, environment.to_json())
-    return Prepared(state, store, cloud, environment, ports, token)
+    write_if_changed(state.environment_file, environment.to_json())
+    return Prepared(state, store, cloud, environment, ports, cluster, token(store, cluster, DEPLOYER))
 
 
 def is_plain_text(service: str) -> bool:
@@ -131,15 +161,6 @@ def _free_port(service: str, taken: set[int]) -> int:
     raise PortTaken(f"no free port for the local {service} service in {_PORTS.start}-{_PORTS.stop - 1} after 100 tries")
 
 
-def _kubernetes_token(store: Store) -> str:
-    with store.transaction():
-        known = store.get(_KIND, "kubernetes-token")
-        if known is None:
-            known = {"sealed": store.seal(secrets.token_urlsafe(32))}
-            store.put(_KIND, "kubernetes-token", known)
-    return store.unseal(known["sealed"])
-
-
 def _kubeconfig(server: str, ca_file: Path, token: str) -> str:
     authority = base64.b64encode(ca_file.read_bytes()).decode()
     name = "local"
@@ -152,8 +173,3 @@ def _kubeconfig(server: str, ca_file: Path, token: str) -> str:
         "current-context": name,
     }
     return yaml.safe_dump(config, sort_keys=False)
-
-
-def _write_if_changed(file: Path, text: str) -> None:
-    if not file.exists() or file.read_text() != text:
-        write_private(file, text.encode())

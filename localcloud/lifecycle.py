@@ -1,112 +1,146 @@
-"""Starting and stopping the local cloud's two daemons from outside."""
+"""Starting and stopping the local cloud's processes from outside."""
 
 from __future__ import annotations
 
-import ssl
+import os
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-import yaml
-
-from identity.clouds import LocalEnvironment
-from localcloud import processes
+from localcloud import processes, readiness
+from localcloud.apiserver.apply import Administrator, roles
+from localcloud.apiserver.binaries import Binaries
+from localcloud.apiserver.commands import (
+    API_SERVER,
+    CONTROLLER_MANAGER,
+    ETCD,
+    etcd,
+    kube_apiserver,
+    kube_controller_manager,
+)
+from localcloud.cluster import ClusterKind, choose
+from localcloud.readiness import Wait
 from localcloud.statedir import StateDirectory
 
-DAEMON = "daemon"
+DAEMON = readiness.DAEMON
 KUBELET = "kubelet"
-_GRACE = {KUBELET: 45.0, DAEMON: 10.0}  # seconds; a pod's own grace period is 30
-_COMMANDS = {DAEMON: "run", KUBELET: "kubelet"}
-_ANSWERS_WITHIN = 60.0  # seconds; a cold start takes about two
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
-_LOG_LINES = 15
+# The kubelet ends its containers, for which it needs an API; kube-apiserver needs its etcd.
+_STOPPED_IN_ORDER = {  # with the seconds each one is given; a pod's own grace period is 30
+    KUBELET: 45.0,
+    CONTROLLER_MANAGER: 10.0,
+    API_SERVER: 15.0,
+    ETCD: 10.0,
+    DAEMON: 10.0,
+}
 
 
-class NotStarted(RuntimeError):
-    """A daemon ended before it answered, or never answered."""
+@dataclass(frozen=True)
+class _Program:
+    """One process of the local cloud: its command line, and how to wait until it does its work."""
+
+    name: str
+    command: Sequence[str]
+    wait: Wait
+    # Programs of this project record their processes themselves, also when they are run in the foreground.
+    records_itself: bool = True
 
 
-def start(state: StateDirectory) -> list[str]:
-    """Start whichever daemon does not run and wait until every service answers; returns the names of those started."""
+def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]:
+    """Start whatever does not run and wait until every service answers; returns the names of those started.
+
+    Raises:
+        readiness.NotStarted, environment.PortTaken, PermissionError: as their texts say.
+        cluster.OtherCluster: this local cloud was made with the other kind of Kubernetes API.
+        binaries.NotBuilt: kube-apiserver is wanted and is not on this machine.
+    """
     state.create()
     with state.lock("lifecycle"):
-        missing = [name for name in _COMMANDS if processes.alive(state.pids, name) is None]
-        for name, wait in ((DAEMON, _wait_until_ready), (KUBELET, _wait_until_recorded)):
-            wait(state, _spawn(state, name) if name in missing else None)
-    return missing
+        if _cluster(state, wanted) is ClusterKind.BUILT_IN:
+            return [*_start(state, [_daemon(state)]), *_start(state, [_kubelet(state)])]
+        started = _start(state, [*_control_plane(state), _daemon(state)])
+        with Administrator(state.administrator_kubeconfig) as administrator:
+            administrator.apply(roles())
+        return [*started, *_start(state, [_controllers(state), _kubelet(state)])]
 
 
 def stop(state: StateDirectory) -> list[str]:
-    """End the kubelet, which ends its containers, then the daemon; returns the names of those that ran."""
+    """End every process, the kubelet with its containers first; returns the names of those that ran."""
     with state.lock("lifecycle"):
-        running = [(name, processes.alive(state.pids, name)) for name in (KUBELET, DAEMON)]
-        return [name for name, process in running if process and process.end(grace=_GRACE[name])]
+        running = [(name, processes.alive(state.pids, name)) for name in _STOPPED_IN_ORDER]
+        return [name for name, process in running if process and process.end(grace=_STOPPED_IN_ORDER[name])]
 
 
-def _spawn(state: StateDirectory, name: str) -> subprocess.Popen[bytes]:
-    with state.log(name).open("ab") as output:
+def _cluster(state: StateDirectory, wanted: ClusterKind | None) -> ClusterKind:
+    store = state.open_store()
+    try:
+        if wanted is ClusterKind.API_SERVER:
+            Binaries.find()  # before the choice is made for good
+        return choose(store, wanted)
+    finally:
+        store.close()
+
+
+def _daemon(state: StateDirectory) -> _Program:
+    return _Program(DAEMON, _own(state, "run"), readiness.services)
+
+
+def _kubelet(state: StateDirectory) -> _Program:
+    return _Program(KUBELET, _own(state, "kubelet"), readiness.recorded(KUBELET))
+
+
+def _control_plane(state: StateDirectory) -> list[_Program]:
+    # The daemon's imports take a second, which users of the built-in API need not wait for.
+    from localcloud.environment import KUBERNETES, listen, prepare
+
+    binaries = Binaries.find()
+    prepared = prepare(state)
+    prepared.close()
+    if processes.alive(state.pids, API_SERVER) is None:
+        listen(KUBERNETES, prepared.ports[KUBERNETES]).close()  # or tell who is in the way
+    return [
+        _Program(ETCD, etcd(state, binaries), readiness.recorded(ETCD), records_itself=False),
+        _Program(
+            API_SERVER,
+            kube_apiserver(state, binaries, prepared.ports[KUBERNETES]),
+            readiness.api_server,
+            records_itself=False,
+        ),
+    ]
+
+
+def _controllers(state: StateDirectory) -> _Program:
+    command = kube_controller_manager(state, Binaries.find())
+    return _Program(CONTROLLER_MANAGER, command, readiness.service_accounts, records_itself=False)
+
+
+def _own(state: StateDirectory, command: str) -> list[str]:
+    return [sys.executable, "-m", "localcloud", "--state-dir", str(state.root), command]
+
+
+def _start(state: StateDirectory, programs: Sequence[_Program]) -> list[str]:
+    """Start those that do not run, all at once, and wait for every one; returns the names of those started."""
+    missing = [program for program in programs if processes.alive(state.pids, program.name) is None]
+    spawned = {program.name: _spawn(state, program) for program in missing}
+    for program in programs:
+        program.wait(state, spawned.get(program.name))
+    return list(spawned)
+
+
+def _spawn(state: StateDirectory, program: _Program) -> subprocess.Popen[bytes]:
+    def record() -> None:
+        # In the child, before it becomes the program: whoever is killed meanwhile, no process is left unrecorded.
+        processes.record(state.pids, program.name, os.getpid())
+
+    with state.log(program.name).open("ab") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "localcloud", "--state-dir", str(state.root), _COMMANDS[name]],
+            program.command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            cwd=Path(__file__).resolve().parents[1],
+            # etcd names a socket without a path.
+            cwd=Path(__file__).resolve().parents[1] if program.records_itself else state.control_plane,
             start_new_session=True,
+            preexec_fn=None if program.records_itself else record,
         )
-
-
-def _wait_until_ready(state: StateDirectory, spawned: subprocess.Popen[bytes] | None) -> None:
-    """Until every service answers, be it with a refusal."""
-    waiting: dict[str, str] = {}
-    for _ in _attempts(state, DAEMON, spawned):
-        if processes.alive(state.pids, DAEMON):
-            environment = LocalEnvironment.from_file(state.environment_file)
-            waiting = waiting or _addresses(environment)
-            with httpx.Client(verify=ssl.create_default_context(cafile=environment.ca_file), timeout=2) as client:
-                waiting = {name: url for name, url in waiting.items() if not _answers(client, url)}
-            if not waiting:
-                return
-    raise NotStarted(
-        f"{', '.join(waiting) or DAEMON} did not answer within {_ANSWERS_WITHIN:.0f} s: {state.log(DAEMON)}"
-    )
-
-
-def _wait_until_recorded(state: StateDirectory, spawned: subprocess.Popen[bytes] | None) -> None:
-    for _ in _attempts(state, KUBELET, spawned):
-        if processes.alive(state.pids, KUBELET):
-            return
-    raise NotStarted(f"the kubelet did not begin within {_ANSWERS_WITHIN:.0f} s: {state.log(KUBELET)}")
-
-
-def _attempts(state: StateDirectory, name: str, spawned: subprocess.Popen[bytes] | None) -> Iterator[None]:
-    """Yields with ever longer pauses until the time is over; raises `NotStarted` when the process ended meanwhile."""
-    pause, deadline = _FIRST_PAUSE, time.monotonic() + _ANSWERS_WITHIN
-    while time.monotonic() < deadline:
-        if spawned is not None and spawned.poll() is not None:
-            said = state.log(name).read_text(errors="replace").splitlines()[-_LOG_LINES:]
-            raise NotStarted("\n".join([f"{name} ended with status {spawned.returncode}:", *said]))
-        yield
-        time.sleep(pause)
-        pause = min(pause * 2, _LONGEST_PAUSE)
-
-
-def _addresses(environment: LocalEnvironment) -> dict[str, str]:
-    kubeconfig = yaml.safe_load(Path(environment.kubeconfig).read_text())
-    return {
-        "entra": f"{environment.authority_host}{environment.tenant_id}/v2.0/.well-known/openid-configuration",
-        "arm": f"{environment.arm_endpoint}/subscriptions?api-version=2022-12-01",
-        "graph": f"{environment.graph_endpoint}/v1.0/applications",
-        "keyvault": f"{environment.key_vault_endpoint}/secrets?api-version=7.4",
-        "imds": f"{environment.imds_endpoint}/metadata/identity/oauth2/token",
-        "kubernetes": f"{kubeconfig['clusters'][0]['cluster']['server']}/readyz",
-    }
-
-
-def _answers(client: httpx.Client, url: str) -> bool:
-    try:
-        return client.get(url).status_code < httpx.codes.INTERNAL_SERVER_ERROR
-    except httpx.TransportError:
-        return False

@@ -12,13 +12,16 @@ from typing import Any, Final
 
 from identity.naming import resource_group_id, resource_id, role_definition_id, subscription_id
 from localcloud import clock
+from localcloud.apiserver.apply import Administrator
 from localcloud.azure import LocalAzure
 from localcloud.azure.arm.store import Resources
 from localcloud.azure.authorization import built_in_roles
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.msi.issuer import issue_credential
+from localcloud.cluster import ClusterKind
 from localcloud.environment import Prepared
+from localcloud.kubernetes.definitions import definitions
 from localcloud.state import Document
 from localcloud.tls import write_private
 
@@ -49,7 +52,10 @@ _SINCE: Final = timedelta(days=1)  # seeded role assignments have long taken eff
 
 
 def seed(prepared: Prepared) -> int:
-    """Put everything there that is missing; returns how many ARM resources that were."""
+    """Put everything there that is missing; returns how many resources that were.
+
+    Raises `apiserver.apply.NotApplied` when kube-apiserver does not run or takes a definition of a custom kind amiss.
+    """
     seeder = _Seeder(prepared.cloud)
     with prepared.store.transaction():
         seeder.groups()
@@ -62,6 +68,10 @@ def seed(prepared: Prepared) -> int:
     file = prepared.state.msi / f"{IMPORTED_IDENTITY}.json"
     if not file.exists() or file.read_text() != credential:
         write_private(file, credential.encode())
+    if prepared.cluster is ClusterKind.API_SERVER:
+        with Administrator(prepared.state.administrator_kubeconfig) as administrator:
+            seeder.added += administrator.apply(definitions())
+            administrator.wait_until_served(definitions())
     return seeder.added
 
 

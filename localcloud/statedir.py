@@ -66,8 +66,28 @@ class StateDirectory:
 
     @property
     def kubeconfig(self) -> Path:
-        """How to reach the Kubernetes API."""
+        """How the deployer reaches the Kubernetes API."""
         return self.run / "kubeconfig"
+
+    @property
+    def control_plane(self) -> Path:
+        """Keys, tokens and sockets of kube-apiserver and what belongs to it."""
+        return self.run / "control-plane"
+
+    @property
+    def administrator_kubeconfig(self) -> Path:
+        """How the administrator reaches the Kubernetes API."""
+        return self.run / "administrator.kubeconfig"
+
+    @property
+    def kubelet_kubeconfig(self) -> Path:
+        """How the kubelet reaches the Kubernetes API."""
+        return self.run / "kubelet.kubeconfig"
+
+    @property
+    def controller_manager_kubeconfig(self) -> Path:
+        """How kube-controller-manager reaches kube-apiserver."""
+        return self.control_plane / "controller-manager.kubeconfig"
 
     @property
     def deployer_file(self) -> Path:
@@ -75,14 +95,14 @@ class StateDirectory:
         return self.run / "deployer.pem"
 
     def log(self, name: str) -> Path:
-        """What the process of this name (`daemon`, `kubelet`) says."""
+        """What the process of this name (`daemon`, `kubelet`, `kube-apiserver`) says."""
         return self.root / f"{name}.log"
 
     def create(self) -> None:
         """Make what is missing; raises PermissionError when the link's directory is not ours alone."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._create_run()
-        for directory in (self.mounts, self.msi, self.pids):
+        for directory in (self.mounts, self.msi, self.control_plane, self.pids):
             directory.mkdir(mode=0o700, exist_ok=True)
 
     def open_store(self) -> Store:

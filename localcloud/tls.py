@@ -71,6 +71,12 @@ def write_private(file: Path, content: bytes) -> None:
     draft.replace(file)
 
 
+def write_if_changed(file: Path, text: str) -> None:
+    """The same for a text, unless the file holds it already."""
+    if not file.exists() or file.read_text() != text:
+        write_private(file, text.encode())
+
+
 def _subject(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 

@@ -31,23 +31,23 @@ NODE: Final = "local"
 _log = logging.getLogger(__name__)
 
 
-def run(environment: LocalEnvironment) -> None:
+def run(environment: LocalEnvironment, kubeconfig: Path) -> None:
     """Run the kubelet until SIGTERM or SIGINT; then end every process it started and remove every mount."""
-    asyncio.run(_run_until_signal(environment))
+    asyncio.run(_run_until_signal(environment, kubeconfig))
 
 
-async def _run_until_signal(environment: LocalEnvironment) -> None:
+async def _run_until_signal(environment: LocalEnvironment, kubeconfig: Path) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    await serve(environment, stopped, Intervals())
+    await serve(environment, kubeconfig, stopped, Intervals())
 
 
-async def serve(environment: LocalEnvironment, stopped: asyncio.Event, intervals: Intervals) -> None:
-    """Run the kubelet until `stopped` is set."""
+async def serve(environment: LocalEnvironment, kubeconfig: Path, stopped: asyncio.Event, intervals: Intervals) -> None:
+    """Run the kubelet, signed in as `kubeconfig` says, until `stopped` is set."""
     mounts = Path(environment.mounts_dir)
     _clear(mounts)
-    client = Client(connection(environment.kubeconfig))
+    client = Client(connection(str(kubeconfig)))
     trusting = ssl.create_default_context(cafile=environment.ca_file)
     async with (
         httpx.AsyncClient(verify=trusting, trust_env=False) as azure,

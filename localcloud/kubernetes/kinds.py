@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from localcloud.kubernetes.definitions import Definition, definitions, version
+
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
@@ -46,8 +48,24 @@ class Kind:
 
 
 _INVOLVED: Final = tuple(f"involvedObject.{field}" for field in ("kind", "namespace", "name", "uid", "apiVersion"))
-_SECRETS_STORE: Final = "secrets-store.csi.x-k8s.io"
 _RBAC: Final = "rbac.authorization.k8s.io"
+
+
+def _custom(definition: Definition) -> Kind:
+    spec, served = definition["spec"], version(definition)
+    names = spec["names"]
+    return Kind(
+        group=spec["group"],
+        version=served["name"],
+        kind=names["kind"],
+        plural=names["plural"],
+        short_names=tuple(names.get("shortNames", ())),
+        categories=tuple(names.get("categories", ())),
+        namespaced=spec["scope"] == "Namespaced",
+        has_status="status" in served.get("subresources", {}),
+        custom=True,
+    )
+
 
 KINDS: Final[tuple[Kind, ...]] = (
     Kind(kind="Namespace", plural="namespaces", short_names=("ns",), namespaced=False, has_status=True),
@@ -82,27 +100,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     ),
     Kind(group=_RBAC, kind="Role", plural="roles"),
     Kind(group=_RBAC, kind="RoleBinding", plural="rolebindings", immutable=("roleRef",)),
-    Kind(group=_SECRETS_STORE, kind="SecretProviderClass", plural="secretproviderclasses", custom=True),
-    Kind(
-        group=_SECRETS_STORE, kind="SecretProviderClassPodStatus", plural="secretproviderclasspodstatuses", custom=True
-    ),
-    Kind(
-        group="infrastructure.cluster.x-k8s.io",
-        version="v1beta1",
-        kind="AzureClusterIdentity",
-        plural="azureclusteridentities",
-        custom=True,
-        has_status=True,
-    ),
-    Kind(
-        group="hypershift.openshift.io",
-        version="v1beta1",
-        kind="HostedCluster",
-        plural="hostedclusters",
-        short_names=("hc", "hcs"),
-        custom=True,
-        has_status=True,
-    ),
+    *map(_custom, definitions()),
 )
 
 NAMESPACE: Final = KINDS[0]

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
+from localcloud.kubernetes.definitions import definitions, version
 from localcloud.kubernetes.errors import Cause
 from localcloud.kubernetes.kinds import Kind
 
@@ -31,13 +30,11 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 def components() -> dict[str, Schema]:
     """Every schema by name; a kind's own schema has the kind's name."""
     found: dict[str, Schema] = json.loads((_HERE / "builtin_schemas.json").read_text(encoding="utf-8"))
-    envelope = {
-        "apiVersion": {"type": "string"},
-        "kind": {"type": "string"},
-        "metadata": {"$ref": f"{REFERENCE}V1ObjectMeta"},
-    }
-    for name, schema in yaml.safe_load((_HERE / "custom_schemas.yaml").read_text(encoding="utf-8")).items():
-        found[name] = {**schema, "properties": {**envelope, **schema["properties"]}}
+    for definition in definitions():
+        schema = version(definition)["schema"]["openAPIV3Schema"]
+        # As in every definition, `metadata` stands there as any object.
+        metadata = {"metadata": {"$ref": f"{REFERENCE}V1ObjectMeta"}}
+        found[definition["spec"]["names"]["kind"]] = {**schema, "properties": {**schema["properties"], **metadata}}
     return found
 
 

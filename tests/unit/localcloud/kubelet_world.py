@@ -192,7 +192,7 @@ def running(environment: LocalEnvironment) -> Iterator[Kubelet]:
 
     def run() -> None:
         try:
-            ended.set_result(loop.run_until_complete(serve(environment, stopped, _QUICK)))
+            ended.set_result(loop.run_until_complete(serve(environment, Path(environment.kubeconfig), stopped, _QUICK)))
         except BaseException as error:
             ended.set_exception(error)
         finally:

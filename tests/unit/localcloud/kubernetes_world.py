@@ -54,6 +54,8 @@ def local_environment(api: RunningApi, directory: Path, **endpoints: str) -> Loc
             "key_vault_endpoint": nowhere,
             "imds_endpoint": nowhere,
             "ca_file": str(api.ca_file),
+            "cluster": "builtin",
+            "kubernetes_endpoint": api.server,
             "kubeconfig": str(api.kubeconfig),
             "state_dir": str(directory),
             "mounts_dir": str(directory / "mounts"),

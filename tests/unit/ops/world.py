@@ -161,6 +161,8 @@ def local_environment(state: Path, kubeconfig: Path) -> LocalEnvironment:
         key_vault_endpoint="https://127.0.0.1:1",
         imds_endpoint="http://127.0.0.1:1",
         ca_file=f"{state}/ca.pem",
+        cluster="builtin",
+        kubernetes_endpoint="https://127.0.0.1:1",
         kubeconfig=str(kubeconfig),
         state_dir=str(state),
         mounts_dir=f"{state}/mounts",

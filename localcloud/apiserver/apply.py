@@ -1,0 +1,90 @@
+"""Brings objects of the control plane to what a file says: server-side apply, as the administrator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import yaml
+
+from localcloud.kubernetes.kubeconfig import connection
+
+Object = dict[str, Any]
+
+_HERE: Final = Path(__file__).parent
+_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+_PATHS: Final = {
+    "ClusterRole": f"{_RBAC}/clusterroles",
+    "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings",
+    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+}
+_OPTIONS: Final = {"fieldManager": "localcloud", "force": "true", "fieldValidation": "Strict"}
+_WITHIN: Final = 30.0  # seconds
+_PAUSE: Final = 0.05
+
+
+class NotApplied(RuntimeError):
+    """The API server refuses an object, does not answer, or is not done in time."""
+
+
+class Administrator:
+    """The API server as its administrator; a context manager."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        to = connection(str(kubeconfig))
+        self._server = to.server
+        self._http = httpx.Client(
+            base_url=to.server, headers=to.headers, verify=to.verification(), timeout=_WITHIN, trust_env=False
+        )
+
+    def __enter__(self) -> Administrator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def apply(self, documents: Iterable[Object]) -> int:
+        """Create or change the objects; returns how many are new. Raises `NotApplied`."""
+        new = 0
+        for document in documents:
+            path = f"{_PATHS[document['kind']]}/{document['metadata']['name']}"
+            headers = {"Content-Type": "application/apply-patch+yaml"}
+            answer = self._call("PATCH", path, params=_OPTIONS, json=document, headers=headers)
+            if answer.is_error:
+                raise NotApplied(f"{document['kind']} {document['metadata']['name']}: {answer.text}")
+            new += answer.status_code == httpx.codes.CREATED
+        return new
+
+    def wait_until_served(self, definitions: Iterable[Object]) -> None:
+        """Return when the kinds of these custom resource definitions can be used; raises `NotApplied`."""
+        for definition in definitions:
+            name, spec = definition["metadata"]["name"], definition["spec"]
+            path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+            self._wait(path, f"the kind of {name} is not served")
+
+    def wait_for(self, path: str) -> None:
+        """Return when there is something at the path; raises `NotApplied`."""
+        self._wait(path, f"there is no {path}")
+
+    def _wait(self, path: str, otherwise: str) -> None:
+        deadline = time.monotonic() + _WITHIN
+        while self._call("GET", path).is_error:
+            if time.monotonic() > deadline:
+                raise NotApplied(f"{otherwise} after {_WITHIN:.0f} s")
+            time.sleep(_PAUSE)
+
+    def _call(self, method: str, path: str, **request: Any) -> httpx.Response:
+        try:
+            return self._http.request(method, path, **request)
+        except httpx.TransportError as error:
+            raise NotApplied(
+                f"kube-apiserver at {self._server} does not answer ({error}); `python -m localcloud start` starts it"
+            ) from None
+
+
+def roles() -> list[Object]:
+    """What the deployer and the kubelet may do."""
+    return list(yaml.safe_load_all((_HERE / "rbac.yaml").read_text(encoding="utf-8")))

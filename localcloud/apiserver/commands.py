@@ -1,0 +1,81 @@
+"""The command lines of the control plane. All listen on loopback or on a socket of this user's alone."""
+
+from __future__ import annotations
+
+from localcloud.apiserver.binaries import Binaries
+from localcloud.statedir import StateDirectory
+
+ETCD = "etcd"
+API_SERVER = "kube-apiserver"
+CONTROLLER_MANAGER = "kube-controller-manager"
+_LOOPBACK = "127.0.0.1"
+# etcd wants a host and a port in the addresses that it tells its peers and clients, and has no peers. It is no TCP
+# port: it names a socket in the working directory.
+_NOBODY = "unix://peer:1"
+# What no kubelet does. The garbage collector's foreground deletion is what the real kubernetes plugin asks for.
+_CONTROLLERS = (
+    "namespace-controller",
+    "serviceaccount-controller",
+    "root-ca-certificate-publisher-controller",
+    "garbage-collector-controller",
+)
+
+
+def etcd(state: StateDirectory, binaries: Binaries) -> list[str]:
+    """etcd on a Unix socket: no port, and no TLS between two processes of one user."""
+    return [
+        binaries.path(ETCD),
+        f"--data-dir={state.root / 'etcd'}",
+        f"--listen-client-urls={_socket(state)}",
+        f"--advertise-client-urls={_NOBODY}",
+        f"--listen-peer-urls={_NOBODY}",
+        f"--initial-advertise-peer-urls={_NOBODY}",
+        f"--initial-cluster=default={_NOBODY}",
+        # A killed process loses nothing by it, a machine that loses power may; the stack can be made again.
+        "--unsafe-no-fsync",
+        "--log-level=warn",
+    ]
+
+
+def kube_apiserver(state: StateDirectory, binaries: Binaries, port: int) -> list[str]:
+    """kube-apiserver with its default admission plugins."""
+    files = state.control_plane
+    return [
+        binaries.path(API_SERVER),
+        f"--etcd-servers={_socket(state)}",
+        f"--bind-address={_LOOPBACK}",
+        f"--advertise-address={_LOOPBACK}",
+        f"--secure-port={port}",
+        f"--tls-cert-file={state.server_file}",
+        f"--tls-private-key-file={state.server_file}",
+        f"--authentication-config={files / 'authentication.yaml'}",
+        f"--token-auth-file={files / 'tokens.csv'}",
+        "--authorization-mode=RBAC",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={files / 'service-account.pem'}",
+        f"--service-account-signing-key-file={files / 'service-account.pem'}",
+        f"--encryption-provider-config={files / 'encryption.yaml'}",
+        # The Service `kubernetes` has no endpoint: a loopback address is not allowed to be one, and nobody looks it up.
+        "--endpoint-reconciler-type=none",
+        "--service-cluster-ip-range=10.96.0.0/16",
+        "--profiling=false",
+    ]
+
+
+def kube_controller_manager(state: StateDirectory, binaries: Binaries) -> list[str]:
+    """kube-controller-manager with the few controllers that somebody here waits for."""
+    return [
+        binaries.path(CONTROLLER_MANAGER),
+        f"--kubeconfig={state.controller_manager_kubeconfig}",
+        f"--controllers={','.join(_CONTROLLERS)}",
+        "--use-service-account-credentials",
+        f"--root-ca-file={state.ca_file}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--profiling=false",
+    ]
+
+
+def _socket(state: StateDirectory) -> str:
+    # Resolved: a socket's path has 107 bytes at most, and the state directory may lie deep.
+    return f"unix://{state.control_plane.resolve() / 'etcd.sock'}"

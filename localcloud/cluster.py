@@ -1,0 +1,77 @@
+"""Which Kubernetes API a local cloud has, and who signs in to it."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from localcloud.state import Store
+
+_KIND: Final = "environment"
+_CHOICE: Final = "cluster"
+
+
+class ClusterKind(StrEnum):
+    """What answers for Kubernetes."""
+
+    BUILT_IN = "builtin"
+    API_SERVER = "apiserver"
+
+
+class OtherCluster(ValueError):
+    """This local cloud was started with the other kind, and keeps it for life."""
+
+
+@dataclass(frozen=True)
+class User:
+    """Someone who signs in with a bearer token of its own."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+
+DEPLOYER: Final = User("deployer")
+KUBELET: Final = User("kubelet")
+# system:masters: past all authorization, as `az aks get-credentials --admin` hands it out.
+ADMINISTRATOR: Final = User("administrator", ("system:masters",))
+# The name that kube-apiserver's own bootstrap roles are bound to.
+CONTROLLER_MANAGER: Final = User("system:kube-controller-manager")
+USERS: Final = (DEPLOYER, KUBELET, ADMINISTRATOR, CONTROLLER_MANAGER)
+
+
+def choose(store: Store, wanted: ClusterKind | None = None) -> ClusterKind:
+    """The kind of this local cloud, chosen on the first call (the built-in API if nothing is wanted).
+
+    Raises:
+        OtherCluster: another kind is wanted than the one chosen before.
+    """
+    with store.transaction():
+        known = store.get(_KIND, _CHOICE)
+        if known is None:
+            kind = wanted or ClusterKind.BUILT_IN
+            store.put(_KIND, _CHOICE, {"kind": kind})
+            return kind
+    kind = ClusterKind(known["kind"])
+    if wanted not in {None, kind}:
+        raise OtherCluster(
+            f"this local cloud has its Kubernetes API from {_SPOKEN[kind]}, and keeps it for life: end it with "
+            f"`make down`, then `make up CLUSTER={wanted}` starts one with {_SPOKEN[ClusterKind(str(wanted))]}"
+        )
+    return kind
+
+
+_SPOKEN: Final = {ClusterKind.BUILT_IN: "the built-in server", ClusterKind.API_SERVER: "kube-apiserver"}
+
+
+def token(store: Store, cluster: ClusterKind, user: User) -> str:
+    """The user's bearer token, made on the first call and kept sealed; the built-in API knows the deployer's alone."""
+    owner = user if cluster is ClusterKind.API_SERVER else DEPLOYER
+    key = f"kubernetes-token-{owner.name}"
+    with store.transaction():
+        known = store.get(_KIND, key)
+        if known is None:
+            known = {"sealed": store.seal(secrets.token_urlsafe(32))}
+            store.put(_KIND, key, known)
+    return store.unseal(known["sealed"])

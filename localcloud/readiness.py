@@ -1,0 +1,117 @@
+"""When a process of the local cloud does its work."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from typing import Final, TypeAlias
+
+import httpx
+
+from identity.clouds import LocalEnvironment
+from localcloud import processes
+from localcloud.apiserver.commands import API_SERVER, CONTROLLER_MANAGER
+from localcloud.cluster import ClusterKind
+from localcloud.kubernetes.kubeconfig import connection
+from localcloud.statedir import StateDirectory
+
+DAEMON: Final = "daemon"
+_WITHIN: Final = 60.0  # seconds; a cold start takes about two, with kube-apiserver four
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 0.5
+_LOG_LINES: Final = 15
+
+Spawned: TypeAlias = "subprocess.Popen[bytes] | None"
+"""The process if this very call started it, so that its end is noticed."""
+
+Wait: TypeAlias = Callable[[StateDirectory, Spawned], None]
+"""Returns when a process does its work; raises `NotStarted`."""
+
+
+class NotStarted(RuntimeError):
+    """A process ended before it answered, or never answered."""
+
+
+def services(state: StateDirectory, spawned: Spawned) -> None:
+    """Wait until every service of the daemon answers, be it with a refusal; raises `NotStarted`."""
+    waiting: dict[str, str] = {}
+    for _ in _attempts(state, DAEMON, spawned):
+        if processes.alive(state.pids, DAEMON):
+            environment = LocalEnvironment.from_file(state.environment_file)
+            waiting = waiting or _addresses(environment)
+            with httpx.Client(verify=ssl.create_default_context(cafile=environment.ca_file), timeout=2) as client:
+                waiting = {name: url for name, url in waiting.items() if not _answers(client, url)}
+            if not waiting:
+                return
+    raise NotStarted(f"{', '.join(waiting) or DAEMON} did not answer within {_WITHIN:.0f} s: {state.log(DAEMON)}")
+
+
+def api_server(state: StateDirectory, spawned: Spawned) -> None:
+    """Wait until kube-apiserver calls itself ready; raises `NotStarted`."""
+    _wait_until_found(state, API_SERVER, spawned, "/readyz")
+
+
+def service_accounts(state: StateDirectory, spawned: Spawned) -> None:
+    """Wait until the controllers have made the default service account; raises `NotStarted`."""
+    _wait_until_found(state, CONTROLLER_MANAGER, spawned, "/api/v1/namespaces/default/serviceaccounts/default")
+
+
+def recorded(name: str) -> Wait:
+    """Wait until the process has recorded itself."""
+
+    def wait(state: StateDirectory, spawned: Spawned) -> None:
+        for _ in _attempts(state, name, spawned):
+            if processes.alive(state.pids, name):
+                return
+        raise NotStarted(f"{name} did not begin within {_WITHIN:.0f} s: {state.log(name)}")
+
+    return wait
+
+
+def _wait_until_found(state: StateDirectory, name: str, spawned: Spawned, path: str) -> None:
+    to = connection(str(state.administrator_kubeconfig))
+    with httpx.Client(
+        base_url=to.server, headers=to.headers, verify=to.verification(), timeout=2, trust_env=False
+    ) as client:
+        for _ in _attempts(state, name, spawned):
+            try:
+                if client.get(path).status_code == HTTPStatus.OK:
+                    return
+            except httpx.TransportError:
+                continue
+    raise NotStarted(f"{name} did not do its work within {_WITHIN:.0f} s: {state.log(name)}")
+
+
+def _attempts(state: StateDirectory, name: str, spawned: Spawned) -> Iterator[None]:
+    """Yields with ever longer pauses until the time is over; raises `NotStarted` when the process ended meanwhile."""
+    pause, deadline = _FIRST_PAUSE, time.monotonic() + _WITHIN
+    while time.monotonic() < deadline:
+        if spawned is not None and spawned.poll() is not None:
+            said = state.log(name).read_text(errors="replace").splitlines()[-_LOG_LINES:]
+            raise NotStarted("\n".join([f"{name} ended with status {spawned.returncode}:", *said]))
+        yield
+        time.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _addresses(environment: LocalEnvironment) -> dict[str, str]:
+    addresses = {
+        "entra": f"{environment.authority_host}{environment.tenant_id}/v2.0/.well-known/openid-configuration",
+        "arm": f"{environment.arm_endpoint}/subscriptions?api-version=2022-12-01",
+        "graph": f"{environment.graph_endpoint}/v1.0/applications",
+        "keyvault": f"{environment.key_vault_endpoint}/secrets?api-version=7.4",
+        "imds": f"{environment.imds_endpoint}/metadata/identity/oauth2/token",
+    }
+    if environment.cluster == ClusterKind.BUILT_IN:
+        addresses["kubernetes"] = f"{environment.kubernetes_endpoint}/readyz"
+    return addresses
+
+
+def _answers(client: httpx.Client, url: str) -> bool:
+    try:
+        return client.get(url).status_code < httpx.codes.INTERNAL_SERVER_ERROR
+    except httpx.TransportError:
+        return False
