@@ -13,6 +13,7 @@ from ops.commands.recover import recover
 from ops.commands.renew import renew
 from ops.commands.rotate import rotate
 from ops.commands.status import status
+from ops.commands.token import token
 from ops.commands.up import up
 from ops.options import PASS_ON
 from ops.trouble import Trouble
@@ -27,6 +28,7 @@ cli = typer.Typer(
 for command in (up, preview, down, recover, renew, rotate, probe):
     cli.command(context_settings=PASS_ON)(command)
 cli.command()(status)
+cli.command()(token)
 cli.command(context_settings={**PASS_ON, "help_option_names": []}, add_help_option=False)(local)
 
 

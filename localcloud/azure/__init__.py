@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from localcloud.azure.authorization import Authorization
     from localcloud.azure.dials import Dials
     from localcloud.azure.entra.directory import Directory
+    from localcloud.azure.entra.people import People
     from localcloud.azure.entra.tokens import Tokens
     from localcloud.state import Store
 
@@ -20,6 +21,7 @@ class LocalAzure:
     store: Store
     dials: Dials
     directory: Directory
+    people: People
     tokens: Tokens
     authorization: Authorization
     tenant_id: str

@@ -27,6 +27,7 @@ class Dials:
         federated_credential_write: how long a write of a federated credential keeps others of its identity out.
         arm_requests: for read, write and delete, how many requests ARM takes from one caller at once and how many more
             each second, as [250, 25]; null takes the limit away. What the environment does not name keeps its default.
+        device_code_interval: how often a device code may be polled for.
         latency: added to each answer, keyed by `service`, or `service METHOD` (`arm PUT`), which wins.
         faults: share (0 to 1) of requests that are answered 503 with Retry-After, keyed as `latency`.
         seed: fixes the order in which replicas answer, the faults and the token lifetimes; None draws anew on each
@@ -38,6 +39,7 @@ class Dials:
     role_delay: float = 1.0
     federated_credential_write: float = 0.2
     arm_requests: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict(ARM_REQUESTS))
+    device_code_interval: float = 5.0
     latency: Mapping[str, float] = field(default_factory=dict)
     faults: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None
@@ -80,6 +82,7 @@ NO_DELAYS = Dials(
     role_delay=0.0,
     federated_credential_write=0.0,
     arm_requests={},
+    device_code_interval=0.0,
     seed=0,
 )
 """An Azure without any lag or limit, for tests of everything else."""

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from identity.access.arm_environment import credential
 from identity.clouds import CLOUDS, LocalEnvironment, local_cloud
 from ops.engine import Engine
 from ops.environment import variables
@@ -17,7 +18,6 @@ from ops.recovery import cluster, forgotten
 from ops.recovery.azure import Azure
 from ops.recovery.finders import APPLICATION, Finders
 from ops.recovery.forgotten import Found
-from ops.recovery.sign_in import credential
 
 _AT_ONCE: Final = 16
 

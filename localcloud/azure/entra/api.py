@@ -1,27 +1,36 @@
-"""The sign-in endpoints at the root of the authority: metadata, signing keys, and tokens by client credentials.
+"""The sign-in endpoints at the root of the authority: metadata, signing keys, tokens, device codes.
 
-Left out on purpose: instance discovery (clients of a private authority switch it off), every flow with a person in it.
+Left out on purpose: instance discovery (clients of a private authority switch it off), the authorization code flow.
 """
 
 from __future__ import annotations
 
+import base64
+import json
+from datetime import timedelta
+from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from localcloud.azure import LocalAzure
-from localcloud.azure.entra import assertion, errors
+from localcloud.azure.entra import assertion, errors, sessions
 from localcloud.azure.entra.objects import KeyCredential, ServicePrincipal
+from localcloud.azure.entra.people import User
 from localcloud.azure.entra.replicas import Replica, Replicas
-from localcloud.azure.entra.resources import first_party_audiences
+from localcloud.azure.entra.resources import PUBLIC_CLIENTS, first_party_audiences
+from localcloud.azure.entra.sessions import Sessions
 from localcloud.azure.http import service_app
 
 _OPENID_SCOPES = {"openid", "offline_access", "profile", "email"}
 _DEFAULT = "/.default"
 _FIRST_PARTY = frozenset(first_party_audiences())
+_NOT_KEPT = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+# Where Entra's own page for codes is; every tenant shares it.
+_PAGE = "/common/oauth2/deviceauth"
 
 
 def app(cloud: LocalAzure) -> Starlette:
@@ -31,6 +40,8 @@ def app(cloud: LocalAzure) -> Starlette:
         Route("/{tenant}/v2.0/.well-known/openid-configuration", entra.metadata, methods=["GET"]),
         Route("/{tenant}/discovery/v2.0/keys", entra.keys, methods=["GET"]),
         Route("/{tenant}/oauth2/v2.0/token", entra.token, methods=["POST"]),
+        Route("/{tenant}/oauth2/v2.0/devicecode", entra.device_code, methods=["POST"]),
+        Route(_PAGE, entra.page, methods=["GET", "POST"]),
     ]
     return service_app("entra", routes, dials=cloud.dials, render=errors.render)
 
@@ -40,6 +51,7 @@ class _Entra:
         self._cloud = cloud
         self._tenant = cloud.tenant_id
         self._replicas = Replicas(cloud.dials)
+        self._sessions = Sessions(cloud.store, cloud.dials, cloud.people)
 
     async def metadata(self, request: Request) -> Response:
         if request.path_params["tenant"] != self._tenant:
@@ -50,6 +62,7 @@ class _Entra:
                 "issuer": f"{root}/v2.0",
                 "authorization_endpoint": f"{root}/oauth2/v2.0/authorize",
                 "token_endpoint": _token_endpoint(root),
+                "device_authorization_endpoint": f"{root}/oauth2/v2.0/devicecode",
                 "jwks_uri": f"{root}/discovery/v2.0/keys",
                 "token_endpoint_auth_methods_supported": ["private_key_jwt"],
                 "response_types_supported": ["token"],
@@ -65,26 +78,64 @@ class _Entra:
 
     async def token(self, request: Request) -> Response:
         self._check_tenant(request)
-        form = dict(parse_qsl((await request.body()).decode(errors="replace")))
-        for name in ("grant_type", "client_id", "scope"):
-            if not form.get(name):
-                raise errors.parameter_missing(name)
-        if form["grant_type"] != "client_credentials":
-            raise errors.grant_unsupported(form["grant_type"])
+        form = await _form(request)
+        _require(form, "grant_type", "client_id")
+        match form["grant_type"]:
+            case "client_credentials":
+                return self._client_credentials(form, _token_endpoint(self._root(request)))
+            case sessions.DEVICE_CODE_GRANT:
+                user, resource = self._sessions.redeem(form)
+                return self._session(request, user, form, resource)
+            case "refresh_token":
+                _require(form, "refresh_token")
+                user = self._sessions.user_of(form)
+                return self._session(request, user, form, self._resource(form.get("scope", "")))
+        raise errors.grant_unsupported(form["grant_type"])
+
+    async def device_code(self, request: Request) -> Response:
+        self._check_tenant(request)
+        form = await _form(request)
+        _require(form, "client_id", "scope")
+        client_id = form["client_id"].lower()
+        if client_id not in PUBLIC_CLIENTS and self._cloud.directory.application_by_app(client_id) is None:
+            raise errors.application_not_found(client_id, self._tenant)
+        resource = self._resource(form["scope"])
+        page = f"https://{request.headers['host']}{_PAGE}"
+        return JSONResponse(self._sessions.begin(client_id, resource, page), headers=_NOT_KEPT)
+
+    async def page(self, request: Request) -> Response:
+        form = await _form(request)
+        if request.method == "GET":
+            return HTMLResponse(sessions.page(request.query_params.get("otc", "")))
+        code = form.get("otc", "")
+        if not self._sessions.decide(code, form.get("login", ""), approve=form.get("action") == "approve"):
+            return HTMLResponse(sessions.page(code, "There is no such code, or no such user."), status_code=400)
+        return HTMLResponse(sessions.page("", "Done. You can close this window."))
+
+    def _client_credentials(self, form: dict[str, str], endpoint: str) -> Response:
+        _require(form, "scope")
         replica = self._replicas.choose()
-        principal = self._authenticate(form, _token_endpoint(self._root(request)), replica)
+        principal = self._authenticate(form, endpoint, replica)
         resource = self._resource(form["scope"])
         lifetime = self._cloud.tokens.lifetime()
-        seconds = int(lifetime.total_seconds())
-        body = {
-            "token_type": "Bearer",
-            "expires_in": seconds,
-            "ext_expires_in": seconds,
-            "access_token": self._cloud.tokens.issue(principal, resource, lifetime=lifetime),
-        }
+        body = _granted(self._cloud.tokens.issue(principal, resource, lifetime=lifetime), lifetime)
         # Entra, too, names the server that answered.
-        headers = {"Cache-Control": "no-store", "Pragma": "no-cache", "x-ms-ests-server": replica.name}
-        return JSONResponse(body, headers=headers)
+        return JSONResponse(body, headers={**_NOT_KEPT, "x-ms-ests-server": replica.name})
+
+    def _session(self, request: Request, user: User, form: dict[str, str], resource: str) -> Response:
+        client_id, tokens = form["client_id"], self._cloud.tokens
+        lifetime = tokens.lifetime()
+        body = {
+            **_granted(tokens.issue_for_user(user, client_id, resource, lifetime=lifetime), lifetime),
+            "scope": f"{resource}{_DEFAULT}",
+            "refresh_token": self._sessions.refresh_token(user, client_id),
+            "id_token": tokens.id_token(user, client_id, f"{self._root(request)}/v2.0"),
+        }
+        if form.get("client_info") == "1":
+            # Microsoft's own addition: by it MSAL knows an account again.
+            info = json.dumps({"uid": user.object_id, "utid": self._tenant}).encode()
+            body["client_info"] = base64.urlsafe_b64encode(info).rstrip(b"=").decode()
+        return JSONResponse(body, headers=_NOT_KEPT)
 
     def _authenticate(self, form: dict[str, str], endpoint: str, replica: Replica) -> ServicePrincipal:
         """Whoever the form's credential proves to be, as far as the replica knows; raises SignInRefused."""
@@ -142,6 +193,21 @@ class _Entra:
     def _root(self, request: Request) -> str:
         # Under the name that the client dialled: it insists that the issuer's host is its authority's.
         return f"https://{request.headers['host']}/{self._tenant}"
+
+
+async def _form(request: Request) -> dict[str, str]:
+    return dict(parse_qsl((await request.body()).decode(errors="replace")))
+
+
+def _require(form: dict[str, str], *names: str) -> None:
+    for name in names:
+        if not form.get(name):
+            raise errors.parameter_missing(name)
+
+
+def _granted(token: str, lifetime: timedelta) -> dict[str, Any]:
+    seconds = int(lifetime.total_seconds())
+    return {"token_type": "Bearer", "expires_in": seconds, "ext_expires_in": seconds, "access_token": token}
 
 
 def _token_endpoint(root: str) -> str:

@@ -195,6 +195,63 @@ def signature_wrong(client_id: str, thumbprint: str, key: KeyCredential) -> Sign
     )
 
 
+def authorization_pending() -> SignInRefused:
+    """70016: nobody has entered the code yet."""
+    return SignInRefused(
+        70016,
+        "authorization_pending",
+        "OAuth 2.0 device flow error. Authorization is pending. Continue polling.",
+        400,
+    )
+
+
+def slow_down() -> SignInRefused:
+    """RFC 8628 3.5, under the number of a pending authorization: Entra documents none."""
+    return SignInRefused(70016, "slow_down", "OAuth 2.0 device flow error. Polling is too frequent.", 400)
+
+
+def authorization_declined() -> SignInRefused:
+    """65004: the person declined."""
+    return SignInRefused(65004, "authorization_declined", "User declined to consent to access the app.", 400)
+
+
+def device_code_unknown() -> SignInRefused:
+    """70018."""
+    return SignInRefused(70018, "bad_verification_code", "The verification code is invalid.", 400)
+
+
+def device_code_expired() -> SignInRefused:
+    """70019."""
+    return SignInRefused(70019, "expired_token", "Verification code expired. Have the user retry the sign-in.", 400)
+
+
+def refresh_token_malformed() -> SignInRefused:
+    """9002313, which Entra answers to a refresh token that it did not make for this client."""
+    return SignInRefused(9002313, "invalid_grant", "Invalid request. Request is malformed or invalid.", 400)
+
+
+def sessions_ended(valid_from: datetime) -> SignInRefused:
+    """50173."""
+    return SignInRefused(
+        50173,
+        "invalid_grant",
+        "The provided grant has expired due to it being revoked, a fresh auth token is needed. The user might have "
+        f"changed or reset their password. The tokensValidFrom date is {_ticks(valid_from)}.",
+        400,
+    )
+
+
+def refresh_token_expired(issued: datetime) -> SignInRefused:
+    """700082."""
+    return SignInRefused(
+        700082,
+        "invalid_grant",
+        f"The refresh token has expired due to inactivity. The token was issued on {_ticks(issued)} and was inactive "
+        "for 90.00:00:00.",
+        400,
+    )
+
+
 def _bad_certificate(
     fault: str | None, reason: str, client_id: str, thumbprint: str, key: KeyCredential | None = None
 ) -> SignInRefused:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from identity.access.login import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
+
 ARM_AUDIENCES = (
     "https://management.core.windows.net/",
     "https://management.core.windows.net",
@@ -18,7 +20,6 @@ GRAPH_AUDIENCES = ("https://graph.microsoft.com", "https://graph.microsoft.com/"
 STORAGE_AUDIENCES = ("https://storage.azure.com", "https://storage.azure.com/")
 
 GRAPH_APP_ID = "00000003-0000-0000-c000-000000000000"
-AKS_SERVER_APP_ID = "6dae42f8-4368-4678-94ff-3960e28e3630"
 
 FIRST_PARTY_APP_IDS = {
     "797f4846-ba00-4fd7-ba43-dac1f8f63013": ARM_AUDIENCES,
@@ -28,6 +29,9 @@ FIRST_PARTY_APP_IDS = {
     AKS_SERVER_APP_ID: (),
 }
 """Application id of each first-party service: the identifier URIs it is also known by."""
+
+PUBLIC_CLIENTS = frozenset({AKS_CLIENT_APP_ID})
+"""Application ids of the first-party clients with which a person signs in; they have no secret."""
 
 
 def first_party_audiences() -> Iterator[str]:

@@ -1,4 +1,8 @@
-"""Access tokens as Entra issues them to applications (version 1.0, app-only), signed RS256, and their verification."""
+"""Access tokens as Entra issues them (version 1.0, RS256), to applications and for users, and their verification.
+
+Tokens for the AKS server application carry the object ids of groups, up to Entra's limit for a JWT; beyond it they say
+where to ask instead (the overage claim).
+"""
 
 from __future__ import annotations
 
@@ -17,15 +21,20 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from jwt.utils import to_base64url_uint
 
+from identity.access.login import AKS_SERVER_APP_ID
 from localcloud import clock
 from localcloud.azure.dials import Dials
 from localcloud.azure.entra.objects import ServicePrincipal
+from localcloud.azure.entra.people import People, User
 from localcloud.azure.entra.resources import GRAPH_APP_ID, GRAPH_AUDIENCES
 from localcloud.state import Store
 
 _KIND = "entra-signing-key"
 _KEY = "current"
 _BACKDATED = timedelta(minutes=5)  # Entra lets a token begin a little before its issue, for clocks that run late
+
+# learn.microsoft.com/entra/identity-platform/access-token-claims-reference, groups overage claim.
+_MOST_GROUPS = 200
 
 
 class InvalidToken(Exception):
@@ -49,8 +58,9 @@ class Caller:
 class Tokens:
     """Issues and verifies the tenant's access tokens with one RSA key, kept sealed in the store."""
 
-    def __init__(self, store: Store, dials: Dials, tenant_id: str) -> None:
+    def __init__(self, store: Store, dials: Dials, tenant_id: str, people: People) -> None:
         self._store = store
+        self._people = people
         self._tenant_id = tenant_id
         self._chance = dials.random()
         self.issuer = f"https://sts.windows.net/{tenant_id}/"
@@ -64,28 +74,72 @@ class Tokens:
 
         `lifetime` defaults to `self.lifetime()`. Valid from five minutes ago, as Entra has it.
         """
-        now = clock.now()
-        claims: dict[str, Any] = {
-            "aud": resource,
-            "iss": self.issuer,
-            "iat": _seconds(now - _BACKDATED),
-            "nbf": _seconds(now - _BACKDATED),
-            "exp": _seconds(now + (lifetime or self.lifetime())),
+        claims = {
             "appid": principal.app_id,
             "appidacr": "2",
             "idp": self.issuer,
             "idtyp": "app",
             "oid": principal.object_id,
             "sub": principal.object_id,
-            "tid": self._tenant_id,
-            "uti": base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode(),
-            "ver": "1.0",
+            **self._groups(principal.object_id, "servicePrincipals", resource),
         }
         if principal.resource_id is not None:
             claims["xms_mirid"] = principal.resource_id
         if principal.roles and resource in (*GRAPH_AUDIENCES, GRAPH_APP_ID):
             claims["roles"] = list(principal.roles)
-        return jwt.encode(claims, self._key, algorithm="RS256", headers={"kid": self._key_id})
+        return self._signed(claims, resource, lifetime)
+
+    def issue_for_user(self, user: User, client_id: str, resource: str, *, lifetime: timedelta | None = None) -> str:
+        """A token of `user`, who signed in through the public client `client_id`, for `resource`."""
+        claims = {
+            "amr": ["pwd"],
+            "appid": client_id,
+            "appidacr": "0",
+            "idtyp": "user",
+            "name": user.display_name,
+            "oid": user.object_id,
+            "scp": "user.read",
+            "sub": _pairwise(user, client_id),
+            "unique_name": user.user_principal_name,
+            "upn": user.user_principal_name,
+            **self._groups(user.object_id, "users", resource),
+        }
+        return self._signed(claims, resource, lifetime)
+
+    def id_token(self, user: User, client_id: str, issuer: str) -> str:
+        """What tells a client who signed in (version 2.0, OpenID Connect Core 2); no service takes it for a bearer."""
+        claims = {
+            "iss": issuer,
+            "name": user.display_name,
+            "oid": user.object_id,
+            "preferred_username": user.user_principal_name,
+            "sub": _pairwise(user, client_id),
+            "ver": "2.0",
+        }
+        return self._signed(claims, client_id, None)
+
+    def _groups(self, object_id: str, collection: str, resource: str) -> dict[str, Any]:
+        """The claims about groups, which only the AKS server application asks for."""
+        groups = self._people.groups_of(object_id) if resource == AKS_SERVER_APP_ID else []
+        if len(groups) > _MOST_GROUPS:
+            source = f"https://graph.windows.net/{self._tenant_id}/{collection}/{object_id}/getMemberObjects"
+            return {"_claim_names": {"groups": "src1"}, "_claim_sources": {"src1": {"endpoint": source}}}
+        return {"groups": groups} if groups else {}
+
+    def _signed(self, claims: Mapping[str, Any], resource: str, lifetime: timedelta | None) -> str:
+        now = clock.now()
+        whole = {
+            "aud": resource,
+            "iss": self.issuer,
+            "iat": _seconds(now - _BACKDATED),
+            "nbf": _seconds(now - _BACKDATED),
+            "exp": _seconds(now + (lifetime or self.lifetime())),
+            "tid": self._tenant_id,
+            "uti": base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode(),
+            "ver": "1.0",
+            **claims,
+        }
+        return jwt.encode(whole, self._key, algorithm="RS256", headers={"kid": self._key_id})
 
     def verify(self, bearer: str, audiences: Collection[str]) -> Caller:
         """Who sends `bearer` to a service known as `audiences`.
@@ -150,6 +204,11 @@ class Tokens:
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )
         return base64.urlsafe_b64encode(hashlib.sha256(public).digest()).rstrip(b"=").decode()
+
+
+def _pairwise(user: User, client_id: str) -> str:
+    """A user's `sub`: another one for each client, as in Entra."""
+    return hashlib.sha256(f"{user.object_id} {client_id}".encode()).hexdigest()[:43]
 
 
 def _seconds(instant: datetime) -> int:

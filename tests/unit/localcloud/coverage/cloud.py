@@ -17,6 +17,7 @@ from localcloud.azure.imds.api import app as imds_app
 from tests.unit.localcloud.arm_world import World, send
 
 AUTHORITY = "https://login.example.com"
+AKS_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 
 
 class Cloud(World):
@@ -43,8 +44,18 @@ class Cloud(World):
 
     def token(self, form: dict[str, str], tenant: str | None = None) -> httpx.Response:
         """A token request."""
-        path = f"/{tenant or self.cloud.tenant_id}/oauth2/v2.0/token"
+        return self._post(f"/{tenant or self.cloud.tenant_id}/oauth2/v2.0/token", form)
 
+    def device_code(self, scope: str) -> dict[str, Any]:
+        """A device code for AKS's own client."""
+        form = {"client_id": AKS_CLIENT, "scope": scope}
+        return dict(self._post(f"/{self.cloud.tenant_id}/oauth2/v2.0/devicecode", form).json())
+
+    def decide(self, user_code: str, login: str, action: str) -> None:
+        """What a person does on the page for codes."""
+        self._post("/common/oauth2/deviceauth", {"otc": user_code, "login": login, "action": action})
+
+    def _post(self, path: str, form: dict[str, str]) -> httpx.Response:
         async def posted() -> httpx.Response:
             async with httpx.AsyncClient(transport=httpx.ASGITransport(self.entra), base_url=AUTHORITY) as client:
                 return await client.post(path, data=form)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,22 +22,43 @@ from azure.identity import (
 _ASSERTION_AUDIENCE: Final = "api://AzureADTokenExchange"
 
 
-def credential(tenant_id: str, environ: Mapping[str, str] = os.environ, **options: Any) -> TokenCredential:
-    """The credential for the tenant; `options` (authority, connection_verify) go to it.
+class Method(StrEnum):
+    """With what the deployer signs in, in the order in which azure-native and azuread look for it.
 
-    The variables are those that azure-native and azuread share, in their order: an OIDC token, a client certificate, a
-    client secret, a managed identity.
+    Source: pulumi-azure-native `provider/pkg/provider/auth_azidentity.go`, newSingleMethodAuthCredential.
     """
-    client_id = environ.get("ARM_CLIENT_ID", "")
+
+    CERTIFICATE = "certificate"
+    SECRET = "secret"
+    OIDC = "oidc"
+    MANAGED_IDENTITY = "managed-identity"
+    AZURE_CLI = "azure-cli"
+
+
+def method(environ: Mapping[str, str]) -> Method:
+    """What the variables decide."""
+    if environ.get("ARM_CLIENT_CERTIFICATE_PATH"):
+        return Method.CERTIFICATE
+    if environ.get("ARM_CLIENT_SECRET"):
+        return Method.SECRET
     if _is_set(environ, "ARM_USE_OIDC"):
-        return ClientAssertionCredential(tenant_id, client_id, assertion(environ), **options)
-    if path := environ.get("ARM_CLIENT_CERTIFICATE_PATH"):
-        password = environ.get("ARM_CLIENT_CERTIFICATE_PASSWORD")
-        return CertificateCredential(tenant_id, client_id, path, password=password, **options)
-    if secret := environ.get("ARM_CLIENT_SECRET"):
-        return ClientSecretCredential(tenant_id, client_id, secret, **options)
-    if _is_set(environ, "ARM_USE_MSI"):
-        return ManagedIdentityCredential(client_id=client_id or None)
+        return Method.OIDC
+    return Method.MANAGED_IDENTITY if _is_set(environ, "ARM_USE_MSI") else Method.AZURE_CLI
+
+
+def credential(tenant_id: str, environ: Mapping[str, str] = os.environ, **options: Any) -> TokenCredential:
+    """The credential for the tenant; `options` (authority, connection_verify) go to it."""
+    client_id = environ.get("ARM_CLIENT_ID", "")
+    match method(environ):
+        case Method.CERTIFICATE:
+            path, password = environ["ARM_CLIENT_CERTIFICATE_PATH"], environ.get("ARM_CLIENT_CERTIFICATE_PASSWORD")
+            return CertificateCredential(tenant_id, client_id, path, password=password, **options)
+        case Method.SECRET:
+            return ClientSecretCredential(tenant_id, client_id, environ["ARM_CLIENT_SECRET"], **options)
+        case Method.OIDC:
+            return ClientAssertionCredential(tenant_id, client_id, assertion(environ), **options)
+        case Method.MANAGED_IDENTITY:
+            return ManagedIdentityCredential(client_id=client_id or None)
     return AzureCliCredential(tenant_id=tenant_id)
 
 

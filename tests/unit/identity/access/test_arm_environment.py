@@ -20,9 +20,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from identity.access.arm_environment import assertion, credential
 from identity.credentials.certificate import issue
 from localcloud import clock
-from ops.recovery.sign_in import assertion, credential
 from tests.unit.hosts import Serve
 
 TENANT = "10ca1000-0000-4000-8000-000000000001"
@@ -43,9 +43,10 @@ def certificate(tmp_path: Path) -> Path:
     [
         ({}, AzureCliCredential),
         ({"ARM_CLIENT_SECRET": "s", **CLIENT}, ClientSecretCredential),
+        ({"ARM_USE_OIDC": "true", "ARM_OIDC_TOKEN": "t", "ARM_USE_MSI": "1", **CLIENT}, ClientAssertionCredential),
         (
             {"ARM_USE_OIDC": "true", "ARM_OIDC_TOKEN": "t", "ARM_CLIENT_SECRET": "s", **CLIENT},
-            ClientAssertionCredential,
+            ClientSecretCredential,
         ),
         ({"ARM_USE_OIDC": "false", "ARM_CLIENT_SECRET": "s", **CLIENT}, ClientSecretCredential),
         ({"ARM_USE_MSI": "1"}, ManagedIdentityCredential),

@@ -1,0 +1,25 @@
+"""What can go wrong on the way to a token, each with one message that names the mend.
+
+AccessError              said to a person as it is
+├── LoginRefused         the login is not described well enough, or its credential can not be used
+├── SignInRefused        Entra ID was asked and said no
+└── PersonNeeded         only a person at a terminal can go on
+"""
+
+from __future__ import annotations
+
+
+class AccessError(Exception):
+    """What was found, what was expected, how to mend it; never key, secret or token."""
+
+
+class LoginRefused(AccessError):
+    """Nothing was asked of Entra ID: an argument is missing or wrong, or the credential can not be used."""
+
+
+class SignInRefused(AccessError):
+    """Entra ID, IMDS or the Azure CLI was asked and did not give a token."""
+
+
+class PersonNeeded(AccessError):
+    """The sign-in needs a person, and there is none."""

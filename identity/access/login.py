@@ -1,0 +1,143 @@
+"""Who signs in to an AKS API server and with what: everything that identifies a sign-in, and nothing that is secret.
+
+A login is all arguments. Variables of the environment take part only where a login says so by its kind (`arm`, and the
+two of GitHub's OIDC endpoint), so a stray AZURE_CLIENT_ID never makes somebody else of a pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from identity.access.errors import LoginRefused
+
+# Microsoft's own applications behind every AKS-managed Entra integration, the same ids in every cloud and tenant
+# (learn.microsoft.com/azure/aks/kubelogin-authentication).
+AKS_SERVER_APP_ID: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
+AKS_CLIENT_APP_ID: Final = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
+
+
+class LoginKind(StrEnum):
+    """With what a login proves who it is."""
+
+    CERTIFICATE = "certificate"
+    """A service principal's certificate: a credential document of this project, PEM, or PKCS#12."""
+    SECRET = "secret"
+    """A service principal's secret, in a file."""
+    WORKLOAD_IDENTITY = "workload-identity"
+    """A token of another issuer that Entra trusts, in a file that somebody keeps fresh."""
+    GITHUB = "github"
+    """The same, asked of the GitHub Actions runner for each sign-in."""
+    MANAGED_IDENTITY = "managed-identity"
+    """An identity of this machine, from IMDS."""
+    AZURE_CLI = "azure-cli"
+    """Whoever signed in with `az login`."""
+    ARM = "arm"
+    """Whatever the ARM_* variables say, as Pulumi's Azure providers read them: the same identity for both."""
+    DEVICE_CODE = "device-code"
+    """A person, elsewhere; renewed without them for as long as Entra allows."""
+
+
+# What a login needs beyond its kind, and what else it may have.
+_NEEDS: Final[Mapping[LoginKind, frozenset[str]]] = {
+    LoginKind.CERTIFICATE: frozenset({"certificate"}),
+    LoginKind.SECRET: frozenset({"tenant_id", "client_id", "client_secret_file"}),
+    LoginKind.WORKLOAD_IDENTITY: frozenset({"tenant_id", "client_id", "federated_token_file"}),
+    LoginKind.GITHUB: frozenset({"tenant_id", "client_id"}),
+    LoginKind.MANAGED_IDENTITY: frozenset(),
+    LoginKind.AZURE_CLI: frozenset(),
+    LoginKind.ARM: frozenset({"tenant_id"}),
+    LoginKind.DEVICE_CODE: frozenset({"tenant_id"}),
+}
+_TAKES: Final[Mapping[LoginKind, frozenset[str]]] = {
+    LoginKind.CERTIFICATE: frozenset({"tenant_id", "client_id", "certificate_password_file"}),
+    LoginKind.SECRET: frozenset(),
+    LoginKind.WORKLOAD_IDENTITY: frozenset(),
+    LoginKind.GITHUB: frozenset(),
+    LoginKind.MANAGED_IDENTITY: frozenset({"client_id", "imds_endpoint"}),
+    LoginKind.AZURE_CLI: frozenset({"tenant_id"}),
+    LoginKind.ARM: frozenset({"client_id"}),
+    LoginKind.DEVICE_CODE: frozenset({"client_id"}),
+}
+_FOREIGN: Final = ("AZURE_", "AAD_", "ARM_")
+# Where the Azure CLI keeps who signed in.
+_CLI_DIRECTORY: Final = "AZURE_CONFIG_DIR"
+_OWN: Final[Mapping[LoginKind, tuple[str, ...]]] = {
+    LoginKind.ARM: ("ARM_", _CLI_DIRECTORY),
+    LoginKind.AZURE_CLI: (_CLI_DIRECTORY,),
+}
+_ALWAYS: Final = frozenset({"kind", "authority_host", "server_id"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Login:
+    """One way to sign in.
+
+    Attributes:
+        tenant_id, client_id: UUIDs; a credential document has both, and one given here must agree with it.
+        certificate, certificate_password_file, client_secret_file, federated_token_file: paths.
+        imds_endpoint: where IMDS answers, when that is not this machine's own (the local cloud's).
+        authority_host: https URL of Entra ID; that of the cloud the cluster is in.
+        server_id: the application the token is for; another one only for API servers that are not AKS's.
+
+    Raises:
+        LoginRefused: for what is missing, or given and of no use to this kind.
+    """
+
+    kind: LoginKind
+    tenant_id: str | None = None
+    client_id: str | None = None
+    certificate: Path | None = None
+    certificate_password_file: Path | None = None
+    client_secret_file: Path | None = None
+    federated_token_file: Path | None = None
+    imds_endpoint: str | None = None
+    authority_host: str = "https://login.microsoftonline.com/"
+    server_id: str = AKS_SERVER_APP_ID
+
+    def __post_init__(self) -> None:
+        given = {each.name for each in fields(self) if getattr(self, each.name) is not None} - _ALWAYS
+        needs = _NEEDS[self.kind]
+        if missing := [option(name) for name in _ORDER if name in needs - given]:
+            raise LoginRefused(f"the login {self.kind} needs {' and '.join(missing)} as well")
+        if surplus := [option(name) for name in _ORDER if name in given - needs - _TAKES[self.kind]]:
+            raise LoginRefused(
+                f"the login {self.kind} has no use for {' and '.join(surplus)}; leave that out or choose another"
+            )
+        if not self.authority_host.startswith("https://"):
+            raise LoginRefused(f'--authority-host: found "{self.authority_host}"; accepted is an https URL')
+
+    @property
+    def scope(self) -> str:
+        """What a token is asked for."""
+        return f"{self.server_id}/.default"
+
+    def arguments(self) -> list[str]:
+        """The arguments of `idstack token` that make this login."""
+        return ["--login", self.kind, *(text for pair in self._options() for text in pair)]
+
+    def _options(self) -> Iterator[tuple[str, str]]:
+        for name in (*_ORDER, "server_id", "authority_host"):
+            value = getattr(self, name)
+            if value is not None:
+                yield option(name), str(value)
+
+
+_ORDER: Final = tuple(each.name for each in fields(Login) if each.name not in _ALWAYS)
+
+
+def without_strays(environ: Mapping[str, str], kind: LoginKind) -> dict[str, str]:
+    """The environment without the variables that would make a sign-in somebody else's.
+
+    azure-identity reads AZURE_* wherever an argument is absent, and a pod with workload identity has them set.
+    """
+    kept = _OWN.get(kind, ())
+    return {name: value for name, value in environ.items() if not name.startswith(_FOREIGN) or name.startswith(kept)}
+
+
+def option(name: str) -> str:
+    """An attribute as the command line spells it."""
+    return f"--{name.replace('_', '-')}"

@@ -1,0 +1,133 @@
+"""Tokens kept between calls of `idstack token`, and one sign-in at a time for each login on this machine.
+
+A file per login, named by a digest of everything that identifies it, the credential included: another certificate or
+secret never finds the token of the one before. Files are 0600 in a directory 0700; a lock file beside each makes the
+processes that start together (kubectl, the engine's plugins, Helm) wait for one request instead of sending one each.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from identity.access.errors import LoginRefused
+from identity.access.login import Login
+
+# Before its end a token is of no use to a request that takes long. Clients ask again at the time they are told.
+_MARGIN: Final = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A bearer token and, in UTC, its last second and the time from which a new one is asked for."""
+
+    value: str = field(repr=False)
+    expires: datetime
+    renew_at: datetime
+
+    @classmethod
+    def issued(cls, value: str, *, now: datetime, expires_on: int) -> Token:
+        """A token got just now; one with a short life is renewed half-way."""
+        expires = datetime.fromtimestamp(expires_on, UTC)
+        return cls(value, expires, expires - min(_MARGIN, (expires - now) / 2))
+
+
+def directory(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where tokens are kept unless a directory is given: below XDG_CACHE_HOME, else `~/.cache`."""
+    base = environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "idstack" / "tokens"
+
+
+def key_of(login: Login, fingerprint: str) -> str:
+    """The name under which the tokens of a login lie. `fingerprint` stands for its credential."""
+    document = json.dumps({**asdict(login), "fingerprint": fingerprint}, sort_keys=True, default=str)
+    return hashlib.sha256(document.encode()).hexdigest()
+
+
+class TokenCache:
+    """Tokens in `root`, which is made when it is needed; raises LoginRefused where that is impossible."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def token(self, key: str, now: Callable[[], datetime], request: Callable[[], Token]) -> Token:
+        """The token under `key`; when there is none to go on with, the one that `request` brings."""
+        with self._locked(key):
+            token = self._read(key)
+            if token is None or token.renew_at <= now():
+                token = request()
+                self.write(f"{key}.token", _serialised(token))
+            return token
+
+    @contextmanager
+    def alone(self, key: str) -> Iterator[None]:
+        """Hold the key's lock, for a sign-in whose token is kept elsewhere."""
+        with self._locked(key):
+            yield
+
+    def read(self, name: str) -> str | None:
+        """The content of a file, None if there is none."""
+        with suppress(FileNotFoundError):
+            return (self._root / name).read_text(encoding="utf-8")
+        return None
+
+    def write(self, name: str, text: str) -> None:
+        """Replace a file in one step, 0600."""
+        write_private(self._root / name, text)
+
+    def forget(self, name: str) -> None:
+        """Delete a file if it is there."""
+        (self._root / name).unlink(missing_ok=True)
+
+    def _read(self, key: str) -> Token | None:
+        text = self.read(f"{key}.token")
+        try:
+            document = json.loads(text) if text else None
+            if document is None:
+                return None
+            dates = (datetime.fromisoformat(document[name]) for name in ("expires", "renewAt"))
+            return Token(document["token"], *dates)
+        except (ValueError, TypeError, KeyError):
+            return None  # half a file of a machine that lost power: as if there were none
+
+    @contextmanager
+    def _locked(self, key: str) -> Iterator[None]:
+        try:
+            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = (self._root / f"{key}.lock").open("w")
+        except OSError as error:
+            raise LoginRefused(
+                f'tokens can not be kept in "{self._root}" ({error.strerror}); name another directory with --cache-dir'
+            ) from None
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a file that only its owner may read, replacing an earlier one in a single step."""
+    descriptor, draft = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)  # made 0600
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(draft).replace(file)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def _serialised(token: Token) -> str:
+    return json.dumps(
+        {"token": token.value, "expires": token.expires.isoformat(), "renewAt": token.renew_at.isoformat()}
+    )

@@ -1,0 +1,40 @@
+"""A login's token: from the cache, from a credential, or from a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from identity.access.device_code import DeviceCode, http_post, session_token
+from identity.access.login import Login, LoginKind
+from identity.access.token_cache import Token, TokenCache, key_of
+from identity.credentials.sign_in import Clock, utc_now
+
+
+def token(
+    login: Login,
+    cache: TokenCache,
+    environ: Mapping[str, str],
+    *,
+    show: Callable[[str], object] | None = None,
+    clock: Clock = utc_now,
+) -> Token:
+    """The token to go on with; one sign-in at a time for each login on this machine.
+
+    `show` tells a person what to do; without it nobody is asked. Raises AccessError.
+    """
+    if login.kind is LoginKind.DEVICE_CODE:
+        key = key_of(login, "")
+        return session_token(DeviceCode(login, http_post, clock), cache, key, show=show, clock=clock)
+
+    from identity.access.sign_in import source  # a third of a second that a device code's session does not spend
+
+    found = source(login, environ, clock)
+
+    def request() -> Token:
+        answer = found.request()
+        return Token.issued(answer.token, now=clock(), expires_on=answer.expires_on)
+
+    if found.fingerprint is None:
+        with cache.alone(key_of(login, "")):
+            return request()
+    return cache.token(key_of(login, found.fingerprint), clock, request)

@@ -1,0 +1,94 @@
+"""Users and groups of the tenant: who signs in with a device code, and the `groups` claim of tokens for AKS.
+
+Left out: passwords (the sign-in page of a local cloud on loopback takes a user at their word), nested groups, Graph.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from localcloud import clock
+from localcloud.state import Document, Store
+
+_USERS = "entra-user"
+_USER_NAMES = "entra-user-name"
+_GROUPS = "entra-group"
+
+
+@dataclass(frozen=True)
+class User:
+    """A member of the tenant. Sessions from before `sessions_valid_from` are over, as after a change of password."""
+
+    object_id: str
+    user_principal_name: str
+    display_name: str
+    sessions_valid_from: datetime
+
+
+class People:
+    """The tenant's users, and its security groups with users and service principals in them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def create_user(self, user_principal_name: str, display_name: str, *, object_id: str | None = None) -> User:
+        """A user; the one of that name if there is one."""
+        with self._store.transaction():
+            standing = self.user_by_name(user_principal_name)
+            if standing is not None:
+                return standing
+            user = User(object_id or str(uuid.uuid4()), user_principal_name, display_name, clock.now())
+            self._store.put(_USERS, user.object_id, _document(user))
+            self._store.put(_USER_NAMES, user_principal_name.lower(), {"objectId": user.object_id})
+        return user
+
+    def user(self, object_id: str) -> User | None:
+        """The user with this object id."""
+        document = self._store.get(_USERS, object_id)
+        return None if document is None else _user(document)
+
+    def user_by_name(self, user_principal_name: str) -> User | None:
+        """The user with this user principal name."""
+        index = self._store.get(_USER_NAMES, user_principal_name.lower())
+        return self.user(index["objectId"]) if index else None
+
+    def end_sessions(self, object_id: str) -> None:
+        """Make every refresh token of the user worthless; raises LookupError when there is no such user."""
+        user = self.user(object_id)
+        if user is None:
+            raise LookupError(f"no user {object_id}")
+        self._store.put(_USERS, object_id, {**_document(user), "sessionsValidFrom": clock.now().isoformat()})
+
+    def create_group(self, display_name: str, members: Iterable[str], *, object_id: str | None = None) -> str:
+        """A security group of these object ids (those that are in it already stay); returns its object id."""
+        found = object_id or str(uuid.uuid4())
+        with self._store.transaction():
+            standing = self._store.get(_GROUPS, found) or {"members": []}
+            everybody = sorted({*standing["members"], *members})
+            self._store.put(_GROUPS, found, {"displayName": display_name, "members": everybody})
+        return found
+
+    def groups_of(self, object_id: str) -> list[str]:
+        """Object ids of the groups that a user or service principal is in."""
+        return [key for key, group in self._store.items(_GROUPS) if object_id in group["members"]]
+
+
+def _document(user: User) -> Document:
+    return {
+        "objectId": user.object_id,
+        "userPrincipalName": user.user_principal_name,
+        "displayName": user.display_name,
+        "sessionsValidFrom": user.sessions_valid_from.isoformat(),
+    }
+
+
+def _user(document: Document) -> User:
+    return User(
+        object_id=document["objectId"],
+        user_principal_name=document["userPrincipalName"],
+        display_name=document["displayName"],
+        sessions_valid_from=datetime.fromisoformat(document["sessionsValidFrom"]),
+    )

@@ -1,0 +1,104 @@
+"""`idstack token`: a token for an AKS API server that nobody types, for kubectl and all other clients of Kubernetes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from identity.access import token_cache, tokens
+from identity.access.claims import claims_of
+from identity.access.errors import AccessError
+from identity.access.exec_credential import ExecRequest, render
+from identity.access.login import AKS_SERVER_APP_ID, Login, LoginKind, without_strays
+from identity.access.token_cache import TokenCache
+from identity.clouds import CLOUDS
+from identity.credentials import rfc3339
+from ops.options import JsonOption, Screen
+from ops.trouble import Trouble
+
+_PUBLIC: Final = CLOUDS["AzurePublicCloud"].authority_host
+# Both of azure-identity and its MSAL.
+_IMDS_VARIABLE: Final = "AZURE_POD_IDENTITY_AUTHORITY_HOST"
+# What is told of a token, in this order; the object id is what a RoleBinding names.
+_TOLD: Final = ("tid", "aud", "oid", "appid", "upn", "groups")
+
+
+def token(
+    for_exec: Annotated[bool, typer.Option("--exec", help="Print an ExecCredential, for a kubeconfig.")] = False,
+    kind: Annotated[LoginKind | None, typer.Option("--login", help="With what to sign in.")] = None,
+    device_code: Annotated[
+        bool, typer.Option("--device-code", help="Ask a person; same as --login device-code.")
+    ] = False,
+    tenant_id: Annotated[str | None, typer.Option(help="Tenant of the cluster.")] = None,
+    client_id: Annotated[str | None, typer.Option(help="Application (client) id of the identity.")] = None,
+    certificate: Annotated[Path | None, typer.Option(help="Credential document, PEM or PKCS#12.")] = None,
+    certificate_password_file: Annotated[Path | None, typer.Option(help="What opens the certificate.")] = None,
+    client_secret_file: Annotated[Path | None, typer.Option(help="File with the client secret.")] = None,
+    federated_token_file: Annotated[Path | None, typer.Option(help="File with a token Entra ID trusts.")] = None,
+    imds_endpoint: Annotated[str | None, typer.Option(help="Where IMDS answers, if not as usual.")] = None,
+    authority_host: Annotated[str, typer.Option(help="Entra ID of the cluster's cloud.")] = _PUBLIC,
+    server_id: Annotated[str, typer.Option(help="Application the token is for.")] = AKS_SERVER_APP_ID,
+    cache_dir: Annotated[Path | None, typer.Option(help="Where tokens are kept between calls.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Sign in to an AKS API server; with --exec print the token, else only whom it speaks for."""
+    try:
+        request = ExecRequest(os.environ)
+        login = Login(
+            kind=_kind(kind, device_code),
+            tenant_id=tenant_id,
+            client_id=client_id,
+            certificate=certificate,
+            certificate_password_file=certificate_password_file,
+            client_secret_file=client_secret_file,
+            federated_token_file=federated_token_file,
+            imds_endpoint=imds_endpoint,
+            authority_host=authority_host,
+            server_id=server_id,
+        )
+        cache = TokenCache(cache_dir or token_cache.directory())
+        _clear_environment(login)
+        got = tokens.token(login, cache, os.environ, show=_prompt(request))
+    except AccessError as error:
+        raise Trouble(str(error)) from None
+    if for_exec:
+        print(render(request.api_version, got.value, got.renew_at))
+        return
+    claims = claims_of(got.value)
+    told = {name: claims[name] for name in _TOLD if name in claims} | {"expires": rfc3339.render(got.expires)}
+    screen = Screen(as_json)
+    if as_json:
+        screen.document(told)
+    for name, value in told.items() if not as_json else ():
+        screen.console.print(f"{name:8} {', '.join(value) if isinstance(value, list) else value}")
+
+
+def _kind(kind: LoginKind | None, device_code: bool) -> LoginKind:
+    if device_code and kind not in (None, LoginKind.DEVICE_CODE):
+        raise Trouble(f"--device-code and --login {kind} are two ways to sign in; choose one")
+    if device_code:
+        return LoginKind.DEVICE_CODE
+    if kind is None:
+        raise Trouble(f"--login is missing: one of {', '.join(LoginKind)}; or --device-code to ask a person")
+    return kind
+
+
+def _clear_environment(login: Login) -> None:
+    kept = without_strays(os.environ, login.kind)
+    for name in set(os.environ) - set(kept):
+        del os.environ[name]
+    if login.imds_endpoint is not None:
+        os.environ[_IMDS_VARIABLE] = login.imds_endpoint
+
+
+def _prompt(request: ExecRequest) -> Callable[[str], object] | None:
+    """How a person is asked; None where there is nobody: in CI, without a terminal, or when the client says so."""
+    is_attended = sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
+    if not is_attended or request.interactive is False:
+        return None
+    return lambda message: print(message, file=sys.stderr, flush=True)
