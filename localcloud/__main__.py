@@ -1,4 +1,4 @@
-"""`python -m localcloud`: start, stop, run, env, seed, issue-msi, kubelet. Each may be repeated."""
+"""`python -m localcloud`: start, stop, run, env, seed, issue-msi, recover, kubelet. Each may be repeated."""
 
 from __future__ import annotations
 
@@ -159,6 +159,26 @@ def issue_msi(
     file = output or prepared.state.msi / f"{identity.rpartition('/')[2]}.json"
     write_private(file, document.encode())
     typer.echo(f"issued: {file}")
+
+
+@cli.command()
+def recover(
+    context: typer.Context,
+    resource: Annotated[str, typer.Argument(help="ARM id of a soft-deleted vault, or of a secret.")],
+) -> None:
+    """Bring a soft-deleted vault or secret back, as `az keyvault recover` and `az keyvault secret recover` do."""
+    from localcloud.azure.keyvault.recovery import NotDeleted
+    from localcloud.azure.keyvault.recovery import recover as bring_back
+    from localcloud.environment import prepare
+
+    prepared = prepare(context.obj)
+    try:
+        bring_back(prepared.cloud, resource)
+    except (NotDeleted, ValueError) as error:
+        raise _failure(str(error)) from None
+    finally:
+        prepared.close()
+    typer.echo(f"recovered: {resource}")
 
 
 def _listed(names: Sequence[str]) -> str:

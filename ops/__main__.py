@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from ops.commands.adopt import adopt
 from ops.commands.down import down
 from ops.commands.handover import local, probe
 from ops.commands.preview import preview
@@ -27,6 +28,7 @@ cli = typer.Typer(
 )
 for command in (up, preview, down, recover, renew, rotate, probe):
     cli.command(context_settings=PASS_ON)(command)
+cli.command("import", context_settings=PASS_ON)(adopt)
 cli.command()(status)
 cli.command()(token)
 cli.command(context_settings={**PASS_ON, "help_option_names": []}, add_help_option=False)(local)

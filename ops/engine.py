@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from ops import lock
+from ops import existing, lock
 from ops.environment import LOCAL_STACK, ROOT, local_paths, variables
 from ops.follow import follow
 from ops.trouble import Trouble
@@ -53,10 +53,21 @@ class Engine:
     def up(self, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> None:
         """`pulumi up`: unattended for the local stack; elsewhere a person is asked, unless `--yes` is given.
 
-        `environment` reaches the program and the plugins of this run.
+        `environment` reaches the program and the plugins of this run. Trouble about what exists already tells how to
+        adopt it.
         """
         unattended = ("--yes", "--skip-preview", "--suppress-outputs") if self.is_local else ()
-        self._stream("up", *unattended, *self._configuration(), *arguments, environment=environment)
+        with TemporaryDirectory() as directory:
+            # Secrets are masked in it. The option is one for debugging, and is there only with the variable set.
+            log = Path(directory) / "events"
+            options = ("--event-log", str(log), *unattended, *self._configuration(), *arguments)
+            try:
+                self._stream("up", *options, environment={**(environment or {}), "PULUMI_DEBUG_COMMANDS": "true"})
+            except Trouble as trouble:
+                found = existing.read(log.read_text().splitlines()) if log.exists() else []
+                if not found:
+                    raise
+                raise Trouble(f"{trouble}\n\n{existing.advice(found, self.stack)}") from None
 
     def preview(self, arguments: Sequence[str] = (), *, hold: bool = False) -> None:
         """`pulumi preview`; with `hold` it keeps every certificate, whatever is due."""
@@ -72,6 +83,13 @@ class Engine:
         """`pulumi refresh`, unattended: the state becomes what is there, and no operation is pending any more."""
         flags = ("--yes", "--non-interactive", "--skip-preview", "--clear-pending-creates")
         self._stream("refresh", *flags, *self._configuration())
+
+    def adopt(self, type_token: str, name: str, id: str, arguments: Sequence[str] = ()) -> None:
+        """`pulumi import`, asking as `up` does. Whether it is protected is the program's to say, at the next `up`."""
+        unattended = ("--yes", "--skip-preview") if self.is_local else ()
+        # No code: the program has it already, and the plugins of the project give the engine no schema to write it by.
+        flags = ("--generate-code=false", "--protect=false", "--suppress-outputs")
+        self._stream("import", *unattended, *flags, *self._configuration(), type_token, name, id, *arguments)
 
     def unlock(self) -> None:
         """`pulumi cancel`: delete every lock of the stack, whoever holds it."""

@@ -9,7 +9,7 @@ from provider.certificate import Certificate
 from provider.renewal_schedule import RenewalSchedule
 from provider.sign_in_gate import SignInGate
 
-_RESOURCES: Final[dict[str, Resource]] = {
+RESOURCES: Final[dict[str, Resource]] = {
     "idstack:index:RenewalSchedule": RenewalSchedule(),
     "idstack:index:Certificate": Certificate(),
     "idstack:index:SignInGate": SignInGate(),
@@ -25,9 +25,9 @@ class IdstackProvider(Provider):
     def resource(self, type_token: str) -> Resource:
         """See `Provider.resource`."""
         try:
-            return _RESOURCES[type_token]
+            return RESOURCES[type_token]
         except KeyError:
-            raise PluginError(f'the idstack plugin has no "{type_token}": it has {", ".join(_RESOURCES)}') from None
+            raise PluginError(f'the idstack plugin has no "{type_token}": it has {", ".join(RESOURCES)}') from None
 
 
 if __name__ == "__main__":

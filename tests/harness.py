@@ -126,6 +126,12 @@ class LocalStack:
         plan = json.loads(self.pulumi("preview", "--json").stdout)
         return {step["urn"].rpartition("::")[2]: step["op"] for step in plan["steps"] if step["op"] != "same"}
 
+    def resource(self, name: str) -> dict[str, Any]:
+        """The one resource with this name, as the state has it."""
+        resources = json.loads(self.pulumi("stack", "export").stdout)["deployment"]["resources"]
+        [found] = [each for each in resources if each["urn"].endswith(f"::{name}")]
+        return dict(found)
+
     @contextmanager
     def configured(self, **changes: Any) -> Iterator[None]:
         """Change top-level keys of the configuration (`hostedClusters=...`) and put them back afterwards."""

@@ -19,5 +19,5 @@ def probe(context: typer.Context, stack: StackOption = DEFAULT_STACK) -> None:
 
 
 def local(context: typer.Context) -> None:
-    """Run a command of the local cloud: start, stop, env, seed, issue-msi."""
+    """Run a command of the local cloud: start, stop, env, seed, issue-msi, recover."""
     raise typer.Exit(local_cloud.run(context.args))

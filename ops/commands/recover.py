@@ -34,7 +34,7 @@ def recover(
     local = start_local_cloud(screen) if engine.is_local else None
     engine.prepare()
     screen.step("pulumi refresh")
-    settle.unlock_and_refresh(engine, screen.console.print)
+    settle.unlock_and_refresh(engine, local, screen.console.print)
     screen.step("things that exist, but not in the state")
     found = settle.find_forgotten(engine, local)
     for each in found:

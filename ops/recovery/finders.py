@@ -16,7 +16,7 @@ from ops.trouble import Trouble
 Inputs: TypeAlias = Mapping[str, Any]
 
 APPLICATION: Final = "azuread:index/application:Application"
-_REGISTRATION: Final = "azuread:index/applicationCertificate:ApplicationCertificate"
+REGISTRATION: Final = "azuread:index/applicationCertificate:ApplicationCertificate"
 _VAULTS: Final = "Microsoft.KeyVault/vaults"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 _KEY_VAULT: Final = "2024-11-01"
@@ -64,7 +64,7 @@ class Finders:
             "azure-native:authorization:RoleAssignment": self._role_assignment,
             APPLICATION: self._application,
             "azuread:index/servicePrincipal:ServicePrincipal": self._service_principal,
-            _REGISTRATION: self._registration,
+            REGISTRATION: self._registration,
         }
 
     def find(self, type_token: str, inputs: Inputs) -> str | None:
@@ -117,7 +117,7 @@ class Finders:
             for each in found.get("keyCredentials", ())
             if _instant(each["startDateTime"]) == begin
         ]
-        free = [each for each in ids if (_REGISTRATION, each) not in self._taken]
+        free = [each for each in ids if (REGISTRATION, each) not in self._taken]
         return _only(free, f"certificate of {application} from {begin}")
 
     def _object(self, inputs: Inputs) -> str | None:

@@ -1,8 +1,8 @@
-"""What a plan would create although its creation may have begun already, and the state once that is entered."""
+"""What a plan would create although its creation may have begun already, and the state with it or without others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -61,6 +61,23 @@ def settled(state: Mapping[str, Any], found: Sequence[Found]) -> dict[str, Any]:
         for each in found
     ]
     return {**state, "deployment": {**state["deployment"], "resources": [*standing, *entered]}}
+
+
+def without(state: Mapping[str, Any], urns: Collection[str]) -> dict[str, Any]:
+    """The `state` without these resources, and nothing in it that depends on them."""
+    kept = [
+        {
+            **each,
+            "dependencies": [urn for urn in each.get("dependencies") or () if urn not in urns],
+            "propertyDependencies": {
+                name: [urn for urn in needed or () if urn not in urns]
+                for name, needed in (each.get("propertyDependencies") or {}).items()
+            },
+        }
+        for each in state["deployment"].get("resources") or ()
+        if each["urn"] not in urns
+    ]
+    return {**state, "deployment": {**state["deployment"], "resources": kept}}
 
 
 def _needs(resource: Resource) -> set[str]:

@@ -16,23 +16,50 @@ from ops.environment import variables
 from ops.lock import Locked
 from ops.recovery import cluster, forgotten
 from ops.recovery.azure import Azure
-from ops.recovery.finders import APPLICATION, Finders
+from ops.recovery.finders import APPLICATION, REGISTRATION, Finders
 from ops.recovery.forgotten import Found
+from ops.trouble import Trouble
 
 _AT_ONCE: Final = 16
 
 
-def unlock_and_refresh(engine: Engine, say: Callable[[str], None]) -> None:
+def unlock_and_refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str], None]) -> None:
     """Bring the state up to date, unlocking it if nobody holds the lock any more; raises Locked if somebody does."""
     try:
-        engine.refresh()
+        _refresh(engine, local, say)
     except Locked as locked:
         if not locked.is_abandoned:
             raise
         say(f"unlocking the stack {engine.stack}: whoever locked it runs no more")
         engine.unlock()
-        engine.refresh()
+        _refresh(engine, local, say)
     enter(engine, ())
+
+
+def _refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str], None]) -> None:
+    """A refresh, also after applications were deleted: azuread then fails to read their certificates."""
+    try:
+        engine.refresh()
+    except Locked:
+        raise
+    except Trouble:
+        lost = _certificates_of_deleted_applications(engine, local)
+        if not lost:
+            raise
+        say(f"forgetting {len(lost)} certificate(s) of applications that were deleted")
+        engine.replace_state(forgotten.without(engine.state(), lost))
+        engine.refresh()
+
+
+def _certificates_of_deleted_applications(engine: Engine, local: LocalEnvironment | None) -> set[str]:
+    """URNs of the registrations in the state that went with their applications."""
+    registrations = [each for each in engine.resources() if each["type"] == REGISTRATION]
+    if not registrations:
+        return set()
+    with _azure(engine, _configuration(engine.planned()), local) as azure:
+        paths = {each["inputs"]["applicationId"] for each in registrations}
+        gone = {path for path in paths if azure.directory_object(path) is None}
+    return {each["urn"] for each in registrations if each["inputs"]["applicationId"] in gone}
 
 
 def find_forgotten(engine: Engine, local: LocalEnvironment | None) -> list[Found]:
@@ -41,8 +68,7 @@ def find_forgotten(engine: Engine, local: LocalEnvironment | None) -> list[Found
     # The applications may have got twins by an `up` in between; their finder then says so.
     applications = [each for each in state if each["type"] == APPLICATION]
     asked = [*forgotten.candidates(plan, state), *applications]
-    configuration = {key.partition(":")[2]: value for key, value in plan["config"].items()}
-    with _finders(engine, configuration, local, state) as finders, ThreadPoolExecutor(_AT_ONCE) as pool:
+    with _finders(engine, _configuration(plan), local, state) as finders, ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = pool.map(lambda each: finders.find(each["type"], each["inputs"]), asked)
         return [Found(each, found) for each, found in zip(asked, answers, strict=True) if found is not None]
 
@@ -55,20 +81,31 @@ def enter(engine: Engine, found: Sequence[Found]) -> None:
         engine.replace_state(settled)
 
 
+def _configuration(plan: Mapping[str, Any]) -> dict[str, str]:
+    return {key.partition(":")[2]: value for key, value in plan["config"].items()}
+
+
 @contextmanager
-def _finders(
-    engine: Engine, configuration: Mapping[str, str], local: LocalEnvironment | None, state: Sequence[Mapping[str, Any]]
-) -> Iterator[Finders]:
-    """Finders for the places that the stack's configuration names."""
+def _azure(engine: Engine, configuration: Mapping[str, str], local: LocalEnvironment | None) -> Iterator[Azure]:
+    """The cloud and tenant that the stack's configuration names, as its deployer."""
     cloud = local_cloud(local) if local else CLOUDS[configuration["cloud"]]
     options: dict[str, Any] = {"authority": cloud.authority_host}
     if local:
         options |= {"connection_verify": local.ca_file, "disable_instance_discovery": True}
     deployer = credential(configuration["tenantId"], variables(engine.stack), **options)
+    with Azure(cloud, deployer, local.ca_file if local else None) as azure:
+        yield azure
+
+
+@contextmanager
+def _finders(
+    engine: Engine, configuration: Mapping[str, str], local: LocalEnvironment | None, state: Sequence[Mapping[str, Any]]
+) -> Iterator[Finders]:
+    """Finders for the places that the stack's configuration names."""
     management = json.loads(configuration.get("managementCluster") or "{}")
     kubeconfig = management.get("kubeconfig") or (local.kubeconfig if local else None)
     with ExitStack() as stack:
-        azure = stack.enter_context(Azure(cloud, deployer, local.ca_file if local else None))
+        azure = stack.enter_context(_azure(engine, configuration, local))
         objects = None
         if kubeconfig and configuration.get("clusterSide") == "stack":
             path = engine.root / Path(kubeconfig).expanduser()

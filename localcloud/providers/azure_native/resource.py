@@ -169,7 +169,11 @@ class ArmResource(Resource):
         match = re.fullmatch(pattern, resource_id, re.IGNORECASE)
         if match is None:
             raise PluginError(f"failed to parse '{resource_id}' against the path '{self._row.path}'")
-        return {name: match[name] for name in self._row.parameters}
+        # What begins the path is a whole id itself, to which its first slash belongs.
+        return {
+            name: f"/{match[name]}" if self._row.path.startswith(f"/{{{name}}}") else match[name]
+            for name in self._row.parameters
+        }
 
 
 def _capture(parameter: str) -> str:

@@ -10,7 +10,7 @@ from localcloud.providers.azuread.application import PREFIX as APPLICATION_PREFI
 from localcloud.providers.azuread.application import Application, application_state
 from localcloud.providers.azuread.application_certificate import ApplicationCertificate
 from localcloud.providers.azuread.graph import RETRY, GraphClient
-from localcloud.providers.azuread.resource import Session
+from localcloud.providers.azuread.resource import OpenSession, Session
 from localcloud.providers.azuread.service_principal import PREFIX as PRINCIPAL_PREFIX
 from localcloud.providers.azuread.service_principal import ServicePrincipal, principal_state
 from localcloud.providers.client import RestClient, SignIn
@@ -22,6 +22,13 @@ _GRAPH_SCOPE: Final = "https://graph.microsoft.com/.default"
 _SELECTORS: Final[Mapping[str, str]] = {"objectId": "id", "clientId": "appId", "displayName": "displayName"}
 
 
+RESOURCES: Final[Mapping[str, Callable[[OpenSession], Resource]]] = {
+    "azuread:index/application:Application": Application,
+    "azuread:index/applicationCertificate:ApplicationCertificate": ApplicationCertificate,
+    "azuread:index/servicePrincipal:ServicePrincipal": ServicePrincipal,
+}
+
+
 class AzureAd(Provider):
     """The provider: three resource types and three data sources."""
 
@@ -30,11 +37,7 @@ class AzureAd(Provider):
 
     def __init__(self) -> None:
         self._session: Session | None = None
-        self._resources: Mapping[str, Resource] = {
-            "azuread:index/application:Application": Application(self._open_session),
-            "azuread:index/applicationCertificate:ApplicationCertificate": ApplicationCertificate(self._open_session),
-            "azuread:index/servicePrincipal:ServicePrincipal": ServicePrincipal(self._open_session),
-        }
+        self._resources = {token: made(self._open_session) for token, made in RESOURCES.items()}
         self._functions: Mapping[str, Callable[[Props], Props]] = {
             "azuread:index/getApplication:getApplication": self._get_application,
             "azuread:index/getClientConfig:getClientConfig": self._get_client_config,

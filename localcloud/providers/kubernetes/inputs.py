@@ -24,6 +24,8 @@ _READ_ONLY: Final = (
 )
 # Written by `kubectl apply`; for a Secret it holds the data in clear.
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+# Annotations that are not taken over from an imported object; the second is the Deployment controller's.
+_NOT_IMPORTED: Final = (_LAST_APPLIED, "deployment.kubernetes.io/revision")
 _SECRET_FIELDS: Final = ("data", "stringData")
 
 
@@ -79,12 +81,13 @@ def inputs_of(live: dict[str, Any], inputs: Props) -> Props:
     """What a program would have to write to get the live object, told in the shape of what it wrote.
 
     Fields the inputs do not have (defaults, status) are no drift; fields they have show the live value, or are missing.
-    Without inputs (an import) everything but server fields and status counts.
+    Without inputs (an import) everything but server fields and status counts, defaults too (`Read` in
+    `provider/pkg/provider/provider.go`).
     """
     if inputs:
         return _with_secret_data(_marked(_pruned(live, unwrap(inputs)), inputs))
     metadata = {key: value for key, value in live["metadata"].items() if key not in _READ_ONLY}
-    annotations = {key: text for key, text in metadata.pop("annotations", {}).items() if key != _LAST_APPLIED}
+    annotations = {key: text for key, text in metadata.pop("annotations", {}).items() if key not in _NOT_IMPORTED}
     if annotations:
         metadata["annotations"] = annotations
     return _with_secret_data({key: value for key, value in live.items() if key != "status"} | {"metadata": metadata})

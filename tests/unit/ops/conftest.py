@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from ops import environment
 from ops.__main__ import main
 
+_EVENT_LOG = re.compile(r" --event-log \S+")
 _PULUMI = """\
 #!/bin/sh
 echo "$*" >> "{folder}/calls"
@@ -22,7 +24,8 @@ case "$1 $2" in
         cat "{folder}/outputs.json" ;;
     "stack export") cat "{folder}/state.json" ;;
     "stack select") echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
-    *) echo "the engine says: $1"; exit "$(cat "{folder}/code")" ;;
+    *) [ "$1" != up ] || [ ! -e "{folder}/events" ] || cp "{folder}/events" "$3"
+       echo "the engine says: $1"; exit "$(cat "{folder}/code")" ;;
 esac
 """
 
@@ -35,9 +38,9 @@ class FakeEngine:
 
     @property
     def calls(self) -> list[str]:
-        """The command lines so far."""
+        """The command lines so far, without the file for the event log, which has another name each time."""
         calls = self.folder / "calls"
-        return calls.read_text().splitlines() if calls.exists() else []
+        return [_EVENT_LOG.sub("", line) for line in calls.read_text().splitlines()] if calls.exists() else []
 
     def has(self, outputs: Mapping[str, Any]) -> None:
         """These are the stack's outputs."""
@@ -50,6 +53,10 @@ class FakeEngine:
     def has_no_stack(self) -> None:
         """The engine knows no stack."""
         (self.folder / "outputs.json").unlink()
+
+    def logs(self, events: Iterable[str]) -> None:
+        """This is what `up` leaves in its event log."""
+        (self.folder / "events").write_text("\n".join(events))
 
     def ends_with(self, code: int) -> None:
         """`up`, `preview` and `destroy` end with this exit code."""

@@ -165,6 +165,17 @@ def test_an_import_rebuilds_the_inputs(azure_native: AzureNative, unique: Unique
     delete(azure_native, IDENTITY, identity, made_identity)
 
 
+def test_an_imported_role_assignment_has_the_scope_with_its_first_slash(azure_native: AzureNative) -> None:
+    identity, made_identity = create(azure_native, IDENTITY, identity_inputs("mi-imported"))
+    inputs, created = create(azure_native, ASSIGNMENT, assignment_inputs(made_identity.state["principalId"]))
+    imported = azure_native.resource(ASSIGNMENT).read(urn(ASSIGNMENT), created.id, {}, {})
+    assert imported is not None
+    diff = azure_native.resource(ASSIGNMENT).diff(urn(ASSIGNMENT), imported.id, imported.inputs, imported.state, inputs)
+    assert not diff.changes
+    delete(azure_native, ASSIGNMENT, inputs, created)
+    delete(azure_native, IDENTITY, identity, made_identity)
+
+
 def test_an_id_of_another_type_is_not_imported(azure_native: AzureNative) -> None:
     vault_id = f"{_GROUP}/providers/Microsoft.KeyVault/vaults/kv-etcd-local"
     with pytest.raises(PluginError, match="failed to parse"):

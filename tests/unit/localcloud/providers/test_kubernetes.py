@@ -169,7 +169,8 @@ def test_a_deleted_object_is_gone_and_deleting_it_again_is_no_error(kubernetes: 
 
 
 def test_an_import_rebuilds_the_inputs(kubernetes: Kubernetes, cluster: Cluster) -> None:
-    applied = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "kept": "yes"}
+    revision = "deployment.kubernetes.io/revision"
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": "{}", revision: "1", "kept": "yes"}
     cluster.create(CONFIG_MAPS, {"metadata": {"name": "settings", "annotations": applied}, "data": {"a": "1"}})
 
     imported = kubernetes.resource(CONFIG_MAP).read(urn(CONFIG_MAP), f"{NAMESPACE}/settings", {}, {})
@@ -181,7 +182,7 @@ def test_an_import_rebuilds_the_inputs(kubernetes: Kubernetes, cluster: Cluster)
         "metadata": {"name": "settings", "namespace": NAMESPACE, "annotations": {"kept": "yes"}},
         "data": {"a": "1"},
     }
-    assert imported.state["metadata"]["annotations"] == {"kept": "yes"}
+    assert imported.state["metadata"]["annotations"] == {"kept": "yes", revision: "1"}
     assert kubernetes.resource(CONFIG_MAP).read(urn(CONFIG_MAP), f"{NAMESPACE}/none", {}, {}) is None
 
 

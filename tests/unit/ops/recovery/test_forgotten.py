@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ops.recovery.forgotten import Found, candidates, ids, settled
+from ops.recovery.forgotten import Found, candidates, ids, settled, without
 
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 STACK = "urn:pulumi:local::idstack::pulumi:pulumi:Stack::idstack-local"
@@ -104,6 +104,30 @@ def test_a_state_with_nothing_to_settle_stays_as_it_is() -> None:
 
 def test_a_stack_that_never_got_a_resource_has_none() -> None:
     assert settled({"deployment": {"resources": None}}, [])["deployment"]["resources"] == []
+
+
+def test_a_state_without_some_resources_depends_on_none_of_them() -> None:
+    gate = resource(
+        f"{PARENT}$type::gate",
+        dependencies=[APPLICATION, PROVIDER],
+        propertyDependencies={"clientId": [APPLICATION], "tenantId": None, "scope": [PROVIDER]},
+    )
+    state = {"version": 3, "deployment": {"manifest": {}, "resources": [STATE[0], PLANNED, gate]}}
+
+    kept = without(state, {APPLICATION})
+
+    none: dict[str, Any] = {"dependencies": [], "propertyDependencies": {}}
+    properties = {"clientId": [], "tenantId": [], "scope": [PROVIDER]}
+    assert kept == {
+        "version": 3,
+        "deployment": {
+            "manifest": {},
+            "resources": [
+                {**STATE[0], **none},
+                {**gate, "dependencies": [PROVIDER], "propertyDependencies": properties},
+            ],
+        },
+    }
 
 
 def test_names_and_ids_are_those_of_the_engine() -> None:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,61 @@ def test_without_a_word_nothing_is_entered_into_a_stack_on_azure(
     assert "run the command again with --yes" in done.error
     assert "stack import" not in answers.asked
     assert "up" not in answers.asked
+
+
+class Directory:
+    """An Entra ID in which only some applications are left."""
+
+    def __init__(self, *left: str) -> None:
+        self._left = left
+
+    def directory_object(self, path: str) -> dict[str, str] | None:
+        return {"id": path} if path in self._left else None
+
+
+def _registration(application: str) -> dict[str, Any]:
+    token = "azuread:index/applicationCertificate:ApplicationCertificate"
+    return {
+        "urn": f"urn:pulumi:dev::idstack::{token}::{application}",
+        "type": token,
+        "inputs": {"applicationId": f"/applications/{application}"},
+    }
+
+
+@pytest.fixture
+def only_one_left(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> Answers:
+    """Of two applications the second was deleted."""
+
+    @contextmanager
+    def azure(engine: Engine, configuration: dict[str, str], local: LocalEnvironment | None) -> Iterator[Directory]:
+        assert (engine.stack, configuration, local) == ("dev", {"tenantId": "t"}, None)
+        yield Directory("/applications/one")
+
+    monkeypatch.setattr(settle, "_azure", azure)
+    resources = [_registration("one"), _registration("two")]
+    answers.to("stack export", (0, json.dumps({"deployment": {"resources": resources}}), ""))
+    answers.to("preview", (0, json.dumps({"steps": [], "config": {"idstack:tenantId": "t"}}), ""))
+    return answers
+
+
+def test_certificates_of_a_deleted_application_are_forgotten_before_a_refresh(
+    only_one_left: Answers, forgotten: list[Found], idstack: Idstack
+) -> None:
+    only_one_left.to("refresh", (255, "", "error: refresh failed"), (0, "", ""))
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert done.code == 0, done.error
+    assert "forgetting 1 certificate(s) of applications that were deleted" in done.output
+    assert [each["urn"] for each in only_one_left.imported["deployment"]["resources"]] == [_registration("one")["urn"]]
+    assert only_one_left.asked.count("refresh") == 2
+
+
+def test_a_refresh_that_fails_for_another_reason_ends_the_command(only_one_left: Answers, idstack: Idstack) -> None:
+    only_one_left.to("stack export", (0, json.dumps({"deployment": {"resources": [_registration("one")]}}), ""))
+    only_one_left.to("refresh", (255, "", "error: refresh failed"))
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert done.code == 1
+    assert "`pulumi refresh` ended with code 255" in done.error
+    assert "stack import" not in only_one_left.asked
 
 
 def test_no_up_settles_only(answers: Answers, forgotten: list[Found], idstack: Idstack) -> None:

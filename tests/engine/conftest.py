@@ -1,0 +1,18 @@
+"""A stack that tests may change behind its back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.engine.killing import small_stack
+from tests.harness import LocalStack
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    """A stack with every type of resource, but few of each, brought up once; each test mends what it has broken."""
+    with small_stack(tmp_path_factory.mktemp("small"), "stack") as stack:
+        stack.up()
+        yield stack

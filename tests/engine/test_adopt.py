@@ -1,0 +1,26 @@
+"""An `up` that is stopped by what exists already, or by a deleted thing's name: the lines it prints lead out of it."""
+
+from __future__ import annotations
+
+from tests.harness import LocalStack
+
+
+def _commands(printed: str) -> list[str]:
+    return [line.strip() for line in printed.splitlines() if line.startswith("    .venv/bin/idstack ")]
+
+
+def test_a_role_assignment_that_exists_stops_up_with_the_line_that_adopts_it(small: LocalStack) -> None:
+    # As HyperShift's CLI makes it: the same name, role, scope and principal.
+    small.pulumi("state", "delete", small.resource("hc1-data-plane-disk-roles-managed")["urn"], "--yes")
+
+    stopped = small.idstack("up", check=False)
+
+    assert stopped.returncode == 1
+    assert "cannot create already existing resource" in stopped.stdout
+    assert (
+        "These exist already, and the stack local does not know them:\n  hc1-data-plane-disk-roles-managed\n"
+        in stopped.stderr
+    )
+    [command] = _commands(stopped.stderr)
+    small.run("sh", "-c", command)
+    assert small.preview() == {}

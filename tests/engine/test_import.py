@@ -1,0 +1,188 @@
+"""`pulumi import` of every type that the local stack's plugins have: what it reads is what a program has to write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes import config
+from kubernetes.dynamic import DynamicClient
+
+from localcloud.kubernetes.kinds import KINDS
+from localcloud.providers.azure_native.table import RESOURCES as IN_ARM
+from localcloud.providers.azuread.provider import RESOURCES as IN_ENTRA
+from provider.__main__ import RESOURCES as OWN
+from tests.harness import PROJECT, LocalStack
+
+# What only controllers write.
+_NOT_DECLARED = {"Event", "Pod", "SecretProviderClassPodStatus"}
+_OBJECTS = {
+    f"kubernetes:{kind.group or 'core'}/{kind.version}:{kind.kind}" for kind in KINDS if kind.kind not in _NOT_DECLARED
+}
+_IMPORTED = sorted({*IN_ARM, *IN_ENTRA, *_OBJECTS})
+
+# What a preview shows right after the import, where it shows anything. A value that a service does not give away can
+# not be imported; of an empty list and none a service says the same; of Kubernetes' defaults nobody can tell whether
+# they were asked for.
+_SHOWN: Mapping[str, tuple[str, set[str]]] = {
+    "azure-native:keyvault:Secret": ("update", {"properties.value"}),
+    "azure-native:keyvault:Vault": (
+        "update",
+        {"properties.networkAcls.ipRules", "properties.networkAcls.virtualNetworkRules"},
+    ),
+    "azuread:index/applicationCertificate:ApplicationCertificate": ("replace", {"value"}),
+    "kubernetes:apps/v1:Deployment": ("update", {"spec.strategy", "spec.template.spec.restartPolicy"}),
+    "kubernetes:core/v1:Namespace": ("update", {"metadata.labels", "spec"}),
+}
+
+# Kinds that the stack does not make, as somebody else may have made them.
+_ROLE = {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}
+_BINDING = {
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "by-hand"},
+    "subjects": [{"kind": "ServiceAccount", "name": "by-hand", "namespace": "default"}],
+}
+_HOSTED_CLUSTER = {"spec": {"platform": {"type": "Azure"}, "release": {"image": "quay.io/openshift/release:4.20"}}}
+_BY_HAND: Mapping[str, Mapping[str, Any]] = {
+    "kubernetes:core/v1:ServiceAccount": {},
+    "kubernetes:rbac.authorization.k8s.io/v1:Role": _ROLE,
+    "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": _BINDING,
+    "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster": _HOSTED_CLUSTER,
+}
+
+_PROGRAM = """\
+import json
+from pathlib import Path
+import pulumi
+spec = json.loads(Path("spec.json").read_text())
+providers = {name: pulumi.ProviderResource(name, name, inputs) for name, inputs in spec["providers"].items()}
+for each in spec["resources"]:
+    options = pulumi.ResourceOptions(provider=providers.get(each["type"].partition(":")[0]))
+    pulumi.CustomResource(each["type"], each["name"], each["inputs"], options)
+"""
+
+
+@dataclass(frozen=True)
+class Adopter:
+    """A stack of its own on the same local cloud, and what its preview said once everything was imported."""
+
+    stack: LocalStack
+    project: Path
+    steps: Mapping[str, list[Mapping[str, Any]]]  # by type
+
+    def pulumi(self, *arguments: str, check: bool = True) -> str:
+        """Run the engine there; what it printed."""
+        done = self.stack.run("pulumi", *arguments, "--non-interactive", directory=self.project, check=check)
+        return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def by_hand(small: LocalStack) -> Iterator[list[dict[str, Any]]]:
+    """Objects of the kinds that the stack does not make."""
+    with config.new_client_from_config(small.environment.kubeconfig) as api:
+        cluster = DynamicClient(api)
+        made: list[dict[str, Any]] = []
+        for token, content in _BY_HAND.items():
+            kind = next(each for each in KINDS if token.endswith(f"/{each.version}:{each.kind}"))
+            metadata = {"name": "by-hand", "namespace": "default"}
+            body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **content}
+            cluster.resources.get(api_version=kind.api_version, kind=kind.kind).create(body=body)
+            made.append({"type": token, "name": kind.kind, "id": "default/by-hand", "inputs": body})
+        yield made
+        for each in made:
+            body = each["inputs"]
+            kinds = cluster.resources.get(api_version=body["apiVersion"], kind=body["kind"])
+            kinds.delete(name="by-hand", namespace="default")
+
+
+@pytest.fixture(scope="module")
+def adopter(
+    small: LocalStack, by_hand: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Adopter]:
+    """The other stack's program is what made the things: their inputs as the state has them."""
+    project = tmp_path_factory.mktemp("adopter")
+    exported = json.loads(small.pulumi("stack", "export", "--show-secrets").stdout)["deployment"]["resources"]
+    plugins = {token.partition(":")[0] for token in _IMPORTED}
+    things = by_hand + [
+        {"type": each["type"], "name": each["urn"].rpartition("::")[2], "id": each["id"], "inputs": each["inputs"]}
+        for each in _plain(exported)
+        if each["custom"] and each["type"].partition(":")[0] in plugins
+    ]
+    tenant = {"tenantId": small.environment.tenant_id}
+    providers = {
+        "azure-native": {**tenant, "subscriptionId": small.environment.subscription_id},
+        "azuread": tenant,
+        "kubernetes": {"kubeconfig": Path(small.environment.kubeconfig).read_text(encoding="utf-8")},
+    }
+    plugin = {"name": "idstack", "path": str(PROJECT / "provider")}
+    about = {"name": "adopter", "runtime": "python", "plugins": {"providers": [plugin]}}
+    (project / "Pulumi.yaml").write_text(json.dumps(about), encoding="utf-8")
+    (project / "__main__.py").write_text(_PROGRAM, encoding="utf-8")
+    made = Adopter(small, project, {})
+    made.pulumi("stack", "init", "adopter")
+    try:
+        _write_spec(project, providers, [])
+        made.pulumi("up", "--yes", "--skip-preview")
+        (project / "import.json").write_text(json.dumps(_import_file(made, things)), encoding="utf-8")
+        made.pulumi("import", "--file", "import.json", "--yes", "--skip-preview", "--generate-code=false")
+        _write_spec(project, providers, things)
+        plan = json.loads(small.run("pulumi", "preview", "--json", directory=project).stdout)
+        steps: dict[str, list[Mapping[str, Any]]] = {}
+        for each in plan["steps"]:
+            steps.setdefault(each["urn"].split("::")[2], []).append(each)
+        yield Adopter(small, project, steps)
+    finally:
+        made.pulumi("stack", "rm", "adopter", "--yes", "--force")
+
+
+@pytest.mark.parametrize("token", _IMPORTED)
+def test_an_imported_resource_is_what_the_program_says(adopter: Adopter, token: str) -> None:
+    operation, paths = _SHOWN.get(token, ("same", set()))
+
+    steps = adopter.steps[token]
+
+    assert {each["op"] for each in steps} == {operation}
+    for each in steps:
+        assert paths <= set(each["detailedDiff"] or {}), each["detailedDiff"]
+        if token != "kubernetes:apps/v1:Deployment":
+            assert set(each["detailedDiff"] or {}) == paths
+
+
+def test_what_lives_in_a_state_alone_can_not_be_imported(adopter: Adopter) -> None:
+    resources = [{"type": token, "name": token.rpartition(":")[2], "id": "x"} for token in OWN]
+    (adopter.project / "own.json").write_text(json.dumps({"resources": resources}), encoding="utf-8")
+
+    said = adopter.pulumi(
+        "import", "--file", "own.json", "--yes", "--skip-preview", "--generate-code=false", check=False
+    )
+
+    for each in resources:
+        assert f"{each['name']} can not be imported: it lives in the state of its stack alone" in said
+    assert "Remove the import and let `pulumi up` create it" in said
+    assert "Traceback" not in said
+
+
+def _write_spec(project: Path, providers: Mapping[str, Any], resources: list[dict[str, Any]]) -> None:
+    (project / "spec.json").write_text(json.dumps({"providers": providers, "resources": resources}), encoding="utf-8")
+
+
+def _import_file(adopter: Adopter, things: list[dict[str, Any]]) -> dict[str, Any]:
+    exported = json.loads(adopter.pulumi("stack", "export"))["deployment"]["resources"]
+    providers = {each["urn"].rpartition("::")[2]: each["urn"] for each in exported if "providers" in each["type"]}
+    resources = [
+        {**{key: each[key] for key in ("type", "name", "id")}, "provider": each["type"].partition(":")[0]}
+        for each in things
+    ]
+    return {"nameTable": providers, "resources": resources}
+
+
+def _plain(value: Any) -> Any:
+    """An exported value with its secrets in clear (`4dabf...` is the engine's mark of one)."""
+    if isinstance(value, dict):
+        if "4dabf18193072939515e22adb298388d" in value:
+            return json.loads(value["plaintext"])
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
