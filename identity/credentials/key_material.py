@@ -6,7 +6,6 @@ because the loader in every control-plane pod uses it. Problems are told without
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,9 +17,11 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-_PEM_BLOCK: Final = re.compile(
-    rb"-----BEGIN (?P<label>[A-Z0-9 ]+)-----[ \t]*\r?\n.*?-----END (?P=label)-----", re.DOTALL
-)
+from identity.credentials import pem
+from identity.credentials.pem import Block
+
+# What a private key is called, for the loader: PKCS#8 (or PKCS#1, under its name), and PKCS#1.
+_KEYS: Final = ("PRIVATE KEY", "RSA PRIVATE KEY")
 
 # DER of object identifiers inside a PKCS#12 file.
 _SHA1: Final = bytes.fromhex("06052b0e03021a")
@@ -54,11 +55,8 @@ class KeyMaterial:
 
 def parse(data: bytes) -> KeyMaterial:
     """The key material in `data`; raises `UnreadableKeyMaterial`."""
-    blocks = [(match["label"].decode("ascii"), match[0] + b"\n") for match in _PEM_BLOCK.finditer(data)]
-    if blocks:
-        key, certificates = _from_pem(blocks)
-    else:
-        key, certificates = _from_pkcs12(data)
+    blocks = pem.blocks(data)
+    key, certificates = _from_pem(blocks) if blocks else _from_pkcs12(data)
     if not isinstance(key, RSAPrivateKey):
         kind = type(key).__name__.removesuffix("PrivateKey")
         raise UnreadableKeyMaterial(
@@ -70,34 +68,55 @@ def parse(data: bytes) -> KeyMaterial:
             f"found a private key that belongs to none of the {len(certificates)} certificate(s); "
             "store the certificate that was issued for this key"
         )
-    return KeyMaterial(key, (own[0], *(certificate for certificate in certificates if certificate is not own[0])))
+    # MSAL for Go signs with the last certificate of the key.
+    return KeyMaterial(key, (*reversed(own), *(certificate for certificate in certificates if certificate not in own)))
 
 
-def _from_pem(blocks: Sequence[tuple[str, bytes]]) -> tuple[PrivateKeyTypes, Sequence[x509.Certificate]]:
-    keys = [(label, block) for label, block in blocks if label.endswith("PRIVATE KEY")]
-    certificates = [block for label, block in blocks if label == "CERTIFICATE"]
+def _from_pem(blocks: Sequence[Block]) -> tuple[PrivateKeyTypes, Sequence[x509.Certificate]]:
+    keys = [block for block in blocks if block.label in _KEYS]
+    others = [block for block in blocks if block.label.endswith("PRIVATE KEY") and block not in keys]
+    certificates = [block for block in blocks if block.label == "CERTIFICATE"]
     problems = []
     if not certificates:
         problems.append(f"found PEM without a certificate; {_MEND_PEM}")
-    if not keys:
-        problems.append(f"found PEM without a private key; {_MEND_PEM}")
     if len(keys) > 1:
         problems.append(f"found {len(keys)} private keys; accepted: one; keep the key of the certificate")
-    if any(label == "ENCRYPTED PRIVATE KEY" or b"Proc-Type: 4,ENCRYPTED" in block for label, block in keys):
+    elif any(block.is_locked or block.label.startswith("ENCRYPTED") for block in keys or others):
         problems.append(f"found a private key with a password, which nobody can enter in a pod; {_MEND_PEM}")
+    elif not keys:
+        problems.append(f"found PEM without a private key{_named(others)}; {_MEND_PEM}")
     if problems:
         raise UnreadableKeyMaterial(*problems)
-    try:
-        key = serialization.load_pem_private_key(keys[0][1], password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+    key = _private_key(keys[0])
+    if key is None:
         problems.append(f"found a PEM private key that can not be read; {_MEND_PEM}")
-    try:
-        parsed = [x509.load_pem_x509_certificate(block) for block in certificates]
-    except ValueError:
+    parsed = [_certificate(block) for block in certificates]
+    if None in parsed:
         problems.append(f"found a PEM certificate that can not be read; {_MEND_PEM}")
-    if problems:
+    if key is None or problems:
         raise UnreadableKeyMaterial(*problems)
-    return key, parsed
+    return key, [certificate for certificate in parsed if certificate]
+
+
+def _named(others: Sequence[Block]) -> str:
+    return f" that the loader in the pods reads (there is {others[0].label})" if others else ""
+
+
+def _private_key(block: Block) -> PrivateKeyTypes | None:
+    # A PKCS#1 key may be called PRIVATE KEY, but no PKCS#8 key RSA PRIVATE KEY.
+    for label in dict.fromkeys((block.label, "RSA PRIVATE KEY")):
+        try:
+            return serialization.load_pem_private_key(block.text(label), password=None)
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            continue
+    return None
+
+
+def _certificate(block: Block) -> x509.Certificate | None:
+    try:
+        return x509.load_der_x509_certificate(block.content)
+    except ValueError:
+        return None
 
 
 def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificate]]:
@@ -137,6 +156,8 @@ def _load_pkcs12(data: bytes) -> tuple[PrivateKeyTypes | None, x509.Certificate 
 def _mac_algorithm(pfx: bytes) -> bytes | None:
     """DER that begins with the MAC's algorithm (RFC 7292, section 4); None if `pfx` is no PKCS#12 file with a MAC."""
     try:
+        if _after(pfx):
+            return None
         version = _content(pfx)
         mac_data = _after(_after(version))
         digest_info = _content(mac_data)

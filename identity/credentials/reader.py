@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from identity.credentials import key_material, rfc3339
 from identity.credentials.key_material import KeyMaterial, UnreadableKeyMaterial
+from identity.credentials.pem import standard_base64
 
 # What the CSI driver's Azure provider can undo before it writes the file (pkg/provider/provider.go:694-710).
 OBJECT_ENCODINGS: Final = ("utf-8", "base64", "hex")
@@ -101,7 +102,7 @@ class Reader:
         try:
             data = stored.encode() if isinstance(stored, str) else stored
             if object_encoding == "base64":
-                data = _standard_base64(data)
+                data = standard_base64(data)
             elif object_encoding == "hex":
                 data = binascii.unhexlify(data)
             return data.decode("utf-8")
@@ -146,7 +147,7 @@ class Reader:
         if secret is None:
             return
         try:
-            data = _standard_base64(secret.encode())
+            data = standard_base64(secret.encode())
         except ValueError:
             found = f"{len(secret)} characters that are not base64"
             self.refuse("client_secret", found, "encode the bundle with `base64 -w0`")
@@ -168,22 +169,14 @@ class Reader:
         )
 
 
-def _standard_base64(data: bytes) -> bytes:
-    """Go's base64.StdEncoding: padded, line ends ignored. Raises binascii.Error."""
-    return binascii.a2b_base64(data.translate(None, b"\r\n"), strict_mode=True)
-
-
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
 def _has_claim_types(claims: Mapping[str, Any]) -> bool:
-    perimeters, token_mode = claims.get("xms_az_nwperimid") or [], claims.get("xms_az_tm")
-    return (
-        isinstance(perimeters, list)
-        and all(isinstance(perimeter, str) for perimeter in perimeters)
-        and isinstance(token_mode, str | None)
-    )
+    perimeters, token_mode = claims.get("xms_az_nwperimid"), claims.get("xms_az_tm")
+    are_texts = isinstance(perimeters, list) and all(isinstance(each, str | None) for each in perimeters)
+    return (perimeters is None or are_texts) and isinstance(token_mode, str | None)
 
 
 def _kind(value: object) -> str:

@@ -18,6 +18,7 @@ from tests.unit.identity.credentials.documents import (
     key_of,
     now,
     pem_of,
+    signed_by,
     with_secret,
 )
 from tests.unit.identity.credentials.world import CLIENT, TENANT, certificate, document
@@ -82,6 +83,16 @@ class TestDecode:
         assert read.key_material.pem().decode() == (
             issued.private_key_pem + issued.certificate_pem + stranger.certificate_pem
         )
+
+    def test_of_two_certificates_of_the_key_the_last_one_signs_as_upstream(self, issued: IssuedCertificate) -> None:
+        earlier = signed_by(key_of(issued), hashes.SHA256())
+        read = decode(with_secret(issued, earlier + (issued.private_key_pem + issued.certificate_pem).encode()))
+        assert read.thumbprint == issued.thumbprint
+        assert len(read.key_material.chain) == 2
+
+    def test_a_pkcs1_key_may_be_called_private_key_as_upstream(self, issued: IssuedCertificate) -> None:
+        bundle = pem_of(key_of(issued), serialization.PrivateFormat.TraditionalOpenSSL).replace(b"RSA ", b"")
+        assert decode(with_secret(issued, bundle + issued.certificate_pem.encode())).thumbprint == issued.thumbprint
 
     @pytest.mark.parametrize(
         "form", [serialization.PrivateFormat.PKCS8, serialization.PrivateFormat.TraditionalOpenSSL]

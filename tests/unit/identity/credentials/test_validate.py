@@ -16,6 +16,7 @@ from identity.credentials.document import MAX_BYTES, InvalidCredential, decode, 
 from tests.unit.identity.credentials.documents import (
     DAY,
     PEM,
+    PFX,
     certificate_of,
     changed,
     key_of,
@@ -26,6 +27,8 @@ from tests.unit.identity.credentials.documents import (
     with_secret,
 )
 from tests.unit.identity.credentials.world import CLIENT, TENANT, certificate, document
+
+PKCS1 = serialization.PrivateFormat.TraditionalOpenSSL
 
 
 def pfx(issued: IssuedCertificate, encryption: serialization.KeySerializationEncryption) -> bytes:
@@ -68,10 +71,12 @@ class TestProblems:
             ({"client_secret": "%%%"}, "found 3 characters that are not base64; accepted: standard padded base64"),
             ({"client_secret": "-_-_"}, "client_secret: found 4 characters that are not base64"),
             ({"client_secret": "YWI"}, "client_secret: found 3 characters that are not base64"),
+            ({"client_secret": "YWFhLQ/o="}, "client_secret: found 9 characters that are not base64"),
             ({"client_secret": "YWJj"}, "client_secret: found 3 bytes that are neither PEM nor PKCS#12"),
             ({"client_secret": ""}, "client_secret: found 0 bytes that are neither PEM nor PKCS#12"),
             ({"custom_claims": {"xms_az_tm": 1}}, "custom_claims: found an object of another shape"),
             ({"custom_claims": {"xms_az_nwperimid": ["a", 1]}}, "custom_claims: found an object of another shape"),
+            ({"custom_claims": {"xms_az_nwperimid": False}}, "custom_claims: found an object of another shape"),
             ({"custom_claims": "x"}, "custom_claims: found a text of another shape"),
             ({"object_id": 1}, "object_id: found a number"),
         ],
@@ -137,6 +142,21 @@ class TestKeyMaterial:
         [
             (lambda own: own.private_key_pem.encode(), "found PEM without a certificate"),
             (lambda own: own.certificate_pem.encode(), "found PEM without a private key"),
+            (
+                lambda own: (own.private_key_pem + own.certificate_pem.rstrip() + "x").encode(),
+                "found PEM without a certificate",
+            ),
+            (
+                lambda own: own.certificate_pem.encode() + pem_of(ec.generate_private_key(ec.SECP256R1()), PKCS1),
+                "found PEM without a private key that the loader in the pods reads (there is EC PRIVATE KEY)",
+            ),
+            (
+                lambda own: (
+                    own.private_key_pem.replace("PRIVATE", "RSA PRIVATE").encode() + own.certificate_pem.encode()
+                ),
+                "found a PEM private key that can not be read",
+            ),
+            (lambda own: PFX + b"x", f"found {len(PFX) + 1} bytes that are neither PEM nor PKCS#12"),
             (
                 lambda own: (own.private_key_pem * 2 + own.certificate_pem).encode(),
                 "found 2 private keys; accepted: one",
