@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from identity.credentials import rfc3339
@@ -20,6 +20,7 @@ from plugin import (
     diff_properties,
     unwrap,
 )
+from provider import clock
 from provider.state_only import Inputs, StateOnly
 
 # What a certificate was issued for; a change of the others waits for the next issue.
@@ -43,16 +44,18 @@ class Certificate(StateOnly):
         once, the registration of the one in use would go while pods still sign in with it.
         """
         inputs = Inputs(new)
-        for name in ("lifetimeDays", "generation"):
-            inputs.whole_number(name, least=1)
+        inputs.whole_number("generation", least=1)
         if new.get("keySize") not in KEY_SIZES:
             inputs.refuse("keySize", ", ".join(map(str, KEY_SIZES)))
         common_name = inputs.text("commonName")
         if common_name is not None and len(common_name) > _LONGEST_COMMON_NAME:
             inputs.refuse("commonName", f"at most {_LONGEST_COMMON_NAME} characters (RFC 5280)")
         not_before = inputs.text("notBefore")
-        if not_before is not None and not _is_timestamp(not_before):
+        start = clock.now() if not_before is None else _timestamp(not_before)
+        if start is None:
             inputs.refuse("notBefore", f"RFC 3339 such as {rfc3339.EXAMPLE}")
+        else:
+            inputs.days("lifetimeDays", least=1, since=start)
         if not inputs.failures and old is not None and all(unwrap(old.get(name)) == new[name] for name in _ISSUE):
             return Checked({**new, **{name: old[name] for name in _AS_ISSUED}})
         return Checked(new, inputs.failures)
@@ -73,7 +76,7 @@ class Certificate(StateOnly):
                 not_before=rfc3339.parse(inputs["notBefore"]),
                 lifetime=timedelta(days=inputs["lifetimeDays"]),
             )
-        except (ValueError, OverflowError) as error:
+        except ValueError as error:
             raise PluginError(f"no certificate was issued: {error}") from None
         state = {
             **inputs,
@@ -105,9 +108,8 @@ def _foreseen(inputs: Props) -> Props:
     }
 
 
-def _is_timestamp(text: str) -> bool:
+def _timestamp(text: str) -> datetime | None:
     try:
-        rfc3339.parse(text)
+        return rfc3339.parse(text)
     except ValueError:
-        return False
-    return True
+        return None

@@ -37,7 +37,8 @@ class RenewalSchedule(StateOnly):
         A renewal that a person asks for comes first, whatever the mode.
         """
         inputs = Inputs(new)
-        lifetime = inputs.whole_number("lifetimeDays", least=2)
+        now = clock.now()
+        lifetime = inputs.days("lifetimeDays", least=2, since=now)
         renew_before = inputs.whole_number("renewBeforeDays", least=1)
         if lifetime is not None and renew_before is not None and renew_before >= lifetime:
             inputs.refuse("renewBeforeDays", "less than lifetimeDays")
@@ -47,12 +48,12 @@ class RenewalSchedule(StateOnly):
             return Checked(new, inputs.failures)
         settings = {"lifetimeDays": lifetime, "renewBeforeDays": renew_before}
         if old is None:
-            return Checked(settings | _first_issue(lifetime))
+            return Checked(settings | _first_issue(now, lifetime))
         try:
             request = renewal_request.read(_name(urn), os.environ)
         except ValueError as error:
             raise PluginError(str(error)) from None
-        slots, now = _slots(unwrap(old)), clock.now()
+        slots = _slots(unwrap(old))
         if request is Request.RENEW and now < (free := schedule.spare_is_free(slots)):
             return Checked(new, [CheckFailure("", _too_soon(slots, free))])
         if request is not None:
@@ -79,8 +80,8 @@ def _name(urn: str) -> str:
     return urn.rsplit("::", 1)[-1]
 
 
-def _first_issue(lifetime: int) -> Props:
-    slots = schedule.initial(clock.now())
+def _first_issue(now: datetime, lifetime: int) -> Props:
+    slots = schedule.initial(now)
     return {
         "current": slots.current,
         **{name: _written(slots.slot(name), lifetime) for name in _SLOTS},

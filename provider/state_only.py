@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import ClassVar
 
+from identity.credentials import rfc3339
 from plugin import UNKNOWN, CheckFailure, PluginError, Props, ReadResult, Resource, Secret, Value, unwrap
 
 
@@ -43,6 +45,18 @@ class Inputs:
             return value
         self.refuse(name, f"a whole number, {least} at least")
         return None
+
+    def days(self, name: str, *, least: int, since: datetime) -> int | None:
+        """The number of days called `name`, which end before the calendar does; None if it is unknown or refused."""
+        days = self.whole_number(name, least=least)
+        if days is None:
+            return None
+        try:
+            since + timedelta(days=days)
+        except OverflowError:
+            self.refuse(name, f"days after {rfc3339.render(since)} that end before the year 10000")
+            return None
+        return days
 
     def text(self, name: str) -> str | None:
         """The text called `name`, which is not empty; None if it is unknown or refused."""

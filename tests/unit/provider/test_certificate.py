@@ -137,9 +137,10 @@ def test_wrong_inputs_are_refused_by_name(change: Props, failure: tuple[str, str
     assert failures(**change) == [failure]
 
 
-def test_a_lifetime_past_the_calendar_is_one_sentence() -> None:
-    with pytest.raises(PluginError, match="no certificate was issued: "):
-        issued(lifetimeDays=10_000_000)
+@pytest.mark.parametrize("days", [3_000_000, 10**10])
+def test_a_lifetime_past_the_calendar_is_refused_before_a_preview_reckons_with_it(days: int) -> None:
+    accepted = "days after 2026-01-31T09:25:15Z that end before the year 10000"
+    assert failures(lifetimeDays=days) == [("lifetimeDays", f"found {days}; accepted: {accepted}")]
 
 
 def test_a_certificate_is_never_updated_in_place() -> None:

@@ -138,6 +138,16 @@ def test_wrong_inputs_are_refused_by_name(change: Props, failure: tuple[str, str
     assert [(each.property, each.reason) for each in refused.failures] == [failure]
 
 
+@pytest.mark.parametrize("days", [3_000_000, 10**10])
+def test_a_lifetime_past_the_calendar_is_refused(set_clock: SetClock, days: int) -> None:
+    set_clock(START)
+    refused = schedule.check(URN, FIRST_ISSUE, {**PROGRAM, "lifetimeDays": days})
+    accepted = "days after 2026-01-31T09:30:15Z that end before the year 10000"
+    assert [(each.property, each.reason) for each in refused.failures] == [
+        ("lifetimeDays", f"found {days}; accepted: {accepted}")
+    ]
+
+
 def test_unknown_inputs_are_nobodys_mistake() -> None:
     unknown: Props = dict.fromkeys(PROGRAM, UNKNOWN)
     assert checked(**unknown) == unknown

@@ -1,0 +1,60 @@
+"""Life, renewal and propagation of the certificates: what is accepted, and everything wrong in one report."""
+
+from __future__ import annotations
+
+import pytest
+
+from identity.settings.model import PropagationSettings
+from tests.unit.identity.settings.world import configuration, load, refusals
+
+
+def test_all_of_it_is_configurable() -> None:
+    given = {
+        "lifetimeDays": 60,
+        "renewBeforeDays": 40,
+        "keySize": 4096,
+        "renewal": "hold",
+        "propagation": {"successes": 7, "settleSeconds": 45, "timeoutSeconds": 900},
+    }
+    credentials = load(configuration(credentials=given)).credentials
+    assert (credentials.lifetime_days, credentials.renew_before_days) == (60, 40)
+    assert (credentials.key_size, credentials.renewal) == (4096, "hold")
+    assert credentials.propagation == PropagationSettings.model_validate(given["propagation"])
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    given = {
+        "lifetimeDays": 0,
+        "renewBeforeDays": "soon",
+        "keySize": 1024,
+        "renewal": "never",
+        "propagation": {"successes": 0, "settleSeconds": -1, "timeoutSeconds": 10_000},
+    }
+    told = refusals(configuration(credentials=given))
+    assert sorted(each.partition("\n")[0] for each in told) == [
+        "idstack:credentials.keySize",
+        "idstack:credentials.lifetimeDays",
+        "idstack:credentials.propagation.settleSeconds",
+        "idstack:credentials.propagation.successes",
+        "idstack:credentials.propagation.timeoutSeconds",
+        "idstack:credentials.renewBeforeDays",
+        "idstack:credentials.renewal",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "before", "is_accepted"),
+    [(90, 45, True), (90, 89, True), (730, 729, True), (90, 44, False), (90, 90, False), (2, 1, True)],
+)
+def test_the_spare_must_live_until_its_turn(lifetime: int, before: int, is_accepted: bool) -> None:
+    told = refusals(configuration(credentials={"lifetimeDays": lifetime, "renewBeforeDays": before}))
+    wrong = "idstack:credentials.renewBeforeDays"
+    assert [each.partition("\n")[0] for each in told] == ([] if is_accepted else [wrong])
+
+
+@pytest.mark.parametrize(("settle", "timeout", "is_accepted"), [(30, 31, True), (30, 30, False), (0, 1, True)])
+def test_the_gate_must_have_time_to_settle(settle: int, timeout: int, is_accepted: bool) -> None:
+    propagation = {"settleSeconds": settle, "timeoutSeconds": timeout}
+    told = refusals(configuration(credentials={"propagation": propagation}))
+    wrong = "idstack:credentials.propagation.timeoutSeconds"
+    assert [each.partition("\n")[0] for each in told] == ([] if is_accepted else [wrong])
