@@ -15,8 +15,10 @@ from typing import Any
 
 import yaml
 
+from identity.clouds import LOCAL_CLOUD
+from identity.settings.problems import NAMESPACE
 from ops import existing, lock
-from ops.environment import LOCAL_STACK, ROOT, local_paths, variables
+from ops.environment import ROOT, is_local, local_paths, variables
 from ops.follow import follow
 from ops.trouble import Trouble
 
@@ -31,11 +33,11 @@ class Engine:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is the stack of the local cloud."""
-        return self.stack == LOCAL_STACK
+        """Whether it is a stack of the local cloud."""
+        return is_local(self.stack)
 
     def prepare(self) -> None:
-        """Make sure that the local stack exists; others are made by a person, who chooses their secrets provider.
+        """Make sure that a local stack exists; others are made by a person, who chooses their secrets provider.
 
         The engine keeps a stack's encryption salt in its configuration file. This one's passphrase belongs to this
         machine, so the salt must not get into the file in the repository: the stack is made from a project of the same
@@ -44,6 +46,7 @@ class Engine:
         """
         if not self.is_local:
             return
+        _must_be_of_the_local_cloud(self._file)
         local_paths().create()
         project = local_paths().engine
         name = yaml.safe_load((self.root / "Pulumi.yaml").read_text())["name"]
@@ -51,7 +54,7 @@ class Engine:
         self._capture("stack", "select", self.stack, "--create", directory=project)
 
     def up(self, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> None:
-        """`pulumi up`: unattended for the local stack; elsewhere a person is asked, unless `--yes` is given.
+        """`pulumi up`: unattended for a local stack; elsewhere a person is asked, unless `--yes` is given.
 
         `environment` reaches the program and the plugins of this run. Trouble about what exists already tells how to
         adopt it.
@@ -130,8 +133,18 @@ class Engine:
         resources: list[Mapping[str, Any]] = self.state()["deployment"].get("resources") or []
         return resources
 
+    def siblings(self) -> list[str]:
+        """The other stacks of the project in the same backend."""
+        found = json.loads(self._capture("stack", "ls", "--json", directory=local_paths().engine))
+        return sorted(each["name"] for each in found if each["name"] != self.stack)
+
+    @property
+    def _file(self) -> Path:
+        """The stack's configuration in the project."""
+        return self.root / f"Pulumi.{self.stack.rpartition('/')[2]}.yaml"
+
     def _configuration(self) -> tuple[str, ...]:
-        return ("--config-file", str(_local_configuration(self.root))) if self.is_local else ()
+        return ("--config-file", str(_local_configuration(self._file))) if self.is_local else ()
 
     @contextmanager
     def _held(self) -> Iterator[tuple[str, ...]]:
@@ -139,14 +152,13 @@ class Engine:
 
         `pulumi preview --config` would write the key into the stack's file, and drop the others of `credentials`.
         """
-        name = f"Pulumi.{self.stack.rpartition('/')[2]}.yaml"
-        source = _local_configuration(self.root) if self.is_local else self.root / name
+        source = _local_configuration(self._file) if self.is_local else self._file
         with TemporaryDirectory() as directory:
-            held = Path(directory) / name
+            held = Path(directory) / self._file.name
             try:
                 shutil.copyfile(source, held)
             except FileNotFoundError:
-                raise Trouble(f"the stack {self.stack} has no configuration: there is no {name}") from None
+                raise _without_configuration(self._file) from None
             configuration = ("--config-file", str(held))
             key = ("--path", "credentials.renewal", "hold")
             self._capture("config", "set", *key, *configuration, "--stack", self.stack)
@@ -179,9 +191,8 @@ class Engine:
         )
 
 
-def _local_configuration(root: Path) -> Path:
-    """The local stack's configuration with the salt that belongs to this machine's passphrase."""
-    source = root / f"Pulumi.{LOCAL_STACK}.yaml"
+def _local_configuration(source: Path) -> Path:
+    """A local stack's configuration with the salt that belongs to this machine's passphrase."""
     engine = local_paths().engine
     text = source.read_text()
     salt = yaml.safe_load((engine / source.name).read_text())["encryptionsalt"]
@@ -191,6 +202,25 @@ def _local_configuration(root: Path) -> Path:
             f"{source.name} has an `encryptionsalt`, which only fits the passphrase of the machine that wrote it. "
             "Remove the line; a secret the local stack needs goes into a file that the configuration names."
         )
-    copy = engine / "configuration.yaml"
+    copy = engine / f"configuration.{source.name.removeprefix('Pulumi.')}"
     copy.write_text(text if found else f"encryptionsalt: {salt}\n{text}")
     return copy
+
+
+def _must_be_of_the_local_cloud(source: Path) -> None:
+    """The emulated plugins would refuse another cloud's stack anyway, but in words that say nothing of its name."""
+    try:
+        configuration = yaml.safe_load(source.read_text()) or {}
+    except FileNotFoundError:
+        raise _without_configuration(source) from None
+    cloud = (configuration.get("config") or {}).get(f"{NAMESPACE}:cloud")
+    if cloud != LOCAL_CLOUD:
+        raise Trouble(
+            f"{source.name} has `{NAMESPACE}:cloud: {cloud}`, but the name of its stack is one of the local cloud's, "
+            f"which are local and local-<word>. Say `{NAMESPACE}:cloud: {LOCAL_CLOUD}`, or give the stack another name"
+        )
+
+
+def _without_configuration(source: Path) -> Trouble:
+    stack = source.name.removeprefix("Pulumi.").removesuffix(".yaml")
+    return Trouble(f"the stack {stack} has no configuration: there is no {source.name}")

@@ -2,15 +2,18 @@
 
 The one place for it: `make`, the `idstack` command and the tests on the real engine all come here.
 
-Only the local stack has the emulated plugins on PATH, a PULUMI_HOME, backend and passphrase of its own, and the local
-cloud's deployer as the one who signs in. Every other stack keeps the caller's environment and never takes a provider
-plugin from PATH, because `refresh` and `destroy` do not run the program and would be served by whatever lies there.
+Only local stacks have the emulated plugins on PATH, a PULUMI_HOME, backend and passphrase of their own, and the local
+cloud's deployer as the one who signs in. A stack is local by its name, `local` or `local-<word>`: names last as long as
+the stack, a configuration may change under it (it has to agree, `ops/engine.py`). Every other stack keeps the caller's
+environment and never takes a provider plugin from PATH, because `refresh` and `destroy` do not run the program and
+would be served by whatever lies there.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +26,7 @@ from ops.trouble import Trouble
 # Not resolved: a project directory may be made of links to another checkout.
 ROOT: Final = Path(__file__).absolute().parents[1]
 LOCAL_STACK: Final = "local"
+_LOCAL_STACKS: Final = re.compile(rf"{LOCAL_STACK}(-[a-z0-9]+)*")
 VENV: Final = ROOT / ".venv"
 _ENGINE_RECORD: Final = ROOT / ".tools/engine.json"
 _EMULATED_PLUGINS: Final = ROOT / "localcloud/providers/bin"
@@ -48,7 +52,7 @@ _FOREIGN: Final = frozenset(
 
 @dataclass(frozen=True)
 class LocalPaths:
-    """The files of the local stack's engine, beside those of the local cloud in its state directory."""
+    """The files of the local stacks' engine, beside those of the local cloud in its state directory."""
 
     state: Path
 
@@ -59,12 +63,12 @@ class LocalPaths:
 
     @property
     def engine(self) -> Path:
-        """Everything of the engine: backend, home, passphrase, the stack's configuration with its salt."""
+        """Everything of the engine: backend, home, passphrase, the stacks' configurations with their salts."""
         return self.state / "pulumi"
 
     @property
     def backend(self) -> Path:
-        """The stack's state."""
+        """The stacks' states."""
         return self.engine / "backend"
 
     @property
@@ -74,7 +78,7 @@ class LocalPaths:
 
     @property
     def passphrase(self) -> Path:
-        """What the stack's secrets are encrypted with, 0600."""
+        """What the stacks' secrets are encrypted with, 0600."""
         return self.engine / "passphrase"
 
     def create(self) -> None:
@@ -88,8 +92,13 @@ class LocalPaths:
             draft.replace(self.passphrase)
 
 
+def is_local(stack: str) -> bool:
+    """Whether it is a stack of the local cloud, by its bare name."""
+    return _LOCAL_STACKS.fullmatch(stack) is not None
+
+
 def local_paths(base: Mapping[str, str] = os.environ) -> LocalPaths:
-    """The local stack's files: `.localcloud` of this checkout, or where LOCALCLOUD_STATE_DIR says."""
+    """The local stacks' files: `.localcloud` of this checkout, or where LOCALCLOUD_STATE_DIR says."""
     return LocalPaths(Path(base.get(_STATE_DIRECTORY_VARIABLE) or ROOT / ".localcloud").absolute())
 
 
@@ -102,7 +111,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     }
     path = [str(VENV / "bin"), _engine_directory(), base.get("PATH", os.defpath)]
     inherited = {name: value for name, value in base.items() if name not in (LOCAL_ENVIRONMENT_VARIABLE, "PYTHONHOME")}
-    if stack != LOCAL_STACK:
+    if not is_local(stack):
         return {**inherited, **common, "PATH": os.pathsep.join(path), "PULUMI_IGNORE_AMBIENT_PLUGINS": "true"}
     paths = local_paths(base)
     return {

@@ -40,10 +40,11 @@ PROJECT = Path(__file__).resolve().parents[1]
 
 @dataclass
 class LocalStack:
-    """One stack named `local` in `root`, a project directory whose `.localcloud` holds everything it leaves behind."""
+    """One stack in `root`, a project directory whose `.localcloud` holds everything it leaves behind."""
 
     root: Path
     dials: Mapping[str, Any] = field(default_factory=dict)
+    name: str = "local"
 
     @property
     def state(self) -> Path:
@@ -54,7 +55,7 @@ class LocalStack:
     def variables(self) -> dict[str, str]:
         """Environment of every command of the stack."""
         base = {**os.environ, "LOCALCLOUD_STATE_DIR": str(self.state), "LOCALCLOUD_DIALS": json.dumps(self.dials)}
-        return environment.variables("local", base)
+        return environment.variables(self.name, base)
 
     @cached_property
     def environment(self) -> LocalEnvironment:
@@ -95,7 +96,7 @@ class LocalStack:
 
     def pulumi(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the engine without a terminal."""
-        return self.run("pulumi", *arguments, "--non-interactive", check=check)
+        return self.run("pulumi", *arguments, "--non-interactive", check=check, variables={"PULUMI_STACK": self.name})
 
     def local_cloud(self, *arguments: str) -> str:
         """Run a command of the local cloud."""
@@ -105,13 +106,26 @@ class LocalStack:
         """Make the stack as `idstack up` does, so that both its commands and the engine's own work here."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LOCALCLOUD_STATE_DIR", str(self.state))
-            Engine("local").prepare()
-        made = yaml.safe_load((self.state / "pulumi/Pulumi.local.yaml").read_text(encoding="utf-8"))
-        file = self.root / "Pulumi.local.yaml"
-        file.write_text(
-            f"encryptionsalt: {made['encryptionsalt']}\n{file.read_text(encoding='utf-8')}", encoding="utf-8"
-        )
-        self.pulumi("stack", "select", "local")
+            Engine(self.name, self.root).prepare()
+        made = yaml.safe_load((self.state / "pulumi" / self._file.name).read_text(encoding="utf-8"))
+        text = self._file.read_text(encoding="utf-8")
+        self._file.write_text(f"encryptionsalt: {made['encryptionsalt']}\n{text}", encoding="utf-8")
+        self.pulumi("stack", "select", self.name)
+
+    def beside(self, name: str, **configuration: Any) -> LocalStack:
+        """Another, empty stack on the same local cloud; keys that are not given are missing in its configuration."""
+        other = LocalStack(self.root, self.dials, name)
+        config = {f"idstack:{key}": value for key, value in configuration.items()}
+        guard = {"pulumi:disable-default-providers": ["azure-native", "azuread", "kubernetes"]}
+        other._file.write_text(yaml.safe_dump({"config": guard | config}), encoding="utf-8")
+        other.prepare()
+        self.pulumi("stack", "select", self.name)
+        return other
+
+    @property
+    def _file(self) -> Path:
+        """The stack's configuration."""
+        return self.root / f"Pulumi.{self.name}.yaml"
 
     def idstack(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the `idstack` command."""
@@ -124,7 +138,9 @@ class LocalStack:
     def preview(self) -> dict[str, str]:
         """What a preview says would happen: operation by resource name, without what stays the same."""
         plan = json.loads(self.pulumi("preview", "--json").stdout)
-        return {step["urn"].rpartition("::")[2]: step["op"] for step in plan["steps"] if step["op"] != "same"}
+        return {
+            step["urn"].rpartition("::")[2]: step["op"] for step in plan["steps"] if step["op"] not in ("same", "read")
+        }
 
     def resource(self, name: str) -> dict[str, Any]:
         """The one resource with this name, as the state has it."""
@@ -135,11 +151,10 @@ class LocalStack:
     @contextmanager
     def configured(self, **changes: Any) -> Iterator[None]:
         """Change top-level keys of the configuration (`hostedClusters=...`) and put them back afterwards."""
-        file = self.root / "Pulumi.local.yaml"
+        file = self._file
         before = file.read_text(encoding="utf-8")
         document = yaml.safe_load(before)
-        for key, value in changes.items():
-            document["config"][f"idstack:{key}"] = value
+        document["config"].update({f"idstack:{key}": value for key, value in changes.items()})
         file.write_text(yaml.safe_dump(document), encoding="utf-8")
         try:
             yield
@@ -153,7 +168,7 @@ class LocalStack:
 
     def configuration(self, key: str) -> Any:
         """One top-level key of the configuration as it is now."""
-        return yaml.safe_load((self.root / "Pulumi.local.yaml").read_text(encoding="utf-8"))["config"][f"idstack:{key}"]
+        return yaml.safe_load(self._file.read_text(encoding="utf-8"))["config"][f"idstack:{key}"]
 
 
 @contextmanager

@@ -39,12 +39,14 @@ def up(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: Json
     if as_json:
         now = datetime.now(UTC)
         screen.document({"stack": stack, "rows": [row.to_json(now) for row in found]})
+    elif not found:
+        screen.console.print("none: the stack has no hosted cluster; others may name it in their sharedStack")
     else:
         screen.console.print(sign_ins(found, Path(environment.mounts_dir), screen.console.width))
     failing = [row.identity for row in found if not row.is_green]
-    if failing or not found:
-        raise Trouble(f"not every sign-in works: {', '.join(failing) or 'the stack has no identity'}")
-    screen.console.print(_next_steps(environment))
+    if failing:
+        raise Trouble(f"not every sign-in works: {', '.join(failing)}")
+    screen.console.print(_next_steps(stack, environment))
 
 
 def start_local_cloud(screen: Screen) -> LocalEnvironment:
@@ -77,11 +79,11 @@ def _wait_until_green(engine: Engine, environment: LocalEnvironment, console: Co
             time.sleep(_PAUSE)
 
 
-def _next_steps(environment: LocalEnvironment) -> str:
+def _next_steps(stack: str, environment: LocalEnvironment) -> str:
     return (
         f"\nFiles: {environment.mounts_dir}/<namespace>/<workload>/<path>\n\n"
         "Try next:\n"
-        "  make preview                  after an edit of Pulumi.local.yaml: exactly that change\n"
+        f"  make preview                  after an edit of Pulumi.{stack}.yaml: exactly that change\n"
         "  .venv/bin/idstack status      expiry, renewal, live sign-ins\n"
         "  .venv/bin/idstack local env   where the local Azure and Kubernetes answer\n"
         "  make down                     end every process and remove the state"

@@ -23,6 +23,7 @@ case "$1 $2" in
         [ -e "{folder}/outputs.json" ] || {{ echo "error: no stack named '$5' found" >&2; exit 1; }}
         cat "{folder}/outputs.json" ;;
     "stack export") cat "{folder}/state.json" ;;
+    "stack ls") cat "{folder}/stacks.json" ;;
     "stack select") echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
     *) [ "$1" != up ] || [ ! -e "{folder}/events" ] || cp "{folder}/events" "$3"
        echo "the engine says: $1"; exit "$(cat "{folder}/code")" ;;
@@ -58,6 +59,10 @@ class FakeEngine:
         """This is what `up` leaves in its event log."""
         (self.folder / "events").write_text("\n".join(events))
 
+    def has_stacks(self, *names: str) -> None:
+        """These are in the backend."""
+        (self.folder / "stacks.json").write_text(json.dumps([{"name": name} for name in names]))
+
     def ends_with(self, code: int) -> None:
         """`up`, `preview` and `destroy` end with this exit code."""
         (self.folder / "code").write_text(str(code))
@@ -77,6 +82,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path / "state"))
     fake = FakeEngine(folder)
     fake.has({})
+    fake.has_stacks()
     fake.ends_with(0)
     return fake
 

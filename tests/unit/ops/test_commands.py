@@ -206,7 +206,7 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
 
     assert printed.code == 0
     assert ran == ["start", "seed"]
-    configuration = tmp_path / "state/pulumi/configuration.yaml"
+    configuration = tmp_path / "state/pulumi/configuration.local.yaml"
     assert engine.calls == [
         "stack select local --create --non-interactive",
         f"up --yes --skip-preview --suppress-outputs --config-file {configuration} --stack local",
@@ -227,14 +227,12 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
     assert "Try next:" in printed.output
 
 
-def test_a_local_stack_without_an_identity_is_trouble(
+def test_a_local_stack_without_hosted_clusters_comes_up_without_a_table(
     engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str]
 ) -> None:
     printed = idstack("up")
-    assert (printed.code, printed.error) == (
-        1,
-        "idstack: not every sign-in works: the stack has no identity\n",
-    )
+    assert (printed.code, printed.error) == (0, "")
+    assert "none: the stack has no hosted cluster; others may name it in their sharedStack\n" in printed.output
 
 
 def test_down_of_the_local_stack_ends_the_local_cloud_last(
@@ -242,10 +240,27 @@ def test_down_of_the_local_stack_ends_the_local_cloud_last(
 ) -> None:
     printed = idstack("down")
     assert printed.code == 0
-    assert [call.split()[0] for call in engine.calls] == ["stack", "destroy", "stack"]
-    assert engine.calls[-1] == "stack rm --yes --preserve-config --stack local"
+    assert [" ".join(call.split()[:2]) for call in engine.calls] == [
+        "stack select",
+        "destroy --yes",
+        "stack rm",
+        "stack ls",
+    ]
+    assert engine.calls[2] == "stack rm --yes --preserve-config --stack local"
     assert ran == ["start", "seed", "stop --remove"]
     assert printed.output.endswith("nothing of the local stack is left\n")
+
+
+def test_the_local_cloud_stays_for_the_other_local_stacks(
+    engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str]
+) -> None:
+    engine.has_stacks("local-hc2", "local-hc1")
+    printed = idstack("down")
+    assert ran == ["start", "seed"]
+    assert (printed.code, printed.output.splitlines()[-1]) == (
+        0,
+        "the local cloud stays: it still has local-hc1, local-hc2",
+    )
 
 
 def test_down_without_a_local_stack_does_nothing(engine: FakeEngine, idstack: Idstack, ran: list[str]) -> None:

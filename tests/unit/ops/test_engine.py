@@ -37,7 +37,7 @@ def test_the_engine_reads_a_copy_of_the_configuration_with_the_salt(
     local.prepare()
     (project / "Pulumi.local.yaml").write_text("config:\n  idstack:cloud: local\n  idstack:location: eastus\n")
     local.preview()
-    copy = tmp_path / "state/pulumi/configuration.yaml"
+    copy = tmp_path / "state/pulumi/configuration.local.yaml"
     assert f"--config-file {copy}" in engine.calls[-1]
     assert yaml.safe_load(copy.read_text()) == {
         "encryptionsalt": "v1:of-this-machine",
@@ -59,3 +59,33 @@ def test_another_stack_is_neither_made_nor_given_a_configuration(engine: FakeEng
     other.prepare()
     other.destroy(["--yes"])
     assert engine.calls == ["destroy --yes --stack dev"]
+
+
+def test_every_local_stack_has_a_configuration_and_a_salt_of_its_own(
+    engine: FakeEngine, project: Path, tmp_path: Path
+) -> None:
+    (project / "Pulumi.local-hc2.yaml").write_text("config:\n  idstack:cloud: local\n  idstack:location: westus\n")
+    for stack in ("local", "local-hc2"):
+        Engine(stack, project).prepare()
+        Engine(stack, project).preview()
+    beside = tmp_path / "state/pulumi"
+    assert engine.calls[-1] == f"preview --config-file {beside}/configuration.local-hc2.yaml --stack local-hc2"
+    assert (beside / "Pulumi.local-hc2.yaml").exists()
+    location = "idstack:location"
+    assert location not in yaml.safe_load((beside / "configuration.local.yaml").read_text())["config"]
+    assert yaml.safe_load((beside / "configuration.local-hc2.yaml").read_text())["config"][location] == "westus"
+
+
+@pytest.mark.parametrize("cloud", ["  idstack:cloud: AzurePublicCloud\n", "  idstack:location: eastus\n"])
+def test_a_real_clouds_stack_with_a_local_name_is_refused_before_anything_is_made(
+    engine: FakeEngine, project: Path, cloud: str
+) -> None:
+    (project / "Pulumi.local-prod.yaml").write_text(f"config:\n{cloud}")
+    with pytest.raises(Trouble, match=r"Pulumi.local-prod.yaml has `idstack:cloud: \w+`, but the name"):
+        Engine("local-prod", project).prepare()
+    assert engine.calls == []
+
+
+def test_a_local_stack_without_a_configuration_says_which_file_is_missing(engine: FakeEngine, project: Path) -> None:
+    with pytest.raises(Trouble, match=r"the stack local-hc9 has no configuration: there is no Pulumi.local-hc9.yaml"):
+        Engine("local-hc9", project).prepare()

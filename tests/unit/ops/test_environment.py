@@ -30,13 +30,30 @@ def local(tmp_path: Path) -> dict[str, str]:
     return {**CALLER, "LOCALCLOUD_STATE_DIR": str(tmp_path)}
 
 
-def test_the_emulated_plugins_are_on_path_for_the_local_stack_alone(local: dict[str, str]) -> None:
-    for plugin in EMULATED:
-        assert shutil.which(plugin, path=variables("local", local)["PATH"]) is not None
-        assert shutil.which(plugin, path=variables("dev", local)["PATH"]) is None
+@pytest.mark.parametrize("stack", ["local", "local-shared", "local-hc-1"])
+def test_the_emulated_plugins_are_on_path_for_local_stacks(local: dict[str, str], stack: str) -> None:
+    assert [shutil.which(plugin, path=variables(stack, local)["PATH"]) for plugin in EMULATED].count(None) == 0
 
 
-@pytest.mark.parametrize("stack", ["dev", "stage", "prod", "organization/idstack/local"])
+NOT_LOCAL = [
+    "dev",
+    "stage",
+    "prod",
+    "organization/idstack/local",
+    "locale",
+    "local-",
+    "local.hc1",
+    "localhost",
+    "Local",
+]
+
+
+@pytest.mark.parametrize("stack", NOT_LOCAL)
+def test_the_emulated_plugins_are_on_path_for_no_other_stack(local: dict[str, str], stack: str) -> None:
+    assert [shutil.which(plugin, path=variables(stack, local)["PATH"]) for plugin in EMULATED] == [None] * 3
+
+
+@pytest.mark.parametrize("stack", NOT_LOCAL)
 def test_every_other_stack_ignores_plugins_on_path_whatever_the_caller_says(local: dict[str, str], stack: str) -> None:
     assert variables(stack, local)["PULUMI_IGNORE_AMBIENT_PLUGINS"] == "true"
     assert "PULUMI_IGNORE_AMBIENT_PLUGINS" not in variables("local", local)
