@@ -5,6 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from components import configuration
+from components.losses import check_losses
 from components.prerequisites import look_up
 from components.providers import check_tenant, register_providers
 from components.shared_stack import take_outputs
@@ -17,6 +18,7 @@ async def main() -> pulumi.Inputs:
     try:
         settings = configuration.load()
         shared = await take_outputs(settings)
+        await check_losses(settings, shared)
         providers = register_providers(settings)
         deployer = await check_tenant(settings, providers)
         prerequisites = await look_up(settings, providers, shared)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pulumi
 
-from identity.naming import parse_arm_id
+from identity.naming import parse_arm_id, vault_id
+from identity.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,3 +34,12 @@ class CredentialStore:
     def resource_group(self) -> str:
         """Resource group of the vault."""
         return parse_arm_id(self.vault_id).resource_group
+
+
+def vault_of(settings: Settings, shared: CredentialStore | None) -> str:
+    """ARM id of the vault that carries the credentials: the shared stack's, or this stack's own."""
+    if shared is not None:
+        return shared.vault_id
+    if settings.vault is None:
+        raise AssertionError("the settings have a vault or a shared stack")
+    return vault_id(settings.subscription_id, settings.resource_group, settings.vault.name)

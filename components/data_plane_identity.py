@@ -11,6 +11,7 @@ from pulumi_azure_native import managedidentity
 from components.role_grants import RoleGrants, RoleGrantsArgs
 from identity import catalogue
 from identity.catalogue import FEDERATED_AUDIENCE
+from identity.naming import data_plane_identity_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class DataPlaneIdentity(pulumi.ComponentResource):
     def __init__(self, name: str, args: DataPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:DataPlaneIdentity", name, None, opts)
         stem = f"{args.cluster}-{args.row.name}"
-        identity_name = f"{stem}-{args.infra_id}"
+        identity_name = data_plane_identity_name(args.cluster, args.row.name, args.infra_id)
         identity = managedidentity.UserAssignedIdentity(
             f"{name}-identity",
             resource_name_=identity_name,

@@ -13,13 +13,13 @@ from typing import Any, Final, TypeAlias
 
 import pulumi
 
-from components.credential_store import CredentialStore
+from components.credential_store import CredentialStore, vault_of
 from components.imported_credential import ImportedCredentialArgs, Principal, StoredDocument, read_document
 from components.providers import Providers, provider_said
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.credentials.document import InvalidCredential
-from identity.naming import parse_arm_id, vault_id
+from identity.naming import parse_arm_id
 from identity.settings import (
     ConfigurationError,
     HostedClusterSettings,
@@ -67,7 +67,7 @@ async def look_up(settings: Settings, providers: Providers, shared: CredentialSt
 
     `shared` is the shared stack's vault, None if the vault is this stack's own.
     """
-    vault = _vault_of(settings, shared)
+    vault = vault_of(settings, shared)
     wanted = list(_wanted(settings, shared, vault))
     things = list(dict.fromkeys(thing for _, thing in wanted))
     answers = await asyncio.gather(*(_read(thing, providers) for thing in things), return_exceptions=True)
@@ -165,15 +165,6 @@ def _managed_identity(identity: IdentitySettings) -> _Thing:
     return _in_group(
         "managedidentity:getUserAssignedIdentity", found.resource_group, "managed identity", resourceName=found.name
     )
-
-
-def _vault_of(settings: Settings, shared: CredentialStore | None) -> str:
-    """ARM id of the vault that carries the credentials."""
-    if shared is not None:
-        return shared.vault_id
-    if settings.vault is None:
-        raise AssertionError("the settings have a vault or a shared stack")
-    return vault_id(settings.subscription_id, settings.resource_group, settings.vault.name)
 
 
 def _vault(arm_id: str) -> _Thing:

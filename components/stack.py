@@ -13,7 +13,8 @@ from components.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentit
 from components.prerequisites import Prerequisites
 from components.providers import Deployer, Providers, management_cluster_id
 from components.vault import Vault, VaultArgs
-from identity.settings import Settings, VaultSettings
+from identity.credential_loss import IN_USE, addresses
+from identity.settings import HostedClusterSettings, Settings, VaultSettings
 
 
 class IdentityStack:
@@ -57,20 +58,22 @@ class IdentityStack:
             "keyVaultUri": self._store.vault_uri,
             "keyVaultUserClientId": self._store.reader_client_id,
             "tenantId": self._settings.tenant_id,
-            "hostedClusters": {
-                name: {
-                    "controlPlane": cluster.control_plane,
-                    "dataPlane": cluster.data_plane,
-                    "hostedClusterSpec": cluster.spec,
-                }
-                for name, cluster in self.hosted_clusters.items()
-            },
+            "hostedClusters": {each.name: self._exported(each) for each in self._settings.hosted_clusters},
         }
         if self._settings.management_cluster is not None:
             outputs["managementClusterId"] = management_cluster_id(self._settings, self._settings.management_cluster)
         if self._attach_command is not None:
             outputs["keyVaultUserAttachCommand"] = self._attach_command
         return outputs
+
+    def _exported(self, settings: HostedClusterSettings) -> dict[str, Any]:
+        cluster = self.hosted_clusters[settings.name]
+        return {
+            "controlPlane": cluster.control_plane,
+            "dataPlane": cluster.data_plane,
+            "hostedClusterSpec": cluster.spec,
+            IN_USE: addresses(self._settings, settings, self._store.vault_id),
+        }
 
     def _own_store(self, prerequisites: Prerequisites) -> CredentialStore:
         if self._settings.vault is None:

@@ -30,6 +30,11 @@ def control_plane_identity_name(hosted_cluster: str, field: str) -> str:
     return f"{hosted_cluster}-{kebab(field)}"
 
 
+def data_plane_identity_name(hosted_cluster: str, identity: str, infra_id: str) -> str:
+    """Managed identity of a guest cluster's component (`cmd/infra/azure/identities.go`)."""
+    return f"{hosted_cluster}-{identity}-{infra_id}"
+
+
 def kebab(name: str) -> str:
     """`cloudProvider` -> `cloud-provider`."""
     return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda letter: f"-{letter[0]}", name).lower()

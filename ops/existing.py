@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from identity.naming import parse_arm_id, resource_id
-from ops.environment import LOCAL_STACK
+from ops.environment import is_local
 
 _Events: TypeAlias = list[Mapping[str, Any]]
 
@@ -53,7 +53,7 @@ class Existing:
         return [shlex.join(self._recover(stack)), adopt] if self.is_deleted else [adopt]
 
     def _recover(self, stack: str) -> list[str]:
-        if stack == LOCAL_STACK:
+        if is_local(stack):
             return [".venv/bin/idstack", "local", "recover", self.id]
         found = parse_arm_id(self.id)
         subscription = ["--subscription", found.subscription]

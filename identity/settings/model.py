@@ -245,7 +245,11 @@ class HostedClusterSettings(_Model):
 def _known_cloud(cloud: Cloud | str) -> Cloud:
     if isinstance(cloud, Cloud):
         return cloud
-    raise ValueError("the local cloud is not set up here: `make up` does it" if cloud == LOCAL_CLOUD else "")
+    raise ValueError(
+        "only stacks named local or local-<word> have the local cloud, once `make up` has started it"
+        if cloud == LOCAL_CLOUD
+        else ""
+    )
 
 
 def _few_tags(tags: Mapping[str, str]) -> Mapping[str, str]:
@@ -288,6 +292,8 @@ class Settings(_Model):
     credentials: CredentialSettings = CredentialSettings()
     probe: ProbeSettings = ProbeSettings()
     hosted_clusters: tuple[HostedClusterSettings, ...] = ()
+    # Clusters that may lose credentials in use in the next run (`identity/credential_loss.py`).
+    allow_credential_loss: tuple[types.ClusterName, ...] = ()
 
     @classmethod
     def load(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -85,7 +86,12 @@ def test_its_secrets_are_in_the_shared_vault_and_read_by_the_shared_reader(clust
 
 
 def test_it_exports_what_a_stack_with_its_own_vault_exports(cluster_stack: Recorder, stack: Recorder) -> None:
-    assert cluster_stack.stack_outputs.values == stack.stack_outputs.values
+    def exported(recorder: Recorder) -> dict[str, Any]:
+        outputs = json.loads(json.dumps(recorder.stack_outputs.values))
+        del outputs["hostedClusters"]["hc1"]["credentialsInUse"]  # their identities are in another resource group
+        return dict(outputs)
+
+    assert exported(cluster_stack) == exported(stack)
 
 
 def test_a_stored_credential_is_looked_up_in_the_shared_vault(program: Program) -> None:

@@ -10,10 +10,43 @@ import pytest
 from tests.unit.components.conftest import Program
 from tests.unit.components.recorder import Properties, Recorder
 from tests.unit.components.simulation import UNKNOWN
-from tests.unit.components.world import ADD_ON, MANAGEMENT_CLUSTER, TENANT, VAULT, hosted_cluster, with_managed_identity
+from tests.unit.components.world import (
+    ADD_ON,
+    GROUPS,
+    MANAGEMENT_CLUSTER,
+    TENANT,
+    VAULT,
+    hosted_cluster,
+    with_managed_identity,
+)
 
 # Package of a resource's type: the explicit provider that must manage it.
 PROVIDERS = {"azure-native": "azure", "azuread": "entra", "kubernetes": "kubernetes"}
+
+
+IN_USE = {
+    **{
+        field: {"secret": f"{VAULT}/secrets/{secret}-hc1-json", "principal": "entra-application"}
+        for field, secret in {
+            "cloudProvider": "cloud-provider",
+            "nodePoolManagement": "nodepool-mgmt",
+            "controlPlaneOperator": "cpo",
+            "imageRegistry": "ciro",
+            "ingress": "ingress",
+            "network": "cncc",
+            "disk": "azure-disk",
+            "file": "azure-file",
+            "kms": "kms",
+        }.items()
+    },
+    **{
+        f"{field}MSIClientID": {
+            "principal": f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities/"
+            f"hc1-{name}-hc1-infra"
+        }
+        for field, name in {"imageRegistry": "image-registry", "disk": "disk", "file": "file"}.items()
+    },
+}
 
 
 def test_it_exports_the_vault_its_reader_and_the_hosted_clusters(stack: Recorder) -> None:
@@ -34,6 +67,7 @@ def test_it_exports_the_vault_its_reader_and_the_hosted_clusters(stack: Recorder
             "controlPlane": registered["control_plane"],
             "dataPlane": registered["data_plane"],
             "hostedClusterSpec": registered["spec"],
+            "credentialsInUse": IN_USE,
         }
     }
 

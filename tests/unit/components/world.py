@@ -103,6 +103,8 @@ def settings(**changes: Any) -> Settings:
 def lookups(**changes: Any) -> Mapping[str, Any]:
     """Azure where everything exists; `changes` are answers by the function's last word (`getVault=...`)."""
     answers: dict[str, Any | Callable[[Mapping[str, Any]], Any]] = {
+        # Its own outputs, before the first `up`.
+        "pulumi:pulumi:readStackOutputs": {"outputs": {}, "secretOutputNames": []},
         "azure-native:authorization:getClientConfig": {"tenantId": TENANT, "objectId": DEPLOYER},
         "azure-native:resources:getResourceGroup": {},
         "azure-native:network:getVirtualNetwork": {},

@@ -1,0 +1,200 @@
+"""A credential in use is dropped only where the configuration says so, cluster by cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.unit.components.conftest import Program
+from tests.unit.components.recorder import Recorder
+from tests.unit.components.world import (
+    GROUPS,
+    REGISTRY_IDENTITY,
+    VAULT,
+    hosted_cluster,
+    lookups,
+    with_managed_identity,
+)
+
+Run = Callable[..., Recorder]
+SECOND = hosted_cluster(name="hc2", infraID="hc2-infra", issuerURL="https://hc2oidc.blob.core.windows.net/hc2oidc")
+IDENTITIES = f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+
+
+@pytest.fixture(scope="module")
+def handed_over(program: Program) -> Mapping[str, Any]:
+    """The outputs of a run with the clusters hc1 and hc2."""
+    recorder = program(hostedClusters=[hosted_cluster(), SECOND], clusterSide="hypershift")
+    return recorder.stack_outputs.values
+
+
+@pytest.fixture
+def next_run(program: Program, handed_over: Mapping[str, Any]) -> Run:
+    """Runs the program with changes of the configuration, after that run."""
+
+    def run(*, invokes: Mapping[str, Any] | None = None, **changes: Any) -> Recorder:
+        outputs = {"name": "", "outputs": handed_over, "secretOutputNames": []}
+        answers = {**(invokes or lookups()), "pulumi:pulumi:readStackOutputs": outputs}
+        config = {"hostedClusters": [hosted_cluster(), SECOND], "clusterSide": "hypershift", **changes}
+        return program(invokes=answers, options={"refused": True}, **config)
+
+    return run
+
+
+def with_identity(field: str, **changes: Any) -> list[dict[str, Any]]:
+    return [hosted_cluster(identities={field: changes}), SECOND]
+
+
+def lost(recorder: Recorder, cluster: str = "hc1") -> list[str]:
+    """What the report says that the cluster would lose, once nothing was registered."""
+    assert recorder.failure is not None, "nothing was refused"
+    assert recorder.registered == []
+    _, _, told = str(recorder.failure).partition(f"found:    {cluster} would lose credentials in use:\n")
+    return [line.removeprefix("    - ") for line in told.partition("\n  accepted:")[0].splitlines()]
+
+
+def test_the_report_says_what_is_lost_and_both_ways_on(next_run: Run) -> None:
+    recorder = next_run(hostedClusters=with_identity("imageRegistry", enabled=False))
+
+    assert str(recorder.failure) == (
+        "The stack's configuration has 1 problem; nothing was changed.\n\n"
+        "idstack:allowCredentialLoss\n"
+        "  found:    hc1 would lose credentials in use:\n"
+        "    - imageRegistry: ciro-hc1-json -> nothing\n"
+        "  accepted: a configuration that keeps them, or hc1 named here\n"
+        "  mend:     put back what changed; or, once nobody uses them, "
+        "`pulumi config set --path 'allowCredentialLoss[0]' hc1`, and after `pulumi up` "
+        "`pulumi config rm allowCredentialLoss`"
+    )
+    assert recorder.registered == []
+
+
+@pytest.mark.parametrize(
+    ("clusters", "expected"),
+    [
+        (with_identity("ingress", secretName="mine"), ["ingress: ingress-hc1-json -> mine"]),
+        (
+            [*with_managed_identity({"secretName": "ciro-hc1-json"}), SECOND],
+            ["imageRegistry: entra-application -> hc1-image-registry"],
+        ),
+        (
+            [hosted_cluster(infraID="another"), SECOND],
+            [
+                f"{field}MSIClientID: hc1-{name}-hc1-infra -> hc1-{name}-another"
+                for field, name in {"imageRegistry": "image-registry", "disk": "disk", "file": "file"}.items()
+            ],
+        ),
+        ([hosted_cluster(name="new"), SECOND], ["all of it: new has its infraID"]),
+        ([hosted_cluster(name="new", infraID="another"), SECOND], ["all of it: new has its issuerURL"]),
+    ],
+    ids=["secret name", "source", "infraID", "name", "name and infraID"],
+)
+def test_every_change_that_drops_a_credential_is_refused(
+    next_run: Run, clusters: list[dict[str, Any]], expected: list[str]
+) -> None:
+    assert lost(next_run(hostedClusters=clusters)) == expected
+
+
+def test_another_vault_drops_the_credentials_of_every_cluster(next_run: Run) -> None:
+    recorder = next_run(vault={"name": "kv-other"})
+
+    for cluster in ("hc1", "hc2"):
+        lines = lost(recorder, cluster)
+        assert len(lines) == 9
+        assert lines[0] == (
+            f"cloudProvider: {VAULT}/secrets/cloud-provider-{cluster}-json -> "
+            f"{VAULT.replace('kv-idstack-dev', 'kv-other')}/secrets/cloud-provider-{cluster}-json"
+        )
+
+
+def test_another_resource_group_drops_the_guest_clusters_identities_as_well(next_run: Run) -> None:
+    lines = lost(next_run(resourceGroup="identity-new"))
+
+    assert len(lines) == 9 + 3
+    assert lines[-1] == (
+        f"fileMSIClientID: {IDENTITIES}/hc1-file-hc1-infra -> "
+        f"{IDENTITIES.replace('identity-dev', 'identity-new')}/hc1-file-hc1-infra"
+    )
+
+
+def test_another_managed_identity_is_another_credential(program: Program, next_run: Run) -> None:
+    first = program(hostedClusters=with_managed_identity({"secretName": "uamsi"}), clusterSide="hypershift")
+    outputs = {"name": "", "outputs": first.stack_outputs.values, "secretOutputNames": []}
+    changed = with_managed_identity({"secretName": "uamsi"}, resourceId=REGISTRY_IDENTITY + "-2")
+
+    recorder = program(
+        invokes={**lookups(), "pulumi:pulumi:readStackOutputs": outputs},
+        options={"refused": True},
+        hostedClusters=changed,
+        clusterSide="hypershift",
+    )
+
+    assert lost(recorder) == ["imageRegistry: hc1-image-registry -> hc1-image-registry-2"]
+
+
+def test_a_cluster_that_is_named_may_lose_and_no_other(next_run: Run) -> None:
+    clusters = [
+        hosted_cluster(identities={"imageRegistry": {"enabled": False}}),
+        {**SECOND, "identities": {"imageRegistry": {"enabled": False}}},
+    ]
+
+    assert next_run(hostedClusters=clusters, allowCredentialLoss=["hc1", "hc2"]).failure is None
+    recorder = next_run(hostedClusters=clusters, allowCredentialLoss=["hc1"])
+    assert "hc1 would lose" not in str(recorder.failure)
+    assert "'allowCredentialLoss[1]' hc2`" in str(recorder.failure)
+    assert lost(recorder, "hc2") == ["imageRegistry: ciro-hc2-json -> nothing"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"hostedClusters": [SECOND]},
+        {"hostedClusters": []},
+        {"hostedClusters": [SECOND, hosted_cluster()]},
+        {"hostedClusters": [hosted_cluster(), SECOND, {**SECOND, "name": "hc3", "infraID": "hc3-infra"}]},
+        {"hostedClusters": [hosted_cluster(objectEncoding="base64"), SECOND]},
+        {"roles": "builtin"},
+        {"clusterSide": "stack"},
+        {"tags": {"team": "another"}, "credentials": {"lifetimeDays": 30, "renewBeforeDays": 15}},
+    ],
+    ids=["nothing", "removed", "all removed", "order", "added", "encoding", "roles", "cluster side", "tags and life"],
+)
+def test_whatever_keeps_credentials_or_removes_a_cluster_with_its_own_passes(
+    next_run: Run, changes: dict[str, Any]
+) -> None:
+    assert next_run(**changes).failure is None
+
+
+def test_a_cluster_removed_beside_an_older_one_with_its_issuer_is_removed_and_not_renamed(program: Program) -> None:
+    """Clusters of one developer may share an issuer."""
+    second = {**SECOND, "issuerURL": hosted_cluster()["issuerURL"]}
+    first = program(hostedClusters=[hosted_cluster(), second], clusterSide="hypershift")
+    outputs = {"name": "", "outputs": first.stack_outputs.values, "secretOutputNames": []}
+
+    recorder = program(
+        invokes={**lookups(), "pulumi:pulumi:readStackOutputs": outputs},
+        hostedClusters=[second],
+        clusterSide="hypershift",
+    )
+
+    assert recorder.failure is None
+
+
+def test_a_permission_that_is_not_needed_is_warned_of(next_run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    assert next_run(allowCredentialLoss=["hc1"]).failure is None
+
+    assert "allowCredentialLoss names hc1, which loses nothing" in caplog.text
+
+
+def test_outputs_that_can_not_be_read_are_said_before_anything_is_registered(program: Program) -> None:
+    unreadable = {**lookups(), "pulumi:pulumi:readStackOutputs": Exception("blob: connection refused")}
+
+    recorder = program(invokes=unreadable, options={"refused": True})
+
+    assert recorder.registered == []
+    assert "which say what credentials are in use, can not be read: blob: connection refused. Nothing was" in str(
+        recorder.failure
+    )
