@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from azure.core.credentials import AccessTokenInfo, TokenRequestOptions
 from azure.core.exceptions import AzureError
@@ -29,12 +29,11 @@ _LONGEST_PAUSE: Final = timedelta(seconds=60)
 _LONGEST_PAUSE_IN_NEED: Final = timedelta(seconds=5)
 
 
-@dataclass(frozen=True)
-class TokenRequest:
-    """What a client asks for: scopes, and azure-core's options."""
+class TokenRequest(NamedTuple):
+    """What a client asks for: scopes, and azure-core's options. Made for every token, so it is a tuple."""
 
     scopes: tuple[str, ...]
-    options: TokenRequestOptions = field(default_factory=TokenRequestOptions)
+    options: TokenRequestOptions = TokenRequestOptions()
 
     def without_claims(self) -> TokenRequest:
         """The request without the claims, which answer one challenge of one service."""
@@ -100,7 +99,7 @@ class Rotation:
                 raise
             self._is_failing = False
             # Only what was granted: a scope that nobody grants would keep every candidate out.
-            self._last_request = request.without_claims()
+            self._last_request = request
             return token
 
     def look(self) -> None:
@@ -147,7 +146,7 @@ class Rotation:
             self._refuse(str(error))
             return
         # A client for each try: MSAL remembers some of Entra's refusals for a minute.
-        client, request = self._connect(candidate.credential), self._last_request
+        client, request = self._connect(candidate.credential), self._last_request.without_claims()
         try:
             client.get_token_info(*request.scopes, options=request.options)
         except AzureError as error:

@@ -97,7 +97,7 @@ class MountedCredential:
             options["claims"] = claims
         if tenant_id:
             options["tenant_id"] = tenant_id
-        token = self.get_token_info(*scopes, options=options)
+        token = self._rotation.token(TokenRequest(scopes, options))
         return AccessToken(token.token, token.expires_on)
 
     def get_token_info(self, *scopes: str, options: TokenRequestOptions | None = None) -> AccessTokenInfo:
