@@ -21,16 +21,18 @@ _PLACE: Final = ("allowCredentialLoss",)
 IN_USE: Final = "credentialsInUse"
 # Parts of an address, the telling one first.
 _PARTS: Final = ("secret", "principal")
-# What makes two clusters the same HostedCluster under two names; outputs have it in the specification.
-_SAME_CLUSTER: Final = ("infraID", "issuerURL")
 
 
 @dataclass(frozen=True)
 class Loss:
-    """The credentials that one hosted cluster would lose, a line for each."""
+    """The credentials that one hosted cluster would lose, a line for each.
+
+    `heir` is the index of a new cluster with its `infraID`: no run can replace the one by the other.
+    """
 
     cluster: str
     lines: tuple[str, ...]
+    heir: int | None = None
 
 
 def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str) -> dict[str, dict[str, str]]:
@@ -59,23 +61,29 @@ def losses(settings: Settings, vault_id: str, outputs: Mapping[str, Any]) -> lis
     """
     before: Mapping[str, Any] = outputs.get("hostedClusters") or {}
     now = {cluster.name: cluster for cluster in settings.hosted_clusters}
+    new = [(index, each) for index, each in enumerate(settings.hosted_clusters) if each.name not in before]
     found = []
     for name, described in sorted(before.items()):
         in_use: Mapping[str, Mapping[str, str]] = described.get(IN_USE) or {}
-        if name in now:
-            lines = tuple(_changes(in_use, addresses(settings, now[name], vault_id)))
-        else:
-            lines = tuple(f"all of it: {new} has its {key}" for new, key in _new_names(described, now, before))
-        if lines and in_use:
-            found.append(Loss(name, lines))
+        loss = (
+            Loss(name, tuple(_changes(in_use, addresses(settings, now[name], vault_id))))
+            if name in now
+            else _renamed(name, described.get("hostedClusterSpec") or {}, new)
+        )
+        if loss.lines and in_use:
+            found.append(loss)
     return found
 
 
 def refuse_losses(settings: Settings, found: list[Loss]) -> None:
     """Raise ConfigurationError with every loss that `allowCredentialLoss` does not name."""
-    refused = [loss for loss in found if loss.cluster not in settings.allow_credential_loss]
-    if refused:
-        raise ConfigurationError([_problem(loss, settings) for loss in refused])
+    problems = [
+        _problem(loss, settings) if loss.heir is None else _two_runs(loss.cluster, loss.heir, settings)
+        for loss in found
+        if loss.heir is not None or loss.cluster not in settings.allow_credential_loss
+    ]
+    if problems:
+        raise ConfigurationError(problems)
 
 
 def without_effect(settings: Settings, found: list[Loss]) -> list[str]:
@@ -102,16 +110,13 @@ def _shortened(old: str, new: str) -> tuple[str, str]:
     return names if names[0].lower() != names[1].lower() else (old, new)
 
 
-def _new_names(
-    described: Mapping[str, Any], now: Mapping[str, HostedClusterSettings], before: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
-    """The clusters that are new and yet the described one, each with what tells."""
-    spec = described.get("hostedClusterSpec") or {}
-    for name, cluster in now.items():
-        facts = dict(zip(_SAME_CLUSTER, (cluster.infra_id, cluster.issuer_url), strict=True))
-        same = next((key for key in _SAME_CLUSTER if name not in before and spec.get(key) == facts[key]), None)
-        if same is not None:
-            yield name, same
+def _renamed(name: str, spec: Mapping[str, Any], new: list[tuple[int, HostedClusterSettings]]) -> Loss:
+    """What a cluster that is gone loses to a new one that is the same HostedCluster; nothing if there is none."""
+    for index, cluster in new:
+        if spec.get("infraID") == cluster.infra_id:
+            return Loss(name, (f"all of it: {cluster.name} has its infraID",), index)
+    lines = (f"all of it: {each.name} has its issuerURL" for _, each in new if spec.get("issuerURL") == each.issuer_url)
+    return Loss(name, tuple(lines))
 
 
 def _problem(loss: Loss, settings: Settings) -> Problem:
@@ -122,4 +127,14 @@ def _problem(loss: Loss, settings: Settings) -> Problem:
         accepted=f"a configuration that keeps them, or {loss.cluster} named here",
         mend=f"put back what changed; or, once nobody uses them, {to_set((*_PLACE, index), loss.cluster)}, "
         f"and after `pulumi up` {to_remove(_PLACE)}",
+    )
+
+
+def _two_runs(cluster: str, heir: int, settings: Settings) -> Problem:
+    place = ("hostedClusters", heir, "name")
+    return Problem(
+        place=place,
+        found=f'"{settings.hosted_clusters[heir].name}" in the place of {cluster}, whose infraID it has',
+        accepted=f'"{cluster}": names of role assignments are made of infraID, so the old ones must be gone before',
+        mend=f"{to_set(place, cluster)}; or take {cluster} out, run `pulumi up`, and only then add the new name",
     )

@@ -151,20 +151,28 @@ class LocalStack:
     @contextmanager
     def configured(self, **changes: Any) -> Iterator[None]:
         """Change top-level keys of the configuration (`hostedClusters=...`) and put them back afterwards."""
-        file = self._file
-        before = file.read_text(encoding="utf-8")
-        document = yaml.safe_load(before)
-        document["config"].update({f"idstack:{key}": value for key, value in changes.items()})
-        file.write_text(yaml.safe_dump(document), encoding="utf-8")
+        before = self._file.read_text(encoding="utf-8")
+        self.configure(**changes)
         try:
             yield
         finally:
-            file.write_text(before, encoding="utf-8")
+            self._file.write_text(before, encoding="utf-8")
+
+    def configure(self, **changes: Any) -> None:
+        """Change top-level keys of the configuration for good."""
+        document = yaml.safe_load(self._file.read_text(encoding="utf-8"))
+        document["config"].update({f"idstack:{key}": value for key, value in changes.items()})
+        self._file.write_text(yaml.safe_dump(document), encoding="utf-8")
 
     def inventory(self) -> set[tuple[str, str]]:
         """Kind and key of everything that the local cloud remembers."""
+        return set(self.contents())
+
+    def contents(self) -> dict[tuple[str, str], str]:
+        """Everything that the local cloud remembers, as JSON by kind and key."""
         with closing(sqlite3.connect(f"{(self.state / 'state.sqlite').as_uri()}?mode=ro", uri=True)) as connection:
-            return set(connection.execute("SELECT kind, key FROM documents"))
+            rows = connection.execute("SELECT kind, key, document FROM documents")
+            return {(kind, key): document for kind, key, document in rows}
 
     def configuration(self, key: str) -> Any:
         """One top-level key of the configuration as it is now."""

@@ -31,7 +31,7 @@ def test_an_identity_switched_off_is_all_that_a_preview_deletes(stack: LocalStac
     [cluster] = stack.configuration("hostedClusters")
     identities = {**cluster["identities"], "imageRegistry": {"enabled": False}}
 
-    with stack.configured(hostedClusters=_cluster(stack, identities=identities)):
+    with stack.configured(hostedClusters=_cluster(stack, identities=identities), allowCredentialLoss=["hc1"]):
         steps = stack.preview()
 
     assert set(steps.values()) == {"delete"}

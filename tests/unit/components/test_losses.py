@@ -86,15 +86,28 @@ def test_the_report_says_what_is_lost_and_both_ways_on(next_run: Run) -> None:
                 for field, name in {"imageRegistry": "image-registry", "disk": "disk", "file": "file"}.items()
             ],
         ),
-        ([hosted_cluster(name="new"), SECOND], ["all of it: new has its infraID"]),
         ([hosted_cluster(name="new", infraID="another"), SECOND], ["all of it: new has its issuerURL"]),
     ],
-    ids=["secret name", "source", "infraID", "name", "name and infraID"],
+    ids=["secret name", "source", "infraID", "name and infraID"],
 )
 def test_every_change_that_drops_a_credential_is_refused(
     next_run: Run, clusters: list[dict[str, Any]], expected: list[str]
 ) -> None:
     assert lost(next_run(hostedClusters=clusters)) == expected
+
+
+def test_a_cluster_is_not_renamed_in_one_run_whatever_is_allowed(next_run: Run) -> None:
+    recorder = next_run(hostedClusters=[SECOND, hosted_cluster(name="new")], allowCredentialLoss=["hc1"])
+
+    assert recorder.registered == []
+    assert str(recorder.failure) == (
+        "The stack's configuration has 1 problem; nothing was changed.\n\n"
+        "idstack:hostedClusters[1].name\n"
+        '  found:    "new" in the place of hc1, whose infraID it has\n'
+        '  accepted: "hc1": names of role assignments are made of infraID, so the old ones must be gone before\n'
+        "  mend:     `pulumi config set --path 'hostedClusters[1].name' hc1`; "
+        "or take hc1 out, run `pulumi up`, and only then add the new name"
+    )
 
 
 def test_another_vault_drops_the_credentials_of_every_cluster(next_run: Run) -> None:
