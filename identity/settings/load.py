@@ -124,8 +124,9 @@ def _mend(place: Place, shape: Shape, found: object, report: Report) -> str:
 def _guess(shape: Shape, found: object) -> str | None:
     if shape.form:
         return shape.form.guessed(found)
-    close = get_close_matches(str(found), shape.choices, n=1)
-    return close[0] if close else None
+    lower = {choice.lower(): choice for choice in shape.choices}
+    close = get_close_matches(str(found).lower(), lower, n=1)
+    return lower[close[0]] if close else None
 
 
 def _refuse_name(place: Place, report: Report) -> None:

@@ -114,3 +114,29 @@ def refusals(
 def block(key: str, found: str, accepted: str, mend: str) -> str:
     """A block of the report."""
     return f"idstack:{key}\n  found:    {found}\n  accepted: {accepted}\n  mend:     {mend}"
+
+
+def path_of(path: str) -> str:
+    """`a__0__b` as the report writes it: `a[0].b`."""
+    head, *steps = path.split("__")
+    return head + "".join(f"[{step}]" if step.isdigit() else f".{step}" for step in steps)
+
+
+def setting(key: str, value: str) -> str:
+    """The command that sets the value."""
+    quoted = f"'{key}'" if "[" in key else key
+    option = "--path " if set(key) & set(".[") else ""
+    return f"`pulumi config set {option}{quoted} {value}`"
+
+
+def shown(value: object) -> str:
+    """A short value as the report shows it."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() if len(value) > 158:
+            return f'"{value[:159]}…" ({len(value)} characters)'
+        case str():
+            return f'"{value}"'
+        case _:
+            return f"the number {value}"

@@ -1,0 +1,152 @@
+"""Whatever stands in a configuration: it is accepted or explained, and a name is good exactly when Azure takes it."""
+
+from __future__ import annotations
+
+import ipaddress
+import string
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from identity.settings import ConfigurationError, Settings
+from tests.unit.identity.settings.world import configuration, load, refusals, with_change
+
+LETTERS: Final = set(string.ascii_letters)
+LOWER: Final = set(string.ascii_lowercase + string.digits)
+WORD: Final = LETTERS | set(string.digits)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def _vault(name: str) -> bool:
+    ends = name[:1] in LETTERS and name[-1:] in WORD
+    return 3 <= len(name) <= 24 and ends and "--" not in name and set(name) <= WORD | {"-"}
+
+
+def _secret(name: str) -> bool:
+    return 1 <= len(name) <= 127 and set(name) <= WORD | {"-"}
+
+
+def _label(name: str, longest: int) -> bool:
+    ends = name[:1] in LOWER and name[-1:] in LOWER
+    return 1 <= len(name) <= longest and ends and set(name) <= LOWER | {"-"}
+
+
+def _cluster(name: str) -> bool:
+    return len(name) <= 54 and all(_label(part, 54) for part in name.split("."))
+
+
+def _resource_group(name: str) -> bool:
+    return 1 <= len(name) <= 90 and not name.endswith(".") and set(name) <= WORD | set("_-().")
+
+
+def _aks(name: str) -> bool:
+    ends = name[:1] in WORD and name[-1:] in WORD
+    return 1 <= len(name) <= 63 and ends and set(name) <= WORD | set("-_")
+
+
+# Path, Azure's or Kubernetes' rule in other words than the settings have, characters that are likely to matter.
+NAMES: Final[list[tuple[str, Callable[[str], bool], str]]] = [
+    ("vault__name", _vault, "aZ0-_."),
+    ("resourceGroup", _resource_group, "aZ0-_.() /"),
+    ("managementCluster__name", _aks, "aZ0-_."),
+    ("hostedClusters__0__identities__ingress__secretName", _secret, "aZ0-_."),
+    ("hostedClusters__0__name", _cluster, "aZ0-."),
+    ("hostedClusters__0__infraID", lambda name: _label(name, 253), "aZ0-."),
+]
+by_hypothesis = settings(max_examples=60)
+
+
+@pytest.mark.parametrize(("path", "is_good", "alphabet"), NAMES, ids=[path for path, _, _ in NAMES])
+@by_hypothesis
+@given(data=st.data())
+def test_a_name_is_accepted_exactly_when_its_rule_holds(
+    path: str, is_good: Callable[[str], bool], alphabet: str, data: st.DataObject
+) -> None:
+    characters = st.sampled_from(alphabet) | st.characters(codec="utf-8", exclude_characters="\0")
+    name = data.draw(st.text(st.sampled_from(alphabet), min_size=1, max_size=130) | st.text(characters, min_size=1))
+    config = configuration(hostedClusters__0__infraID="infra", hostedClusters__0__namespace="n")
+
+    assert (refusals(with_change(config, path, name)) == []) is is_good(name)
+
+
+@by_hypothesis
+@given(st.uuids(), st.booleans())
+def test_every_uuid_is_accepted_in_either_case(value: uuid.UUID, upper: bool) -> None:
+    text = str(value).upper() if upper else str(value)
+
+    if value.int != 0:
+        assert load(configuration(tenantId=text)).tenant_id == str(value)
+
+
+@by_hypothesis
+@given(st.integers(0, 2**32 - 1), st.integers(0, 32))
+def test_a_range_is_accepted_exactly_when_it_is_public_and_has_no_bits_of_a_host(address: int, bits: int) -> None:
+    text = f"{ipaddress.IPv4Address(address)}/{bits}"
+    network = ipaddress.IPv4Network(text, strict=False)
+    private = [ipaddress.IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
+    is_good = network.network_address == ipaddress.IPv4Address(address) and not any(map(network.overlaps, private))
+
+    assert (refusals(configuration(vault__allowedIpRanges=[text])) == []) is is_good
+
+
+@by_hypothesis
+@given(
+    key=st.sampled_from(
+        (
+            *("cloud", "tenantId", "tags", "protect", "vault", "keyVaultUser", "managementCluster", "credentials"),
+            *("probe", "hostedClusters", "allowCredentialLoss", "sharedStack", "anything"),
+        )
+    ),
+    value=JSON,
+)
+def test_a_key_may_hold_anything_without_a_crash(key: str, value: Any) -> None:
+    _accepted_or_explained(configuration() | {key: value})
+
+
+@settings(max_examples=150)
+@given(
+    path=st.sampled_from(
+        (
+            *("name", "namespace", "infraID", "issuerURL", "vnetID", "subnetID", "securityGroupID", "objectEncoding"),
+            *("kms", "kms__activeKey", "identities", "identities__kms", "identities__ingress__credential"),
+        )
+    ),
+    value=JSON | st.text(),
+)
+def test_a_hosted_cluster_may_hold_anything_without_a_crash(path: str, value: Any) -> None:
+    _accepted_or_explained(configuration(**{f"hostedClusters__0__{path}": value}))
+
+
+@by_hypothesis
+@given(st.text())
+def test_a_structure_may_be_any_text_without_a_crash(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="tenantId"):
+        Settings.load({"vault": text, "hostedClusters": text}, secret_keys=(), local=None)
+
+
+@by_hypothesis
+@given(JSON)
+def test_nothing_of_a_secret_key_is_ever_shown(value: Any) -> None:
+    marked = {"name": "MARKER", "anything": ["MARKER", value], "kms": {"activeKey": "MARKER"}, "vnetID": value}
+
+    report = refusals(configuration(hostedClusters=[marked]), secret_keys=["hostedClusters"])
+
+    assert "MARKER" not in "".join(report)
+
+
+def _accepted_or_explained(config: dict[str, Any]) -> None:
+    try:
+        load(config)
+    except ConfigurationError as error:
+        for problem in error.problems:
+            assert problem.accepted
+            assert problem.mend
+        str(error).encode("utf-8")
