@@ -8,6 +8,7 @@ import typer
 
 from ops.commands.adopt import adopt
 from ops.commands.down import down
+from ops.commands.export import export
 from ops.commands.handover import local, probe
 from ops.commands.preview import preview
 from ops.commands.recover import recover
@@ -31,6 +32,7 @@ for command in (up, preview, down, recover, renew, rotate, probe):
 cli.command("import", context_settings=PASS_ON)(adopt)
 cli.command()(status)
 cli.command()(token)
+cli.add_typer(export)
 cli.command(context_settings={**PASS_ON, "help_option_names": []}, add_help_option=False)(local)
 
 
