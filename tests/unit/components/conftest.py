@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import runpy
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import pytest
 
 from tests.unit.components import world
-from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.program import run_program
+from tests.unit.components.recorder import Recorder
 from tests.unit.identity.credentials.world import certificate, document
-
-PROJECT = Path(__file__).resolve().parents[3]
 
 Program = Callable[..., Recorder]
 
@@ -27,23 +23,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """
     folder = tmp_path_factory.mktemp("project")
     (folder / "kubeconfig").write_text(world.KUBECONFIG, encoding="utf-8")
-
-    def run_program(
-        *, invokes: Any = None, options: Any = None, secret_keys: tuple[str, ...] = (), **changes: Any
-    ) -> Recorder:
-        config = {f"idstack:{key}": value for key, value in world.configuration(**changes).items()}
-        with pytest.MonkeyPatch.context() as patch:
-            patch.chdir(folder)
-            patch.delenv("IDSTACK_LOCAL_ENVIRONMENT", raising=False)
-            patch.setenv("PULUMI_CONFIG", json.dumps(config))
-            patch.setenv("PULUMI_CONFIG_SECRET_KEYS", json.dumps([f"idstack:{key}" for key in secret_keys]))
-            return run(
-                lambda: runpy.run_path(str(PROJECT / "__main__.py"), run_name="__main__") and None,
-                invokes=world.lookups() if invokes is None else invokes,
-                **(options or {}),
-            )
-
-    return run_program
+    return partial(run_program, folder)
 
 
 @pytest.fixture(scope="package")

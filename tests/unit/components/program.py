@@ -1,0 +1,32 @@
+"""`__main__.py` as the language host runs it."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.components import world
+from tests.unit.components.recorder import Recorder, run
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+def run_program(
+    folder: Path, *, invokes: Any = None, options: Any = None, secret_keys: tuple[str, ...] = (), **changes: Any
+) -> Recorder:
+    """Run the program in `folder`; see the fixture `program`."""
+    config = {f"idstack:{key}": value for key, value in world.configuration(**changes).items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.delenv("IDSTACK_LOCAL_ENVIRONMENT", raising=False)
+        patch.setenv("PULUMI_CONFIG", json.dumps(config))
+        patch.setenv("PULUMI_CONFIG_SECRET_KEYS", json.dumps([f"idstack:{key}" for key in secret_keys]))
+        return run(
+            lambda: runpy.run_path(str(PROJECT / "__main__.py"), run_name="__main__") and None,
+            invokes=world.lookups() if invokes is None else invokes,
+            **(options or {}),
+        )
