@@ -37,6 +37,8 @@ def problems(kind: Kind, document: dict[str, Any], old: dict[str, Any] | None) -
             causes += _pod_problems(document["spec"]["template"].get("spec", {}), "spec.template.spec")
         case "Pod":
             causes += _pod_problems(document["spec"], "spec")
+        case "PodDisruptionBudget":
+            causes += _disruption_problems(document.get("spec", {}))
     return causes
 
 
@@ -95,6 +97,13 @@ def _selector_problems(spec: dict[str, Any]) -> list[Cause]:
                 "spec.template.metadata.labels", f"Invalid value: {labels}: `selector` does not match template `labels`"
             )
         ]
+    return []
+
+
+def _disruption_problems(spec: dict[str, Any]) -> list[Cause]:
+    """`pkg/apis/policy/validation/validation.go`."""
+    if "minAvailable" in spec and "maxUnavailable" in spec:
+        return [Cause("spec", f"Invalid value: {spec}: minAvailable and maxUnavailable cannot be both set")]
     return []
 
 

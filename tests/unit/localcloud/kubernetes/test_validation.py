@@ -75,3 +75,17 @@ def test_discovery_leads_to_custom_kinds(untyped: dynamic.DynamicClient) -> None
     made = identities.create({"metadata": {"name": "hc1"}, "spec": spec}, NAMESPACE)
 
     assert (made.spec.tenantID, made.metadata.generation) == ("t", 1)
+
+
+def test_a_disruption_budget_says_one_thing(untyped: dynamic.DynamicClient) -> None:
+    budgets = untyped.resources.get(api_version="policy/v1", kind="PodDisruptionBudget")
+
+    def budget(**spec: Any) -> dict[str, Any]:
+        return {"metadata": {"name": "b"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, **spec}}
+
+    kept = budgets.create(budget(maxUnavailable=1), NAMESPACE, dry_run="All")
+    with pytest.raises(DynamicApiError) as raised:
+        budgets.create(budget(maxUnavailable=1, minAvailable="50%"), NAMESPACE)
+
+    assert kept.to_dict()["spec"] == {"selector": {"matchLabels": {"a": "b"}}, "maxUnavailable": 1}
+    assert "minAvailable and maxUnavailable cannot be both set" in refusal(raised)[2]
