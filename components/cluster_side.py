@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -21,11 +21,14 @@ from components.consumer_config import (
 from components.control_plane_identity import ControlPlaneIdentity
 from components.credential_store import CredentialStore
 from components.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
+from components.user_workload import MountedIdentity, UserWorkload, UserWorkloadArgs
 from components.wiring import credential_path
 from components.workload import CredentialProbe, CredentialProbeArgs, proof_argument
 from identity import catalogue
 from identity.clouds import Cloud
+from identity.mounts import side_by_side
 from identity.naming import kebab
+from identity.settings import WorkloadSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +45,11 @@ class ClusterSideArgs:
     probe_image: str
     encryption_vault: str
     places: Mapping[str, str]
+    workloads: Sequence[WorkloadSettings]
 
 
 class ClusterSide(pulumi.ComponentResource):
-    """Namespace, SecretProviderClasses, configuration documents, and a credential probe for each mount.
+    """Namespace, SecretProviderClasses, configuration documents, a credential probe for each mount, user workloads.
 
     Whatever mounts a credential comes after its secret, the reader's role and the identity's own roles. No outputs.
     """
@@ -63,14 +67,16 @@ class ClusterSide(pulumi.ComponentResource):
             NodeConfigArgs(platform=args.platform, namespace=args.namespace),
             pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
         )
-        for row in catalogue.CONTROL_PLANE:
-            if row.field in args.identities:
-                self._identity(row, args.identities[row.field], namespace)
+        rows = {row.field: row for row in catalogue.CONTROL_PLANE if row.field in args.identities}
+        mountable = {field: self._identity(row, args.identities[field], namespace) for field, row in rows.items()}
+        for workload in args.workloads:
+            self._workload(workload, [rows[field] for field in workload.identities], mountable)
         self.register_outputs({})
 
     def _identity(
         self, row: catalogue.ControlPlaneIdentity, identity: ControlPlaneIdentity, namespace: core.Namespace
-    ) -> None:
+    ) -> list[pulumi.Resource]:
+        """The identity's objects and probes; returns the objects that must be there before a pod mounts it."""
         args, stem = self._args, f"{self._name}-{kebab(row.field)}"
         secret_provider_class = SecretProviderClass(
             f"{stem}-class",
@@ -86,8 +92,10 @@ class ClusterSide(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self, depends_on=[namespace, identity, *args.store.reader]),
         )
         proof = proof_argument(row.proof, args.cloud, key_vault=args.encryption_vault, places=args.places)
+        needed: list[pulumi.Resource] = [secret_provider_class]
         for mount in row.mounts:
             configuration = self._configuration(stem, mount, identity.secret_name, namespace)
+            needed += configuration
             CredentialProbe(
                 f"{self._name}-{row.probe_name(mount)}",
                 CredentialProbeArgs(
@@ -101,6 +109,31 @@ class ClusterSide(pulumi.ComponentResource):
                 ),
                 pulumi.ResourceOptions(parent=self, depends_on=[secret_provider_class, *configuration]),
             )
+        return needed
+
+    def _workload(
+        self,
+        workload: WorkloadSettings,
+        rows: Sequence[catalogue.ControlPlaneIdentity],
+        mountable: Mapping[str, Sequence[pulumi.Resource]],
+    ) -> None:
+        args = self._args
+        UserWorkload(
+            f"{self._name}-workload-{workload.name}",
+            UserWorkloadArgs(
+                workload=workload,
+                namespace=args.namespace,
+                identities=[
+                    MountedIdentity(
+                        mount=mount,
+                        secret_provider_class=row.secret_provider_class,
+                        secret_name=args.identities[row.field].secret_name,
+                    )
+                    for row, mount in zip(rows, side_by_side(rows), strict=True)
+                ],
+            ),
+            pulumi.ResourceOptions(parent=self, depends_on=[each for row in rows for each in mountable[row.field]]),
+        )
 
     def _configuration(
         self, stem: str, mount: catalogue.Mount, secret_name: str, namespace: core.Namespace

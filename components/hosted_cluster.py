@@ -8,12 +8,13 @@ from typing import Any
 
 import pulumi
 
-from components.cloud_config import Platform
 from components.cluster_side import ClusterSide, ClusterSideArgs
 from components.control_plane_identity import ControlPlaneIdentity, ControlPlaneIdentityArgs
 from components.credential_store import CredentialStore
 from components.data_plane_identity import DataPlaneIdentity, DataPlaneIdentityArgs
 from components.entra_application import EntraApplicationArgs
+from components.hosted_cluster_object import HostedClusterObject, HostedClusterObjectArgs, identity_part
+from components.hosted_cluster_spec import hosted_cluster_spec, platform
 from components.imported_credential import ImportedCredentialArgs
 from identity import catalogue
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, RoleGrant, Scope
@@ -23,20 +24,26 @@ from identity.settings import HostedClusterSettings, Settings
 
 @dataclass(frozen=True, kw_only=True)
 class HostedClusterArgs:
-    """Inputs of `HostedCluster`. `imported` has the managed identities by field; `deployer` is an object id."""
+    """Inputs of `HostedCluster`.
+
+    `imported` has the managed identities by field; `deployer` is an object id; `manifest` is the user's part of the
+    HostedCluster, None where the stack does not apply one.
+    """
 
     settings: Settings
     cluster: HostedClusterSettings
     store: CredentialStore
     deployer: str
     imported: Mapping[str, ImportedCredentialArgs]
+    manifest: Mapping[str, Any] | None
 
 
 class HostedCluster(pulumi.ComponentResource):
     """Everything of one hosted cluster.
 
-    Outputs: `control_plane` and `data_plane` (by field, as the stack exports them), `spec` (identity part of the
-    HostedCluster). Their leaves are texts, known before the first run or Output[str]; nothing in them is secret.
+    Outputs: `namespace` (of the HostedCluster), `control_plane` and `data_plane` (by field, as the stack exports them),
+    `spec` (identity part of the HostedCluster). Their leaves are texts, known before the first run or Output[str];
+    nothing in them is secret.
     """
 
     def __init__(self, name: str, args: HostedClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -44,7 +51,9 @@ class HostedCluster(pulumi.ComponentResource):
         self._name, self._args = name, args
         rows = [row for row in CONTROL_PLANE if args.cluster.identity(row).enabled]
         identities = {row.field: self._control_plane_identity(row) for row in rows}
-        self.data_plane = {row.field: self._data_plane_identity(row).client_id for row in DATA_PLANE}
+        self.namespace = args.cluster.namespace
+        data_plane = {row.field: self._data_plane_identity(row) for row in DATA_PLANE}
+        self.data_plane = {field: identity.client_id for field, identity in data_plane.items()}
         self.control_plane = {row.field: self._shown(row, identities[row.field]) for row in rows}
         self.spec = hosted_cluster_spec(
             platform(args.settings, args.cluster),
@@ -55,6 +64,19 @@ class HostedCluster(pulumi.ComponentResource):
         )
         if args.settings.cluster_side == "stack":
             self._cluster_side(identities)
+        if args.manifest is not None:
+            HostedClusterObject(
+                f"{name}-hosted-cluster",
+                HostedClusterObjectArgs(
+                    manifest=args.manifest,
+                    identity_part=identity_part(args.cluster, self.spec),
+                    protect=args.settings.protect,
+                ),
+                # A secret that is not in the vault blocks a mount, and with it the whole control plane.
+                pulumi.ResourceOptions(
+                    parent=self, depends_on=[*identities.values(), *data_plane.values(), *args.store.reader]
+                ),
+            )
         self.register_outputs({"control_plane": self.control_plane, "data_plane": self.data_plane, "spec": self.spec})
 
     def _control_plane_identity(self, row: catalogue.ControlPlaneIdentity) -> ControlPlaneIdentity:
@@ -142,24 +164,10 @@ class HostedCluster(pulumi.ComponentResource):
                     "key": key.key_name,
                     "key_version": key.key_version,
                 },
+                workloads=cluster.workloads,
             ),
             pulumi.ResourceOptions(parent=self),
         )
-
-
-def platform(settings: Settings, cluster: HostedClusterSettings) -> Platform:
-    """The cluster's platform facts."""
-    return Platform(
-        cloud=settings.cloud.hosted_cluster_cloud,
-        tenant_id=settings.tenant_id,
-        subscription_id=settings.subscription_id,
-        resource_group=cluster.resource_group,
-        location=cluster.location,
-        vnet_id=cluster.vnet_id,
-        subnet_id=cluster.subnet_id,
-        security_group_id=cluster.security_group_id,
-        infra_id=cluster.infra_id,
-    )
 
 
 def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGrant) -> dict[str, str]:
@@ -178,70 +186,3 @@ def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGra
         ),
     }
     return {scope.name.lower().replace("_", "-"): every[scope] for scope in grant.scopes}
-
-
-def hosted_cluster_spec(
-    facts: Platform,
-    cluster: HostedClusterSettings,
-    *,
-    vault_name: str,
-    control_plane: Mapping[str, pulumi.Input[str]],
-    data_plane: Mapping[str, pulumi.Input[str]],
-) -> dict[str, Any]:
-    """`spec` of the HostedCluster as far as identities go (`api/hypershift/v1beta1/azure.go`); client ids by field.
-
-    An identity that is switched off is left out altogether: its members would be required once the key exists.
-    """
-    key = cluster.kms.active_key
-    spec: dict[str, Any] = {
-        "infraID": facts.infra_id,
-        "issuerURL": cluster.issuer_url,
-        "platform": {
-            "type": "Azure",
-            "azure": {
-                "cloud": facts.cloud,
-                "location": facts.location,
-                "resourceGroup": facts.resource_group,
-                "subscriptionID": facts.subscription_id,
-                "tenantID": facts.tenant_id,
-                "vnetID": facts.vnet_id,
-                "subnetID": facts.subnet_id,
-                "securityGroupID": facts.security_group_id,
-                "azureAuthenticationConfig": {
-                    "azureAuthenticationConfigType": "ManagedIdentities",
-                    "managedIdentities": {
-                        "controlPlane": {
-                            "managedIdentitiesKeyVault": {"name": vault_name, "tenantID": facts.tenant_id}
-                        },
-                        "dataPlane": dict(data_plane),
-                    },
-                },
-            },
-        },
-        "secretEncryption": {
-            "type": "kms",
-            "kms": {
-                "provider": "Azure",
-                "azure": {
-                    "activeKey": {
-                        "keyVaultName": key.key_vault_name,
-                        "keyName": key.key_name,
-                        "keyVersion": key.key_version,
-                    }
-                },
-            },
-        },
-    }
-    for row in CONTROL_PLANE:
-        if row.field not in control_plane:
-            continue
-        *path, field = row.hosted_cluster_path
-        owner = spec
-        for step in path:
-            owner = owner[step]
-        owner[field] = {
-            "clientID": control_plane[row.field],
-            "credentialsSecretName": cluster.identity(row).secret_name,
-            "objectEncoding": cluster.object_encoding,
-        }
-    return spec

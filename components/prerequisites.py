@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import pulumi
 
 from components.credential_store import CredentialStore, vault_of
+from components.hosted_cluster_manifest import read_manifests
 from components.imported_credential import ImportedCredentialArgs, Principal, StoredDocument, read_document
 from components.providers import Providers, provider_said
 from identity.catalogue import CONTROL_PLANE
@@ -41,12 +42,13 @@ class Prerequisites:
 
     `node_resource_group` and `add_on_identity` are the management cluster's: its nodes' resource group, and the
     identity of its secrets-store add-on. `imported` has the managed identities' credentials by hosted cluster and
-    catalogue field.
+    catalogue field, `manifests` the user's parts of the HostedClusters by hosted cluster.
     """
 
     node_resource_group: str | None = None
     add_on_identity: Principal | None = None
     imported: Mapping[tuple[str, str], ImportedCredentialArgs] = field(default_factory=dict)
+    manifests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def imported_of(self, cluster: str) -> dict[str, ImportedCredentialArgs]:
         """The managed identities of one hosted cluster by field."""
@@ -217,11 +219,14 @@ class _Assembly:
                 credential = self._credential(settings, cluster, identity, place)
                 if credential is not None:
                     imported[cluster.name, name] = credential
+        manifests = read_manifests(settings, parse_arm_id(self._vault).name)
+        self._problems += manifests.problems
         cluster_answer = self._cluster(settings.management_cluster)
         return Prerequisites(
             node_resource_group=cluster_answer.get("nodeResourceGroup"),
             add_on_identity=self._add_on(settings, cluster_answer),
             imported=imported,
+            manifests=manifests.documents,
         )
 
     def _cluster(self, cluster: ManagementClusterSettings | None) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from identity.settings import ManagementClusterSettings, Settings
 
 @dataclass(frozen=True)
 class Providers:
-    """One provider per plugin; `kubernetes` is None when the stack makes no cluster side."""
+    """One provider per plugin; `kubernetes` is None when the stack makes nothing in the management cluster."""
 
     azure: AzureProvider
     entra: EntraProvider
@@ -83,7 +83,7 @@ def provider_said(error: object) -> str:
 
 def _kubernetes(settings: Settings) -> KubernetesProvider | None:
     cluster = settings.management_cluster
-    if settings.cluster_side != "stack" or not settings.hosted_clusters or cluster is None:
+    if not settings.writes_to_management_cluster or cluster is None:
         return None
     return KubernetesProvider(
         "kubernetes",

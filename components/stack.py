@@ -44,6 +44,7 @@ class IdentityStack:
                     store=self._store,
                     deployer=deployer.object_id,
                     imported=prerequisites.imported_of(cluster.name),
+                    manifest=prerequisites.manifests.get(cluster.name),
                 ),
                 self._options,
             )
@@ -69,6 +70,7 @@ class IdentityStack:
     def _exported(self, settings: HostedClusterSettings) -> dict[str, Any]:
         cluster = self.hosted_clusters[settings.name]
         return {
+            "namespace": cluster.namespace,
             "controlPlane": cluster.control_plane,
             "dataPlane": cluster.data_plane,
             "hostedClusterSpec": cluster.spec,

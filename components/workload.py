@@ -12,14 +12,13 @@ import pulumi
 from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.meta import v1 as meta
 
+from components.hardening import CONTAINER_SECURITY, POD_SECURITY
 from components.wiring import credential_path, wire
 from identity.catalogue import Mount, ProofCall
 from identity.clouds import Cloud
 
 CONTAINER: Final = "credential-probe"
 _PORT: Final = 8080
-# Nobody: an id that no image and no node gives a meaning.
-_USER: Final = 65532
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +66,7 @@ def probe_pod(args: CredentialProbeArgs) -> dict[str, Any]:
     """The pod before it is wired: no privilege, a read-only root, health and readiness by HTTP."""
     return {
         "automountServiceAccountToken": False,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _USER,
-            "runAsGroup": _USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": dict(POD_SECURITY),
         "containers": [
             {
                 "name": CONTAINER,
@@ -91,11 +85,7 @@ def probe_pod(args: CredentialProbeArgs) -> dict[str, Any]:
                 "readinessProbe": {"httpGet": {"path": "/readyz", "port": _PORT}, "periodSeconds": 5},
                 "livenessProbe": {"httpGet": {"path": "/healthz", "port": _PORT}, "periodSeconds": 20},
                 "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
-                "securityContext": {
-                    "allowPrivilegeEscalation": False,
-                    "readOnlyRootFilesystem": True,
-                    "capabilities": {"drop": ["ALL"]},
-                },
+                "securityContext": dict(CONTAINER_SECURITY),
             }
         ],
     }

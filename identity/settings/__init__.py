@@ -2,11 +2,13 @@
 
 `Settings.load` takes Pulumi's raw configuration and returns settings that need no further check, or raises
 `ConfigurationError` with every problem at once. What a value looks like is in `types.py` and `arm_ids.py`, which keys
-there are in `model.py`, what must fit together in `rules.py` and `cluster_rules.py`.
+there are in `model.py` and `workloads.py`, what must fit together in `rules.py`, `cluster_rules.py` and
+`workload_rules.py`.
 """
 
 from identity.settings.model import (
     CredentialSettings,
+    HostedClusterObjectSettings,
     HostedClusterSettings,
     IdentitySettings,
     ImportedCredential,
@@ -20,10 +22,12 @@ from identity.settings.model import (
     VaultSettings,
 )
 from identity.settings.problems import ConfigurationError, Problem
+from identity.settings.workloads import WorkloadSettings
 
 __all__ = [
     "ConfigurationError",
     "CredentialSettings",
+    "HostedClusterObjectSettings",
     "HostedClusterSettings",
     "IdentitySettings",
     "ImportedCredential",
@@ -36,4 +40,5 @@ __all__ = [
     "PropagationSettings",
     "Settings",
     "VaultSettings",
+    "WorkloadSettings",
 ]

@@ -10,6 +10,7 @@ from identity.naming import parse_arm_id
 from identity.settings.model import HostedClusterSettings, IdentitySettings, Settings
 from identity.settings.problems import Place, Report, enumerate_words, path_of, to_remove, to_set
 from identity.settings.refused import PartRefused
+from identity.settings.workload_rules import judge_workloads
 
 # A Kubernetes namespace is a DNS label.
 _LONGEST_NAMESPACE: Final = 63
@@ -23,10 +24,38 @@ def judge_cluster(settings: Settings, cluster: HostedClusterSettings, place: Pla
         _subnet_is_in_the_network(cluster, place, report)
     with suppress(PartRefused):
         _network_is_in_the_subscription(settings.subscription_id, cluster, place, report)
+    with suppress(PartRefused):
+        _hosted_cluster_is_given_once(settings, cluster, (*place, "hostedCluster"), report)
+    with suppress(PartRefused):
+        judge_workloads(settings, cluster, (*place, "workloads"), report)
     for row in CONTROL_PLANE:
         for rule in _IDENTITY_RULES:
             with suppress(PartRefused):
                 rule(row, cluster.identity(row), (*place, "identities", row.field), report)
+
+
+def _hosted_cluster_is_given_once(
+    settings: Settings, cluster: HostedClusterSettings, place: Place, report: Report
+) -> None:
+    given = cluster.hosted_cluster
+    if given is None:
+        return
+    if settings.cluster_side != "hypershift":
+        report.refuse(
+            place,
+            {},
+            accepted="nothing with clusterSide: stack, which writes what HyperShift's operators would make of it",
+            mend=f"{to_remove(place)}, or {to_set(('clusterSide',), 'hypershift')}",
+        )
+    elif (given.manifest is None) == (given.file is None):
+        both = given.manifest is not None
+        report.refuse(
+            place,
+            {},
+            accepted="exactly one of manifest (a HostedCluster) and file (the path of one)",
+            mend=to_remove((*place, "manifest")) if both else to_set((*place, "file"), "<path>"),
+            reason="it holds both" if both else "it is empty",
+        )
 
 
 def _namespace_is_short_enough(cluster: HostedClusterSettings, place: Place, report: Report) -> None:

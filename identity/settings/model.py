@@ -8,51 +8,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
-    ModelWrapValidatorHandler,
     SecretStr,
     SkipValidation,
     StrictBool,
     StrictInt,
     ValidationError,
     ValidationInfo,
-    ValidatorFunctionWrapHandler,
     field_validator,
-    model_validator,
 )
-from pydantic.alias_generators import to_camel
 
 from identity import naming
-from identity.catalogue import CONTROL_PLANE, ControlPlaneIdentity
+from identity.catalogue import ControlPlaneIdentity
 from identity.clouds import CLOUDS, LOCAL_CLOUD, Cloud, LocalEnvironment
 from identity.credentials.certificate import KEY_SIZES
 from identity.settings import arm_ids, types
+from identity.settings.base import Model
 from identity.settings.form import Form, refused, whole_number
 from identity.settings.problems import enumerate_words
-from identity.settings.refused import REFUSED
+from identity.settings.workloads import WorkloadSettings
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _let_refused_models_pass(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Any:
-        return value if value is REFUSED else handler(value)
-
-    @field_validator("*", mode="wrap")
-    @classmethod
-    def _let_refused_values_pass(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-        return value if value is REFUSED else handler(value)
-
-
-class VaultSettings(_Model):
+class VaultSettings(Model):
     """The Key Vault that holds the credentials of all hosted clusters of the stack."""
 
     name: types.VaultName
@@ -65,7 +45,7 @@ class VaultSettings(_Model):
     allowed_subnet_ids: tuple[arm_ids.SubnetId, ...] = ()
 
 
-class KeyVaultUserSettings(_Model):
+class KeyVaultUserSettings(Model):
     """The identity with which the CSI driver reads the vault."""
 
     source: Literal["aks-addon", "existing", "created"] = "aks-addon"
@@ -76,7 +56,7 @@ class KeyVaultUserSettings(_Model):
     name: types.ManagedIdentityName | None = None
 
 
-class ManagementClusterSettings(_Model):
+class ManagementClusterSettings(Model):
     """The AKS cluster on which the hosted control planes run."""
 
     resource_group: types.ResourceGroup
@@ -85,7 +65,7 @@ class ManagementClusterSettings(_Model):
     context: types.NonEmpty | None = None
 
 
-class PropagationSettings(_Model):
+class PropagationSettings(Model):
     """When a certificate counts as known to Entra ID: so many sign-ins in a row, spread over the settle time."""
 
     successes: Annotated[StrictInt, whole_number(1, 100, "sign-ins in a row")] = 5
@@ -99,7 +79,7 @@ def _key_size(bits: int) -> int:
     return bits
 
 
-class CredentialSettings(_Model):
+class CredentialSettings(Model):
     """Life and renewal of the certificates that the stack issues."""
 
     lifetime_days: Annotated[StrictInt, whole_number(2, 730, "days")] = 90
@@ -119,13 +99,13 @@ class CredentialSettings(_Model):
     propagation: PropagationSettings = PropagationSettings()
 
 
-class ProbeSettings(_Model):
+class ProbeSettings(Model):
     """The credential probe; `clusterSide: stack` needs its image."""
 
     image: types.Image | None = None
 
 
-class KmsKey(_Model):
+class KmsKey(Model):
     """One version of the key that encrypts etcd."""
 
     key_vault_name: types.VaultName
@@ -136,7 +116,7 @@ class KmsKey(_Model):
 _KEY_URL: Final = re.compile(r"https://([^/.]+)\.([^/]+)/keys/([^/]+)/([^/]+)/?")
 
 
-class KmsSettings(_Model):
+class KmsSettings(Model):
     """Encryption of etcd; `key_vault_resource_group` is the stack's own unless given."""
 
     active_key: Annotated[
@@ -170,7 +150,7 @@ class KmsSettings(_Model):
             raise refused(f"{part['loc'][0]}: {part['ctx']['reason'] or 'not of the form for one'}") from None
 
 
-class ImportedCredential(_Model):
+class ImportedCredential(Model):
     """A credential document issued elsewhere: a secret configuration value, a file, or a secret in the vault."""
 
     value: SecretStr | None = None
@@ -178,7 +158,7 @@ class ImportedCredential(_Model):
     secret_name: types.SecretName | None = None
 
 
-class IdentitySettings(_Model):
+class IdentitySettings(Model):
     """One control-plane identity of a hosted cluster."""
 
     enabled: StrictBool = True
@@ -190,20 +170,14 @@ class IdentitySettings(_Model):
     credential: ImportedCredential | None = None
 
 
-_FIELDS: Final = tuple(row.field for row in CONTROL_PLANE)
+class HostedClusterObjectSettings(Model):
+    """The user's part of a HostedCluster that the stack applies: a HostedCluster as YAML, here or in a file."""
+
+    manifest: dict[str, Any] | None = None
+    file: types.FilePath | None = None
 
 
-def _catalogue_field(name: str) -> str:
-    if name not in _FIELDS:
-        raise ValueError
-    return name
-
-
-def _closest_field(name: str) -> str:
-    return next(iter(get_close_matches(name, _FIELDS, n=1)), name)
-
-
-class HostedClusterSettings(_Model):
+class HostedClusterSettings(Model):
     """One hosted cluster. Its resource groups, network and DNS zone exist already."""
 
     name: types.ClusterName
@@ -219,18 +193,11 @@ class HostedClusterSettings(_Model):
     object_encoding: Literal["utf-8", "base64", "hex"] = "utf-8"
     kms: KmsSettings
     # A row of the catalogue each, by its field; the ones the user does not mention are here as well.
-    identities: dict[
-        Annotated[
-            str,
-            Form(
-                accepted=f"one of {enumerate_words(_FIELDS, last='or')}",
-                blank=_FIELDS[0],
-                check=_catalogue_field,
-                guess=_closest_field,
-            ),
-        ],
-        IdentitySettings,
-    ]
+    identities: dict[types.IdentityField, IdentitySettings]
+    # With clusterSide: stack.
+    workloads: tuple[WorkloadSettings, ...] = ()
+    # With clusterSide: hypershift.
+    hosted_cluster: HostedClusterObjectSettings | None = None
 
     @property
     def namespace_name(self) -> str:
@@ -260,7 +227,7 @@ def _few_tags(tags: Mapping[str, str]) -> Mapping[str, str]:
     return tags
 
 
-class Settings(_Model):
+class Settings(Model):
     """All settings of a stack."""
 
     cloud: Annotated[
@@ -294,6 +261,11 @@ class Settings(_Model):
     hosted_clusters: tuple[HostedClusterSettings, ...] = ()
     # Clusters that may lose credentials in use in the next run (`identity/credential_loss.py`).
     allow_credential_loss: tuple[types.ClusterName, ...] = ()
+
+    @property
+    def writes_to_management_cluster(self) -> bool:
+        """Whether the stack creates objects in the management cluster."""
+        return any(self.cluster_side == "stack" or each.hosted_cluster for each in self.hosted_clusters)
 
     @classmethod
     def load(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -144,14 +144,25 @@ def _makes_cluster_sides(settings: Settings) -> bool:
     return settings.cluster_side == "stack" and bool(settings.hosted_clusters)
 
 
+def _creating(settings: Settings) -> Iterator[str]:
+    """The place that makes the stack create objects in the management cluster, if there is one."""
+    if _makes_cluster_sides(settings):
+        yield "clusterSide: stack"
+        return
+    for index, cluster in enumerate(settings.hosted_clusters):
+        with suppress(PartRefused):
+            if cluster.hosted_cluster is not None:
+                yield path_of(("hostedClusters", index, "hostedCluster"))
+                return
+
+
 def _management_cluster_is_named_where_needed(settings: Settings, report: Report) -> None:
     if settings.management_cluster is not None:
         return
     from_addon = settings.shared_stack is None and settings.key_vault_user.source == "aks-addon"
-    from_stack = _makes_cluster_sides(settings)
     reasons = [
         *(["keyVaultUser.source: aks-addon reads its add-on's identity"] if from_addon else []),
-        *(["clusterSide: stack creates objects in it"] if from_stack else []),
+        *(f"{place} creates objects in it" for place in _creating(settings)),
     ]
     if reasons:
         place = ("managementCluster",)
@@ -165,12 +176,13 @@ def _management_cluster_is_named_where_needed(settings: Settings, report: Report
 
 def _kubeconfig_is_given_where_needed(settings: Settings, report: Report) -> None:
     cluster = settings.management_cluster
-    if _makes_cluster_sides(settings) and cluster is not None and cluster.kubeconfig is None:
+    creating = next(_creating(settings), None)
+    if creating is not None and cluster is not None and cluster.kubeconfig is None:
         place = ("managementCluster", "kubeconfig")
         report.refuse(
             place,
             None,
-            accepted="the path of a kubeconfig: clusterSide: stack creates objects in the management cluster",
+            accepted=f"the path of a kubeconfig: {creating} creates objects in the management cluster",
             mend=f"`az aks get-credentials -g <group> -n <aks-cluster> -f <path>`, then {to_set(place, '<path>')}",
         )
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
+from identity.catalogue import CONTROL_PLANE
 from identity.settings.form import PLACEHOLDER, Form, matching, uuid
-from identity.settings.problems import NAMESPACE
+from identity.settings.problems import NAMESPACE, enumerate_words
 
 
 def _with_hyphens(text: str) -> str:
@@ -166,6 +168,24 @@ StackName = Annotated[
         check=matching(r"[\w.-]{1,100}/[\w.-]{1,100}/[\w.-]{1,100}"),
         hint='outside of Pulumi Cloud the organization is the word "organization"',
         guess=lambda text: f"organization/{NAMESPACE}/{text}",
+    ),
+]
+_FIELDS: Final = tuple(row.field for row in CONTROL_PLANE)
+
+
+def _catalogue_field(name: str) -> str:
+    if name not in _FIELDS:
+        raise ValueError
+    return name
+
+
+IdentityField = Annotated[
+    str,
+    Form(
+        accepted=f"one of {enumerate_words(_FIELDS, last='or')}",
+        blank=_FIELDS[0],
+        check=_catalogue_field,
+        guess=lambda text: next(iter(get_close_matches(text, _FIELDS, n=1)), text),
     ),
 ]
 NonEmpty = Annotated[str, Form(accepted="a text that is not empty", blank="<text>", check=matching(r"(?s)\S(.*\S)?"))]

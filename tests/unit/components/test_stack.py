@@ -64,6 +64,7 @@ def test_it_exports_the_vault_its_reader_and_the_hosted_clusters(stack: Recorder
     registered = stack.outputs_of("hc1")
     assert hosted_clusters == {
         "hc1": {
+            "namespace": "clusters",
             "controlPlane": registered["control_plane"],
             "dataPlane": registered["data_plane"],
             "hostedClusterSpec": registered["spec"],

@@ -1,0 +1,89 @@
+"""The HostedCluster itself, where the stack applies it: the user's part and the identity part as one object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
+
+from identity.settings import HostedClusterSettings
+
+API_VERSION: Final = "hypershift.openshift.io/v1beta1"
+KIND: Final = "HostedCluster"
+# Its finalizer goes once machines, volumes and load balancers are gone.
+_LONGEST_DELETION: Final = "60m"
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Something that both parts say, and not alike: what the user gave, and what the stack writes."""
+
+    path: tuple[str, ...]
+    given: Any
+    written: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostedClusterObjectArgs:
+    """Inputs of `HostedClusterObject`; both parts are HostedClusters, and `conflicts` finds none between them."""
+
+    manifest: Mapping[str, Any]
+    identity_part: Mapping[str, Any]
+    protect: bool
+
+
+class HostedClusterObject(pulumi.ComponentResource):
+    """The HostedCluster on the management cluster. Its namespace is there already: its pull secret is in it.
+
+    No outputs.
+    """
+
+    def __init__(self, name: str, args: HostedClusterObjectArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:hypershift:HostedClusterObject", name, None, opts)
+        whole = merged(args.manifest, args.identity_part)
+        CustomResource(
+            f"{name}-object",
+            api_version=API_VERSION,
+            kind=KIND,
+            metadata=whole["metadata"],
+            spec=whole["spec"],
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                protect=args.protect,
+                custom_timeouts=pulumi.CustomTimeouts(delete=_LONGEST_DELETION),
+            ),
+        )
+        self.register_outputs({})
+
+
+def identity_part(cluster: HostedClusterSettings, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The HostedCluster as far as the stack knows it."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": cluster.name, "namespace": cluster.namespace},
+        "spec": spec,
+    }
+
+
+def merged(given: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+    """Both parts, mapping by mapping; where both have a value, they agree (`conflicts`)."""
+    whole = {**given, **written}
+    for key in given.keys() & written.keys():
+        if isinstance(written[key], Mapping):
+            whole[key] = merged(given[key], written[key])
+    return whole
+
+
+def conflicts(given: Mapping[str, Any], written: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Conflict]:
+    """Every place where the two parts do not agree, in the order of the stack's."""
+    for key, value in written.items():
+        if key not in given:
+            continue
+        if isinstance(value, Mapping) and isinstance(given[key], Mapping):
+            yield from conflicts(given[key], value, (*path, key))
+        elif given[key] != value:
+            yield Conflict((*path, key), given[key], value)

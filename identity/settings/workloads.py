@@ -1,0 +1,105 @@
+"""The keys of a workload of the user's own: a Deployment in the control plane's namespace that mounts identities.
+
+Single values follow Kubernetes' own validation (apimachinery `pkg/util/validation`, `pkg/api/resource`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, StrictInt
+
+from identity.settings import types
+from identity.settings.base import Model
+from identity.settings.form import Form, matching, whole_number
+from identity.settings.problems import enumerate_words
+
+_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+_PART: Final = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+
+
+def _resource(name: str) -> str:
+    if name not in _RESOURCES:
+        raise ValueError
+    return name
+
+
+WorkloadName = Annotated[
+    str,
+    Form(
+        accepted='the name of a Deployment: 1-63 lower-case letters, digits and "-", which is not at an end',
+        blank="<name>",
+        check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
+    ),
+]
+ServiceAccountName = Annotated[
+    str,
+    Form(
+        accepted='the name of a ServiceAccount: 1-253 lower-case letters, digits, "-" and "."',
+        blank="<service-account>",
+        check=matching(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*"),
+    ),
+]
+Word = Annotated[str, Form(accepted="a word of a command line, in quotes", blank="<word>", check=matching(r"[^\0]*"))]
+ResourceName = Annotated[
+    str,
+    Form(accepted=f"one of {enumerate_words(_RESOURCES, last='or')}", blank=_RESOURCES[0], check=_resource),
+]
+Quantity = Annotated[
+    str,
+    Form(
+        accepted='a quantity that is not negative, in quotes if it is a number: "100m", "0.5", "2", "64Mi" or "1G"',
+        blank="<quantity>",
+        check=matching(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?"),
+    ),
+]
+LabelName = Annotated[
+    str,
+    Form(
+        accepted='the name of a label: at most 63 letters, digits, "-", "_" and ".", after an optional <domain>/',
+        blank="<label>",
+        check=matching(rf"((?=[^/]{{1,253}}/){_LABEL}(\.{_LABEL})*/)?{_PART}"),
+    ),
+]
+LabelValue = Annotated[
+    str,
+    Form(
+        accepted='the value of a label, in quotes if it is a number or true: at most 63 letters, digits, "-", "_", "."',
+        blank="<value>",
+        check=matching(rf"({_PART})?"),
+    ),
+]
+
+
+class ResourceSettings(Model):
+    """What a pod asks of its node, and what it may not exceed."""
+
+    requests: dict[ResourceName, Quantity] = Field(default_factory=dict)
+    limits: dict[ResourceName, Quantity] = Field(default_factory=dict)
+
+
+class TolerationSettings(Model):
+    """A taint that a pod tolerates, as Kubernetes spells it."""
+
+    key: LabelName | None = None
+    operator: Literal["Equal", "Exists"] = "Equal"
+    value: LabelValue | None = None
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
+    toleration_seconds: Annotated[StrictInt, whole_number(0, 31_536_000, "seconds")] | None = None
+
+
+class WorkloadSettings(Model):
+    """One workload. Its command finds each identity where the identity's own consumer finds it."""
+
+    name: WorkloadName
+    image: types.Image
+    # The image's own unless given.
+    command: tuple[Word, ...] = ()
+    args: tuple[Word, ...] = ()
+    identities: tuple[types.IdentityField, ...]
+    replicas: Annotated[StrictInt, whole_number(1, 100, "pods")] = 1
+    resources: ResourceSettings = ResourceSettings()
+    service_account: ServiceAccountName | None = None
+    node_selector: dict[LabelName, LabelValue] = Field(default_factory=dict)
+    tolerations: tuple[TolerationSettings, ...] = ()
