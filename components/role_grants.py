@@ -44,7 +44,8 @@ class RoleGrants(pulumi.ComponentResource):
                 scope=scope,
                 role_definition_id=role_definition_id(args.subscription_id, args.role.guid),
                 principal_id=args.principal_id,
-                # Without it Azure looks the principal up at once, and a fresh one is not everywhere yet.
+                # Without any Azure looks the principal up at once, and a fresh one is not everywhere yet; the SDK's
+                # default is "User".
                 principal_type=authorization.PrincipalType.SERVICE_PRINCIPAL,
                 opts=pulumi.ResourceOptions(
                     parent=self,

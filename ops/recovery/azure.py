@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ssl
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -14,15 +16,26 @@ from identity.clouds import Cloud
 from ops.trouble import Trouble
 
 _ANSWERS_WITHIN: Final = 60.0  # seconds
+# Answers after which the service asks to come back, and how often that is done.
+_LATER: Final = frozenset({httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE})
+_RETRIES: Final = 5
 
 
 class Azure:
     """GET requests to one cloud; safe for many threads. `ca_file` holds the authorities to trust if not the system's.
 
-    Raises Trouble for a sign-in that fails and for every answer but the thing itself or a 404.
+    A throttled request is repeated when the service says so. Raises Trouble for a sign-in that fails and for every
+    other answer but the thing itself or a 404.
     """
 
-    def __init__(self, cloud: Cloud, credential: TokenCredential, ca_file: str | None = None) -> None:
+    def __init__(
+        self,
+        cloud: Cloud,
+        credential: TokenCredential,
+        ca_file: str | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._sleep = sleep
         self._cloud = cloud
         self._credential = credential
         # Without an authority file the proxy and the certificates are those of the environment.
@@ -55,7 +68,7 @@ class Azure:
     def _get(self, url: str, scope: str, query: dict[str, str]) -> dict[str, Any] | None:
         try:
             token = self._credential.get_token(scope).token
-            response = self._http.get(url, params=query, headers={"Authorization": f"Bearer {token}"})
+            response = self._patiently(url, query, {"Authorization": f"Bearer {token}"})
         except AzureError as error:
             raise Trouble(f"signing in to read {url}: {error.message}") from None
         except httpx.HTTPError as error:
@@ -66,3 +79,12 @@ class Azure:
             raise Trouble(f"reading {url}: {response.status_code} {response.text}")
         found: dict[str, Any] = response.json()
         return found
+
+    def _patiently(self, url: str, query: dict[str, str], headers: dict[str, str]) -> httpx.Response:
+        for number in range(_RETRIES):
+            response = self._http.get(url, params=query, headers=headers)
+            if response.status_code not in _LATER:
+                return response
+            asked = response.headers.get("Retry-After", "")
+            self._sleep(float(asked) if asked.isdigit() else 2.0**number)
+        return self._http.get(url, params=query, headers=headers)

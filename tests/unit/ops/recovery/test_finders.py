@@ -12,6 +12,10 @@ from azure.core.credentials import AccessToken, TokenCredential
 from azure.core.exceptions import ClientAuthenticationError
 from cryptography import x509
 from kubernetes import client
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
@@ -22,7 +26,7 @@ from ops.recovery.azure import Azure
 from ops.recovery.cluster import Cluster, connected
 from ops.recovery.finders import Finders
 from ops.trouble import Trouble
-from tests.unit.hosts import Certificates
+from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, World
 from tests.unit.localcloud.kubernetes_world import config_map, model
 from tests.unit.ops.recovery.conftest import FindersOf, SignedIn
@@ -289,6 +293,27 @@ def test_a_sign_in_that_fails_is_told_with_its_reason(cloud: Cloud, certificates
         pytest.raises(Trouble, match=r"signing in to read .*AADSTS700027"),
     ):
         azure.directory_object("/applications/x")
+
+
+@pytest.mark.parametrize(("refusals", "found"), [(2, True), (6, False)])
+def test_a_throttled_request_is_repeated_when_the_service_says_so(
+    world: World, cloud: Cloud, certificates: Certificates, serve: Serve, refusals: int, found: bool
+) -> None:
+    throttled = Response("slow down", 429, headers={"Retry-After": "7"})
+    answers = iter([throttled] * refusals + [JSONResponse({"id": "/x"})])
+
+    async def answer(_: Request) -> Response:
+        return next(answers)
+
+    waits: list[float] = []
+    busy = Cloud(**{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x", answer)]))})
+    with Azure(busy, SignedIn(world, world.deployer), str(certificates.ca_file), waits.append) as azure:
+        if found:
+            assert azure.resource("/x", "2024-11-01") == {"id": "/x"}
+        else:
+            with pytest.raises(Trouble, match="429 slow down"):
+                azure.resource("/x", "2024-11-01")
+    assert waits == [7.0] * min(refusals, 5)
 
 
 def test_a_cloud_that_does_not_answer_is_told(world: World, certificates: Certificates, cloud: Cloud) -> None:
