@@ -59,6 +59,7 @@ class IdentityStack:
             "keyVaultUri": self._store.vault_uri,
             "keyVaultUserClientId": self._store.reader_client_id,
             "tenantId": self._settings.tenant_id,
+            "clusterSide": self._settings.cluster_side,
             "hostedClusters": {each.name: self._exported(each) for each in self._settings.hosted_clusters},
         }
         if self._settings.management_cluster is not None:

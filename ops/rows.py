@@ -54,6 +54,11 @@ class Row:
         }
 
 
+def has_probes(outputs: Mapping[str, Any]) -> bool:
+    """Whether the stack makes probes: not where HyperShift's operators make all pods."""
+    return outputs.get("clusterSide") != "hypershift"
+
+
 def rows(outputs: Mapping[str, Any], probes: Probes | None) -> list[Row]:
     """One row for each identity in the outputs, in the catalogue's order; `probes`: None where none can be reached."""
     return [

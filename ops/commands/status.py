@@ -8,7 +8,7 @@ from pathlib import Path
 from ops import local_cloud, probes
 from ops.engine import Engine
 from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.rows import rows
+from ops.rows import has_probes, rows
 from ops.tables import credentials
 from ops.trouble import Trouble
 
@@ -26,7 +26,7 @@ def show(stack: str, screen: Screen) -> None:
         raise Trouble("there is no local stack: `make up` makes one")
     outputs = engine.outputs()
     try:
-        answers = probes.read(Path(environment.kubeconfig)) if environment else None
+        answers = probes.read(Path(environment.kubeconfig)) if environment and has_probes(outputs) else None
     except probes.Unreachable as error:
         raise Trouble(f"{error}; `make up` starts the local cloud again") from None
     found, now = rows(outputs, answers), datetime.now(UTC)

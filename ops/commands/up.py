@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -14,7 +16,7 @@ from ops import local_cloud, probes
 from ops.commands.status import show
 from ops.engine import Engine
 from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.rows import Row, rows
+from ops.rows import Row, has_probes, rows
 from ops.tables import sign_ins
 from ops.trouble import Trouble
 
@@ -34,8 +36,13 @@ def up(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: Json
     screen.step("pulumi up")
     engine.prepare()
     engine.up(context.args)
+    outputs = engine.outputs()
+    if not has_probes(outputs):
+        screen.step("credentials: HyperShift's operators make the pods, so there are no probes")
+        show(stack, screen)
+        return
     screen.step("credential probes")
-    found = _wait_until_green(engine, environment, screen.console)
+    found = _wait_until_green(outputs, environment, screen.console)
     if as_json:
         now = datetime.now(UTC)
         screen.document({"stack": stack, "rows": [row.to_json(now) for row in found]})
@@ -60,9 +67,8 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
     return environment
 
 
-def _wait_until_green(engine: Engine, environment: LocalEnvironment, console: Console) -> list[Row]:
+def _wait_until_green(outputs: Mapping[str, Any], environment: LocalEnvironment, console: Console) -> list[Row]:
     """The rows once every one is green, or as they are when the time is over."""
-    outputs = engine.outputs()
     deadline = time.monotonic() + _READY_WITHIN
     said = ""
     with console.status("waiting for the probes") as spinner:

@@ -69,6 +69,7 @@ def test_stacks_show_no_secret_output(stack: LocalStack) -> None:
 
     assert "[secret]" not in json.dumps(outputs)
     assert sorted(outputs) == [
+        "clusterSide",
         "hostedClusters",
         "keyVaultId",
         "keyVaultName",

@@ -58,6 +58,7 @@ def test_it_exports_the_vault_its_reader_and_the_hosted_clusters(stack: Recorder
         "keyVaultName": "kv-idstack-dev",
         "keyVaultUri": "https://kv-idstack-dev.vault.azure.net/",
         "keyVaultUserClientId": ADD_ON["clientId"],
+        "clusterSide": "stack",
         "managementClusterId": MANAGEMENT_CLUSTER,
         "tenantId": TENANT,
     }

@@ -235,6 +235,19 @@ def test_a_local_stack_without_hosted_clusters_comes_up_without_a_table(
     assert "none: the stack has no hosted cluster; others may name it in their sharedStack\n" in printed.output
 
 
+def test_a_local_stack_for_hypershift_comes_up_without_probes(
+    engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str]
+) -> None:
+    engine.has({"clusterSide": "hypershift", **outputs(notAfter="2999-02-19T16:50:04Z")})
+
+    printed = idstack("up")
+
+    assert (printed.code, printed.error, recorded.selectors) == (0, "", [])
+    assert "credentials: HyperShift's operators make the pods, so there are no probes" in printed.output
+    assert "managed-azure-ingress" in printed.output
+    assert "sign-in" not in printed.output
+
+
 def test_down_of_the_local_stack_ends_the_local_cloud_last(
     engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str]
 ) -> None:
