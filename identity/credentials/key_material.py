@@ -114,9 +114,33 @@ def _private_key(block: Block) -> PrivateKeyTypes | None:
 
 def _certificate(block: Block) -> x509.Certificate | None:
     try:
-        return x509.load_der_x509_certificate(block.content)
-    except ValueError:
+        certificate = x509.load_der_x509_certificate(block.content)
+    except (ValueError, x509.InvalidVersion):
         return None
+    return certificate if _is_sound(certificate) else None
+
+
+def _is_sound(certificate: x509.Certificate) -> bool:
+    """Whether all of it can be read: Go reads at once what `cryptography` reads on demand."""
+    try:
+        _ = (
+            *(certificate.subject, certificate.issuer, certificate.extensions),
+            *(certificate.not_valid_before_utc, certificate.not_valid_after_utc),
+        )
+        return certificate.serial_number >= 0 and _signature_algorithms(certificate) == 1
+    except x509.UnsupportedGeneralNameType:  # names that Go passes over
+        return True
+    except (ValueError, IndexError, x509.DuplicateExtension):
+        return False
+
+
+def _signature_algorithms(certificate: x509.Certificate) -> int:
+    """How many it names: what was signed holds the algorithm once more (RFC 5280, 4.1.1.2)."""
+    signed = _content(certificate.tbs_certificate_bytes)
+    explicit_version = 0xA0
+    inner = _after(_after(signed) if signed[0] == explicit_version else signed)
+    outer = _after(_content(certificate.public_bytes(serialization.Encoding.DER)))
+    return len({der[: _span(der)[1]] for der in (inner, outer)})
 
 
 def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificate]]:
@@ -140,6 +164,8 @@ def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificat
     certificates = [*([certificate] if certificate else []), *others]
     if not certificates:
         raise UnreadableKeyMaterial(f"found PKCS#12 without a certificate; {_MEND_PEM}")
+    if not all(map(_is_sound, certificates)):
+        raise UnreadableKeyMaterial(f"found PKCS#12 with a certificate that can not be read; {_MEND_PEM}")
     return key, certificates
 
 

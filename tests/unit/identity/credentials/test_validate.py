@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -222,6 +223,27 @@ class TestKeyMaterial:
             "client_secret: found an RSA key of 1024 bits; accepted: 2048 or more; issue a new certificate",
         )
         decode(with_secret(issued, bundle))
+
+
+@pytest.mark.parametrize(
+    ("found", "damaged"),
+    [
+        (b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x5d"),  # the version
+        (b"\x0c\x09unit-test", b"\x0c\x09\xffnit-test"),  # a name that is not UTF-8
+        (b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b\x05\x00\x30", b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0c\x05\x00\x30"),
+        (b"\x06\x03\x55\x1d\x13", b"\x06\x03\x55\x1d\x0f"),  # basic constraints, called key usage
+    ],
+    ids=["version", "name", "signature algorithm", "extension"],
+)
+def test_a_damaged_certificate_is_refused_as_upstream_does(
+    issued: IssuedCertificate, found: bytes, damaged: bytes
+) -> None:
+    der = certificate_of(issued).public_bytes(serialization.Encoding.DER)
+    assert found in der
+    body = base64.encodebytes(der.replace(found, damaged, 1)).decode()
+    pem = f"-----BEGIN CERTIFICATE-----\n{body}-----END CERTIFICATE-----\n"
+    (problem,) = problems(with_secret(issued, (issued.private_key_pem + pem).encode()))
+    assert problem.startswith("client_secret: found a PEM certificate that can not be read; ")
 
 
 class TestOneErrorTellsAll:

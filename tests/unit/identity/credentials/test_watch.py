@@ -175,6 +175,26 @@ def test_after_a_bad_file_a_good_one_is_taken(
     events.until(EventKind.SERVED)
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+def test_a_half_written_file_is_refused_and_taken_once_it_is_whole(
+    served: MountedCredential,
+    mount: CsiMount,
+    entra: Entra,
+    following: IssuedCertificate,
+    events: Events,
+    caplog: pytest.LogCaptureFixture,
+    share: float,
+) -> None:
+    entra.registered.append(following.certificate_pem)
+    text = document(following, entra.url)
+    mount.write(text[: int(len(text) * share)])
+    assert events.next().kind is EventKind.REFUSED
+    mount.write(text)
+    events.until(EventKind.SERVED)
+    assert served.credential.thumbprint == following.thumbprint
+    assert "LS0tLS1CRUdJTi" not in caplog.text, "that is BEGIN in base64"
+
+
 def test_a_file_that_is_gone_leaves_the_loaded_one(
     served: MountedCredential, mount: CsiMount, issued: IssuedCertificate, events: Events
 ) -> None:
