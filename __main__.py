@@ -5,6 +5,8 @@ from __future__ import annotations
 import pulumi
 
 from components import configuration
+from components.aks_access import check_access
+from components.cluster_provider import with_cluster
 from components.losses import check_losses
 from components.prerequisites import look_up
 from components.providers import check_tenant, register_providers
@@ -22,6 +24,8 @@ async def main() -> pulumi.Inputs:
         providers = register_providers(settings)
         deployer = await check_tenant(settings, providers)
         prerequisites = await look_up(settings, providers, shared)
+        await check_access(settings, providers)
+        providers = with_cluster(settings, providers)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
     return IdentityStack(settings, providers, deployer, prerequisites, shared).outputs()

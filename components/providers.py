@@ -6,7 +6,6 @@ There are no default providers: a stack file disables them, so that a resource c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pulumi
 from pulumi_azure_native.provider import Provider as AzureProvider
@@ -23,7 +22,7 @@ class Providers:
 
     azure: AzureProvider
     entra: EntraProvider
-    kubernetes: KubernetesProvider | None
+    kubernetes: KubernetesProvider | None = None
 
     def options(self) -> pulumi.ResourceOptions:
         """Options that hand all of them to a component and its children."""
@@ -40,9 +39,9 @@ class Deployer:
 
 
 def register_providers(settings: Settings) -> Providers:
-    """Register the providers with tenant and subscription pinned; who signs in, the environment says (ARM_*, az).
+    """Register the Azure providers with tenant and subscription pinned; who signs in, the environment says (ARM_*, az).
 
-    Raises RunError if the kubeconfig can not be read.
+    That of Kubernetes comes once the cluster was found (`components/cluster_provider.py`).
     """
     # azure-native and azuread name the clouds as CAPZ does.
     environment = settings.cloud.capz_cloud_type
@@ -51,7 +50,6 @@ def register_providers(settings: Settings) -> Providers:
             "azure", tenant_id=settings.tenant_id, subscription_id=settings.subscription_id, environment=environment
         ),
         entra=EntraProvider("entra", tenant_id=settings.tenant_id, environment=environment),
-        kubernetes=_kubernetes(settings),
     )
 
 
@@ -81,34 +79,8 @@ def provider_said(error: object) -> str:
     return " ".join(str(error).rpartition("returned an error: ")[2].split())
 
 
-def _kubernetes(settings: Settings) -> KubernetesProvider | None:
-    cluster = settings.management_cluster
-    if not settings.writes_to_management_cluster or cluster is None:
-        return None
-    return KubernetesProvider(
-        "kubernetes",
-        # The contents: a path in the state would mean another file on the next machine.
-        kubeconfig=pulumi.Output.secret(_kubeconfig(cluster)),
-        context=cluster.context,
-        # While it stays, no change of address or certificate authority replaces everything on the cluster.
-        cluster_identifier=management_cluster_id(settings, cluster),
-    )
-
-
 def management_cluster_id(settings: Settings, cluster: ManagementClusterSettings) -> str:
     """ARM id of the AKS cluster."""
     return resource_id(
         settings.subscription_id, cluster.resource_group, "Microsoft.ContainerService/managedClusters", cluster.name
     )
-
-
-def _kubeconfig(cluster: ManagementClusterSettings) -> str:
-    path = Path(cluster.kubeconfig or "")
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise pulumi.RunError(
-            f'idstack:managementCluster.kubeconfig: found "{path}", which can not be read ({error}). Accepted is the '
-            f"path of a kubeconfig file: `az aks get-credentials --resource-group {cluster.resource_group} "
-            f"--name {cluster.name} --file {path}` writes it."
-        ) from None

@@ -31,7 +31,7 @@ _APPS: dict[str, Callable[[Prepared], Starlette]] = {
     "graph": lambda prepared: graph(prepared.cloud),
     "keyvault": lambda prepared: keyvault(prepared.cloud),
     "imds": lambda prepared: imds(prepared.cloud),
-    "kubernetes": lambda prepared: kubernetes(prepared.store, prepared.kubernetes_token),
+    "kubernetes": lambda prepared: kubernetes(prepared.store, prepared.kubernetes_token, prepared.cloud.tokens),
 }
 
 

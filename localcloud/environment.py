@@ -28,6 +28,7 @@ from localcloud.cluster import (
     choose,
     token,
 )
+from localcloud.kubernetes.endpoint import Endpoint
 from localcloud.state import Store
 from localcloud.statedir import StateDirectory
 from localcloud.tls import ensure_certificate, write_if_changed
@@ -81,6 +82,8 @@ def _prepare(state: StateDirectory) -> Prepared:
     ports = _ports(store)
     ensure_certificate(state.ca_file, state.server_file)
     cloud = assemble(store, Dials.from_environment(), authority_host=f"{_url(ports, 'entra')}/")
+    authority = base64.b64encode(state.ca_file.read_bytes()).decode()
+    Endpoint(_url(ports, KUBERNETES), authority, cluster).save(store)
     deployer = ensure_deployer(store, cloud.directory, state.deployer_file)
     users = {
         state.kubeconfig: DEPLOYER,
@@ -89,7 +92,8 @@ def _prepare(state: StateDirectory) -> Prepared:
     }
     if cluster is ClusterKind.API_SERVER:
         users[state.controller_manager_kubeconfig] = CONTROLLER_MANAGER
-        files.write(state, store)
+        metadata = f"{cloud.authority_host}{cloud.tenant_id}/.well-known/openid-configuration"
+        files.write(state, store, files.TrustedIssuer(cloud.tokens.issuer, metadata, state.ca_file.read_text()))
     for file, user in users.items():
         signed_in = _kubeconfig(_url(ports, KUBERNETES), state.ca_file, token(store, cluster, user))
         write_if_changed(file, signed_in)

@@ -16,6 +16,7 @@ from localcloud.apiserver.apply import Administrator
 from localcloud.azure import LocalAzure
 from localcloud.azure.arm.store import Resources
 from localcloud.azure.authorization import built_in_roles
+from localcloud.azure.entra.people import DEPLOYERS
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.msi.issuer import issue_credential
@@ -47,6 +48,7 @@ ETCD_VAULT: Final = "kv-etcd-local"
 ETCD_KEY: Final = "hc1-etcd"
 ETCD_KEY_VERSION: Final = "0123456789abcdef0123456789abcdef"
 IMPORTED_IDENTITY: Final = "hc1-image-registry"
+DEVELOPER: Final = "developer@idstack.local"
 _DEPLOYER_ROLES: Final = ("Contributor", "User Access Administrator", "Key Vault Secrets Officer")
 _SINCE: Final = timedelta(days=1)  # seeded role assignments have long taken effect
 
@@ -63,6 +65,7 @@ def seed(prepared: Prepared) -> int:
         seeder.management_cluster()
         seeder.etcd_vault()
         imported = seeder.managed_identity(SHARED_GROUP, IMPORTED_IDENTITY)
+        seeder.people(prepared.environment.deployer_client_id)
         seeder.deployer_roles(prepared.environment.deployer_client_id)
     credential = issue_credential(prepared.cloud, imported["id"])
     file = prepared.state.msi / f"{IMPORTED_IDENTITY}.json"
@@ -185,6 +188,16 @@ class _Seeder:
             "clientId": principal.app_id,
         }
         return self._ensure(identity, identities, ids)
+
+    def people(self, deployer: str) -> None:
+        """A developer, and the group that the management cluster's role is bound to."""
+        principal = self._cloud.directory.service_principal_by_app(deployer)
+        if principal is None:
+            raise LookupError(f"no service principal {deployer}")
+        developer = self._cloud.people.create_user(DEVELOPER, "Developer")
+        self._cloud.people.create_group(
+            "aks-deployers", [principal.object_id, developer.object_id], object_id=DEPLOYERS
+        )
 
     def deployer_roles(self, client_id: str) -> None:
         """The roles on the subscription with which a pipeline deploys stacks."""

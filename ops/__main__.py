@@ -7,9 +7,11 @@ import sys
 import typer
 
 from ops.commands.adopt import adopt
+from ops.commands.doctor import doctor
 from ops.commands.down import down
 from ops.commands.export import export
 from ops.commands.handover import local, probe
+from ops.commands.kubeconfig import kubeconfig
 from ops.commands.preview import preview
 from ops.commands.recover import recover
 from ops.commands.renew import renew
@@ -33,6 +35,8 @@ cli.command("import", context_settings=PASS_ON)(adopt)
 cli.command()(status)
 cli.command()(token)
 cli.add_typer(export)
+cli.command()(kubeconfig)
+cli.command()(doctor)
 cli.command(context_settings={**PASS_ON, "help_option_names": []}, add_help_option=False)(local)
 
 

@@ -128,6 +128,15 @@ class Engine:
         """`pulumi stack import`: the state becomes this one; the engine refuses one that is not sound."""
         self._capture("stack", "import", "--stack", self.stack, text=json.dumps(state))
 
+    def configured(self) -> dict[str, Any]:
+        """The stack's configuration without its secrets, the project's keys without their namespace."""
+        told = json.loads(self._capture("config", "--json", *self._configuration(), "--stack", self.stack))
+        return {
+            key.removeprefix(f"{NAMESPACE}:"): each.get("objectValue", each.get("value"))
+            for key, each in told.items()
+            if key.startswith(f"{NAMESPACE}:") and not each["secret"]
+        }
+
     def resources(self) -> list[Mapping[str, Any]]:
         """The resources in the state, secrets encrypted; raises Trouble when there is no such stack."""
         resources: list[Mapping[str, Any]] = self.state()["deployment"].get("resources") or []

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from identity.access.token_cache import CACHE_VARIABLE
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
 from ops.trouble import Trouble
 
@@ -60,6 +61,11 @@ class LocalPaths:
     def record(self) -> Path:
         """Where the local cloud answers (`identity.clouds.LocalEnvironment`); written by the local cloud."""
         return self.state / "environment.json"
+
+    @property
+    def tokens(self) -> Path:
+        """Tokens for the local cluster's API server (`identity.access.token_cache`)."""
+        return self.state / "tokens"
 
     @property
     def engine(self) -> Path:
@@ -124,6 +130,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(paths.passphrase),
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         LOCAL_ENVIRONMENT_VARIABLE: str(paths.record),
+        CACHE_VARIABLE: str(paths.tokens),
         **_signed_in_locally(paths.record),
     }
 

@@ -117,7 +117,7 @@ class Login:
 
     def arguments(self) -> list[str]:
         """The arguments of `idstack token` that make this login."""
-        return ["--login", self.kind, *(text for pair in self._options() for text in pair)]
+        return ["--login", self.kind.value, *(text for pair in self._options() for text in pair)]
 
     def _options(self) -> Iterator[tuple[str, str]]:
         for name in (*_ORDER, "server_id", "authority_host"):

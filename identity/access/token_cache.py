@@ -22,6 +22,7 @@ from typing import Final
 from identity.access.errors import LoginRefused
 from identity.access.login import Login
 
+CACHE_VARIABLE: Final = "IDSTACK_TOKEN_CACHE"
 # Before its end a token is of no use to a request that takes long. Clients ask again at the time they are told.
 _MARGIN: Final = timedelta(minutes=5)
 
@@ -42,7 +43,9 @@ class Token:
 
 
 def directory(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where tokens are kept unless a directory is given: below XDG_CACHE_HOME, else `~/.cache`."""
+    """Where tokens are kept unless a directory is given: IDSTACK_TOKEN_CACHE, or below XDG_CACHE_HOME or `~/.cache`."""
+    if own := environ.get(CACHE_VARIABLE):
+        return Path(own)
     base = environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "idstack" / "tokens"
 

@@ -6,6 +6,7 @@ there are in `model.py` and `workloads.py`, what must fit together in `rules.py`
 `workload_rules.py`.
 """
 
+from identity.settings.access import AccessSettings
 from identity.settings.model import (
     CredentialSettings,
     HostedClusterObjectSettings,
@@ -25,6 +26,7 @@ from identity.settings.problems import ConfigurationError, Problem
 from identity.settings.workloads import WorkloadSettings
 
 __all__ = [
+    "AccessSettings",
     "ConfigurationError",
     "CredentialSettings",
     "HostedClusterObjectSettings",

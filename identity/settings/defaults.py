@@ -17,9 +17,6 @@ def fill_in(raw: dict[str, Any], local: LocalEnvironment | None) -> dict[Place, 
     Where that one is missing or of the wrong type, `REFUSED` is filled in: only its own place is worth a complaint.
     """
     raw["cloud"] = _cloud(raw.get("cloud", "AzurePublicCloud"), local)
-    cluster = raw.get("managementCluster")
-    if local and _is_local(raw["cloud"]) and isinstance(cluster, dict):
-        cluster.setdefault("kubeconfig", local.kubeconfig)
     filled: dict[Place, Place] = {}
     clusters = raw.get("hostedClusters")
     for index, each in enumerate(clusters if isinstance(clusters, list) else ()):

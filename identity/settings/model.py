@@ -26,6 +26,7 @@ from identity.catalogue import ControlPlaneIdentity
 from identity.clouds import CLOUDS, LOCAL_CLOUD, Cloud, LocalEnvironment
 from identity.credentials.certificate import KEY_SIZES
 from identity.settings import arm_ids, types
+from identity.settings.access import AccessSettings
 from identity.settings.base import Model
 from identity.settings.form import Form, refused, whole_number
 from identity.settings.problems import enumerate_words
@@ -61,6 +62,8 @@ class ManagementClusterSettings(Model):
 
     resource_group: types.ResourceGroup
     name: types.ManagedClusterName
+    access: AccessSettings = AccessSettings()
+    # One of the user's own, instead of `access`.
     kubeconfig: types.FilePath | None = None
     context: types.NonEmpty | None = None
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
+from identity.settings.access_rules import cluster_is_reached_in_one_way, login_is_described
 from identity.settings.cluster_rules import judge_cluster
 from identity.settings.model import Settings
 from identity.settings.problems import Place, Report, enumerate_words, path_of, to_remove, to_set
@@ -54,7 +55,7 @@ def _reserved_id_fits_cloud(settings: Settings, key: str, found: str, reserved: 
 
 def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment | None, report: Report) -> None:
     cluster = settings.management_cluster
-    if settings.cloud.name == LOCAL_CLOUD and local and cluster and cluster.kubeconfig != local.kubeconfig:
+    if settings.cloud.name == LOCAL_CLOUD and local and cluster and cluster.kubeconfig not in (None, local.kubeconfig):
         place = ("managementCluster", "kubeconfig")
         accepted = "nothing with cloud: local, whose own kubeconfig is taken"
         report.refuse(place, cluster.kubeconfig, accepted=accepted, mend=to_remove(place))
@@ -174,19 +175,6 @@ def _management_cluster_is_named_where_needed(settings: Settings, report: Report
         report.refuse(place, None, accepted=accepted, mend=set_both)
 
 
-def _kubeconfig_is_given_where_needed(settings: Settings, report: Report) -> None:
-    cluster = settings.management_cluster
-    creating = next(_creating(settings), None)
-    if creating is not None and cluster is not None and cluster.kubeconfig is None:
-        place = ("managementCluster", "kubeconfig")
-        report.refuse(
-            place,
-            None,
-            accepted=f"the path of a kubeconfig: {creating} creates objects in the management cluster",
-            mend=f"`az aks get-credentials -g <group> -n <aks-cluster> -f <path>`, then {to_set(place, '<path>')}",
-        )
-
-
 def _probe_has_an_image_where_needed(settings: Settings, report: Report) -> None:
     if _makes_cluster_sides(settings) and settings.probe.image is None:
         place = ("probe", "image")
@@ -247,7 +235,8 @@ _RULES: Final[tuple[Callable[[Settings, Report], None], ...]] = (
     _vault_lists_have_an_effect,
     _key_vault_user_is_described_by_its_source,
     _management_cluster_is_named_where_needed,
-    _kubeconfig_is_given_where_needed,
+    cluster_is_reached_in_one_way,
+    login_is_described,
     _spare_outlives_the_current,
     _gate_has_time_to_settle,
     _probe_has_an_image_where_needed,

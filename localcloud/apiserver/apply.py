@@ -10,6 +10,9 @@ from typing import Any, Final
 import httpx
 import yaml
 
+from identity.access.permissions import manifests
+from localcloud.azure.entra.people import DEPLOYERS
+from localcloud.cluster import DEPLOYER
 from localcloud.kubernetes.kubeconfig import connection
 
 Object = dict[str, Any]
@@ -86,5 +89,6 @@ class Administrator:
 
 
 def roles() -> list[Object]:
-    """What the deployer and the kubelet may do."""
-    return list(yaml.safe_load_all((_HERE / "rbac.yaml").read_text(encoding="utf-8")))
+    """What the deployers and the kubelet may do."""
+    kubelet = yaml.safe_load_all((_HERE / "rbac.yaml").read_text(encoding="utf-8"))
+    return [*manifests(group=DEPLOYERS, user=DEPLOYER.name), *kubelet]

@@ -27,6 +27,7 @@ class Dials:
         federated_credential_write: how long a write of a federated credential keeps others of its identity out.
         arm_requests: for read, write and delete, how many requests ARM takes from one caller at once and how many more
             each second, as [250, 25]; null takes the limit away. What the environment does not name keeps its default.
+        token_lifetime: seconds that a token lives at least and at most; each one's life is drawn in between.
         device_code_interval: how often a device code may be polled for.
         latency: added to each answer, keyed by `service`, or `service METHOD` (`arm PUT`), which wins.
         faults: share (0 to 1) of requests that are answered 503 with Retry-After, keyed as `latency`.
@@ -39,6 +40,7 @@ class Dials:
     role_delay: float = 1.0
     federated_credential_write: float = 0.2
     arm_requests: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict(ARM_REQUESTS))
+    token_lifetime: tuple[int, int] = (3600, 5400)
     device_code_interval: float = 5.0
     latency: Mapping[str, float] = field(default_factory=dict)
     faults: Mapping[str, float] = field(default_factory=dict)
@@ -68,6 +70,8 @@ class Dials:
             given["replica_delays"] = tuple(given["replica_delays"])
             if not given["replica_delays"]:
                 raise ValueError(f"{DIALS_VARIABLE} replica_delays []: Entra needs at least one replica")
+        if "token_lifetime" in given:
+            given["token_lifetime"] = tuple(given["token_lifetime"])
         if "arm_requests" in given:
             limits = {**ARM_REQUESTS, **given["arm_requests"]}
             if unknown := sorted(set(limits) - set(ARM_REQUESTS)):

@@ -17,6 +17,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from identity.access.login import AKS_SERVER_APP_ID
+from localcloud.azure.entra.tokens import InvalidToken, Tokens
 from localcloud.kubernetes import discovery, patches, tables
 from localcloud.kubernetes.errors import (
     StatusError,
@@ -33,10 +35,14 @@ from localcloud.state import Store
 
 _OPEN_PATHS: Final = ("/version", "/healthz", "/livez", "/readyz")
 _STATUS: Final = "status"
+_ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
-def app(store: Store, token: str) -> Starlette:
-    """The API over `store`; every request but health and version needs `token` as its bearer."""
+def app(store: Store, token: str, entra: Tokens | None = None) -> Starlette:
+    """The API over `store`; every request but health and version needs a bearer: `token`, or one of Entra ID for AKS.
+
+    Whoever has one may do everything: there is no RBAC here, and an access review says so.
+    """
     api = _Api(Objects(store))
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
     return Starlette(
@@ -52,10 +58,11 @@ def app(store: Store, token: str) -> Starlette:
             Route(
                 "/apis/{group}/{version}", _document(lambda path: discovery.resources(path["group"], path["version"]))
             ),
+            Route(_ACCESS_REVIEWS, _allow, methods=["POST"]),
             Route("/api/{version}/{rest:path}", api.answer, methods=methods),
             Route("/apis/{group}/{version}/{rest:path}", api.answer, methods=methods),
         ],
-        middleware=[Middleware(_Authentication, token=token)],
+        middleware=[Middleware(_Authentication, token=token, entra=entra)],
         exception_handlers={StatusError: _refused, HTTPException: _unrouted},
     )
 
@@ -194,19 +201,34 @@ class _Api:
 
 
 class _Authentication:
-    """401 for every request without the token, but for health and version."""
+    """401 for every request without a token, but for health and version."""
 
-    def __init__(self, app: ASGIApp, *, token: str) -> None:
+    def __init__(self, app: ASGIApp, *, token: str, entra: Tokens | None) -> None:
         self._app = app
         self._expected = f"Bearer {token}".encode()
+        self._entra = entra
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in _OPEN_PATHS:
             given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-            if not hmac.compare_digest(given, self._expected):
+            if not hmac.compare_digest(given, self._expected) and not self._is_of_entra(given):
                 await JSONResponse(unauthorized().status(), status_code=401)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+    def _is_of_entra(self, given: bytes) -> bool:
+        if self._entra is None:
+            return False
+        try:
+            self._entra.verify(given.decode(errors="replace").removeprefix("Bearer "), [AKS_SERVER_APP_ID])
+        except InvalidToken:
+            return False
+        return True
+
+
+async def _allow(request: Request) -> Response:
+    review = await _body(request)
+    return JSONResponse({**review, "status": {"allowed": True}}, status_code=201)
 
 
 def _target(path: dict[str, str]) -> _Target:

@@ -1,6 +1,6 @@
 """Where a kubeconfig leads: server, trust and credential of one context.
 
-Tokens and client certificates are read; exec and auth-provider plugins are refused, for a local cluster has none.
+Tokens, client certificates and exec plugins are read; an auth-provider is refused, as client-go does since 0.26.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from localcloud.kubernetes.exec_plugin import ExecPlugin
 
 
 class InvalidKubeconfig(ValueError):
@@ -30,6 +32,7 @@ class Connection:
         ca: PEM text the server's certificate is checked with, None for the system's authorities.
         token: bearer token, None if the user signs in with a certificate.
         client_certificate, client_key: PEM texts, or None.
+        plugin: the program that makes the bearer token, if the user signs in by one.
     """
 
     server: str
@@ -38,13 +41,14 @@ class Connection:
     token: str | None = None
     client_certificate: str | None = None
     client_key: str | None = None
+    plugin: ExecPlugin | None = None
 
     def __repr__(self) -> str:
         return f"Connection({self.server})"
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers of every request."""
+        """Headers of every request; a plugin's token comes on top, see `ExecPlugin`."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     def verification(self) -> ssl.SSLContext | bool:
@@ -84,12 +88,9 @@ def connection(kubeconfig: str, context: str | None = None) -> Connection:
     user = _entry(_named(document, "users"), chosen.get("user"), "user")
     if "server" not in cluster:
         raise InvalidKubeconfig(f'cluster "{chosen["cluster"]}" of the kubeconfig has no server')
-    for unsupported in ("exec", "auth-provider"):
-        if unsupported in user:
-            raise InvalidKubeconfig(
-                f'user "{chosen["user"]}" of the kubeconfig signs in by {unsupported}; '
-                "a token or a certificate is expected"
-            )
+    if "auth-provider" in user:
+        name = (user["auth-provider"] or {}).get("name")
+        raise InvalidKubeconfig(f"The {name} auth plugin has been removed.")
     return Connection(
         server=cluster["server"].rstrip("/"),
         namespace=chosen.get("namespace") or "default",
@@ -97,6 +98,7 @@ def connection(kubeconfig: str, context: str | None = None) -> Connection:
         token=user.get("token") or _content(user, "tokenFile"),
         client_certificate=_content(user, "client-certificate"),
         client_key=_content(user, "client-key"),
+        plugin=ExecPlugin.of(user["exec"]) if user.get("exec") else None,
     )
 
 

@@ -18,6 +18,7 @@ from identity.access.login import AKS_SERVER_APP_ID, Login, LoginKind, without_s
 from identity.access.token_cache import TokenCache
 from identity.clouds import CLOUDS
 from identity.credentials import rfc3339
+from ops import login_options
 from ops.options import JsonOption, Screen
 from ops.trouble import Trouble
 
@@ -30,19 +31,19 @@ _TOLD: Final = ("tid", "aud", "oid", "appid", "upn", "groups")
 
 def token(
     for_exec: Annotated[bool, typer.Option("--exec", help="Print an ExecCredential, for a kubeconfig.")] = False,
-    kind: Annotated[LoginKind | None, typer.Option("--login", help="With what to sign in.")] = None,
+    kind: login_options.KindOption = None,
     device_code: Annotated[
         bool, typer.Option("--device-code", help="Ask a person; same as --login device-code.")
     ] = False,
-    tenant_id: Annotated[str | None, typer.Option(help="Tenant of the cluster.")] = None,
-    client_id: Annotated[str | None, typer.Option(help="Application (client) id of the identity.")] = None,
-    certificate: Annotated[Path | None, typer.Option(help="Credential document, PEM or PKCS#12.")] = None,
-    certificate_password_file: Annotated[Path | None, typer.Option(help="What opens the certificate.")] = None,
-    client_secret_file: Annotated[Path | None, typer.Option(help="File with the client secret.")] = None,
-    federated_token_file: Annotated[Path | None, typer.Option(help="File with a token Entra ID trusts.")] = None,
-    imds_endpoint: Annotated[str | None, typer.Option(help="Where IMDS answers, if not as usual.")] = None,
-    authority_host: Annotated[str, typer.Option(help="Entra ID of the cluster's cloud.")] = _PUBLIC,
-    server_id: Annotated[str, typer.Option(help="Application the token is for.")] = AKS_SERVER_APP_ID,
+    tenant_id: login_options.TenantOption = None,
+    client_id: login_options.ClientOption = None,
+    certificate: login_options.CertificateOption = None,
+    certificate_password_file: login_options.PasswordOption = None,
+    client_secret_file: login_options.SecretOption = None,
+    federated_token_file: login_options.FederatedOption = None,
+    imds_endpoint: login_options.ImdsOption = None,
+    authority_host: login_options.AuthorityOption = None,
+    server_id: login_options.ServerOption = None,
     cache_dir: Annotated[Path | None, typer.Option(help="Where tokens are kept between calls.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -58,8 +59,8 @@ def token(
             client_secret_file=client_secret_file,
             federated_token_file=federated_token_file,
             imds_endpoint=imds_endpoint,
-            authority_host=authority_host,
-            server_id=server_id,
+            authority_host=authority_host or _PUBLIC,
+            server_id=server_id or AKS_SERVER_APP_ID,
         )
         cache = TokenCache(cache_dir or token_cache.directory())
         _clear_environment(login)

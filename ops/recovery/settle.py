@@ -56,9 +56,9 @@ def _certificates_of_deleted_applications(engine: Engine, local: LocalEnvironmen
     registrations = [each for each in engine.resources() if each["type"] == REGISTRATION]
     if not registrations:
         return set()
-    with _azure(engine, _configuration(engine.planned()), local) as azure:
+    with azure(engine, _configuration(engine.planned()), local) as clients:
         paths = {each["inputs"]["applicationId"] for each in registrations}
-        gone = {path for path in paths if azure.directory_object(path) is None}
+        gone = {path for path in paths if clients.directory_object(path) is None}
     return {each["urn"] for each in registrations if each["inputs"]["applicationId"] in gone}
 
 
@@ -86,15 +86,15 @@ def _configuration(plan: Mapping[str, Any]) -> dict[str, str]:
 
 
 @contextmanager
-def _azure(engine: Engine, configuration: Mapping[str, str], local: LocalEnvironment | None) -> Iterator[Azure]:
+def azure(engine: Engine, configuration: Mapping[str, Any], local: LocalEnvironment | None) -> Iterator[Azure]:
     """The cloud and tenant that the stack's configuration names, as its deployer."""
     cloud = local_cloud(local) if local else CLOUDS[configuration["cloud"]]
     options: dict[str, Any] = {"authority": cloud.authority_host}
     if local:
         options |= {"connection_verify": local.ca_file, "disable_instance_discovery": True}
     deployer = credential(configuration["tenantId"], variables(engine.stack), **options)
-    with Azure(cloud, deployer, local.ca_file if local else None) as azure:
-        yield azure
+    with Azure(cloud, deployer, local.ca_file if local else None) as clients:
+        yield clients
 
 
 @contextmanager
@@ -105,9 +105,9 @@ def _finders(
     management = json.loads(configuration.get("managementCluster") or "{}")
     kubeconfig = management.get("kubeconfig") or (local.kubeconfig if local else None)
     with ExitStack() as stack:
-        azure = stack.enter_context(_azure(engine, configuration, local))
+        clients = stack.enter_context(azure(engine, configuration, local))
         objects = None
         if kubeconfig and configuration.get("clusterSide") == "stack":
             path = engine.root / Path(kubeconfig).expanduser()
             objects = stack.enter_context(cluster.connected(path, management.get("context")))
-        yield Finders(azure, objects, configuration["subscriptionId"], forgotten.ids(state))
+        yield Finders(clients, objects, configuration["subscriptionId"], forgotten.ids(state))

@@ -63,11 +63,12 @@ class Tokens:
         self._people = people
         self._tenant_id = tenant_id
         self._chance = dials.random()
+        self._lifetimes = dials.token_lifetime
         self.issuer = f"https://sts.windows.net/{tenant_id}/"
 
     def lifetime(self) -> timedelta:
-        """The life of the next token: at random between 60 and 90 minutes, Entra's default."""
-        return timedelta(seconds=self._chance.randint(3600, 5400))
+        """The life of the next token, at random within the dial's limits."""
+        return timedelta(seconds=self._chance.randint(*self._lifetimes))
 
     def issue(self, principal: ServicePrincipal, resource: str, *, lifetime: timedelta | None = None) -> str:
         """A token of `principal` for `resource` (identifier URI or application id, as asked for).

@@ -70,6 +70,10 @@ class ArmClient:
         """Create or update; raises RefusalError."""
         return _json(self._send("PUT", resource_id, api_version, body), {200, 201})
 
+    def post(self, resource_id: str, verb: str, api_version: str, options: Mapping[str, str]) -> dict[str, Any]:
+        """An action on the resource; raises RefusalError."""
+        return _json(self._send("POST", f"{resource_id}/{verb}", api_version, options=options), {200})
+
     def delete(self, resource_id: str, api_version: str) -> None:
         """Delete; what is gone already is deleted."""
         response = self._send("DELETE", resource_id, api_version)
@@ -77,11 +81,15 @@ class ArmClient:
             raise _refusal(response)
 
     def _send(
-        self, method: str, resource_id: str, api_version: str, body: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        resource_id: str,
+        api_version: str,
+        body: Mapping[str, Any] | None = None,
+        options: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        return self._rest.request(
-            method, resource_id, params={"api-version": api_version}, body=body, also_retry=_conflict_passes
-        )
+        params = {"api-version": api_version, **(options or {})}
+        return self._rest.request(method, resource_id, params=params, body=body, also_retry=_conflict_passes)
 
 
 def _conflict_passes(response: httpx.Response) -> bool:

@@ -53,14 +53,18 @@ class AzureNative(Provider):
         given = {name for name, value in args.items() if value is not None}
         if missing := [name for name in row.parameters if name not in given]:
             raise PluginError(f"{row.token}: missing required property '{missing[0]}'")
-        if unknown := sorted(given - set(row.parameters)):
+        if unknown := sorted(given - set(row.inputs)):
             raise PluginError(
-                f"{row.token}: the argument '{unknown[0]}' is not emulated; it takes {', '.join(row.parameters)}"
+                f"{row.token}: the argument '{unknown[0]}' is not emulated; it takes {', '.join(row.inputs)}"
             )
         session = self._open_session()
         resource_id = row.resource_id(session.subscription_id, args)
         try:
-            response = session.arm.get(resource_id, row.api_version)
+            if row.action is None:
+                response = session.arm.get(resource_id, row.api_version)
+            else:
+                options = {name: str(args[name]) for name in row.options if name in given}
+                response = session.arm.post(resource_id, row.action, row.api_version, options)
         except RefusalError as refused:
             raise PluginError(f"request failed {resource_id}: {refused}") from None
         found = projection.outputs(row.outputs, response)

@@ -18,6 +18,7 @@ from functools import cache, cached_property
 from typing import Final
 
 _GROUP: Final = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}"
+_CONTAINER_SERVICE: Final = "2025-09-01"
 _KEY_VAULT: Final = "2024-11-01"
 _MANAGED_IDENTITY: Final = "2023-01-31"
 _NETWORK: Final = "2024-05-01"
@@ -108,7 +109,15 @@ class ResourceRow(_Row):
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionRow(_Row):
-    """A function that reads one resource."""
+    """A function that reads one resource, or with `action` posts that to it; `options` are sent as query parameters."""
+
+    action: str | None = None
+    options: tuple[str, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Everything the function takes."""
+        return (*self.parameters, *self.options)
 
     @property
     def outputs(self) -> type:
@@ -173,18 +182,27 @@ def _function(module: str, name: str, api_version: str, path: str) -> FunctionRo
     return FunctionRow(token=f"azure-native:{module}:{name}", api_version=api_version, path=path)
 
 
+def _credentials(who: str, *options: str) -> FunctionRow:
+    """A kubeconfig of a managed cluster; the SDK's plural is the OpenAPI document's operation."""
+    return FunctionRow(
+        token=f"azure-native:containerservice:listManagedCluster{who}Credentials",
+        api_version=_CONTAINER_SERVICE,
+        path=_MANAGED_CLUSTER,
+        action=f"listCluster{who}Credential",
+        options=options,
+    )
+
+
+_MANAGED_CLUSTER: Final = f"{_GROUP}/providers/Microsoft.ContainerService/managedClusters/{{resourceName}}"
 _NETWORKS: Final = f"{_GROUP}/providers/Microsoft.Network/virtualNetworks/{{virtualNetworkName}}"
 
 FUNCTIONS: Final = {
     row.token: row
     for row in (
         _function("resources", "getResourceGroup", "2024-03-01", _GROUP),
-        _function(
-            "containerservice",
-            "getManagedCluster",
-            "2025-09-01",
-            f"{_GROUP}/providers/Microsoft.ContainerService/managedClusters/{{resourceName}}",
-        ),
+        _function("containerservice", "getManagedCluster", _CONTAINER_SERVICE, _MANAGED_CLUSTER),
+        _credentials("User", "format", "serverFqdn"),
+        _credentials("Admin", "serverFqdn"),
         _function("network", "getVirtualNetwork", _NETWORK, _NETWORKS),
         _function("network", "getSubnet", _NETWORK, f"{_NETWORKS}/subnets/{{subnetName}}"),
         _function(

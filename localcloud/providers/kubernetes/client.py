@@ -41,6 +41,7 @@ class Api:
         self._http = httpx.Client(
             base_url=connection.server,
             headers=connection.headers,
+            auth=connection.plugin,
             verify=connection.verification(),
             timeout=_TIMEOUT,
             limits=httpx.Limits(max_connections=None),

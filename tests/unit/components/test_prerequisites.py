@@ -26,7 +26,6 @@ from tests.unit.components.world import (
 PROVIDERS = [
     "pulumi:providers:azure-native azure",
     "pulumi:providers:azuread entra",
-    "pulumi:providers:kubernetes kubernetes",
 ]
 GONE = Exception('Status=404 Code="ResourceNotFound" Message="The Resource was not found."')
 

@@ -56,8 +56,8 @@ def test_a_kubeconfig_that_can_not_be_read_is_an_error_with_the_command_that_wri
 
     assert str(recorder.failure) == (
         'idstack:managementCluster.kubeconfig: found "absent", which can not be read '
-        "([Errno 2] No such file or directory: 'absent'). Accepted is the path of a kubeconfig file: `az aks "
-        "get-credentials --resource-group aks-dev --name aks-mgmt-dev --file absent` writes it."
+        "([Errno 2] No such file or directory: 'absent'). Accepted is the path of a kubeconfig file, or nothing: the "
+        "stack makes one of its own for aks-dev/aks-mgmt-dev then."
     )
     assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
 

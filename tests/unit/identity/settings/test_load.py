@@ -145,7 +145,7 @@ def test_truth_values_are_read(written: str, expected: bool) -> None:
     assert load(configuration(protect=written)).protect is expected
 
 
-def test_the_local_cloud_brings_its_endpoints_and_kubeconfig() -> None:
+def test_the_local_cloud_brings_its_endpoints_and_the_stack_its_kubeconfig() -> None:
     config = configuration(
         cloud="local",
         tenantId=LOCAL_TENANT_ID,
@@ -158,7 +158,7 @@ def test_the_local_cloud_brings_its_endpoints_and_kubeconfig() -> None:
 
     assert settings.cloud.vault_endpoint == LOCAL.key_vault_endpoint
     assert settings.management_cluster is not None
-    assert settings.management_cluster.kubeconfig == LOCAL.kubeconfig
+    assert settings.management_cluster.kubeconfig is None
 
 
 def test_the_cluster_side_of_hypershift_needs_neither_kubeconfig_nor_image() -> None:

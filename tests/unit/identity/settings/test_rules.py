@@ -201,15 +201,8 @@ def test_a_management_cluster_is_named_where_it_is_needed(changes: dict[str, Any
     ]
 
 
-def test_the_stacks_cluster_side_needs_a_kubeconfig_and_a_probe() -> None:
+def test_the_stacks_cluster_side_needs_a_probe_and_makes_a_kubeconfig_of_its_own() -> None:
     assert refusals(configuration(managementCluster__kubeconfig=ABSENT, probe=ABSENT)) == [
-        block(
-            "managementCluster.kubeconfig",
-            "nothing",
-            "the path of a kubeconfig: clusterSide: stack creates objects in the management cluster",
-            "`az aks get-credentials -g <group> -n <aks-cluster> -f <path>`, "
-            "then `pulumi config set --path managementCluster.kubeconfig <path>`",
-        ),
         block(
             "probe.image",
             "nothing",

@@ -171,11 +171,8 @@ def test_where_the_stack_writes_the_cluster_side_no_hosted_cluster_is_applied() 
     assert refusal.endswith("or `pulumi config set clusterSide hypershift`")
 
 
-def test_a_hosted_cluster_is_applied_with_a_kubeconfig() -> None:
-    [refusal] = refusals(with_hosted_cluster({"file": "hc1.yaml"}, managementCluster__kubeconfig=ABSENT))
-
-    assert refusal.startswith("idstack:managementCluster.kubeconfig\n  found:    nothing\n")
-    assert "hostedClusters[0].hostedCluster creates objects in the management cluster" in refusal
+def test_a_hosted_cluster_is_applied_with_a_kubeconfig_of_the_stacks_own() -> None:
+    assert refusals(with_hosted_cluster({"file": "hc1.yaml"}, managementCluster__kubeconfig=ABSENT)) == []
 
 
 def test_a_hosted_cluster_is_applied_to_a_management_cluster() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 import yaml
 
@@ -34,12 +36,82 @@ def test_an_unknown_context_names_the_known_ones(kubeconfig: Path) -> None:
         connection(str(kubeconfig), "prod")
 
 
-def test_an_exec_plugin_is_refused(kubeconfig: Path) -> None:
+def with_user(kubeconfig: Path, user: dict[str, Any]) -> str:
     document = yaml.safe_load(kubeconfig.read_text())
-    document["users"][0]["user"] = {"exec": {"command": "kubelogin"}}
+    document["users"][0]["user"] = user
+    return yaml.safe_dump(document)
 
-    with pytest.raises(InvalidKubeconfig, match="signs in by exec"):
-        connection(yaml.safe_dump(document))
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [
+        ({"auth-provider": {"name": "azure"}}, "The azure auth plugin has been removed"),
+        ({"exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v1alpha1"}}, "invalid apiVersion"),
+        ({"exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v1"}}, "interactiveMode must be"),
+    ],
+)
+def test_a_user_that_client_go_refuses_is_refused(kubeconfig: Path, user: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        connection(with_user(kubeconfig, user))
+
+
+def plugin(kubeconfig: Path, script: str) -> httpx.Client:
+    """A client that signs in by a shell script and is answered what it sent; `refused` is not accepted."""
+    (kubeconfig.parent / "plugin").write_text(f"#!/bin/sh\necho run >> {kubeconfig.parent}/runs\n{script}\n")
+    (kubeconfig.parent / "plugin").chmod(0o755)
+    block = {
+        "command": str(kubeconfig.parent / "plugin"),
+        "args": ["a"],
+        "env": [{"name": "TOKEN", "value": "from-env"}],
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "interactiveMode": "Never",
+        "installHint": "install it",
+    }
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        token = request.headers["Authorization"]
+        return httpx.Response(401 if token == "Bearer refused" else 200, text=token)
+
+    auth = connection(with_user(kubeconfig, {"exec": block})).plugin
+    return httpx.Client(auth=auth, transport=httpx.MockTransport(answer), base_url="https://api")
+
+
+def printed(token: str, expires: str = "2100-01-01T00:00:00Z") -> str:
+    status = f'{{"token": "{token}", "expirationTimestamp": "{expires}"}}'
+    return f"""echo '{{"apiVersion": "client.authentication.k8s.io/v1", "status": {status}}}'"""
+
+
+def runs(kubeconfig: Path) -> int:
+    return len((kubeconfig.parent / "runs").read_text().splitlines())
+
+
+def test_a_plugins_token_is_used_until_it_is_over(kubeconfig: Path) -> None:
+    with plugin(kubeconfig, printed("token")) as http:
+        assert [http.get("/").text for _ in range(3)] == ["Bearer token"] * 3
+        assert runs(kubeconfig) == 1
+    with plugin(kubeconfig, printed("token", "2020-01-01T00:00:00Z")) as http:
+        assert [http.get("/").text for _ in range(2)] == ["Bearer token"] * 2
+        assert runs(kubeconfig) == 3
+
+
+def test_a_token_that_is_refused_is_asked_for_anew_at_the_next_request(kubeconfig: Path) -> None:
+    with plugin(kubeconfig, printed("refused")) as http:
+        assert [http.get("/").status_code for _ in range(2)] == [401, 401]
+        assert runs(kubeconfig) == 2
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo reason >&2; exit 3", "failed with exit code 3$"),
+        ("echo nonsense", "no ExecCredential with a token"),
+        ("""echo '{"apiVersion": "x", "status": {"token": "t"}}'""", "plugin returned version x, expected client"),
+    ],
+)
+def test_a_plugin_that_fails_is_told_as_client_go_tells_it(kubeconfig: Path, script: str, said: str) -> None:
+    with plugin(kubeconfig, script) as http, pytest.raises(httpx.RequestError, match=said) as caught:
+        http.get("/")
+    assert "reason" not in str(caught.value)
 
 
 def test_a_path_to_nothing_is_refused() -> None:

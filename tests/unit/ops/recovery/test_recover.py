@@ -183,7 +183,7 @@ def only_one_left(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> Answers:
         assert (engine.stack, configuration, local) == ("dev", {"tenantId": "t"}, None)
         yield Directory("/applications/one")
 
-    monkeypatch.setattr(settle, "_azure", azure)
+    monkeypatch.setattr(settle, "azure", azure)
     resources = [_registration("one"), _registration("two")]
     answers.to("stack export", (0, json.dumps({"deployment": {"resources": resources}}), ""))
     answers.to("preview", (0, json.dumps({"steps": [], "config": {"idstack:tenantId": "t"}}), ""))

@@ -1,0 +1,183 @@
+"""The API server that a kubeconfig leads to, asked as its user: does the sign-in work, what is allowed, what is there.
+
+The exec plugin is run exactly as client-go will run it, because Pulumi's Kubernetes provider loses what it says.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+
+import httpx
+
+from identity.access.claims import claims_of
+from identity.access.errors import AccessError
+from identity.access.kubeconfig import Kubeconfig
+from identity.access.permissions import Permission
+
+_TIMEOUT: Final = 15.0
+_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 10.0
+
+
+class NotReady(AccessError):
+    """The cluster can be reached, but something is still missing."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What must be there before the first object: permissions, and kinds as (group/version, plural)."""
+
+    permissions: tuple[Permission, ...] = ()
+    kinds: tuple[tuple[str, str], ...] = ()
+
+
+class ApiServer:
+    """One API server as the user of a kubeconfig's current context; a context manager. Raises AccessError."""
+
+    def __init__(self, kubeconfig: Kubeconfig, environ: Mapping[str, str] = os.environ) -> None:
+        context = kubeconfig.entries("contexts")[kubeconfig.chosen()]
+        cluster = kubeconfig.entries("clusters")[context["cluster"]]
+        self._user = kubeconfig.entries("users")[context["user"]]
+        self._environ = environ
+        self._token: str | None = None
+        self.server = str(cluster.get("server", ""))
+        ca = cluster.get("certificate-authority-data")
+        trust = ssl.create_default_context(cadata=base64.b64decode(ca).decode() if ca else None)
+        self._http = httpx.Client(base_url=self.server, verify=trust, timeout=_TIMEOUT, trust_env=False)
+
+    def __enter__(self) -> ApiServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def check_sign_in(self) -> None:
+        """Sign in and be recognised; raises AccessError with the cause and its mend."""
+        answer = self._call("GET", "/api")
+        # Whoever is known but may not look at this path is signed in all the same.
+        if answer.is_error and answer.status_code != HTTPStatus.FORBIDDEN:
+            raise AccessError(f"the API server at {self.server} answers {answer.status_code}: {answer.text.strip()}")
+
+    def missing(self, wanted: Wanted) -> list[str]:
+        """What of it is not there (yet), in words."""
+        refused = [str(each) for each in wanted.permissions if not self._is_allowed(each)]
+        absent = [f"{plural}.{version}" for version, plural in wanted.kinds if not self._is_served(version, plural)]
+        return [
+            *([f"permissions: {', '.join(refused)}"] if refused else []),
+            *([f"kinds: {', '.join(absent)}"] if absent else []),
+        ]
+
+    def wait_for(
+        self,
+        wanted: Wanted,
+        seconds: float,
+        *,
+        say: Callable[[str], object] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """Return when everything is there; `say` is told what it waits for whenever that changes. Raises NotReady."""
+        deadline, pause, said = clock() + seconds, _FIRST_PAUSE, ""
+        while missing := self.missing(wanted):
+            text = "; ".join(missing)
+            if clock() >= deadline:
+                raise NotReady(f"the cluster at {self.server} still lacks after {seconds:g} s: {text}. {self.mend}")
+            if text != said:
+                said = text
+                say(f"waiting for the cluster at {self.server}: {text}")
+            sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    @property
+    def who(self) -> str:
+        """Object id of whoever signed in."""
+        return str(claims_of(self._token or "").get("oid", "the signed-in identity"))
+
+    @property
+    def mend(self) -> str:
+        """What helps against missing permissions and kinds."""
+        return (
+            f"Permissions: give {self.who} (an object id, not an application id) the ClusterRole that "
+            "`idstack kubeconfig --rbac <group>` prints, or with Azure RBAC the role Azure Kubernetes Service RBAC "
+            "Cluster Admin; a new assignment takes up to five minutes. Kinds: switch the add-on "
+            "azure-keyvault-secrets-provider on, or install what brings them"
+        )
+
+    def _is_allowed(self, permission: Permission) -> bool:
+        attributes = {"group": permission.group, "resource": permission.resource, "verb": permission.verb}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        answer = self._call("POST", _REVIEWS, body=review)
+        return answer.is_success and bool(answer.json()["status"]["allowed"])
+
+    def _is_served(self, version: str, plural: str) -> bool:
+        answer = self._call("GET", f"/apis/{version}")
+        return answer.is_success and any(each["name"] == plural for each in answer.json().get("resources", ()))
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
+        if self._token is None:
+            self._token = self._sign_in()
+        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        try:
+            answer = self._http.request(method, path, json=body, headers=headers)
+        except httpx.TransportError as error:
+            raise AccessError(
+                f"the API server at {self.server} can not be reached ({error}); is the cluster running, may this "
+                "machine's address reach it (authorized IP ranges), and if it is private, is this machine in its "
+                "network? managementCluster.access.publicFqdn: true takes the public name of a private cluster"
+            ) from None
+        if answer.status_code == HTTPStatus.UNAUTHORIZED:
+            raise AccessError(f"the API server at {self.server} does not accept the token: {_judged(self._token)}")
+        return answer
+
+    def _sign_in(self) -> str:
+        block = self._user.get("exec")
+        if block is None:
+            return str(self._user.get("token") or "")
+        command = [block["command"], *(block.get("args") or [])]
+        info = {"apiVersion": block["apiVersion"], "kind": "ExecCredential", "spec": {"interactive": False}}
+        variables = {each["name"]: each["value"] for each in block.get("env") or ()}
+        environment = {**self._environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(info)}
+        try:
+            done = subprocess.run(
+                command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            )
+        except OSError as error:
+            raise AccessError(
+                f"{command[0]} can not be run ({error.strerror}): it makes the token for the API server. "
+                f"{block.get('installHint', '')}".rstrip()
+            ) from None
+        if done.returncode != 0:
+            said = " ".join(done.stderr.split()).removeprefix("idstack: ")
+            raise AccessError(f"{command[0]} got no token for the API server: {said or f'code {done.returncode}'}")
+        try:
+            return str(json.loads(done.stdout)["status"]["token"])
+        except (ValueError, TypeError, KeyError):
+            raise AccessError(
+                f"{command[0]} printed no ExecCredential; is it the right program of that name?"
+            ) from None
+
+
+def _judged(token: str) -> str:
+    """Why a token may be refused, from its own claims."""
+    claims = claims_of(token)
+    found = f"its tenant is {claims.get('tid')}, its audience {claims.get('aud')}, its object id {claims.get('oid')}"
+    if "groups" in (claims.get("_claim_names") or {}):
+        return f"{found}, and it is of somebody in more than 200 groups: AKS refuses an application with so many"
+    return (
+        f"{found}; it must be the cluster's tenant and the AKS server application (--server-id), and the cluster must "
+        "use AKS-managed Entra ID"
+    )

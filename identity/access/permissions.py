@@ -1,0 +1,93 @@
+"""What the deployer does on the management cluster: the verbs the stack needs, and no others.
+
+One table for the ClusterRole that grants them (`idstack kubeconfig --rbac`), the check before the first resource, and
+the local cluster's own roles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+ROLE_NAME: Final = "idstack:deployer"
+_RBAC: Final = "rbac.authorization.k8s.io"
+_MANAGE: Final = ("get", "list", "watch", "create", "patch", "delete")
+_LOOK: Final = ("get", "list", "watch")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Verbs on resources of one API group ("" is the core group), in every namespace."""
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+
+    def each(self) -> Iterator[Permission]:
+        """One permission for each pair of resource and verb."""
+        for resource in self.resources:
+            for verb in self.verbs:
+                yield Permission(self.group, resource, verb)
+
+
+@dataclass(frozen=True, order=True)
+class Permission:
+    """One verb on one resource."""
+
+    group: str
+    resource: str
+    verb: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}{f'.{self.group}' if self.group else ''}"
+
+
+RULES: Final = (
+    # What `components/` creates, reads and deletes. Namespaces: those of the hosted control planes.
+    Rule("", ("namespaces", "configmaps", "secrets"), _MANAGE),
+    Rule("apps", ("deployments",), _MANAGE),
+    Rule("policy", ("poddisruptionbudgets",), _MANAGE),
+    Rule("secrets-store.csi.x-k8s.io", ("secretproviderclasses",), _MANAGE),
+    Rule("infrastructure.cluster.x-k8s.io", ("azureclusteridentities",), _MANAGE),
+    Rule("hypershift.openshift.io", ("hostedclusters",), _MANAGE),
+    # How it went: why a pod is not ready, what is mounted, which kinds there are.
+    Rule("", ("pods", "events"), _LOOK),
+    Rule("secrets-store.csi.x-k8s.io", ("secretproviderclasspodstatuses",), _LOOK),
+    Rule("apiextensions.k8s.io", ("customresourcedefinitions",), _LOOK),
+)
+
+# Kinds that must be served before the first object of theirs; the first comes with the add-on, after the cluster.
+KINDS: Final = (("secrets-store.csi.x-k8s.io/v1", "secretproviderclasses"),)
+
+
+def permissions() -> tuple[Permission, ...]:
+    """All of them."""
+    return tuple(permission for rule in RULES for permission in rule.each())
+
+
+def manifests(*, group: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
+    """ClusterRole and binding for an Entra group, or for a user or service principal, by object id."""
+    subjects = [
+        {"apiGroup": _RBAC, "kind": kind, "name": name}
+        for kind, name in (("Group", group), ("User", user))
+        if name is not None
+    ]
+    return [
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": ROLE_NAME},
+            "rules": [
+                {"apiGroups": [rule.group], "resources": list(rule.resources), "verbs": list(rule.verbs)}
+                for rule in RULES
+            ],
+        },
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": ROLE_NAME},
+            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": ROLE_NAME},
+            "subjects": subjects,
+        },
+    ]

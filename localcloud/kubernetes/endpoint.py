@@ -1,0 +1,33 @@
+"""Where the Kubernetes API of this machine answers, for the services that hand out kubeconfigs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from localcloud.cluster import ClusterKind
+from localcloud.state import Store
+
+_KIND: Final = "environment"
+_KEY: Final = "kubernetes-endpoint"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Server URL, base64 of the authority's PEM, and what answers."""
+
+    server: str
+    ca: str
+    cluster: ClusterKind
+
+    def save(self, store: Store) -> None:
+        """Tell every process of this local cloud."""
+        store.put(_KIND, _KEY, asdict(self))
+
+    @classmethod
+    def load(cls, store: Store) -> Endpoint:
+        """What was told; raises LookupError before the local cloud was made ready."""
+        known = store.get(_KIND, _KEY)
+        if known is None:
+            raise LookupError("no Kubernetes API was made ready")
+        return cls(known["server"], known["ca"], ClusterKind(known["cluster"]))

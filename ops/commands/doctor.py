@@ -1,0 +1,51 @@
+"""`idstack doctor`: why something does not work, stage by stage. So far the way to the management cluster."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from identity.access.cluster import ApiServer, Wanted
+from identity.access.errors import AccessError
+from identity.access.exec_user import Flavour, exec_user
+from identity.access.permissions import KINDS, permissions
+from ops.cluster_access import stack_access
+from ops.engine import Engine
+from ops.environment import variables
+from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.trouble import Trouble
+
+
+class Stage(StrEnum):
+    """What can be looked at."""
+
+    ACCESS = "access"
+
+
+def doctor(
+    stage: Annotated[Stage, typer.Option(help="What to look at.")] = Stage.ACCESS,
+    stack: StackOption = DEFAULT_STACK,
+    as_json: JsonOption = False,
+) -> None:
+    """Sign in to the management cluster as the stack does, and name each verb and kind that is missing."""
+    screen = Screen(as_json)
+    try:
+        known = stack_access(stack)
+        assert known.login is not None
+        user = exec_user(known.login, Flavour.IDSTACK, known.environment)
+        kubeconfig = known.kubeconfig.only(known.kubeconfig.chosen(), user=user)
+        with ApiServer(kubeconfig, variables(Engine(stack).stack)) as server:
+            server.check_sign_in()
+            missing = server.missing(Wanted(permissions(), KINDS))
+    except AccessError as error:
+        raise Trouble(str(error)) from None
+    if as_json:
+        screen.document({"stack": stack, "stage": stage, "server": server.server, "missing": missing})
+    else:
+        screen.console.print(f"signed in to {server.server} as {server.who}")
+    if missing:
+        raise Trouble(f"{stage}: {'; '.join(missing)}. {server.mend}")
+    if not as_json:
+        screen.console.print("every permission and kind that the stack needs is there")

@@ -1,0 +1,101 @@
+"""`idstack kubeconfig`: a kubeconfig that signs in by itself, written or merged; and what its user may do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+import yaml
+
+from identity.access import kubeconfig as kubeconfigs
+from identity.access.errors import AccessError
+from identity.access.exec_user import Flavour, exec_user
+from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
+from identity.access.login import AKS_SERVER_APP_ID, Login, LoginKind
+from identity.access.permissions import manifests
+from identity.clouds import CLOUDS
+from ops import login_options
+from ops.cluster_access import StackAccess, stack_access
+from ops.options import DEFAULT_STACK, Screen, StackOption
+from ops.trouble import Trouble
+
+_PUBLIC: Final = CLOUDS["AzurePublicCloud"].authority_host
+
+
+def kubeconfig(
+    source: Annotated[Path | None, typer.Option("--from", help="Convert this one instead of asking AKS.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Where to write; KUBECONFIG, or ~/.kube/config.")] = None,
+    context: Annotated[str | None, typer.Option(help="Context to take, if not the current one.")] = None,
+    flavour: Annotated[Flavour, typer.Option(help="Program that makes the tokens.")] = Flavour.IDSTACK,
+    kind: login_options.KindOption = None,
+    tenant_id: login_options.TenantOption = None,
+    client_id: login_options.ClientOption = None,
+    certificate: login_options.CertificateOption = None,
+    certificate_password_file: login_options.PasswordOption = None,
+    client_secret_file: login_options.SecretOption = None,
+    federated_token_file: login_options.FederatedOption = None,
+    imds_endpoint: login_options.ImdsOption = None,
+    authority_host: login_options.AuthorityOption = None,
+    server_id: login_options.ServerOption = None,
+    public_fqdn: Annotated[bool, typer.Option(help="The public name of a private cluster.")] = False,
+    admin: Annotated[bool, typer.Option(help="Past Entra ID, with the static credential of administrators.")] = False,
+    rbac: Annotated[str | None, typer.Option(help="Only print the deployers' role, bound to this Entra group.")] = None,
+    stack: StackOption = DEFAULT_STACK,
+) -> None:
+    """Write a kubeconfig that signs in by itself, for the stack's management cluster or out of another kubeconfig."""
+    screen = Screen(as_json=False)
+    if rbac is not None:
+        print(yaml.safe_dump_all(manifests(group=rbac), sort_keys=False), end="")
+        return
+    try:
+        known = _of_file(source, context) if source is not None else stack_access(stack, admin, public_fqdn)
+        name = known.kubeconfig.chosen(context)
+        user = known.kubeconfig.entries("users")[known.kubeconfig.entries("contexts")[name]["user"]]
+        if not admin:
+            hints = known.hints
+            login = known.login
+            if kind is not None or login is None:
+                login = Login(
+                    kind=kind or LoginKind.ARM,
+                    tenant_id=tenant_id or (None if kind is LoginKind.MANAGED_IDENTITY else hints.tenant_id),
+                    client_id=client_id,
+                    certificate=certificate,
+                    certificate_password_file=certificate_password_file,
+                    client_secret_file=client_secret_file,
+                    federated_token_file=federated_token_file,
+                    imds_endpoint=imds_endpoint,
+                    authority_host=authority_host or hints.authority_host or _PUBLIC,
+                    server_id=server_id or hints.server_id or AKS_SERVER_APP_ID,
+                )
+            user = exec_user(login, flavour, known.environment)
+        target = file or _usual()
+        Kubeconfig.read(target).merged(known.kubeconfig.only(name, user=user)).write(target)
+    except AccessError as error:
+        raise Trouble(str(error)) from None
+    if admin:
+        screen.console.print(
+            "[bold red]This kubeconfig is the administrators': past Entra ID, for years, and nameless in the audit log."
+            "[/bold red] Delete it when the need is over, and rotate the cluster's certificates."
+        )
+    screen.console.print(f'context "{name}" written to {target}')
+
+
+def _of_file(source: Path, context: str | None) -> StackAccess:
+    """One context of a kubeconfig that signs in to AKS in one of the older ways."""
+    found = Kubeconfig.read(source)
+    owner = found.entries("contexts")[found.chosen(context)]["user"]
+    user = found.entries("users")[owner]
+    if not kubeconfigs.is_convertible(user):
+        ways = ", ".join(sorted(user)) or "nothing"
+        raise MalformedKubeconfig(
+            f'user "{owner}" signs in by {ways}, not to AKS by Entra ID; nothing was changed. Name another --context'
+        )
+    return StackAccess(found, kubeconfigs.hints_of(user, owner))
+
+
+def _usual() -> Path:
+    """Where kubectl looks: the first file of KUBECONFIG, else the one in the home directory."""
+    first = next((each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each), None)
+    return Path(first) if first else Path.home() / ".kube" / "config"

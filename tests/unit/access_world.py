@@ -1,0 +1,90 @@
+"""An AKS cluster as far as its sign-in goes: an API server with access reviews, and a program that makes tokens."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+TENANT = "99999999-8888-4777-8666-555555555555"
+AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
+CLASSES = "secrets-store.csi.x-k8s.io/v1"
+
+
+def unsigned(**claims: Any) -> str:
+    """A token that says this."""
+    payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
+    return f"e30.{payload}.c2ln"
+
+
+TOKEN = unsigned(aud=AKS, tid=TENANT, oid="deployer-object-id")
+
+
+@dataclass
+class FakeApiServer:
+    """Knows one token; `denied` verbs are not allowed, `absent` versions not served. Both may change meanwhile."""
+
+    denied: set[str] = field(default_factory=set)
+    absent: set[str] = field(default_factory=set)
+    reviews: list[str] = field(default_factory=list)
+
+    def app(self) -> Starlette:
+        async def answer(request: Request) -> Response:
+            if request.headers.get("authorization") != f"Bearer {TOKEN}":
+                return JSONResponse({"kind": "Status", "message": "Unauthorized"}, status_code=401)
+            if request.method == "POST":
+                asked = (await request.json())["spec"]["resourceAttributes"]
+                verb = f"{asked['verb']} {asked['resource']}"
+                self.reviews.append(verb)
+                return JSONResponse({"status": {"allowed": verb not in self.denied}}, status_code=201)
+            version = request.url.path.removeprefix("/apis/")
+            if version in self.absent:
+                return JSONResponse({"kind": "Status"}, status_code=404)
+            return JSONResponse({"resources": [{"name": "secretproviderclasses"}]})
+
+        return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST"])])
+
+
+def program(folder: Path, name: str = "idstack", *, token: str = TOKEN, code: int = 0, error: str = "") -> Path:
+    """An exec plugin in a folder of its own, to be put on PATH; returns the folder."""
+    folder.mkdir(exist_ok=True)
+    answer = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": token}}
+    script = folder / name
+    script.write_text(f"#!/bin/sh\necho '{error}' >&2\n[ {code} = 0 ] && echo '{json.dumps(answer)}'\nexit {code}\n")
+    script.chmod(0o755)
+    return folder
+
+
+def skeleton(server: str, *, change: Callable[[dict[str, Any]], object] = lambda _: None) -> str:
+    """The kubeconfig that AKS gives out, base64."""
+    document: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "aks-mgmt-dev", "cluster": {"server": server}}],
+        "contexts": [{"name": "aks-mgmt-dev", "context": {"cluster": "aks-mgmt-dev", "user": "clusterUser"}}],
+        "current-context": "aks-mgmt-dev",
+        "users": [
+            {
+                "name": "clusterUser",
+                "user": {
+                    "exec": {
+                        "apiVersion": "client.authentication.k8s.io/v1beta1",
+                        "command": "kubelogin",
+                        "args": ["get-token", "--login", "devicecode", "--server-id", AKS, "--tenant-id", TENANT],
+                        "env": None,
+                    }
+                },
+            }
+        ],
+    }
+    change(document)
+    return base64.b64encode(yaml.safe_dump(document).encode()).decode()

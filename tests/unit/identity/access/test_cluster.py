@@ -1,0 +1,143 @@
+"""The look at the API server before the first resource: each failure with its cause, and what is waited for."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from identity.access.cluster import ApiServer, NotReady, Wanted
+from identity.access.errors import AccessError
+from identity.access.exec_user import Flavour, exec_user
+from identity.access.kubeconfig import Kubeconfig
+from identity.access.login import Login, LoginKind
+from identity.access.permissions import KINDS, Permission, manifests, permissions
+from tests.unit.access_world import AKS, CLASSES, TENANT, FakeApiServer, program, skeleton, unsigned
+from tests.unit.hosts import Serve
+
+LOGIN = Login(kind=LoginKind.ARM, tenant_id=TENANT)
+Connect = Callable[..., ApiServer]
+
+
+@pytest.fixture
+def api() -> FakeApiServer:
+    return FakeApiServer()
+
+
+@pytest.fixture
+def connect(api: FakeApiServer, serve_plain: Serve, tmp_path: Path) -> Connect:
+    """Connects as a user whose plugin is a program of this test's."""
+
+    def connected(flavour: Flavour = Flavour.IDSTACK, *, server: str = "", path: str = "") -> ApiServer:
+        text = base64.b64decode(skeleton(server or serve_plain(api.app()))).decode()
+        kubeconfig = Kubeconfig.parse(text, "kubeconfig")
+        kubeconfig = kubeconfig.only(kubeconfig.chosen(), user=exec_user(LOGIN, flavour))
+        environ: Mapping[str, str] = {"PATH": f"{path or program(tmp_path / 'bin')}:/usr/bin:/bin"}
+        return ApiServer(kubeconfig, environ)
+
+    return connected
+
+
+def test_a_sign_in_that_works_says_nothing(connect: Connect) -> None:
+    with connect() as server:
+        server.check_sign_in()
+
+
+def test_a_program_that_is_not_installed_is_named_with_how_to_install_it(connect: Connect, tmp_path: Path) -> None:
+    with (
+        connect(Flavour.KUBELOGIN, path=str(tmp_path)) as server,
+        pytest.raises(AccessError, match=r"^kubelogin can not be run \(No such file.*`az aks install-cli` installs it"),
+    ):
+        server.check_sign_in()
+
+
+def test_what_the_program_says_is_passed_on(connect: Connect, tmp_path: Path) -> None:
+    folder = program(tmp_path / "refusing", code=1, error="idstack: c.pem: the certificate 9F expired at 2026")
+    with (
+        connect(path=str(folder)) as server,
+        pytest.raises(AccessError, match=r"idstack got no token for the API server: c.pem: the certificate 9F expired"),
+    ):
+        server.check_sign_in()
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        ({"aud": "https://vault.azure.net", "tid": TENANT, "oid": "o"}, "its audience https://vault.azure.net"),
+        ({"aud": AKS, "tid": "another", "oid": "o"}, "its tenant is another"),
+        ({"aud": AKS, "tid": TENANT, "_claim_names": {"groups": "src1"}}, "more than 200 groups"),
+    ],
+)
+def test_a_token_that_is_not_accepted_is_judged_by_its_own_claims(
+    connect: Connect, tmp_path: Path, claims: dict[str, object], said: str
+) -> None:
+    token = unsigned(**claims)
+    folder = program(tmp_path / "other", token=token)
+    with connect(path=str(folder)) as server, pytest.raises(AccessError, match="does not accept the token") as caught:
+        server.check_sign_in()
+    assert said in str(caught.value)
+    assert token not in str(caught.value)
+
+
+def test_an_api_server_out_of_reach_is_said_with_what_to_look_at(connect: Connect) -> None:
+    with (
+        connect(server="http://127.0.0.1:1") as server,
+        pytest.raises(AccessError, match=r"http://127.0.0.1:1 can not be reached.*authorized IP ranges.*publicFqdn"),
+    ):
+        server.check_sign_in()
+
+
+def test_it_waits_for_permissions_and_kinds_and_names_them(connect: Connect, api: FakeApiServer) -> None:
+    api.denied, api.absent = {"create namespaces"}, {CLASSES}
+    said: list[str] = []
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            api.denied = set()
+        if len(pauses) == 4:
+            api.absent = set()
+
+    with connect() as server:
+        server.wait_for(Wanted(permissions(), KINDS), 300, say=said.append, sleep=sleep)
+
+    where = f"waiting for the cluster at {server.server}: "
+    assert said == [
+        f"{where}permissions: create namespaces; kinds: secretproviderclasses.{CLASSES}",
+        f"{where}kinds: secretproviderclasses.{CLASSES}",
+    ]
+    assert pauses == [0.5, 1, 2, 4]
+
+
+def test_when_the_time_is_over_it_says_what_is_missing_for_whom_and_how_to_mend_it(
+    connect: Connect, api: FakeApiServer
+) -> None:
+    api.denied = {"patch deployments", "list pods"}
+    now = iter(range(0, 1000, 100))
+    with connect() as server, pytest.raises(NotReady) as caught:
+        server.wait_for(Wanted(permissions()), 300, clock=lambda: next(now), sleep=lambda _: None)
+    text = str(caught.value)
+    assert "still lacks after 300 s: permissions: patch deployments.apps, list pods" in text
+    assert "give deployer-object-id (an object id, not an application id) the ClusterRole" in text
+
+
+def test_the_deployers_role_has_the_verbs_that_are_asked_for_and_no_more(api: FakeApiServer, connect: Connect) -> None:
+    role, binding = manifests(group="11111111-0000-4000-8000-000000000001")
+    granted = {
+        Permission(group, resource, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    with connect() as server:
+        assert server.missing(Wanted(permissions())) == []
+    assert granted == set(permissions())
+    assert len(api.reviews) == len(granted)
+    assert "*" not in {part for each in granted for part in (each.group, each.resource, each.verb)}
+    assert binding["subjects"] == [
+        {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "11111111-0000-4000-8000-000000000001"}
+    ]

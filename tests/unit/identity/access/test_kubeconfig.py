@@ -1,0 +1,237 @@
+"""Kubeconfigs of three generations read, converted, merged and written."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from identity.access.errors import LoginRefused
+from identity.access.exec_user import Flavour, exec_user
+from identity.access.kubeconfig import Hints, Kubeconfig, MalformedKubeconfig, hints_of, is_convertible
+from identity.access.login import Login, LoginKind
+
+TENANT = "99999999-8888-4777-8666-555555555555"
+CLIENT = "6f2c1e7a-0000-4000-8000-00000000bbbb"
+AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
+LEGACY = {
+    "name": "azure",
+    "config": {
+        "access-token": "eyJ.old.token",
+        "refresh-token": "0.old",
+        "expires-in": "3599",
+        "expires-on": "1600000000",
+        "apiserver-id": AKS,
+        "client-id": "80faf920-1908-4b52-b5ef-a8e7bedfc67a",
+        "config-mode": "1",
+        "environment": "AzurePublicCloud",
+        "tenant-id": TENANT,
+    },
+}
+
+
+def document(**user: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "mgmt", "cluster": {"server": "https://mgmt", "certificate-authority-data": "Q0E="}}],
+        "contexts": [{"name": "mgmt", "context": {"cluster": "mgmt", "user": "u"}}],
+        "users": [{"name": "u", "user": user}],
+        "current-context": "mgmt",
+    }
+
+
+def parsed(**user: Any) -> Kubeconfig:
+    return Kubeconfig.parse(yaml.safe_dump(document(**user)), "kubeconfig")
+
+
+def test_a_legacy_auth_provider_is_converted_and_its_tokens_are_thrown_away() -> None:
+    legacy = parsed(**{"auth-provider": LEGACY})
+    user = legacy.entries("users")["u"]
+    assert is_convertible(user)
+    assert hints_of(user, "u") == Hints(TENANT, AKS, "https://login.microsoftonline.com/")
+
+    login = Login(kind=LoginKind.ARM, tenant_id=TENANT)
+    text = legacy.only("mgmt", user=exec_user(login, Flavour.IDSTACK)).to_json()
+
+    assert "token" not in text.replace('"token","--exec"', "")
+    assert json.loads(text)["clusters"] == document()["clusters"], "server and authority exist nowhere else"
+
+
+def test_a_legacy_cluster_with_applications_of_its_own_is_refused_with_the_reason() -> None:
+    config = {**LEGACY["config"], "apiserver-id": CLIENT, "config-mode": "0"}  # type: ignore[dict-item]
+    with pytest.raises(MalformedKubeconfig, match=r"no service principal can sign in.*az aks update --enable-aad"):
+        hints_of({"auth-provider": {"name": "azure", "config": config}}, "u")
+
+
+@pytest.mark.parametrize(
+    ("environment", "host"),
+    [
+        ("AzureUSGovernmentCloud", "https://login.microsoftonline.us/"),
+        ("azureusgovernment", "https://login.microsoftonline.us/"),
+        ("AzureChinaCloud", "https://login.chinacloudapi.cn/"),
+    ],
+)
+def test_a_sovereign_clouds_authority_is_taken_over_from_either_generation(environment: str, host: str) -> None:
+    arguments = ["get-token", "--environment", environment, "--server-id", AKS, "--tenant-id", TENANT]
+    provider = {"name": "azure", "config": {"environment": environment, "tenant-id": TENANT}}
+    assert hints_of({"exec": {"command": "kubelogin", "args": arguments}}, "u").authority_host == host
+    assert hints_of({"auth-provider": provider}, "u").authority_host == host
+
+
+@pytest.mark.parametrize("environment", ["AzureStackCloud", "AzureGermanCloud", "public"])
+def test_an_unknown_cloud_is_refused_instead_of_taken_for_the_public_one(environment: str) -> None:
+    with pytest.raises(MalformedKubeconfig, match=f'"{environment}"; accepted are AzurePublicCloud'):
+        hints_of({"exec": {"command": "kubelogin", "args": ["get-token", "-e", environment]}}, "u")
+
+
+@pytest.mark.parametrize(
+    "user", [{"exec": {"command": "aws"}}, {"token": "t"}, {"client-certificate-data": "Yw=="}, {}]
+)
+def test_other_users_are_not_ours_to_convert(user: dict[str, Any]) -> None:
+    assert not is_convertible(user)
+
+
+def test_an_absolute_path_of_kubelogin_is_still_kubelogin() -> None:
+    assert is_convertible({"exec": {"command": "/usr/local/bin/kubelogin"}})
+
+
+def test_merging_keeps_everything_that_has_another_name(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    standing = document(token="of-another")
+    for section, member in (("clusters", "cluster"), ("contexts", "context"), ("users", "user")):
+        standing[section][0]["name"] = f"other-{member}"
+    standing["preferences"] = {"colors": True}
+    file.write_text(yaml.safe_dump(standing))
+
+    Kubeconfig.read(file).merged(parsed(token="new")).write(file)
+
+    merged = yaml.safe_load(file.read_text())
+    assert [each["name"] for each in merged["contexts"]] == ["other-context", "mgmt"]
+    assert merged["users"][0] == {"name": "other-user", "user": {"token": "of-another"}}
+    assert (merged["current-context"], merged["preferences"]) == ("mgmt", {"colors": True})
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_file_is_replaced_in_one_step_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text("")
+    link.symlink_to(real)
+    parsed(token="t").write(link)
+    assert link.is_symlink()
+    assert yaml.safe_load(real.read_text())["current-context"] == "mgmt"
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [1", "is no YAML at line 1"),
+        ("- a", "a mapping is expected"),
+        ("clusters: {a: b}", "clusters has to be a list"),
+        ("users: [{name: u}]", "users has to be a list of entries with name and user"),
+        ("contexts: [{name: c, context: {cluster: x, user: y}}]\ncurrent-context: c", 'names the cluster "x"'),
+        ("contexts: []", "has no current context"),
+    ],
+)
+def test_a_malformed_kubeconfig_is_named_with_what_is_wrong(text: str, said: str) -> None:
+    with pytest.raises(MalformedKubeconfig, match=f"^here.*{said}"):
+        Kubeconfig.parse(text, "here").chosen()
+
+
+def test_a_context_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(MalformedKubeconfig, match='no context "prod"; it has mgmt'):
+        parsed().chosen("prod")
+
+
+def test_the_same_login_makes_the_same_text_whatever_the_order() -> None:
+    user = exec_user(Login(kind=LoginKind.ARM, tenant_id=TENANT), Flavour.IDSTACK, {"B": "2", "A": "1"})
+    shuffled = Kubeconfig.parse(yaml.safe_dump(dict(reversed(document().items())), sort_keys=False), "x")
+    assert parsed().only("mgmt", user=user).to_json() == shuffled.only("mgmt", user=user).to_json()
+
+
+LOGINS: dict[str, tuple[Login, list[str]]] = {
+    "arm": (
+        Login(kind=LoginKind.ARM, tenant_id=TENANT),
+        ["--login", "spn", "--tenant-id", TENANT, "--use-azurerm-env-vars"],
+    ),
+    "certificate": (
+        Login(kind=LoginKind.CERTIFICATE, tenant_id=TENANT, client_id=CLIENT, certificate=Path("c.pem")),
+        [
+            *("--login", "spn", "--tenant-id", TENANT, "--client-id", CLIENT),
+            *("--client-certificate", "c.pem", "--disable-environment-override"),
+        ],
+    ),
+    "workload identity": (
+        Login(kind=LoginKind.WORKLOAD_IDENTITY, tenant_id=TENANT, client_id=CLIENT, federated_token_file=Path("token")),
+        [
+            *("--login", "workloadidentity", "--tenant-id", TENANT, "--client-id", CLIENT),
+            *("--federated-token-file", "token", "--disable-environment-override"),
+        ],
+    ),
+    "github": (
+        Login(kind=LoginKind.GITHUB, tenant_id=TENANT, client_id=CLIENT),
+        [
+            *("--login", "workloadidentity", "--tenant-id", TENANT, "--client-id", CLIENT),
+            "--disable-environment-override",
+        ],
+    ),
+    "managed identity": (
+        Login(kind=LoginKind.MANAGED_IDENTITY, client_id=CLIENT),
+        ["--login", "msi", "--client-id", CLIENT, "--disable-environment-override"],
+    ),
+    "azure cli": (
+        Login(kind=LoginKind.AZURE_CLI, tenant_id=TENANT),
+        ["--login", "azurecli", "--tenant-id", TENANT, "--timeout", "120s"],
+    ),
+    "device code": (
+        Login(kind=LoginKind.DEVICE_CODE, tenant_id=TENANT),
+        [
+            *("--login", "devicecode", "--tenant-id", TENANT),
+            *("--client-id", "80faf920-1908-4b52-b5ef-a8e7bedfc67a", "--disable-environment-override"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOGINS)
+def test_kubelogin_gets_the_arguments_that_no_stray_variable_overrides(name: str) -> None:
+    login, arguments = LOGINS[name]
+    block = exec_user(login, Flavour.KUBELOGIN)["exec"]
+    assert block["args"] == ["get-token", *arguments, "--server-id", AKS]
+    assert block["command"] == "kubelogin"
+
+
+@pytest.mark.parametrize("name", LOGINS)
+@pytest.mark.parametrize("flavour", list(Flavour))
+def test_nobody_is_prompted_unless_the_login_is_a_persons(name: str, flavour: Flavour) -> None:
+    block = exec_user(LOGINS[name][0], flavour)["exec"]
+    assert block["interactiveMode"] == ("IfAvailable" if name == "device code" else "Never")
+    assert block["apiVersion"] == "client.authentication.k8s.io/v1"
+
+
+def test_another_cloud_is_named_to_kubelogin_and_a_private_authority_with_its_slash() -> None:
+    government = Login(kind=LoginKind.ARM, tenant_id=TENANT, authority_host="https://login.microsoftonline.us/")
+    assert exec_user(government, Flavour.KUBELOGIN)["exec"]["args"][-2:] == ["--environment", "AzureUSGovernmentCloud"]
+    private = Login(kind=LoginKind.ARM, tenant_id=TENANT, authority_host="https://127.0.0.1:1")
+    tail = ["--authority-host", "https://127.0.0.1:1/", "--disable-instance-discovery"]
+    assert exec_user(private, Flavour.KUBELOGIN)["exec"]["args"][-3:] == tail
+
+
+@pytest.mark.parametrize(
+    ("login", "said"),
+    [
+        (
+            Login(kind=LoginKind.SECRET, tenant_id=TENANT, client_id=CLIENT, client_secret_file=Path("s")),
+            "would need the secret in its arguments",
+        ),
+        (Login(kind=LoginKind.CERTIFICATE, certificate=Path("credential.json")), "can not read a credential document"),
+    ],
+)
+def test_what_kubelogin_can_not_do_is_said_before_it_fails(login: Login, said: str) -> None:
+    with pytest.raises(LoginRefused, match=said):
+        exec_user(login, Flavour.KUBELOGIN)

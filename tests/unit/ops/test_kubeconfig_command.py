@@ -1,0 +1,131 @@
+"""`idstack kubeconfig` on files, and `idstack doctor` and it on a stack whose AKS and Entra ID answer."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.ops.conftest import Idstack
+
+TENANT = "99999999-8888-4777-8666-555555555555"
+AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
+
+
+def legacy(**config: str) -> dict[str, Any]:
+    provider = {
+        "name": "azure",
+        "config": {
+            "apiserver-id": AKS,
+            "tenant-id": TENANT,
+            "environment": "AzureChinaCloud",
+            "access-token": "old",
+            **config,
+        },
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": "https://c"}}],
+        "contexts": [
+            {"name": "aks", "context": {"cluster": "c", "user": "u"}},
+            {"name": "aws", "context": {"cluster": "c", "user": "eks"}},
+        ],
+        "users": [
+            {"name": "u", "user": {"auth-provider": provider}},
+            {"name": "eks", "user": {"exec": {"command": "aws"}}},
+        ],
+        "current-context": "aks",
+    }
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    file = tmp_path / "old.yaml"
+    file.write_text(yaml.safe_dump(legacy()))
+    return file
+
+
+def test_an_old_kubeconfig_is_converted_into_a_file_of_its_own(idstack: Idstack, old: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.yaml"
+    done = idstack("kubeconfig", "--from", str(old), "--file", str(new), "--login", "azure-cli")
+
+    assert (done.code, done.output) == (0, f'context "aks" written to {new}\n')
+    written = yaml.safe_load(new.read_text())
+    assert stat.S_IMODE(new.stat().st_mode) == 0o600
+    assert [each["name"] for each in written["contexts"]] == ["aks"]
+    block = written["users"][0]["user"]["exec"]
+    assert block["args"] == [
+        *("token", "--exec", "--login", "azure-cli", "--tenant-id", TENANT, "--server-id", AKS),
+        *("--authority-host", "https://login.chinacloudapi.cn/"),
+    ]
+    assert "old" not in new.read_text()
+
+
+def test_converting_in_place_keeps_the_other_contexts(idstack: Idstack, old: Path) -> None:
+    done = idstack("kubeconfig", "--from", str(old), "--file", str(old), "--flavour", "kubelogin")
+
+    assert done.code == 0
+    written = yaml.safe_load(old.read_text())
+    assert [each["name"] for each in written["contexts"]] == ["aks", "aws"]
+    users = {each["name"]: each["user"] for each in written["users"]}
+    assert users["eks"] == {"exec": {"command": "aws"}}
+    assert users["u"]["exec"]["command"] == "kubelogin"
+    assert users["u"]["exec"]["args"][-2:] == ["--environment", "AzureChinaCloud"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--context", "aws"], 'user "eks" signs in by exec, not to AKS by Entra ID; nothing was changed'),
+        (["--context", "x"], 'has no context "x"; it has aks, aws'),
+        (["--login", "secret"], "needs --client-id and --client-secret-file as well"),
+    ],
+)
+def test_what_can_not_be_converted_leaves_the_file_as_it_is(
+    idstack: Idstack, old: Path, options: list[str], said: str
+) -> None:
+    before = old.read_bytes()
+    done = idstack("kubeconfig", "--from", str(old), "--file", str(old), *options)
+    assert done.code == 1
+    assert said in done.error
+    assert old.read_bytes() == before
+
+
+def test_a_malformed_target_is_not_overwritten(idstack: Idstack, old: Path, tmp_path: Path) -> None:
+    target = tmp_path / "config"
+    target.write_text("a: [1")
+    done = idstack("kubeconfig", "--from", str(old), "--file", str(target))
+    assert (done.code, target.read_text()) == (1, "a: [1")
+    assert f"{target} is no YAML at line 1" in done.error
+
+
+def test_kubectls_own_file_is_the_target_unless_one_is_named(
+    idstack: Idstack, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/first:{tmp_path}/second")
+    assert idstack("kubeconfig", "--from", str(old)).code == 0
+    assert (tmp_path / "first").exists()
+    monkeypatch.delenv("KUBECONFIG")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert idstack("kubeconfig", "--from", str(old)).code == 0
+    assert (tmp_path / ".kube/config").exists()
+
+
+def test_the_deployers_role_is_printed_for_kubectl(idstack: Idstack) -> None:
+    done = idstack("kubeconfig", "--rbac", TENANT)
+    role, binding = yaml.safe_load_all(done.output)
+    assert (role["kind"], binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
+    assert binding["subjects"][0]["name"] == TENANT
+
+
+def test_the_converted_kubeconfig_is_the_same_in_every_run(idstack: Idstack, old: Path, tmp_path: Path) -> None:
+    texts = set()
+    for name in ("one", "two"):
+        assert idstack("kubeconfig", "--from", str(old), "--file", str(tmp_path / name)).code == 0
+        texts.add(json.dumps(yaml.safe_load((tmp_path / name).read_text())))
+    assert len(texts) == 1
