@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given as for_all
+from hypothesis import strategies as st
 
+from components.hosted_cluster_object import conflicts, merged
 from tests.unit.components.conftest import Program
 from tests.unit.components.recorder import Recorder
 from tests.unit.components.world import hosted_cluster
@@ -171,3 +175,32 @@ def test_a_file_that_holds_no_hosted_cluster_is_refused(
 
     assert f'found:    "{file}", which can not be used: {reason}' in said
     assert "Traceback" not in said
+
+
+# Few names and values, so that the two parts meet.
+_parts = st.recursive(
+    st.sampled_from(["x", 1, True, ["y"]]),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=6,
+)
+_documents = st.dictionaries(st.sampled_from("abc"), _parts, max_size=3)
+
+
+def _leaves(document: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(document, dict) and document:
+        for key, value in document.items():
+            yield from _leaves(value, (*path, key))
+    else:
+        yield path, document
+
+
+@for_all(one=_documents, other=_documents)
+def test_two_parts_conflict_or_have_everything_of_both(one: dict[str, Any], other: dict[str, Any]) -> None:
+    found = list(conflicts(one, other))
+    turned = {each.path: (each.given, each.written) for each in conflicts(other, one)}
+
+    assert {each.path: (each.written, each.given) for each in found} == turned
+    if not found:
+        whole = dict(_leaves(merged(one, other)))
+        assert merged(one, other) == merged(other, one)
+        assert all(whole[path] == value for part in (one, other) for path, value in _leaves(part) if value != {})
