@@ -57,6 +57,7 @@ class EntraApplication(pulumi.ComponentResource):
     def __init__(self, name: str, args: EntraApplicationArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:EntraApplication", name, None, opts)
         self._name, self._args = name, args
+        self._registrations: dict[str, pulumi.Resource] = {}
         # The permission Application.ReadWrite.OwnedBy covers owned objects only. Whoever ran first stays the owner: a
         # preview by another identity must not show a change.
         ownership = pulumi.ResourceOptions(parent=self, ignore_changes=["owners"])
@@ -78,7 +79,7 @@ class EntraApplication(pulumi.ComponentResource):
             mode=args.credentials.renewal,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        slots = {slot: self._slot(slot, getattr(schedule, slot)) for slot in SLOTS}
+        slots = {slot: self._slot(slot, getattr(schedule, slot), schedule.current) for slot in SLOTS}
         self.client_id: pulumi.Output[str] = self._application.client_id
         self.principal_id: pulumi.Output[str] = self._principal.object_id
         # Picked inside apply, so that the secret waits for the current slot alone.
@@ -89,7 +90,7 @@ class EntraApplication(pulumi.ComponentResource):
         self.shown: pulumi.Output[dict[str, str | None]] = schedule.current.apply(lambda current: slots[current].shown)
         self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id, "shown": self.shown})
 
-    def _slot(self, slot: str, issue: pulumi.Output[Any]) -> _Slot:
+    def _slot(self, slot: str, issue: pulumi.Output[Any], current: pulumi.Output[str]) -> _Slot:
         args, child = self._args, pulumi.ResourceOptions(parent=self)
         certificate = Certificate(
             f"{self._name}-certificate-{slot}",
@@ -100,6 +101,9 @@ class EntraApplication(pulumi.ComponentResource):
             not_before=issue.apply(lambda known: known["notBefore"]),
             opts=child,
         )
+        # An application's certificates are one list, and azuread writes it for one resource at a time: the current
+        # slot goes first, so that the secret does not wait for the spare.
+        before = current.apply(lambda first: [] if slot == first else [self._registrations[first]])
         registration = azuread.ApplicationCertificate(
             f"{self._name}-registration-{slot}",
             application_id=self._application.id,
@@ -108,8 +112,9 @@ class EntraApplication(pulumi.ComponentResource):
             start_date=certificate.not_before,
             end_date=certificate.not_after,
             # The slot that is replaced is never the current one, and an application holds few keys.
-            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True, depends_on=before),
         )
+        self._registrations[slot] = registration
         gate = SignInGate(
             f"{self._name}-gate-{slot}",
             authority_host=args.cloud.authority_host,

@@ -118,6 +118,15 @@ def test_a_certificate_is_registered_for_its_validity_and_removed_before_its_suc
     assert registration.request.deleteBeforeReplace
 
 
+@pytest.mark.parametrize(("current", "spare"), [("a", "b"), ("b", "a")])
+def test_the_current_slot_is_registered_before_the_spare(current: str, spare: str) -> None:
+    recorder = built(outputs={SCHEDULE: {"current": current}})
+    first, second = (recorder.one(REGISTRATION, f"cpo-registration-{slot}") for slot in (current, spare))
+
+    assert recorder.waits_for(second, first)
+    assert not recorder.waits_for(first, second)
+
+
 @slots
 def test_a_gate_signs_in_with_the_registered_certificate(application: Recorder, slot: str) -> None:
     gate = application.one(GATE, f"cpo-gate-{slot}")
