@@ -1,0 +1,85 @@
+"""The stack files of the repository and the examples of its documentation are configurations that work."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from identity.settings import ConfigurationError, Settings
+from tests.unit.identity.settings.world import LOCAL, TENANT
+
+PROJECT = Path(__file__).resolve().parents[4]
+EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", (PROJECT / "docs/stacks.md").read_text(encoding="utf-8"), re.S | re.M)
+
+
+def load(document: Mapping[str, Any], **options: Any) -> Settings:
+    """As Pulumi hands a stack file over."""
+    config = {
+        key.removeprefix("idstack:"): value if isinstance(value, str) else json.dumps(value)
+        for key, value in document["config"].items()
+        if key.startswith("idstack:")
+    }
+    return Settings.load(config, **{"secret_keys": (), "local": None, **options})
+
+
+def stack_file(stack: str) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load((PROJECT / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))
+    return document
+
+
+@pytest.mark.parametrize("stack", ["dev", "stage", "prod"])
+def test_the_example_of_an_environment_lacks_nothing_but_ids_of_your_own(stack: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        load(stack_file(stack))
+
+    assert [each for each in refused.value.problems if "the placeholder of the example" not in each.found] == []
+
+
+def test_the_local_stack_is_ready_to_run() -> None:
+    assert load(stack_file("local"), local=LOCAL).cloud.name == "local"
+
+
+@pytest.mark.parametrize("stack", ["dev", "stage", "prod", "local"])
+def test_every_stack_file_leaves_no_default_provider_to_reach_an_account_that_nobody_named(stack: str) -> None:
+    config = stack_file(stack)["config"]
+
+    assert config["pulumi:disable-default-providers"] == ["azure-native", "azuread", "kubernetes"]
+
+
+def test_the_shared_stack_of_the_documentation_needs_no_more() -> None:
+    shared = load(yaml.safe_load(EXAMPLES[0].replace("<uuid>", TENANT)))
+
+    assert (shared.hosted_clusters, shared.shared_stack) == ((), None)
+
+
+def test_the_clusters_stack_of_the_documentation_only_leaves_out_what_the_example_of_dev_has() -> None:
+    document = yaml.safe_load(EXAMPLES[1].replace("<uuid>", TENANT))
+    [described] = document["config"]["idstack:hostedClusters"]
+    [cluster] = stack_file("dev")["config"]["idstack:hostedClusters"]
+    document["config"]["idstack:hostedClusters"] = json.loads(
+        json.dumps([{**cluster, **described}])
+        .replace("00000000-0000-0000-0000-000000000000", TENANT)
+        .replace("0" * 32, "1" * 32)
+    )
+
+    assert load(document).shared_stack == "organization/idstack/shared-dev"
+
+
+def test_the_second_local_stack_of_the_documentation_is_ready_to_run() -> None:
+    settings = load(yaml.safe_load(EXAMPLES[2]), local=LOCAL)
+
+    assert settings.shared_stack == "organization/idstack/local"
+    assert settings.hosted_clusters[0].infra_id == "hc2"
+
+
+def test_the_engine_knows_every_key_with_a_default_that_is_not_null() -> None:
+    declared = yaml.safe_load((PROJECT / "Pulumi.yaml").read_text(encoding="utf-8"))["config"]
+
+    assert list(declared) == [str(field.alias) for field in Settings.model_fields.values()]
+    assert [key for key, each in declared.items() if each.get("default") is None or not each["description"]] == []
