@@ -47,6 +47,10 @@ def test_subjects_are_the_superset_of_three_three_and_two() -> None:
     }
 
 
+def test_no_identity_has_more_federated_credentials_than_azure_takes() -> None:
+    assert all(0 < len(row.subjects) <= 20 for row in DATA_PLANE)
+
+
 def test_what_names_an_identity_is_unique() -> None:
     for column in ("field", "component", "secret_provider_class", "secret_stem", "hosted_cluster_path"):
         values = [getattr(row, column) for row in CONTROL_PLANE]
