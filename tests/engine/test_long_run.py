@@ -1,20 +1,36 @@
-"""A run that takes longer than a token lives."""
+"""A run that takes longer than a token lives, and one long after it."""
 
 from __future__ import annotations
 
+import shutil
 import time
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Final
 
-from tests.harness import running_stack
+import pytest
+
+from tests.harness import LocalStack, running_stack
 
 _SECONDS: Final = 8
 
 
-def test_tokens_that_end_in_the_middle_of_an_up_do_not_fail_it(tmp_path: Path) -> None:
-    with running_stack(tmp_path, token_lifetime=[_SECONDS, _SECONDS]) as stack:
-        begun = time.monotonic()
-        stack.up()
-        assert time.monotonic() - begun > 2 * _SECONDS, "no token ended meanwhile, so this test shows nothing"
-        kept = {file.read_text() for file in (stack.state / "tokens").glob("*.token")}
-        assert len(kept) == 1, "one login, whose token was renewed in its place"
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    """An empty stack in a tenant whose tokens are short-lived."""
+    with running_stack(tmp_path_factory.mktemp("long-run"), token_lifetime=[_SECONDS, _SECONDS]) as stack:
+        yield stack
+
+
+def test_tokens_that_end_in_the_middle_of_an_up_do_not_fail_it(stack: LocalStack) -> None:
+    begun = time.monotonic()
+    stack.up()
+    assert time.monotonic() - begun > 2 * _SECONDS, "no token ended meanwhile, so this test shows nothing"
+    kept = list((stack.state / "tokens").glob("*.token"))
+    assert len(kept) == 1, "one login, whose token was renewed in its place"
+
+
+def test_refresh_and_destroy_sign_in_anew_where_no_token_is_left(stack: LocalStack) -> None:
+    """Neither runs the program: a token that it had put into the kubeconfig would be over by now."""
+    shutil.rmtree(stack.state / "tokens")
+    stack.pulumi("refresh", "--yes", "--skip-preview")
+    stack.pulumi("destroy", "--yes", "--skip-preview")

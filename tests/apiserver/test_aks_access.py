@@ -1,0 +1,178 @@
+"""A real kube-apiserver that trusts the local Entra ID, with RBAC on: by idstack, by kubelogin, by a person."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import ssl
+import subprocess
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from identity.access.claims import claims_of
+from localcloud.azure import LocalAzure
+from localcloud.azure.assembly import assemble
+from localcloud.azure.dials import NO_DELAYS
+from localcloud.statedir import StateDirectory
+from tests.harness import LocalStack
+from tools import cluster, kubelogin
+
+pytestmark = pytest.mark.apiserver
+
+AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
+DEPLOYERS = "10ca1000-0000-4000-8000-000000000003"
+DEVELOPER = "developer@idstack.local"
+
+
+@pytest.fixture(scope="module")
+def azure(stack: LocalStack) -> Iterator[LocalAzure]:
+    """The stack's own tenant, to make principals and tokens in that no client could ask for."""
+    store = StateDirectory(stack.state).open_store()
+    yield assemble(store, NO_DELAYS, authority_host=stack.environment.authority_host)
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def http(stack: LocalStack) -> Iterator[httpx.Client]:
+    """The API server and Entra ID, without a sign-in."""
+    trust = ssl.create_default_context(cafile=stack.environment.ca_file)
+    with httpx.Client(verify=trust, timeout=30, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def kubectl() -> str:
+    """Built with kube-apiserver."""
+    return str(Path(json.loads(cluster.RECORD.read_text())["bin"]) / "kubectl")
+
+
+def namespaces(stack: LocalStack, http: httpx.Client, token: str) -> httpx.Response:
+    url = f"{stack.environment.kubernetes_endpoint}/api/v1/namespaces"
+    return http.get(url, headers={"Authorization": f"Bearer {token}"})
+
+
+def test_the_stack_was_made_with_a_token_that_nobody_typed(stack: LocalStack) -> None:
+    exported = json.loads(stack.pulumi("stack", "export", "--show-secrets").stdout)
+    [provider] = [each for each in exported["deployment"]["resources"] if each["type"].endswith("providers:kubernetes")]
+    kubeconfig = json.loads(json.loads(provider["inputs"]["kubeconfig"]["plaintext"]))
+    [user] = kubeconfig["users"]
+    assert user["user"].keys() == {"exec"}
+    assert user["user"]["exec"]["args"][:4] == ["token", "--exec", "--login", "arm"]
+    assert "eyJ" not in json.dumps(user)
+
+
+@pytest.mark.parametrize("flavour", ["idstack", "kubelogin"])
+def test_kubectl_signs_in_as_the_deployer_by_either_program(
+    stack: LocalStack, kubectl: str, tmp_path: Path, flavour: str
+) -> None:
+    stack.idstack("kubeconfig", "--file", str(tmp_path / "config"), "--flavour", flavour)
+    (tmp_path / "kubelogin").symlink_to(kubelogin.command())
+    # Nothing of the engine's environment, and variables that lead elsewhere.
+    environment = {
+        "PATH": f"{tmp_path}:{stack.variables['VIRTUAL_ENV']}/bin:{os.defpath}",
+        "HOME": str(tmp_path),
+        "AZURE_CLIENT_ID": AKS,
+        "AZURE_TENANT_ID": AKS,
+        "AAD_LOGIN_METHOD": "devicecode",
+    }
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        line = [kubectl, "--kubeconfig", str(tmp_path / "config"), *arguments]
+        return subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+
+    who = json.loads(run("auth", "whoami", "--output", "json").stdout)["status"]["userInfo"]
+    assert DEPLOYERS in who["groups"]
+    assert run("get", "namespaces").returncode == 0
+    refused = run("get", "nodes")
+    assert refused.returncode == 1
+    assert f'User "{who["username"]}" cannot list resource "nodes"' in refused.stderr
+
+
+def test_somebody_in_no_bound_group_is_recognised_and_refused(
+    stack: LocalStack, azure: LocalAzure, http: httpx.Client
+) -> None:
+    stranger = azure.directory.create_service_principal(azure.directory.create_application("stranger").app_id)
+    refused = namespaces(stack, http, azure.tokens.issue(stranger, AKS))
+    assert refused.status_code == 403
+    assert f'User \\"{stranger.object_id}\\"' in refused.text
+
+
+def test_a_token_for_another_audience_and_one_that_is_over_are_not_accepted(
+    stack: LocalStack, azure: LocalAzure, http: httpx.Client
+) -> None:
+    deployer = azure.directory.service_principal_by_app(stack.environment.deployer_client_id)
+    assert deployer is not None
+    assert namespaces(stack, http, azure.tokens.issue(deployer, AKS)).status_code == 200
+    for wrong in (
+        azure.tokens.issue(deployer, "https://management.azure.com"),
+        azure.tokens.issue(deployer, AKS, lifetime=timedelta(seconds=-30)),
+    ):
+        assert namespaces(stack, http, wrong).status_code == 401
+
+
+def test_doctor_names_the_verbs_that_the_deployer_lacks(stack: LocalStack, azure: LocalAzure) -> None:
+    done = stack.idstack("doctor", "--stage", "access")
+    assert "every permission and kind that the stack needs is there" in done.stdout
+    groups = azure.people.groups_of(json.loads(_whoami(stack))["oid"])
+    assert groups == [DEPLOYERS]
+
+
+def _whoami(stack: LocalStack) -> str:
+    environment = stack.environment
+    login = ("--login", "arm", "--tenant-id", environment.tenant_id, "--authority-host", environment.authority_host)
+    return stack.idstack("token", *login, "--json").stdout
+
+
+def test_a_person_signs_in_with_a_device_code_and_is_renewed_without_it(
+    stack: LocalStack, http: httpx.Client, tmp_path: Path
+) -> None:
+    environment = stack.environment
+    command = [
+        *(str(Path(stack.variables["VIRTUAL_ENV"]) / "bin/idstack"), "token", "--exec", "--device-code"),
+        *("--tenant-id", environment.tenant_id, "--authority-host", environment.authority_host),
+        *("--cache-dir", str(tmp_path)),
+    ]
+    terminal, end = os.openpty()
+    variables = {name: value for name, value in stack.variables.items() if name != "CI"}
+    with subprocess.Popen(command, env=variables, stdin=end, stderr=end, stdout=subprocess.PIPE, text=True) as asking:
+        said = ""
+        while not (found := re.search(r"open the page (\S+) and enter the code (\w+)", said.replace("\r\n", " "))):
+            said += os.read(terminal, 1000).decode()
+        form = {"otc": found[2], "login": DEVELOPER, "action": "approve"}
+        http.post(found[1], data=form).raise_for_status()
+        answer = json.loads(asking.communicate(timeout=60)[0])
+    os.close(terminal)
+    os.close(end)
+    token = answer["status"]["token"]
+    assert claims_of(token)["upn"] == DEVELOPER
+    assert namespaces(stack, http, token).status_code == 200
+
+    for kept in tmp_path.glob("*.token"):
+        kept.unlink()
+    silent = stack.run(*command)
+    renewed = json.loads(silent.stdout)["status"]["token"]
+    assert renewed != token
+    assert namespaces(stack, http, renewed).status_code == 200
+
+
+def test_the_role_that_is_printed_is_the_one_that_kube_apiserver_takes(
+    stack: LocalStack, kubectl: str, tmp_path: Path
+) -> None:
+    printed = stack.idstack("kubeconfig", "--rbac", DEPLOYERS).stdout
+    documents: list[dict[str, Any]] = list(yaml.safe_load_all(printed))
+    assert [each["kind"] for each in documents] == ["ClusterRole", "ClusterRoleBinding"]
+    file = tmp_path / "role.yaml"
+    file.write_text(printed)
+    administrator = str(StateDirectory(stack.state).administrator_kubeconfig)
+    applied = stack.run(
+        *(kubectl, "--kubeconfig", administrator, "apply", "--server-side", "--force-conflicts"),
+        *("--dry-run=server", "--validate=strict", "-f", str(file)),
+    )
+    assert "idstack:deployer" in applied.stdout
