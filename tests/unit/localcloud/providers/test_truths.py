@@ -82,7 +82,9 @@ def _trust(client: ArmClient, number: int) -> None:
     client.put(f"{_IDENTITY}/federatedIdentityCredentials/fed-{number}", _MSI, {"properties": properties})
 
 
-def test_federated_credentials_side_by_side_cost_twenty_seconds_and_one_after_another_nothing(clients: Clients) -> None:
+def test_federated_credentials_side_by_side_cost_twenty_seconds_and_one_after_another_nothing(
+    clients: Clients, caplog: pytest.LogCaptureFixture
+) -> None:
     clients.patient.put(_IDENTITY, _MSI, {"location": "eastus"})
     together, written = threading.Barrier(2), threading.Event()
     clients.meanwhile = lambda: written.wait(_PATIENCE)
@@ -92,8 +94,10 @@ def test_federated_credentials_side_by_side_cost_twenty_seconds_and_one_after_an
         _trust(clients.patient, number)
         written.set()
 
-    with ThreadPoolExecutor() as pool:
+    with caplog.at_level("INFO", "localcloud.azure.http"), ThreadPoolExecutor() as pool:
         list(pool.map(at_once, (1, 2)))
+    [refused] = caplog.messages
+    assert refused.endswith(": 409 ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity")
     assert clients.waits == [20.0]
 
     clients.waits.clear()
