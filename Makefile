@@ -18,7 +18,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test kills lint fmt lock
+.PHONY: help setup up preview renew recover down test kills bench lint fmt lock
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ test: setup ## Run all tests: unit, the real engine, real clients (ARGS=tests/un
 
 kills: setup ## Kill engine, plugins and local cloud at fifty seeded points of up and down; each must recover
 	@$(PYTHON) -m pytest -m '' tests/engine/test_kill.py $(ARGS)
+
+bench: setup ## Measure what the program costs against peers and limits (ARGS="--json", "tokens swap" or "--clusters 5")
+	@$(PYTHON) -m bench $(ARGS)
 
 lint: setup ## Check style, types, workflows and Go sources
 	@$(PYTHON) -m ruff check .

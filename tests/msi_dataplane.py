@@ -82,14 +82,14 @@ class Loader(_Process):
 
 
 class SigningIn(_Process):
-    """Signs in with a mounted credential without pause, past every cache.
+    """Signs in with a mounted credential again and again, past every cache, with a `pause` in between.
 
-    `backstop`: how often the loader reads the file again (Go's notation), the only way in which it sees a swap of the
-    CSI driver's link.
+    `backstop`: how often the loader reads the file again, the only way in which it sees a swap of the CSI driver's
+    link. Both durations are in Go's notation.
     """
 
-    def __init__(self, file: Path, ca_file: str, *, backstop: str = "6h") -> None:
-        super().__init__("sign-in", "-ca", ca_file, "-backstop", backstop, str(file))
+    def __init__(self, file: Path, ca_file: str, *, backstop: str = "6h", pause: str = "0s") -> None:
+        super().__init__("sign-in", "-ca", ca_file, "-backstop", backstop, "-pause", pause, str(file))
 
     def next(self) -> SignIn:
         """The next sign-in, once it is over."""

@@ -1,0 +1,45 @@
+"""What is computed from measurements: growth exponents and critical paths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
+
+
+def growth_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """The p of cost ~ size^p, by least squares on the logarithms. Raises ValueError with less than two sizes."""
+    if len(set(sizes)) < 2 or len(sizes) != len(costs):
+        raise ValueError(f"{len(sizes)} sizes and {len(costs)} costs: two different sizes at least, a cost for each")
+    x, y = [math.log(each) for each in sizes], [math.log(each) for each in costs]
+    mean_x, mean_y = math.fsum(x) / len(x), math.fsum(y) / len(y)
+    covariance = math.fsum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    return covariance / math.fsum((a - mean_x) ** 2 for a in x)
+
+
+def critical_path(needs: Mapping[str, Sequence[str]], weights: Mapping[str, float]) -> tuple[float, list[str]]:
+    """The heaviest chain of nodes that need each other: its weight, and its nodes in order.
+
+    `needs` has what each node waits for; a node without a weight weighs nothing. Raises graphlib.CycleError.
+    """
+    total: dict[str, float] = {}
+    before: dict[str, str | None] = {}
+    for node in TopologicalSorter(needs).static_order():
+        before[node] = max(needs.get(node, ()), key=total.__getitem__, default=None)
+        total[node] = weights.get(node, 0.0) + (total[previous] if (previous := before[node]) is not None else 0.0)
+    if not total:
+        return 0.0, []
+    chain: list[str] = [max(total, key=total.__getitem__)]
+    while (previous := before[chain[-1]]) is not None:
+        chain.append(previous)
+    return total[chain[0]], chain[::-1]
+
+
+def most_at_once(spans: Sequence[tuple[float, float]]) -> int:
+    """How many of the spans (begin, end) overlap at the busiest moment."""
+    moments = sorted([(begin, 1) for begin, _ in spans] + [(end, -1) for _, end in spans])
+    running = most = 0
+    for _, change in moments:
+        running += change
+        most = max(most, running)
+    return most

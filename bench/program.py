@@ -1,0 +1,45 @@
+"""What our program costs by itself, against a flat script that registers the same resources."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from bench.figures import Figure, Limit
+from bench.measure import in_turn
+from bench.stacks import flat_project, local_stack, program_cost
+
+_ROUNDS: Final = 7
+
+
+def program() -> Iterator[Figure]:
+    """Both programs over the same state, in turn; the engine finds no change either way, so they do the same."""
+    with local_stack() as stack:
+        stack.up()
+        resources = len(json.loads(stack.pulumi("stack", "export").stdout)["deployment"]["resources"])
+        with flat_project(stack) as (directory, variables):
+            ours, flat = in_turn(
+                _ROUNDS,
+                lambda: program_cost(stack, stack.root),
+                lambda: program_cost(stack, directory, variables),
+            )
+    note = f"least of {_ROUNDS} runs in turn, the program's own process; {resources} resources and components"
+    yield Figure(
+        name="user CPU for each resource",
+        unit="ms",
+        ours=1000 * min(each.user for each in ours) / resources,
+        peer=1000 * min(each.user for each in flat) / resources,
+        peer_name="a flat script on the bare SDK",
+        limit=Limit("at most", 1.1),
+        note=note,
+    )
+    yield Figure(
+        name="peak memory of the program",
+        unit="MB",
+        ours=min(each.peak for each in ours),
+        peer=min(each.peak for each in flat),
+        peer_name="the same script",
+        limit=Limit("at most", 1.1),
+        note=note,
+    )

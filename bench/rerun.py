@@ -1,0 +1,38 @@
+"""A second `make up` that changes nothing, against the engine alone."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Final
+
+from bench.figures import Figure, Limit
+from bench.measure import in_turn, run
+from bench.stacks import local_stack, unchanged
+from tests.harness import PROJECT
+
+_ROUNDS: Final = 5
+
+
+def rerun() -> Figure:
+    """User and system time of the command and all that it starts, but for the local cloud, which runs already."""
+    with local_stack() as stack:
+        # A command takes the project that its code lies in.
+        (stack.root / "ops").unlink()
+        shutil.copytree(PROJECT / "ops", stack.root / "ops", ignore=shutil.ignore_patterns("__pycache__"))
+        # The engine is told to expect no change, so that neither run hides one.
+        make = ("make", "up", "ARGS=--expect-no-changes", f"IDSTACK={PROJECT}/.venv/bin/python -m ops")
+        run(("make", "up", make[3]), directory=stack.root, environment=stack.variables)
+        ours, engine = in_turn(
+            _ROUNDS,
+            lambda: run(make, directory=stack.root, environment=stack.variables),
+            lambda: run(unchanged(stack.name), directory=stack.root, environment=stack.variables),
+        )
+    return Figure(
+        name="a second make up, nothing changed",
+        unit="CPU s",
+        ours=min(each.cpu for each in ours),
+        peer=min(each.cpu for each in engine),
+        peer_name="a bare pulumi up of the same stack",
+        limit=Limit("at most", 1.6),
+        note=f"least of {_ROUNDS} runs in turn; make up also checks set-up and local cloud and reads ten probes",
+    )

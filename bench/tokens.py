@@ -1,0 +1,39 @@
+"""Tokens from the cache: our loader against the azure-identity client that it wraps."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from azure.core.credentials import TokenCredential
+
+from bench.figures import Figure, Limit
+from bench.measure import in_turn
+from bench.world import SignedIn
+
+_BATCH: Final = 100
+_ROUNDS: Final = 500
+
+
+def tokens() -> Figure:
+    """Tokens for each second of CPU; the best batch of each, for noise only ever slows down."""
+    with TemporaryDirectory(prefix="bench-") as directory, SignedIn(Path(directory)) as world:
+        ours, bare = in_turn(_ROUNDS, lambda: _rate(world.ours), lambda: _rate(world.bare))
+    return Figure(
+        name="tokens from the cache, for each second of CPU",
+        unit="/s",
+        ours=max(ours),
+        peer=max(bare),
+        peer_name="azure-identity's CertificateCredential by itself",
+        limit=Limit("at least", 0.9),
+        note=f"best of {_ROUNDS} batches of {_BATCH} each, in turn, CPU of the asking thread",
+    )
+
+
+def _rate(credential: TokenCredential) -> float:
+    begun = time.thread_time()
+    for _ in range(_BATCH):
+        credential.get_token(SignedIn.scope)
+    return _BATCH / (time.thread_time() - begun)

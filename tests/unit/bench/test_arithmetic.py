@@ -1,0 +1,54 @@
+"""What the benchmark computes from its measurements."""
+
+from __future__ import annotations
+
+import math
+from graphlib import CycleError
+
+import pytest
+
+from bench.arithmetic import critical_path, growth_exponent, most_at_once
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 1.5, 2])
+def test_a_power_law_has_its_own_exponent(exponent: float) -> None:
+    sizes = [1, 5, 10, 20]
+    assert growth_exponent(sizes, [3.0 * size**exponent for size in sizes]) == pytest.approx(exponent, abs=1e-12)
+
+
+def test_a_fixed_cost_makes_growth_look_slower() -> None:
+    # ln(110/20) / ln(10/1)
+    assert growth_exponent([1, 10], [10 + 10, 10 + 100]) == pytest.approx(math.log(5.5, 10))
+
+
+@pytest.mark.parametrize("sizes", [[], [4], [4, 4]])
+def test_one_size_has_no_growth(sizes: list[float]) -> None:
+    with pytest.raises(ValueError, match="two different sizes"):
+        growth_exponent(sizes, sizes)
+
+
+def test_the_heaviest_chain_is_the_critical_path() -> None:
+    needs = {"application": [], "principal": ["application"], "registration": ["application"], "role": ["principal"]}
+    needs |= {"gate": ["principal", "registration"], "vault": [], "secret": ["vault", "gate"]}
+    weights = {"application": 5, "principal": 5, "registration": 8, "role": 3, "gate": 10, "vault": 3, "secret": 3}
+    assert critical_path(needs, weights) == (26, ["application", "registration", "gate", "secret"])
+
+
+def test_what_weighs_nothing_still_orders() -> None:
+    needs = {"component": ["vault"], "secret": ["component"], "vault": []}
+    assert critical_path(needs, {"vault": 3, "secret": 2}) == (5, ["vault", "component", "secret"])
+
+
+def test_a_graph_of_nothing_takes_no_time() -> None:
+    assert critical_path({}, {}) == (0, [])
+
+
+def test_a_circle_has_no_critical_path() -> None:
+    with pytest.raises(CycleError):
+        critical_path({"a": ["b"], "b": ["a"]}, {})
+
+
+def test_spans_that_touch_do_not_overlap() -> None:
+    assert most_at_once([(0, 2), (1, 3), (2, 4), (5, 6)]) == 2
+    assert most_at_once([(0, 1), (1, 2)]) == 1
+    assert most_at_once([]) == 0
