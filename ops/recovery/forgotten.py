@@ -43,24 +43,29 @@ def ids(resources: Sequence[Resource]) -> set[tuple[str, str]]:
     return {(each["type"], each["id"]) for each in resources if "id" in each}
 
 
+def unmarked(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The `state` without the engine's marks of what a replacement has deleted first (`pendingReplacement`).
+
+    A refresh reads nothing that is marked. Without the mark it tells: what is gone leaves the state, so that a plan
+    creates it anew, and whoever was made in its place is found; what has the same id as before is there already.
+    """
+    resources = state["deployment"].get("resources") or ()
+    kept = [{key: value for key, value in each.items() if key != "pendingReplacement"} for each in resources]
+    return {**state, "deployment": {**state["deployment"], "resources": kept}} if kept else dict(state)
+
+
 def settled(state: Mapping[str, Any], found: Sequence[Found]) -> dict[str, Any]:
     """The refreshed `state` with what was found, as the engine would have written it.
 
     Outputs are read by the next command (`refreshBeforeUpdate`), with the inputs standing in for them until then. A
     secret is not among the inputs, so the next `up` sees a difference and writes it once more.
-
-    What a replacement was to delete first and is still there after a refresh was not deleted: the mark goes, or the
-    engine would take it for deleted and forget it.
     """
-    standing = [
-        {key: value for key, value in each.items() if key != "pendingReplacement"}
-        for each in state["deployment"].get("resources") or ()
-    ]
     entered = [
         {**each.resource, "id": each.id, "outputs": each.resource["inputs"], "refreshBeforeUpdate": True}
         for each in found
     ]
-    return {**state, "deployment": {**state["deployment"], "resources": [*standing, *entered]}}
+    resources = [*(state["deployment"].get("resources") or ()), *entered]
+    return {**state, "deployment": {**state["deployment"], "resources": resources}}
 
 
 def without(state: Mapping[str, Any], urns: Collection[str]) -> dict[str, Any]:

@@ -33,7 +33,11 @@ def unlock_and_refresh(engine: Engine, local: LocalEnvironment | None, say: Call
         say(f"unlocking the stack {engine.stack}: whoever locked it runs no more")
         engine.unlock()
         _refresh(engine, local, say)
-    enter(engine, ())
+    state = engine.state()
+    unmarked = forgotten.unmarked(state)
+    if unmarked != state:
+        engine.replace_state(unmarked)
+        _refresh(engine, local, say)
 
 
 def _refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str], None]) -> None:
@@ -75,10 +79,8 @@ def find_forgotten(engine: Engine, local: LocalEnvironment | None) -> list[Found
 
 def enter(engine: Engine, found: Sequence[Found]) -> None:
     """Write what was found into the refreshed state."""
-    state = engine.state()
-    settled = forgotten.settled(state, found)
-    if settled != state:
-        engine.replace_state(settled)
+    if found:
+        engine.replace_state(forgotten.settled(engine.state(), found))
 
 
 def _configuration(plan: Mapping[str, Any]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ops.recovery.forgotten import Found, candidates, ids, settled, without
+from ops.recovery.forgotten import Found, candidates, ids, settled, unmarked, without
 
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 STACK = "urn:pulumi:local::idstack::pulumi:pulumi:Stack::idstack-local"
@@ -90,16 +90,16 @@ def test_a_found_thing_is_entered_behind_all_it_needs_and_is_read_before_its_use
     }
 
 
-def test_what_is_still_there_was_not_deleted_for_its_replacement() -> None:
+def test_the_marks_of_what_a_replacement_deleted_first_are_taken_away() -> None:
     standing = resource(APPLICATION, id="/applications/1", inputs={})
     state = {"deployment": {"resources": [*STATE, {**standing, "pendingReplacement": True}]}}
 
-    assert settled(state, [])["deployment"]["resources"] == [*STATE, standing]
+    assert unmarked(state)["deployment"]["resources"] == [*STATE, standing]
 
 
-def test_a_state_with_nothing_to_settle_stays_as_it_is() -> None:
+def test_a_state_without_marks_stays_as_it_is() -> None:
     state = {"version": 3, "deployment": {"resources": STATE}}
-    assert settled(state, []) == state
+    assert unmarked(state) == state
 
 
 def test_a_stack_that_never_got_a_resource_has_none() -> None:

@@ -128,9 +128,21 @@ def test_with_nothing_to_find_the_state_is_refreshed_and_brought_up(
 ) -> None:
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0
-    assert answers.asked == ["refresh", "stack export", "stack export", "up"]
+    assert answers.asked == ["refresh", "stack export", "up"]
     assert answers.calls[0] == "refresh --yes --non-interactive --skip-preview --clear-pending-creates --stack dev"
     assert answers.calls[-1] == "up --yes --stack dev"
+
+
+def test_what_a_replacement_deleted_first_is_refreshed_without_its_mark(
+    answers: Answers, forgotten: list[Found], idstack: Idstack
+) -> None:
+    marked = {"urn": URN, "type": "azure-native:keyvault:Vault", "id": "/vaults/kv", "pendingReplacement": True}
+    state = {"version": 3, "deployment": {"resources": [marked]}}
+    answers.to("stack export", (0, json.dumps(state), ""))
+    assert idstack("recover", "--stack", "dev", "--yes").code == 0
+    assert answers.asked == ["refresh", "stack export", "stack import", "refresh", "up"]
+    [entered] = answers.imported["deployment"]["resources"]
+    assert entered == {key: value for key, value in marked.items() if key != "pendingReplacement"}
 
 
 def test_what_is_found_is_named_and_entered(answers: Answers, forgotten: list[Found], idstack: Idstack) -> None:
@@ -221,7 +233,7 @@ def test_the_lock_of_a_dead_owner_is_taken_away(answers: Answers, forgotten: lis
     answers.to("refresh", (255, "", lock_of(DEAD)), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0
-    assert answers.asked == ["refresh", "cancel", "refresh", "stack export", "stack export", "up"]
+    assert answers.asked == ["refresh", "cancel", "refresh", "stack export", "up"]
     assert "cancel dev --yes --non-interactive" in answers.calls
 
 
