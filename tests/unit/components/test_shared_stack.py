@@ -118,7 +118,7 @@ def test_a_shared_stack_needs_neither_kubeconfig_nor_probe(program: Program) -> 
         "idstack:azure:Vault vault",
     ]
     assert [name for name in recorder.names() if "kubernetes" in name] == []
-    assert recorder.stack_outputs.values == OUTPUTS
+    assert recorder.stack_outputs.values == {**OUTPUTS, "clusterSide": "stack"}
 
 
 def test_a_stack_of_hosted_clusters_needs_no_addon_on_its_management_cluster(program: Program) -> None:
