@@ -44,8 +44,8 @@ down: setup ## Destroy the stack; of the local one nothing is left
 test: setup ## Run all tests: unit, the real engine, real clients (ARGS=tests/unit for a part)
 	@$(PYTHON) -m pytest $(ARGS)
 
-kills: setup ## Kill engine, plugins and local cloud at fifty seeded points of up and down; each must recover
-	@$(PYTHON) -m pytest -m '' tests/engine/test_kill.py $(ARGS)
+kills: setup ## Kill engine, plugins and local cloud at fifty seeded points of up and down, 25 of renew; each must recover
+	@$(PYTHON) -m pytest -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py $(ARGS)
 
 bench: setup ## Measure what the program costs against peers and limits (ARGS="--json", "tokens swap" or "--clusters 5")
 	@$(PYTHON) -m bench $(ARGS)

@@ -239,6 +239,20 @@ class Graph:
         )
         return str(application["appId"])
 
+    def remove_certificate(self, client_id: str, thumbprint: str) -> None:
+        """Take a certificate away from an application, as somebody might do by hand."""
+        found = self._session.get(
+            f"{self._endpoint}/applications", params={"$filter": f"appId eq '{client_id}'"}, timeout=30
+        )
+        [application] = found.json()["value"]
+        removed = base64.b64encode(bytes.fromhex(thumbprint)).decode()
+        kept = [key for key in application["keyCredentials"] if key["customKeyIdentifier"] != removed]
+        assert len(kept) < len(application["keyCredentials"]), f"{thumbprint} is not registered"
+        changed = self._session.patch(
+            f"{self._endpoint}/applications/{application['id']}", json={"keyCredentials": kept}, timeout=30
+        )
+        assert changed.ok, changed.text
+
     def close(self) -> None:
         """Delete what was made."""
         for object_id in self._created:

@@ -1,0 +1,163 @@
+"""A small stack whose two Entra applications are renewed by the days of a clock, and a pod with one's credential."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from kubernetes import client, config, watch
+from kubernetes.dynamic import DynamicClient
+
+from identity.credentials import rfc3339
+from localcloud import processes
+from localcloud.lifecycle import DAEMON
+from tests.engine.killing import documents, small_stack
+from tests.harness import LocalStack
+
+_IDENTITY: Final = "cloudProvider"
+_SECRET: Final = "cloud-provider-hc1-json"
+_NAMESPACE: Final = "clusters-hc1"
+# A certificate of two years that is renewed after a day is valid now, whenever in the last year the clock was.
+_LIFE: Final = {"lifetimeDays": 730, "renewBeforeDays": 729}
+# The slowest replica of the local Entra ID lags by 1.5 seconds.
+_PROPAGATION: Final = {"successes": 5, "settleSeconds": 2, "timeoutSeconds": 60}
+_DAYS: Final = 60
+_SOON: Final = 60  # seconds until the pod runs
+
+
+@dataclass
+class Rotating:
+    """The stack, its pod's credential `file`, and the clock of its schedules."""
+
+    stack: LocalStack
+    clock: datetime
+    patch: pytest.MonkeyPatch
+
+    @property
+    def file(self) -> Path:
+        """Where the pod has its credential."""
+        return Path(self.stack.environment.mounts_dir, _NAMESPACE, "consumer/mnt/certs", _SECRET)
+
+    def pass_a_day(self) -> None:
+        """After it a renewal is due."""
+        self.clock += timedelta(days=1)
+        assert self.clock < datetime.now(UTC), "no certificate is used before its time"
+        self.patch.setenv("IDSTACK_CLOCK", rfc3339.render(self.clock))
+
+    def renew(self) -> subprocess.CompletedProcess[str]:
+        """`pulumi up` a day later."""
+        self.pass_a_day()
+        return self.stack.up()
+
+    @property
+    def thumbprint(self) -> str:
+        """The certificate that is current now."""
+        self.stack.__dict__.pop("outputs", None)
+        return str(self.stack.control_plane[_IDENTITY]["thumbprint"])
+
+    @property
+    def client_id(self) -> str:
+        """The application."""
+        return str(self.stack.control_plane[_IDENTITY]["clientID"])
+
+    def registered(self) -> set[str]:
+        """Ids of the certificates registered for the application."""
+        applications = documents(self.stack, "entra-application")
+        [application] = [each for each in applications if each["appId"] == self.client_id]
+        return {key["keyId"] for key in application["keys"] if key["removedAt"] is None}
+
+    @contextmanager
+    def propagation(self, *, successes: int, settle: int, replica_delays: tuple[float, ...]) -> Iterator[None]:
+        """Within the block the gate asks for this, of an Entra ID as slow as that."""
+        asked = {"successes": successes, "settleSeconds": settle, "timeoutSeconds": 60}
+        before = self.stack.dials
+        with self.stack.configured(credentials={**_LIFE, "propagation": asked}):
+            self._restart({**before, "replica_delays": replica_delays})
+            try:
+                yield
+            finally:
+                self._restart(before)
+
+    def _restart(self, dials: Any) -> None:
+        daemon = processes.alive(self.stack.state / "pids", DAEMON)
+        assert daemon is not None
+        daemon.end(grace=30)
+        self.stack.dials = dials
+        self.stack.local_cloud("start")
+
+
+@contextmanager
+def rotating_stack(root: Path) -> Iterator[Rotating]:
+    """The stack, up since sixty days, its pod running."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        small_stack(root, "hypershift") as stack,
+        stack.configured(credentials={**_LIFE, "propagation": _PROPAGATION}),
+    ):
+        rotating = Rotating(stack, datetime.now(UTC) - timedelta(days=_DAYS), patch)
+        rotating.pass_a_day()
+        stack.up()
+        patch.setenv("REQUESTS_CA_BUNDLE", stack.environment.ca_file)
+        _run_consumer(stack)
+        yield rotating
+
+
+def _run_consumer(stack: LocalStack) -> None:
+    """What HyperShift's operators do: a SecretProviderClass, and a Deployment that mounts it."""
+    with config.new_client_from_config(stack.environment.kubeconfig) as api:
+        kinds = DynamicClient(api).resources
+        for manifest in _manifests(stack):
+            kind = kinds.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
+            kind.create(manifest, namespace=_NAMESPACE if kind.namespaced else None)
+        deployments = watch.Watch().stream(
+            client.AppsV1Api(api).list_namespaced_deployment, _NAMESPACE, timeout_seconds=_SOON
+        )
+        assert any(change["object"].status.ready_replicas for change in deployments), "the pod does not run"
+
+
+def _manifests(stack: LocalStack) -> list[dict[str, Any]]:
+    labels = {"app": "consumer"}
+    parameters = {
+        "usePodIdentity": "false",
+        "useVMManagedIdentity": "true",
+        "userAssignedIdentityID": stack.outputs["keyVaultUserClientId"],
+        "keyvaultName": stack.outputs["keyVaultName"],
+        "tenantId": stack.environment.tenant_id,
+        "objects": f"\narray:\n  - |\n    objectName: {_SECRET}\n    objectEncoding: utf-8\n    objectType: secret\n",
+    }
+    volume = {
+        "name": "cert",
+        "csi": {
+            "driver": "secrets-store.csi.k8s.io",
+            "readOnly": True,
+            "volumeAttributes": {"secretProviderClass": "managed-azure-cloud-provider"},
+        },
+    }
+    container = {
+        "name": "consumer",
+        "image": "consumer",
+        "command": ["sleep", "infinity"],
+        "volumeMounts": [{"name": "cert", "mountPath": "/mnt/certs", "readOnly": True}],
+    }
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [container], "volumes": [volume]}}
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}},
+        {
+            "apiVersion": "secrets-store.csi.x-k8s.io/v1",
+            "kind": "SecretProviderClass",
+            "metadata": {"name": "managed-azure-cloud-provider"},
+            "spec": {"provider": "azure", "parameters": parameters},
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "consumer"},
+            "spec": {"selector": {"matchLabels": labels}, "template": pod},
+        },
+    ]

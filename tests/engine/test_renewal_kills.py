@@ -1,0 +1,48 @@
+"""Renewals that are killed half way: no client fails, and `idstack recover` ends with two certificates each time.
+
+Two kills are part of every run; `make kills` makes twenty-five.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Final, get_args
+
+import pytest
+
+from tests.engine.clients import report, signing_in
+from tests.engine.killing import Kill, Victim, interrupted
+from tests.engine.rotations import rotating_stack
+
+# Of two identities: the registration that goes, the one that comes, and the secret.
+_WRITES: Final = 6
+
+
+def _kill(seed: int) -> Kill:
+    victims: tuple[Victim, ...] = get_args(Victim)
+    chance = random.Random(seed)  # noqa: S311  # a draw that can be repeated
+    return Kill(victims[seed % len(victims)], chance.randint(1, _WRITES), chance.choice(("before", "after")))
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(25, marks=pytest.mark.kills)])
+def test_no_sign_in_fails_however_a_renewal_is_killed(
+    kills: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with rotating_stack(tmp_path) as rotating, signing_in(rotating.stack, rotating.file) as clients:
+        for client in clients.values():
+            client.await_certificates(1)
+        for seed in range(kills):
+            rotating.pass_a_day()
+            interrupted(rotating.stack, _kill(seed), "renew")
+            rotating.stack.idstack("recover", "--no-up")
+            rotating.stack.up()
+            assert len(rotating.registered()) == 2, _kill(seed)
+            for client in clients.values():
+                client.await_certificate(rotating.thumbprint)
+
+    with capsys.disabled():
+        print(report(clients))
+    for client in clients.values():
+        # Nobody is refused, that is; the local cloud itself is killed and started anew all the time.
+        assert client.refusals == []
