@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import cryptography.x509  # noqa: F401 - imported as our program does, to make documents
+import httpx  # noqa: F401 - as our program does, to try its access to the management cluster
 import pulumi
 import pydantic  # noqa: F401 - as our program does, for its settings
 from pulumi_kubernetes.apiextensions import CustomResource
