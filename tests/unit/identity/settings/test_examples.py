@@ -15,7 +15,15 @@ from identity.settings import ConfigurationError, Settings
 from tests.unit.identity.settings.world import LOCAL, TENANT
 
 PROJECT = Path(__file__).resolve().parents[4]
-EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", (PROJECT / "docs/stacks.md").read_text(encoding="utf-8"), re.S | re.M)
+
+
+def examples(page: str) -> list[str]:
+    """The YAML of a page of the documentation."""
+    return re.findall(r"^```yaml\n(.*?)^```$", (PROJECT / "docs" / page).read_text(encoding="utf-8"), re.S | re.M)
+
+
+EXAMPLES = examples("stacks.md")
+APPLIED, WORKLOADS = examples("hypershift.md")
 
 
 def load(document: Mapping[str, Any], **options: Any) -> Settings:
@@ -76,6 +84,23 @@ def test_the_second_local_stack_of_the_documentation_is_ready_to_run() -> None:
 
     assert settings.shared_stack == "organization/idstack/local"
     assert settings.hosted_clusters[0].infra_id == "hc2"
+
+
+def test_the_hosted_cluster_of_the_documentation_can_be_applied() -> None:
+    document = stack_file("local")
+    [cluster], config = document["config"]["idstack:hostedClusters"], yaml.safe_load(APPLIED)
+    [described] = config["idstack:hostedClusters"]
+    document["config"] |= {**config, "idstack:hostedClusters": [{**cluster, **described}]}
+
+    assert load(document, local=LOCAL).writes_to_management_cluster
+
+
+def test_the_workload_of_the_documentation_fits_into_its_cluster() -> None:
+    document = stack_file("local")
+    document["config"]["idstack:hostedClusters"][0] |= yaml.safe_load(WORKLOADS)
+
+    [workload] = load(document, local=LOCAL).hosted_clusters[0].workloads
+    assert workload.identities == ("controlPlaneOperator", "kms")
 
 
 def test_the_engine_knows_every_key_with_a_default_that_is_not_null() -> None:
