@@ -11,6 +11,7 @@ import re
 import shlex
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -65,7 +66,7 @@ class Existing:
 
 def read(lines: Iterable[str]) -> list[Existing]:
     """All of them in an event log of the engine, in the order in which they failed."""
-    events: _Events = [json.loads(line) for line in lines]
+    events = list(_parsed(lines))
     said: dict[str, str] = {}
     for event in events:
         told = event.get("diagnosticEvent", {})
@@ -130,6 +131,13 @@ def _existing(resource: Mapping[str, Any], said: str, subscription: str) -> Exis
         metadata = inputs["metadata"]
         return found("/".join(filter(None, (metadata.get("namespace"), metadata["name"]))))
     return None
+
+
+def _parsed(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+    for line in lines:
+        # Of an engine that was killed the last line may be half a line.
+        with suppress(ValueError):
+            yield json.loads(line)
 
 
 def _subscriptions(events: _Events) -> Iterator[tuple[str, str]]:

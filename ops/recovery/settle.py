@@ -21,6 +21,7 @@ from ops.recovery.forgotten import Found
 from ops.trouble import Trouble
 
 _AT_ONCE: Final = 16
+_OWN: Final = "idstack:index:"
 
 
 def unlock_and_refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str], None]) -> None:
@@ -47,23 +48,35 @@ def _refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str]
     except Locked:
         raise
     except Trouble:
-        lost = _certificates_of_deleted_applications(engine, local)
+        lost = _credentials_of_deleted_applications(engine, local)
         if not lost:
             raise
-        say(f"forgetting {len(lost)} certificate(s) of applications that were deleted")
+        say("forgetting the certificates of applications that were deleted:")
+        for urn in sorted(lost):
+            say(f"  {urn.rpartition('::')[2]}")
         engine.replace_state(forgotten.without(engine.state(), lost))
         engine.refresh()
 
 
-def _certificates_of_deleted_applications(engine: Engine, local: LocalEnvironment | None) -> set[str]:
-    """URNs of the registrations in the state that went with their applications."""
-    registrations = [each for each in engine.resources() if each["type"] == REGISTRATION]
+def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment | None) -> set[str]:
+    """URNs of the registrations that went with their applications, and of what only belongs to these.
+
+    The schedules with their certificates are among them: another application has another client id, and loaders take a
+    document for new only if its certificate is.
+    """
+    resources = engine.resources()
+    registrations = [each for each in resources if each["type"] == REGISTRATION]
     if not registrations:
         return set()
     with azure(engine, _configuration(engine.planned()), local) as clients:
         paths = {each["inputs"]["applicationId"] for each in registrations}
         gone = {path for path in paths if clients.directory_object(path) is None}
-    return {each["urn"] for each in registrations if each["inputs"]["applicationId"] in gone}
+    parents = {each["parent"] for each in registrations if each["inputs"]["applicationId"] in gone}
+    return {
+        each["urn"]
+        for each in resources
+        if each.get("parent") in parents and (each["type"] == REGISTRATION or each["type"].startswith(_OWN))
+    }
 
 
 def find_forgotten(engine: Engine, local: LocalEnvironment | None) -> list[Found]:

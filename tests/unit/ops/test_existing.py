@@ -124,6 +124,12 @@ def test_other_failures_are_left_to_the_engine(said: str, operation: str) -> Non
     assert existing.read(_log(_GRANT, said, operation)) == []
 
 
+def test_the_log_of_a_killed_engine_ends_in_the_middle_of_a_line() -> None:
+    log = _log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'")
+
+    assert len(existing.read([*log, log[0][:20]])) == 1
+
+
 def test_a_failed_up_ends_with_the_lines(engine: FakeEngine, idstack: Idstack) -> None:
     engine.ends_with(255)
     engine.logs(_log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'"))

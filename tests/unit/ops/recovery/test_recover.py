@@ -177,13 +177,21 @@ class Directory:
         return {"id": path} if path in self._left else None
 
 
-def _registration(application: str) -> dict[str, Any]:
-    token = "azuread:index/applicationCertificate:ApplicationCertificate"
+def _of(application: str, token: str) -> dict[str, Any]:
     return {
         "urn": f"urn:pulumi:dev::idstack::{token}::{application}",
         "type": token,
+        "parent": f"urn:pulumi:dev::idstack::idstack:azure:EntraApplication::{application}",
         "inputs": {"applicationId": f"/applications/{application}"},
     }
+
+
+def _credential(application: str) -> list[dict[str, Any]]:
+    """What the state has of an application."""
+    kinds = ("application:Application", "applicationCertificate:ApplicationCertificate")
+    own = ("RenewalSchedule", "Certificate", "SignInGate")
+    tokens = (*(f"azuread:index/{kind}" for kind in kinds), *(f"idstack:index:{kind}" for kind in own))
+    return [_of(application, token) for token in tokens]
 
 
 @pytest.fixture
@@ -196,7 +204,7 @@ def only_one_left(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> Answers:
         yield Directory("/applications/one")
 
     monkeypatch.setattr(settle, "azure", azure)
-    resources = [_registration("one"), _registration("two")]
+    resources = [*_credential("one"), *_credential("two")]
     answers.to("stack export", (0, json.dumps({"deployment": {"resources": resources}}), ""))
     answers.to("preview", (0, json.dumps({"steps": [], "config": {"idstack:tenantId": "t"}}), ""))
     return answers
@@ -208,13 +216,14 @@ def test_certificates_of_a_deleted_application_are_forgotten_before_a_refresh(
     only_one_left.to("refresh", (255, "", "error: refresh failed"), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0, done.error
-    assert "forgetting 1 certificate(s) of applications that were deleted" in done.output
-    assert [each["urn"] for each in only_one_left.imported["deployment"]["resources"]] == [_registration("one")["urn"]]
+    assert "forgetting the certificates of applications that were deleted:\n  two\n" in done.output
+    kept = [each["urn"] for each in only_one_left.imported["deployment"]["resources"]]
+    assert kept == [each["urn"] for each in (*_credential("one"), _of("two", "azuread:index/application:Application"))]
     assert only_one_left.asked.count("refresh") == 2
 
 
 def test_a_refresh_that_fails_for_another_reason_ends_the_command(only_one_left: Answers, idstack: Idstack) -> None:
-    only_one_left.to("stack export", (0, json.dumps({"deployment": {"resources": [_registration("one")]}}), ""))
+    only_one_left.to("stack export", (0, json.dumps({"deployment": {"resources": _credential("one")}}), ""))
     only_one_left.to("refresh", (255, "", "error: refresh failed"))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 1

@@ -1,0 +1,191 @@
+"""Changes made behind the stack's back: the drift workflow's command names each, and `up --refresh` mends it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import yaml
+from azure.identity import CertificateCredential
+from azure.keyvault.secrets import SecretClient
+from kubernetes import client, config
+
+from tests.harness import PROJECT, LocalStack
+
+_NAMESPACE = "clusters-hc1"
+_VAULT_API, _AUTHORIZATION_API = "2024-11-01", "2022-04-01"
+
+
+class Colleague:
+    """Somebody with the deployer's rights and tools of their own."""
+
+    def __init__(self, stack: LocalStack) -> None:
+        self._stack = stack
+        local = stack.environment
+        self._credential = CertificateCredential(
+            local.tenant_id,
+            local.deployer_client_id,
+            local.deployer_certificate,
+            authority=local.authority_host,
+            disable_instance_discovery=True,
+            connection_verify=local.ca_file,
+        )
+
+    def arm(self, method: str, resource_id: str, api_version: str, body: Any = None) -> None:
+        """A request to ARM."""
+        self._request(
+            method,
+            f"{self._stack.environment.arm_endpoint}{resource_id}",
+            "https://management.core.windows.net//.default",
+            params={"api-version": api_version},
+            json=body,
+        )
+
+    def graph(self, method: str, path: str, body: Any = None) -> Any:
+        """A request to Microsoft Graph; its answer."""
+        url = f"{self._stack.environment.graph_endpoint}/v1.0{path}"
+        return self._request(method, url, "https://graph.microsoft.com/.default", json=body)
+
+    def secrets(self) -> SecretClient:
+        """The stack's vault."""
+        local = self._stack.environment
+        return SecretClient(
+            local.key_vault_endpoint, self._credential, verify_challenge_resource=False, connection_verify=local.ca_file
+        )
+
+    def _request(self, method: str, url: str, scope: str, **options: Any) -> Any:
+        headers = {"Authorization": f"Bearer {self._credential.get_token(scope).token}"}
+        verify = self._stack.environment.ca_file
+        answer = requests.request(method, url, headers=headers, verify=verify, timeout=30, **options)
+        assert answer.ok, answer.text
+        return answer.json() if answer.content else None
+
+
+# Resource, what was done to it as a refresh shows it, and what `up` would do about it.
+_CHANGES = [
+    ("hc1-network-roles-vnet", '- name: "', "azure-native:authorization:RoleAssignment: (create)"),
+    ("vault-vault", '~ defaultAction: "Allow" => "Deny"', '~ defaultAction: "Deny" => "Allow"'),
+    ("hc1-control-plane-operator-credential-secret", "~ enabled: true => false", "~ enabled: false => true"),
+    ("hc1-file-credential-secret", '- name: "azure-file-hc1-json"', "value: [secret]"),
+    ("hc1-node-pool-management-entra-registration-a", "- value: [secret]", "value: [secret]"),
+    (
+        "hc1-cluster-side-disk-class-object",
+        '~ keyvaultName: "kv-idstack-local" => "kv-elsewhere"',
+        '~ keyvaultName: "kv-elsewhere" => "kv-idstack-local"',
+    ),
+    ("hc1-cluster-side-probe-ingress-deployment", "~ replicas: 1 => 0", "~ replicas: 0 => 1"),
+]
+
+
+def _change_everything(stack: LocalStack) -> None:
+    colleague = Colleague(stack)
+    colleague.arm("DELETE", stack.resource("hc1-network-roles-vnet")["id"], _AUTHORIZATION_API)
+    acls = {"networkAcls": {"defaultAction": "Deny", "bypass": "None"}}
+    colleague.arm("PATCH", stack.resource("vault-vault")["id"], _VAULT_API, {"properties": acls})
+    with colleague.secrets() as secrets:
+        secrets.update_secret_properties("cpo-hc1-json", enabled=False)
+        secrets.begin_delete_secret("azure-file-hc1-json").result()
+    application = stack.resource("hc1-node-pool-management-entra-application")["id"]
+    current = stack.resource("hc1-node-pool-management-entra-registration-a")["id"].rpartition("/")[2]
+    keys = colleague.graph("GET", application)["keyCredentials"]
+    kept = [each for each in keys if each["keyId"] != current]
+    colleague.graph("PATCH", application, {"keyCredentials": kept})
+    with config.new_client_from_config(stack.environment.kubeconfig) as api:
+        client.CustomObjectsApi(api).patch_namespaced_custom_object(
+            "secrets-store.csi.x-k8s.io",
+            "v1",
+            _NAMESPACE,
+            "secretproviderclasses",
+            "managed-azure-disk-csi",
+            {"spec": {"parameters": {"keyvaultName": "kv-elsewhere"}}},
+        )
+        client.AppsV1Api(api).patch_namespaced_deployment("probe-ingress", _NAMESPACE, {"spec": {"replicas": 0}})
+
+
+def _as_the_workflow(stack: LocalStack) -> subprocess.CompletedProcess[str]:
+    """What the drift workflow runs."""
+    workflow = yaml.safe_load((PROJECT / ".github/workflows/drift.yml").read_text(encoding="utf-8"))
+    job = workflow["jobs"]["drift"]["with"]
+    assert job["command"] == "preview"
+    return stack.idstack("preview", *job["arguments"].split(), check=False)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the workflow says of the changes."""
+
+    code: int
+    printed: str
+
+    def of(self, name: str) -> tuple[str, str]:
+        """What a refresh, and what the plan after it, show of a resource, without the columns."""
+        refreshed, _, planned = self.printed.partition("previewing update")
+        return _block(refreshed, name), _block(planned, name)
+
+
+@pytest.fixture(scope="module")
+def seen(small: LocalStack) -> Seen:
+    """Seven changes at once."""
+    assert _as_the_workflow(small).returncode == 0, "nothing has changed yet"
+    _change_everything(small)
+    done = _as_the_workflow(small)
+    return Seen(done.returncode, done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize(("name", "changed", "mended"), _CHANGES, ids=[name for name, *_ in _CHANGES])
+def test_the_drift_workflow_names_what_was_changed(seen: Seen, name: str, changed: str, mended: str) -> None:
+    refreshed, planned = seen.of(name)
+
+    assert changed in refreshed
+    assert mended in planned
+
+
+def test_the_drift_workflow_fails_and_shows_nothing_secret(small: LocalStack, seen: Seen) -> None:
+    assert seen.code == 1
+    assert "no changes were expected for preview but changes were proposed" in seen.printed
+    mounted = Path(small.environment.mounts_dir).glob(f"{_NAMESPACE}/*/mnt/certs/*-json")
+    keys = {json.loads(each.read_bytes())["client_secret"] for each in mounted}
+    assert keys
+    assert not [key for key in keys if key[200:260] in seen.printed]
+    assert "PRIVATE KEY" not in seen.printed
+
+
+def test_up_with_a_refresh_mends_all_of_it(small: LocalStack, seen: Seen) -> None:
+    # A deleted secret keeps its name, so this one takes two commands more.
+    stopped = small.idstack("up", "--refresh", check=False)
+    commands = [line.strip() for line in stopped.stderr.splitlines() if line.startswith("    .venv/bin/idstack ")]
+    assert len(commands) == 2, stopped.stdout + stopped.stderr
+    for command in commands:
+        small.run("sh", "-c", command)
+
+    small.idstack("up")  # ends well only when every probe has signed in
+
+    assert _as_the_workflow(small).returncode == 0
+
+
+def test_after_an_application_was_deleted_recover_makes_another(small: LocalStack) -> None:
+    before = small.resource("hc1-cloud-provider-entra-application")["id"]
+    Colleague(small).graph("DELETE", before)
+
+    refused = _as_the_workflow(small)
+    small.idstack("recover")  # ends with `up`
+
+    assert refused.returncode == 1
+    said = refused.stdout + refused.stderr
+    assert "Retrieving Application" in said
+    assert before.rpartition("/")[2] in said
+    assert small.resource("hc1-cloud-provider-entra-application")["id"] != before
+    assert _as_the_workflow(small).returncode == 0
+
+
+def _block(printed: str, name: str) -> str:
+    """The lines of one resource, spaces before colons removed."""
+    blocks = re.split(r"(?m)^ *[~+-]+ ?(?=[\w-]+:[^\n]*: \()", printed)
+    found = [each for each in blocks if f"::{name}]" in each]
+    return re.sub(r" +: ", ": ", "".join(found))
