@@ -87,12 +87,13 @@ def advice(found: Sequence[Existing], stack: str) -> str:
     listed = "\n".join(
         "\n".join((f"  {each.name}", *(f"    {command}" for command in each.commands(stack)))) for each in found
     )
-    several = f"`make recover STACK={stack}` finds and adopts all that exist at once. " if len(found) > 1 else ""
+    several = f"`make recover STACK={stack}` finds and adopts all that exist. " if len(found) > 1 else ""
     waiting = "Recovering takes some seconds. " if any(each.is_deleted for each in found) else ""
     return (
         f"These exist already, and the stack {stack} does not know them:\n{listed}\n"
         "If they are this stack's, made by HyperShift's CLI for instance or deleted before, the commands adopt them; "
-        f"then run `make up` again. {waiting}{several}"
+        f"then run `make up STACK={stack} ARGS=--continue-on-error`, which tells of all others at once. "
+        f"{waiting}{several}"
         "Otherwise delete or rename them. What a stack has adopted, a later `destroy` deletes"
     )
 

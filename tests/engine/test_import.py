@@ -151,6 +151,10 @@ def test_an_imported_resource_is_what_the_program_says(adopter: Adopter, token: 
             assert set(each["detailedDiff"] or {}) == paths
 
 
+def test_a_refresh_reads_again_what_the_import_has_read(adopter: Adopter) -> None:
+    adopter.pulumi("refresh", "--yes", "--skip-preview", "--expect-no-changes")
+
+
 def test_what_lives_in_a_state_alone_can_not_be_imported(adopter: Adopter) -> None:
     resources = [{"type": token, "name": token.rpartition(":")[2], "id": "x"} for token in OWN]
     (adopter.project / "own.json").write_text(json.dumps({"resources": resources}), encoding="utf-8")

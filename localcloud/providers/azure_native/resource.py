@@ -57,13 +57,13 @@ class ArmResource(Resource):
         return Checked(inputs, [CheckFailure("", reason) for reason in self._problems(inputs)])
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
-        # A state that was imported has the version among its outputs only.
+        # An imported resource has the version among its outputs only, and a refresh compares without a Check before.
         version = {API_VERSION: old_state[API_VERSION]} if API_VERSION in old_state else {}
-        old = {**version, **old_inputs}
+        old, new = {**version, **old_inputs}, {**version, **new_inputs}
         changes = {
-            path: self._judged(path, change, old_state, new_inputs)
-            for path, change in diff_properties(old, new_inputs).items()
-            if not _insignificant(path, old, new_inputs)
+            path: self._judged(path, change, old_state, new)
+            for path, change in diff_properties(old, new).items()
+            if not _insignificant(path, old, new)
         }
         return Diff(changes, delete_before_replace=any(change.replace for change in changes.values()))
 

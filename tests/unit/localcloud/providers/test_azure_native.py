@@ -162,6 +162,10 @@ def test_an_import_rebuilds_the_inputs(azure_native: AzureNative, unique: Unique
     assert imported.inputs == wanted
     diff = azure_native.resource(CREDENTIAL).diff(urn(CREDENTIAL), imported.id, imported.inputs, imported.state, inputs)
     assert not diff.changes, "the version that Check adds is no difference"
+    again = azure_native.resource(CREDENTIAL).diff(
+        urn(CREDENTIAL), imported.id, imported.inputs, imported.state, imported.inputs
+    )
+    assert not again.changes, "neither is its absence, when a refresh follows the import"
     delete(azure_native, IDENTITY, identity, made_identity)
 
 
