@@ -41,8 +41,14 @@ recover: setup ## After a killed run: release the lock, settle what was under wa
 down: setup ## Destroy the stack; of the local one nothing is left
 	@$(IDSTACK) down --stack $(STACK) $(ARGS)
 
+# Tests of the engine and of real clients share one stack, so they run side by side with nothing.
 test: setup ## Run all tests: unit, the real engine, real clients (ARGS=tests/unit for a part)
+ifeq ($(strip $(ARGS)),)
+	@$(PYTHON) -m pytest --numprocesses=auto --maxprocesses=4 tests/unit tests/architecture
+	@$(PYTHON) -m pytest --ignore=tests/unit --ignore=tests/architecture
+else
 	@$(PYTHON) -m pytest $(ARGS)
+endif
 
 kills: setup ## Kill engine, plugins and local cloud at fifty seeded points of up and down, 25 of renew; each must recover
 	@$(PYTHON) -m pytest -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py $(ARGS)

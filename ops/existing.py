@@ -92,8 +92,7 @@ def advice(found: Sequence[Existing], stack: str) -> str:
     return (
         f"These exist already, and the stack {stack} does not know them:\n{listed}\n"
         "If they are this stack's, made by HyperShift's CLI for instance or deleted before, the commands adopt them; "
-        f"then run `make up STACK={stack} ARGS=--continue-on-error`, which tells of all others at once. "
-        f"{waiting}{several}"
+        f"then run `make up STACK={stack}` again. {waiting}{several}"
         "Otherwise delete or rename them. What a stack has adopted, a later `destroy` deletes"
     )
 

@@ -46,8 +46,10 @@ _BINDING = {
     "subjects": [{"kind": "ServiceAccount", "name": "by-hand", "namespace": "default"}],
 }
 _HOSTED_CLUSTER = {"spec": {"platform": {"type": "Azure"}, "release": {"image": "quay.io/openshift/release:4.20"}}}
+_BUDGET = {"spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "by-hand"}}}}
 _BY_HAND: Mapping[str, Mapping[str, Any]] = {
     "kubernetes:core/v1:ServiceAccount": {},
+    "kubernetes:policy/v1:PodDisruptionBudget": _BUDGET,
     "kubernetes:rbac.authorization.k8s.io/v1:Role": _ROLE,
     "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": _BINDING,
     "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster": _HOSTED_CLUSTER,
