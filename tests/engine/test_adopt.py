@@ -1,4 +1,4 @@
-"""An `up` that is stopped by what exists already: the line it prints leads out of it (deleted names: `test_drift.py`)."""
+"""An `up` that is stopped by what exists already: the printed line leads out (deleted names: `test_drift.py`)."""
 
 from __future__ import annotations
 
