@@ -1,0 +1,57 @@
+"""Ten renewals in a row, each due by its schedule, with clients that sign in all the while; and what breaks them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.engine.clients import report, signing_in, upstream_client
+from tests.engine.rotations import Rotating, rotating_stack
+from tests.harness import Graph
+
+_RENEWALS = 10
+
+
+@pytest.fixture(scope="module")
+def rotating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rotating]:
+    with rotating_stack(tmp_path_factory.mktemp("rotating")) as rotating:
+        yield rotating
+
+
+def test_ten_renewals_by_schedule_without_one_failed_sign_in(
+    rotating: Rotating, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with signing_in(rotating.stack, rotating.file) as clients:
+        try:
+            for number in range(1, _RENEWALS + 1):
+                for client in clients.values():
+                    client.await_certificates(number)
+                printed = rotating.renew().stdout
+                assert "~ 6 updated" in printed, "of both applications: schedule, gate and secret"
+                assert "+-4 replaced" in printed, "of both: certificate and registration"
+                assert len(rotating.registered()) == 2
+            for client in clients.values():
+                client.await_certificates(_RENEWALS + 1)
+        finally:
+            with capsys.disabled():
+                print(report(clients))
+
+    for client in clients.values():
+        assert client.failures == []
+        assert len(client.sign_ins) == _RENEWALS + 1
+
+
+def test_these_clients_see_a_missing_spare(rotating: Rotating) -> None:
+    before, graph = rotating.thumbprint, Graph(rotating.stack.environment)
+    # It does not look at the file again for six hours.
+    with upstream_client(rotating.stack, rotating.file) as pod:
+        pod.await_certificate(before)
+        rotating.renew()
+        pod.await_sign_ins(20)
+        assert pod.failures == []
+        assert set(pod.sign_ins) == {before}, "the spare keeps it going"
+
+        graph.remove_certificate(rotating.client_id, before)
+        pod.await_refusal(before)
+    graph.close()
