@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -72,20 +74,40 @@ def _check(schema: Schema, value: Any, path: str, findings: Findings) -> Any:
         findings.causes.append(
             Cause(path, f'Unsupported value: "{value}": supported values: {supported}', "FieldValueNotSupported")
         )
+    if isinstance(value, str):
+        _check_text(schema, value, path, findings)
     if isinstance(value, list):
+        if len(value) > schema.get("maxItems", len(value)):
+            message = f"Too many: {len(value)}: must have at most {schema['maxItems']} items"
+            findings.causes.append(Cause(path, message, "FieldValueTooMany"))
         return [_check(schema.get("items", {}), item, f"{path}[{index}]", findings) for index, item in enumerate(value)]
     return _check_object(schema, value, path, findings) if isinstance(value, dict) else value
 
 
+def _check_text(schema: Schema, value: str, path: str, findings: Findings) -> None:
+    """Length and pattern; Go's patterns are searched for, and those in use mean the same in Python."""
+    if len(value) > schema.get("maxLength", len(value)):
+        message = f"Too long: may not be more than {schema['maxLength']} bytes"
+        findings.causes.append(Cause(path, message, "FieldValueTooLong"))
+    if len(value) < (least := schema.get("minLength", 0)):
+        message = f'Invalid value: "{value}": {path} in body should be at least {least} chars long'
+        findings.causes.append(Cause(path, message))
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        message = f"Invalid value: \"{value}\": {path} in body should match '{schema['pattern']}'"
+        findings.causes.append(Cause(path, message))
+
+
 def _check_object(schema: Schema, value: dict[str, Any], path: str, findings: Findings) -> dict[str, Any]:
+    defaults = {name: each["default"] for name, each in schema.get("properties", {}).items() if "default" in each}
+    value = {**deepcopy(defaults), **{key: item for key, item in value.items() if item is not None}}
     for name in schema.get("required", ()):
         if value.get(name) is None:
             findings.causes.append(Cause(_join(path, name), "Required value", "FieldValueRequired"))
     properties, additional = schema.get("properties"), schema.get("additionalProperties")
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        additional = {}
     pruned: dict[str, Any] = {}
     for key, item in value.items():
-        if item is None:
-            continue  # as if it were not there
         known = (properties or {}).get(key, additional)
         if known is None and properties is not None:
             findings.unknown.append(_join(path, key))

@@ -20,6 +20,7 @@ from localcloud.providers.kubernetes.provider import Kubernetes
 from localcloud.providers.kubernetes.replacements import EVERY_KIND
 from localcloud.providers.sdk_types import Shape, properties
 from plugin import PluginError, Props, Provider, Secret, contains_secret, unwrap
+from tests.hosted_clusters import hosted_cluster
 from tests.unit.localcloud.coverage.tables import Row, code, codes, lookup, matches, table, values
 from tests.unit.localcloud.providers.plugin_calls import checked, create, read, urn
 
@@ -211,6 +212,7 @@ def test_a_kind_is_filled_in_and_marked_as_its_row_says(row: Row, kubernetes: Ku
     parts: dict[str, Props] = {
         "Pod": {"spec": pod},
         "Secret": {"stringData": {"a": "marker"}},
+        "HostedCluster": {"spec": hosted_cluster()["spec"]},
         "Deployment": {"spec": {"selector": {"matchLabels": labels}, "template": template}},
     }
     metadata = {"name": unique("one"), "annotations": {"pulumi.com/skipAwait": "true"}}
