@@ -92,12 +92,15 @@ class Client:
         headers = {"Content-Type": "application/merge-patch+json"}
         return await self._call("PATCH", resource.path(namespace, name, subresource), patch, headers)
 
-    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
-        """Delete an object at once; one that is gone already is deleted."""
+    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str | None = None) -> None:
+        """Delete an object at once; one that is gone already, or is not the one with this uid, is deleted."""
+        options: Object = {"gracePeriodSeconds": 0}
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
         try:
-            await self._call("DELETE", resource.path(namespace, name), {"gracePeriodSeconds": 0})
+            await self._call("DELETE", resource.path(namespace, name), options)
         except ApiError as error:
-            if error.code != httpx.codes.NOT_FOUND:
+            if error.code != httpx.codes.NOT_FOUND and not (uid and error.code == httpx.codes.CONFLICT):
                 raise
 
     async def watch(self, resource: Resource, version: str) -> AsyncIterator[tuple[str, Object]]:

@@ -14,7 +14,7 @@ from localcloud.kubelet import rollout
 from localcloud.kubelet.client import DEPLOYMENTS, PODS
 from localcloud.kubelet.cluster import Cluster
 from localcloud.kubelet.reflector import Key
-from localcloud.kubelet.selection import controller_of
+from localcloud.kubelet.selection import controller_of, is_terminating
 from localcloud.kubernetes.calls import ApiError, Object
 
 _RETRY: Final = 1.0
@@ -76,6 +76,9 @@ class DeploymentController:
                 pods.forget(_key(pod))
             return
         present = self._pods_of(deployment)
+        if is_terminating(deployment):
+            await self._write_status(deployment, present)
+            return  # the garbage collector has its pods
         step = rollout.plan(deployment, present)
         for pod in step.delete:
             await client.delete(PODS, *_key(pod))
@@ -103,7 +106,11 @@ class DeploymentController:
 
     def _pods_of(self, deployment: Object) -> list[Object]:
         uid = deployment["metadata"]["uid"]
-        return [pod for pod in self._cluster.pods.objects.values() if (controller_of(pod) or {}).get("uid") == uid]
+        return [
+            pod
+            for pod in self._cluster.pods.objects.values()
+            if (controller_of(pod) or {}).get("uid") == uid and not is_terminating(pod)
+        ]
 
 
 def _was_kept_by(pod: Object, deployment: Key) -> bool:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any, Final
+
+import httpx
 
 from localcloud.kubelet import addresses
 from localcloud.kubelet import tree as trees
 from localcloud.kubelet.azure_provider import AzureProvider
+from localcloud.kubelet.client import PODS
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.pods import PodPlace, PodWorker
 from localcloud.kubelet.reflector import Key
-from localcloud.kubernetes.calls import Object
+from localcloud.kubelet.selection import is_terminating
+from localcloud.kubernetes.calls import ApiError, Object
+
+_RETRY: Final = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -26,17 +34,23 @@ class PodManager:
         self._mounts = mounts
         self._name = name
         self._workers: dict[Key, PodWorker] = {}
-        self._stopping: set[asyncio.Task[None]] = set()
+        self._stopping: dict[str, asyncio.Task[None]] = {}
 
     def pod_changed(self, key: Key) -> None:
         """Bring the worker in line with the Pod object."""
         pod = self._node.cluster.pods.objects.get(key)
         worker = self._workers.get(key)
-        if worker is not None and (pod is None or pod["metadata"]["uid"] != worker.uid):
-            self._remove(key, worker)
+        if worker is not None and (pod is None or pod["metadata"]["uid"] != worker.uid or is_terminating(pod)):
+            del self._workers[key]
+            self._begin(worker.uid, self._stop(worker))
             worker = None
-        if worker is None and pod is not None and pod["spec"].get("nodeName") == self._name:
+        if worker is not None or pod is None or pod["spec"].get("nodeName") != self._name:
+            return
+        if not is_terminating(pod):
             self._workers[key] = PodWorker(self._node, self._provider, pod, PodPlace(self._address(pod), self._mounts))
+        elif pod["metadata"]["uid"] not in self._stopping:
+            # Nothing of it runs here: an earlier kubelet was killed.
+            self._begin(pod["metadata"]["uid"], self._confirm(key, pod["metadata"]["uid"]))
 
     def content_changed(self, namespace: str) -> None:
         """A Secret, ConfigMap or SecretProviderClass of the namespace has changed."""
@@ -49,22 +63,33 @@ class PodManager:
         async with asyncio.TaskGroup() as group:
             for worker in self._workers.values():
                 group.create_task(worker.stop(is_gone=False))
-            for task in self._stopping:
+            for task in self._stopping.values():
                 group.create_task(_finished(task))
         self._workers.clear()
 
-    def _remove(self, key: Key, worker: PodWorker) -> None:
-        del self._workers[key]
-        task = asyncio.create_task(self._stop(worker))
-        self._stopping.add(task)
-        task.add_done_callback(self._stopping.discard)
+    def _begin(self, uid: str, end: Coroutine[Any, Any, None]) -> None:
+        task = self._stopping[uid] = asyncio.create_task(end)
+        task.add_done_callback(lambda _: self._stopping.pop(uid, None))
 
     async def _stop(self, worker: PodWorker) -> None:
         await worker.stop(is_gone=True)
         for other in self._workers.values():
             if other.workload == worker.workload and other.is_mounted:
                 trees.link(self._mounts, other.pod)
-                return
+                break
+        metadata = worker.pod["metadata"]
+        await self._confirm((metadata["namespace"], metadata["name"]), worker.uid)
+
+    async def _confirm(self, key: Key, uid: str) -> None:
+        """Take a pod out of the API whose deletion has waited for the end of its processes."""
+        pod = self._node.cluster.pods.objects.get(key)
+        if pod is None or pod["metadata"]["uid"] != uid:
+            return  # it was deleted without waiting
+        try:
+            await self._node.cluster.client.delete(PODS, *key, uid=uid)
+        except (ApiError, httpx.HTTPError) as error:
+            _log.warning("the end of pod %s/%s is not confirmed: %s", *key, error)
+            asyncio.get_running_loop().call_later(_RETRY, self.pod_changed, key)
 
     def _address(self, pod: Object) -> str:
         used = {worker.address for worker in self._workers.values()}

@@ -34,6 +34,11 @@ def is_ready(pod: Object) -> bool:
     return condition(pod, "Ready").get("status") == "True"
 
 
+def is_terminating(document: Object) -> bool:
+    """Whether the object is deleted and waits for somebody, of a pod for its kubelet."""
+    return "deletionTimestamp" in document["metadata"]
+
+
 def controller_of(document: Object) -> dict[str, Any] | None:
     """The owner that controls an object."""
     owners: list[dict[str, Any]] = document["metadata"].get("ownerReferences", [])
