@@ -18,7 +18,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test kills bench lint fmt lock
+.PHONY: help setup up preview renew recover down test e2e kills bench lint fmt lock
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -50,6 +50,10 @@ else
 	@$(PYTHON) -m pytest $(ARGS)
 endif
 
+e2e: ## The same program on a real kube-apiserver, and what only that can refuse (builds it, once)
+	@tools/setup cluster
+	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not kills' $(or $(ARGS),$(E2E))
+
 kills: setup ## Kill engine, plugins and local cloud at fifty seeded points of up and down, 25 of renew; each must recover
 	@$(PYTHON) -m pytest -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py $(ARGS)
 
@@ -67,6 +71,8 @@ lint: setup ## Check style, types, workflows and Go sources
 fmt: setup ## Format, and mend what can be mended
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
+
+E2E := tests/apiserver tests/e2e tests/engine/test_changes.py tests/engine/test_lifecycle.py
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command "make lock"

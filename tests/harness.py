@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import requests
 import yaml
@@ -32,6 +33,10 @@ from identity.clouds import LocalEnvironment
 from identity.credentials import rfc3339
 from identity.credentials.certificate import issue
 from identity.credentials.sign_in import prove
+from localcloud.cluster import ClusterKind
+from localcloud.kubernetes.kinds import KINDS, Kind
+from localcloud.kubernetes.kubeconfig import connection
+from localcloud.statedir import StateDirectory
 from ops import environment
 from ops.engine import Engine
 
@@ -169,10 +174,23 @@ class LocalStack:
         return set(self.contents())
 
     def contents(self) -> dict[tuple[str, str], str]:
-        """Everything that the local cloud remembers, as JSON by kind and key."""
+        """Everything that the local cloud remembers, as JSON by kind and key; of kube-apiserver, the kinds we make."""
         with closing(sqlite3.connect(f"{(self.state / 'state.sqlite').as_uri()}?mode=ro", uri=True)) as connection:
             rows = connection.execute("SELECT kind, key, document FROM documents")
-            return {(kind, key): document for kind, key, document in rows}
+            found = {(kind, key): document for kind, key, document in rows}
+        if self.environment.cluster == ClusterKind.API_SERVER:
+            with self.kubernetes("administrator") as http:
+                found |= {("kubernetes", key): text for kind in KINDS for key, text in _objects(http, kind)}
+        return found
+
+    def kubernetes(self, user: str = "deployer") -> httpx.Client:
+        """The Kubernetes API as `deployer`, `kubelet` or `administrator`; close it."""
+        state = StateDirectory(self.state)
+        return client_of({
+            "deployer": state.kubeconfig,
+            "kubelet": state.kubelet_kubeconfig,
+            "administrator": state.administrator_kubeconfig,
+        }[user])  # fmt: skip
 
     def configuration(self, key: str) -> Any:
         """One top-level key of the configuration as it is now."""
@@ -194,6 +212,23 @@ def running_stack(root: Path, **dials: Any) -> Iterator[LocalStack]:
         yield stack
     finally:
         stack.local_cloud("stop", "--remove")
+
+
+def client_of(kubeconfig: Path) -> httpx.Client:
+    """A client of the Kubernetes API that a kubeconfig leads to, signed in as it says."""
+    to = connection(str(kubeconfig))
+    return httpx.Client(base_url=to.server, headers=to.headers, verify=to.verification(), timeout=60, trust_env=False)
+
+
+def _objects(http: httpx.Client, kind: Kind) -> Iterator[tuple[str, str]]:
+    """Objects as JSON by their keys in the built-in API's store. Events come and go by themselves."""
+    if kind.kind == "Event":
+        return
+    root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
+    for each in http.get(f"{root}/{kind.plural}").raise_for_status().json()["items"]:
+        metadata = each["metadata"]
+        key = f"{kind.group or 'core'}/{kind.plural}/{metadata.get('namespace', '')}/{metadata['name']}"
+        yield key, json.dumps(each)
 
 
 class Graph:

@@ -19,6 +19,11 @@ from tools.steps import TOOLS, SetupError, say
 
 def main(extras: Sequence[str] = ()) -> int:
     """Run the steps in order, then the `extras`; 1 when one of them has no way to succeed."""
+    if unknown := set(extras) - set(_EXTRAS):
+        print(
+            f"setup: nothing is called {', '.join(sorted(unknown))}; extras are {', '.join(_EXTRAS)}", file=sys.stderr
+        )
+        return 1
     TOOLS.mkdir(exist_ok=True)
     with (TOOLS / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -48,5 +48,19 @@ def test_a_step_without_a_way_out_ends_set_up_with_code_1(
     assert printed.err == "\nsetup: no way.\nWays out: one\n"
 
 
+def test_the_control_plane_is_built_for_those_who_ask(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(setup, "TOOLS", machine.tools)
+    monkeypatch.setattr(setup, "_STEPS", {"packages": lambda: "up to date"})
+    monkeypatch.setattr(setup, "_EXTRAS", {"cluster": lambda: "built"})
+    assert setup.main() == 0
+    assert "cluster" not in capsys.readouterr().out
+    assert setup.main(["cluster"]) == 0
+    assert "setup: cluster: built (" in capsys.readouterr().out
+    assert setup.main(["castle"]) == 1
+    assert capsys.readouterr().err == "setup: nothing is called castle; extras are cluster\n"
+
+
 def test_packages_come_before_the_engine_which_is_installed_with_them() -> None:
     assert list(setup._STEPS) == ["packages", "pulumi"]

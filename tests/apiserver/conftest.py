@@ -1,0 +1,43 @@
+"""What kube-apiserver alone can do: these tests run with `make e2e`, on the stack that all of its tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.harness import LocalStack
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep these tests out of runs on the built-in API."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("apiserver")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def is_asked_for() -> None:
+    """`make e2e` starts local clouds on kube-apiserver."""
+    assert os.environ.get("LOCALCLOUD_CLUSTER") == "apiserver", "run `make e2e`, with ARGS=<path> for a part"
+
+
+@pytest.fixture(scope="session")
+def deployer(stack: LocalStack) -> Iterator[httpx.Client]:
+    with stack.kubernetes("deployer") as http:
+        yield http
+
+
+@pytest.fixture(scope="session")
+def kubelet(stack: LocalStack) -> Iterator[httpx.Client]:
+    with stack.kubernetes("kubelet") as http:
+        yield http
+
+
+@pytest.fixture(scope="session")
+def administrator(stack: LocalStack) -> Iterator[httpx.Client]:
+    with stack.kubernetes("administrator") as http:
+        yield http

@@ -1,0 +1,115 @@
+"""The definition of a HostedCluster at work: each rule refuses what it is there to refuse, in the server's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests import hosted_clusters
+from tests.hosted_clusters import BAD, GOOD, IMMUTABLE, UNKNOWN, Bad, changed, hosted_cluster
+
+_PATH = "/apis/hypershift.openshift.io/v1beta1/namespaces/default/hostedclusters"
+_DRY_RUN = {"dryRun": "All", "fieldValidation": "Strict"}
+
+
+@pytest.fixture(scope="module")
+def standing(deployer: httpx.Client) -> Iterator[dict[str, Any]]:
+    """A HostedCluster that is there."""
+    document = hosted_cluster("standing")
+    deployer.post(_PATH, json=document).raise_for_status()
+    yield document
+    deployer.delete(f"{_PATH}/standing").raise_for_status()
+
+
+def test_a_complete_document_is_taken_with_the_defaults_filled_in(deployer: httpx.Client) -> None:
+    taken = deployer.post(_PATH, params=_DRY_RUN, json=hosted_cluster())
+
+    assert taken.status_code == 201, taken.text
+    spec = taken.json()["spec"]
+    assert spec["platform"]["azure"]["cloud"] == "AzurePublicCloud"
+    assert spec["networking"]["networkType"] == "OVNKubernetes"
+    assert spec["etcd"]["managementType"] == "Managed"
+
+
+@pytest.mark.parametrize(("path", "value"), GOOD, ids=[path for path, _ in GOOD])
+def test_a_variant_is_taken(deployer: httpx.Client, path: str, value: Any) -> None:
+    taken = deployer.post(_PATH, params=_DRY_RUN, json=changed(hosted_cluster(), path, value))
+
+    assert taken.status_code == 201, taken.text
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
+def test_a_document_against_the_rules_is_refused(deployer: httpx.Client, bad: Bad) -> None:
+    refused = deployer.post(_PATH, params=_DRY_RUN, json=changed(hosted_cluster(), bad.path, bad.value))
+
+    assert (refused.status_code, refused.json()["reason"]) == (422, "Invalid")
+    assert bad.refusal in refused.json()["message"]
+
+
+@pytest.mark.parametrize("bad", IMMUTABLE, ids=lambda bad: bad.name)
+def test_what_is_immutable_can_not_be_changed(deployer: httpx.Client, standing: dict[str, Any], bad: Bad) -> None:
+    live = deployer.get(f"{_PATH}/standing").json()
+
+    refused = deployer.put(f"{_PATH}/standing", params=_DRY_RUN, json=changed(live, bad.path, bad.value))
+
+    assert refused.status_code == 422
+    assert bad.refusal in refused.json()["message"]
+
+
+def test_the_tenant_may_be_corrected(deployer: httpx.Client, standing: dict[str, Any]) -> None:
+    live = deployer.get(f"{_PATH}/standing").json()
+
+    taken = deployer.put(
+        f"{_PATH}/standing", params=_DRY_RUN, json=changed(live, "spec.platform.azure.tenantID", "another")
+    )
+
+    assert taken.status_code == 200
+
+
+@pytest.mark.parametrize("field", UNKNOWN)
+def test_an_unknown_field_is_refused_under_strict_validation(deployer: httpx.Client, field: str) -> None:
+    refused = deployer.post(_PATH, params=_DRY_RUN, json=changed(hosted_cluster(), field, "x"))
+
+    assert refused.status_code == 400
+    assert f'strict decoding error: unknown field "{field}"' in refused.json()["message"]
+
+
+def test_without_strict_validation_a_misspelt_resource_group_becomes_the_default(deployer: httpx.Client) -> None:
+    azure = "spec.platform.azure"
+    document = changed(hosted_cluster(), f"{azure}.resourceGroupName", "hc1-managed")
+    document = changed(document, f"{azure}.resourceGroup", hosted_clusters.ABSENT)
+
+    taken = deployer.post(_PATH, params={"dryRun": "All"}, json=document)
+
+    assert taken.status_code == 201
+    assert taken.json()["spec"]["platform"]["azure"]["resourceGroup"] == "default"
+    assert f"{azure}.resourceGroupName" in taken.headers["Warning"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"keyvaultName": 7}, "spec.parameters.keyvaultName in body must be of type string"),
+        ({"usePodIdentity": False}, "spec.parameters.usePodIdentity in body must be of type string"),
+        ({"objects": ["array"]}, "spec.parameters.objects in body must be of type string"),
+    ],
+)
+def test_a_parameter_of_a_class_that_is_no_text_is_refused(
+    deployer: httpx.Client, parameters: dict[str, Any], message: str
+) -> None:
+    refused = deployer.post(
+        "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/default/secretproviderclasses",
+        params=_DRY_RUN,
+        json={
+            "apiVersion": "secrets-store.csi.x-k8s.io/v1",
+            "kind": "SecretProviderClass",
+            "metadata": {"name": "c"},
+            "spec": {"provider": "azure", "parameters": parameters},
+        },
+    )
+
+    assert refused.status_code == 422
+    assert message in refused.json()["message"]

@@ -1,0 +1,88 @@
+"""A custom kind whose definition is not there at the preview, comes late, or never comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE
+from localcloud.providers.kubernetes import resource
+from localcloud.providers.kubernetes.provider import Kubernetes
+from localcloud.statedir import StateDirectory
+from plugin import PluginError, Props, Secret
+from tests.harness import LocalStack
+from tests.unit.localcloud.providers.plugin_calls import checked, create, urn
+
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_WIDGET = "kubernetes:example.com/v1:Widget"
+_INPUTS: Props = {"metadata": {"name": "late", "namespace": "default"}, "spec": {"size": 3}}
+
+
+def definition() -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+    }
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": "Widget", "listKind": "WidgetList", "plural": "widgets", "singular": "widget"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]},
+    }
+
+
+@pytest.fixture
+def kubernetes(stack: LocalStack, administrator: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kubernetes]:
+    """The plugin as the administrator; the definition is gone afterwards."""
+    monkeypatch.setenv(LOCAL_ENVIRONMENT_VARIABLE, str(stack.state / "environment.json"))
+    plugin = Kubernetes()
+    kubeconfig = StateDirectory(stack.state).administrator_kubeconfig.read_text()
+    plugin.configure({"kubeconfig": Secret(kubeconfig)})
+    yield plugin
+    administrator.delete(f"{_DEFINITIONS}/widgets.example.com")
+
+
+def test_a_preview_goes_on_without_the_definition(kubernetes: Kubernetes) -> None:
+    known = checked(kubernetes, _WIDGET, _INPUTS)
+
+    assert kubernetes.resource(_WIDGET).create(urn(_WIDGET), known, preview=True).state == known
+
+
+def test_a_definition_that_comes_late_is_waited_for(
+    kubernetes: Kubernetes, administrator: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def pause(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 2:
+            administrator.post(_DEFINITIONS, json=definition()).raise_for_status()
+            path = "/apis/example.com/v1/namespaces/default/widgets"
+            while administrator.get(path).is_error:
+                pass
+
+    monkeypatch.setattr(resource, "time", SimpleNamespace(sleep=pause))
+
+    _, created = create(kubernetes, _WIDGET, _INPUTS)
+
+    assert created.id == "default/late"
+    assert waited[:2] == [1, 2]
+
+
+def test_a_definition_that_never_comes_is_named(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "time", SimpleNamespace(sleep=lambda _: None))
+
+    with pytest.raises(PluginError) as refused:
+        create(kubernetes, _WIDGET, _INPUTS)
+
+    assert str(refused.value) == (
+        f'creation of resource "{urn(_WIDGET)}" with kind example.com/v1/Widget failed because the Kubernetes API '
+        "server reported that the apiVersion for this resource does not exist. Verify that any required CRDs have been "
+        'created: no matches for kind "Widget" in version "example.com/v1"'
+    )
