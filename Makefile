@@ -21,7 +21,7 @@ endif
 .PHONY: help setup up preview renew recover down test e2e kills bench lint fmt lock
 
 help: ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 setup: ## Prepare this checkout: virtual environment, packages, Pulumi CLI (a second run takes a moment)
 	@tools/setup $(if $(filter apiserver,$(CLUSTER)),cluster)

@@ -61,8 +61,7 @@ def granted(http: httpx.Client, group: str, resource: str) -> set[str]:
 def test_the_deployer_may_do_what_the_stack_needs_and_nothing_else(deployer: httpx.Client) -> None:
     found = {each: granted(deployer, *each) for each in {*_DEPLOYER, *_KUBELET, *_NOBODYS}}
 
-    update = {resource: {"update"} if "create" in verbs else set() for resource, verbs in _DEPLOYER.items()}
-    assert found == {each: {*_DEPLOYER.get(each, ()), *update.get(each, ())} for each in found}
+    assert found == {each: set(_DEPLOYER.get(each, ())) for each in found}
 
 
 def test_the_kubelet_may_run_pods_and_nothing_else(kubelet: httpx.Client) -> None:

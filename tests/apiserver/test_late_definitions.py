@@ -19,6 +19,7 @@ from tests.unit.localcloud.providers.plugin_calls import checked, create, urn
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _WIDGET = "kubernetes:example.com/v1:Widget"
+_GADGET = "kubernetes:example.org/v1:Gadget"  # nobody defines it
 _INPUTS: Props = {"metadata": {"name": "late", "namespace": "default"}, "spec": {"size": 3}}
 
 
@@ -79,10 +80,10 @@ def test_a_definition_that_never_comes_is_named(kubernetes: Kubernetes, monkeypa
     monkeypatch.setattr(resource, "time", SimpleNamespace(sleep=lambda _: None))
 
     with pytest.raises(PluginError) as refused:
-        create(kubernetes, _WIDGET, _INPUTS)
+        create(kubernetes, _GADGET, _INPUTS)
 
     assert str(refused.value) == (
-        f'creation of resource "{urn(_WIDGET)}" with kind example.com/v1/Widget failed because the Kubernetes API '
+        f'creation of resource "{urn(_GADGET)}" with kind example.org/v1/Gadget failed because the Kubernetes API '
         "server reported that the apiVersion for this resource does not exist. Verify that any required CRDs have been "
-        'created: no matches for kind "Widget" in version "example.com/v1"'
+        'created: no matches for kind "Gadget" in version "example.org/v1"'
     )
