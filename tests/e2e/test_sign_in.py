@@ -18,10 +18,12 @@ import pytest
 import requests
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import CertificateCredential
+from cryptography import x509
 
 from identity.clouds import LocalEnvironment
-from identity.credentials.certificate import issue
+from identity.credentials.certificate import issue, thumbprint
 from tests.harness import Graph, LocalStack
+from tests.msi_dataplane import SigningIn
 
 _ARM_SCOPE = "https://management.core.windows.net//.default"
 _NAMESPACE = "clusters-hc1"
@@ -86,6 +88,19 @@ def test_a_mounted_credential_signs_in(stack: LocalStack, workload: str, path: s
     assert (claims["tid"], claims["appid"]) == (stack.environment.tenant_id, mounted.client_id)
     assert claims["aud"].rstrip("/") in {"https://management.core.windows.net", "https://management.azure.com"}
     assert token.expires_on > datetime.now(UTC).timestamp() + 3000, "a token lives an hour or more"
+
+
+@pytest.mark.parametrize(("workload", "path", "secret"), _MOUNTS, ids=[workload for workload, *_ in _MOUNTS])
+def test_the_control_planes_own_loader_signs_in_with_it(
+    stack: LocalStack, workload: str, path: str, secret: str
+) -> None:
+    file = Path(stack.environment.mounts_dir, _NAMESPACE, workload, path, secret)
+    certificate = x509.load_pem_x509_certificate(Document.read(file).pem)
+
+    with SigningIn(file, stack.environment.ca_file) as upstream:
+        signed_in = upstream.next()
+
+    assert (signed_in.thumbprint, signed_in.error) == (thumbprint(certificate), "")
 
 
 def test_nine_identities_are_nine_principals(stack: LocalStack) -> None:

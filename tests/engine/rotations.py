@@ -15,6 +15,8 @@ from kubernetes import client, config, watch
 from kubernetes.dynamic import DynamicClient
 
 from identity.credentials import rfc3339
+from localcloud import processes
+from localcloud.lifecycle import DAEMON
 from tests.engine.killing import documents, small_stack
 from tests.harness import LocalStack
 
@@ -69,6 +71,25 @@ class Rotating:
         applications = documents(self.stack, "entra-application")
         [application] = [each for each in applications if each["appId"] == self.client_id]
         return {key["keyId"] for key in application["keys"] if key["removedAt"] is None}
+
+    @contextmanager
+    def propagation(self, *, successes: int, settle: int, replica_delays: tuple[float, ...]) -> Iterator[None]:
+        """Within the block the gate asks for this, of an Entra ID as slow as that."""
+        asked = {"successes": successes, "settleSeconds": settle, "timeoutSeconds": 60}
+        before = self.stack.dials
+        with self.stack.configured(credentials={**_LIFE, "propagation": asked}):
+            self._restart({**before, "replica_delays": replica_delays})
+            try:
+                yield
+            finally:
+                self._restart(before)
+
+    def _restart(self, dials: Any) -> None:
+        daemon = processes.alive(self.stack.state / "pids", DAEMON)
+        assert daemon is not None
+        daemon.end(grace=30)
+        self.stack.dials = dials
+        self.stack.local_cloud("start")
 
 
 @contextmanager

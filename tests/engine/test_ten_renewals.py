@@ -11,6 +11,8 @@ from tests.engine.rotations import Rotating, rotating_stack
 from tests.harness import Graph
 
 _RENEWALS = 10
+# One replica of eight learns of everything a minute late.
+_SLOW = (0.0,) * 7 + (60.0,)
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,20 @@ def test_ten_renewals_by_schedule_without_one_failed_sign_in(
     for client in clients.values():
         assert client.failures == []
         assert len(client.sign_ins) == _RENEWALS + 1
+
+
+@pytest.mark.parametrize(
+    ("successes", "settle"), [(1, 0), (2, 1)], ids=["a gate that trusts one success", "a settle time too short"]
+)
+def test_these_clients_see_a_gate_that_asks_too_little(rotating: Rotating, successes: int, settle: int) -> None:
+    with (
+        rotating.propagation(successes=successes, settle=settle, replica_delays=_SLOW),
+        signing_in(rotating.stack, rotating.file) as clients,
+    ):
+        for client in clients.values():
+            client.await_certificates(1)
+        rotating.renew()
+        clients["vault"].await_refusal(rotating.thumbprint)
 
 
 def test_these_clients_see_a_missing_spare(rotating: Rotating) -> None:
