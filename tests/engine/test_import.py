@@ -17,6 +17,7 @@ from localcloud.providers.azure_native.table import RESOURCES as IN_ARM
 from localcloud.providers.azuread.provider import RESOURCES as IN_ENTRA
 from provider.__main__ import RESOURCES as OWN
 from tests.harness import PROJECT, LocalStack
+from tests.hosted_clusters import hosted_cluster
 
 # What only controllers write.
 _NOT_DECLARED = {"Event", "Pod", "SecretProviderClassPodStatus"}
@@ -37,6 +38,10 @@ _SHOWN: Mapping[str, tuple[str, set[str]]] = {
     "azuread:index/applicationCertificate:ApplicationCertificate": ("replace", {"value"}),
     "kubernetes:apps/v1:Deployment": ("update", {"spec.strategy", "spec.template.spec.restartPolicy"}),
     "kubernetes:core/v1:Namespace": ("update", {"metadata.labels", "spec"}),
+    "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster": (
+        "update",
+        {"spec.etcd", "spec.networking", "spec.platform.azure.cloud"},
+    ),
 }
 
 # Kinds that the stack does not make, as somebody else may have made them.
@@ -45,7 +50,7 @@ _BINDING = {
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "by-hand"},
     "subjects": [{"kind": "ServiceAccount", "name": "by-hand", "namespace": "default"}],
 }
-_HOSTED_CLUSTER = {"spec": {"platform": {"type": "Azure"}, "release": {"image": "quay.io/openshift/release:4.20"}}}
+_HOSTED_CLUSTER = {"spec": hosted_cluster()["spec"]}
 _BUDGET = {"spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "by-hand"}}}}
 _BY_HAND: Mapping[str, Mapping[str, Any]] = {
     "kubernetes:core/v1:ServiceAccount": {},
