@@ -253,18 +253,11 @@ class Graph:
     def application_with(self, certificate_pem: str) -> str:
         """A new application with this certificate, once every replica of Entra ID knows it; returns its client id."""
         valid = issue("valid", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=1))
-        application = self._post("/applications", {"displayName": f"test-{uuid.uuid4()}"})
-        self._created.append(application["id"])
-        self._post("/servicePrincipals", {"appId": application["appId"]})
-        keys = [_key_credential(certificate_pem), _key_credential(valid.certificate_pem)]
-        changed = self._session.patch(
-            f"{self._endpoint}/applications/{application['id']}", json={"keyCredentials": keys}, timeout=30
-        )
-        assert changed.ok, changed.text
+        client_id, _ = self.fresh_application_with(certificate_pem, valid.certificate_pem)
         prove(
             self._local.authority_host,
             self._local.tenant_id,
-            application["appId"],
+            client_id,
             valid.certificate_pem,
             valid.private_key_pem,
             "https://graph.microsoft.com/.default",
@@ -272,7 +265,22 @@ class Graph:
             settle=timedelta(seconds=2),  # the slowest replica lags by 1.5 seconds
             timeout=timedelta(seconds=60),
         )
-        return str(application["appId"])
+        return client_id
+
+    def fresh_application_with(self, *certificates_pem: str) -> tuple[str, str]:
+        """A new application with these certificates, not known everywhere yet; client id and principal's object id."""
+        application = self._post("/applications", {"displayName": f"test-{uuid.uuid4()}"})
+        self._created.append(application["id"])
+        principal = self._post("/servicePrincipals", {"appId": application["appId"]})
+        self.register(application["appId"], *certificates_pem)
+        return str(application["appId"]), str(principal["id"])
+
+    def register(self, client_id: str, *certificates_pem: str) -> None:
+        """Make these the certificates of an application; one that is registered already is registered anew."""
+        keys = [_key_credential(each) for each in certificates_pem]
+        url = f"{self._endpoint}/applications(appId='{client_id}')"
+        changed = self._session.patch(url, json={"keyCredentials": keys}, timeout=30)
+        assert changed.ok, changed.text
 
     def remove_certificate(self, client_id: str, thumbprint: str) -> None:
         """Take a certificate away from an application, as somebody might do by hand."""
