@@ -64,8 +64,8 @@ class LocalPaths:
 
     @property
     def tokens(self) -> Path:
-        """Tokens for the local cluster's API server (`identity.access.token_cache`)."""
-        return self.state / "tokens"
+        """Tokens for the local cluster's API server (`identity.access.token_cache`), on tmpfs like the pods' mounts."""
+        return self.state / "run/tokens"
 
     @property
     def engine(self) -> Path:

@@ -25,12 +25,12 @@ def test_tokens_that_end_in_the_middle_of_an_up_do_not_fail_it(stack: LocalStack
     begun = time.monotonic()
     stack.up()
     assert time.monotonic() - begun > 2 * _SECONDS, "no token ended meanwhile, so this test shows nothing"
-    kept = list((stack.state / "tokens").glob("*.token"))
+    kept = list((stack.state / "run/tokens").glob("*.token"))
     assert len(kept) == 1, "one login, whose token was renewed in its place"
 
 
 def test_refresh_and_destroy_sign_in_anew_where_no_token_is_left(stack: LocalStack) -> None:
     """Neither runs the program: a token that it had put into the kubeconfig would be over by now."""
-    shutil.rmtree(stack.state / "tokens")
+    shutil.rmtree(stack.state / "run/tokens")
     stack.pulumi("refresh", "--yes", "--skip-preview")
     stack.pulumi("destroy", "--yes", "--skip-preview")
