@@ -1,0 +1,136 @@
+"""A shared stack and a stack for each hosted cluster, on one local cloud: who makes what, and who touches whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.engine.changing import FAST, Change, bring_up, refused
+from tests.harness import LocalStack, running_stack
+
+SHARED = "organization/idstack/local-shared"
+
+
+@dataclass
+class Shapes:
+    """What happened on the way, in this order."""
+
+    before_shared: list[str]
+    shared_unfinished: list[str]
+    shared: Change
+    first: Change
+    foreign_cluster: list[str]
+    second: Change
+    # Of the shared and of the first stack, once both cluster stacks are up.
+    others: list[dict[str, str]]
+    table: str
+    down: str
+    left: set[tuple[str, str]]
+    shared_keeps: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> Shapes:
+    with running_stack(tmp_path_factory.mktemp("shapes")) as stack:
+        [cluster] = stack.configuration("hostedClusters")
+        place = {
+            key: stack.configuration(key)
+            for key in ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "managementCluster")
+        }
+        common = {**place, "protect": False, "credentials": FAST, "probe": stack.configuration("probe")}
+
+        def cluster_stack(name: str) -> LocalStack:
+            changes = {
+                "name": name,
+                "infraID": f"{name}-infra",
+                "issuerURL": f"https://{name}oidc.blob.core.windows.net/{name}oidc",
+                "identities": cluster["identities"] if name == "hc1" else {},
+            }
+            own = {"sharedStack": SHARED, "hostedClusters": [{**cluster, **changes}]}
+            return stack.beside(f"local-{name}", **common, **own)
+
+        hc1 = cluster_stack("hc1")
+        before_shared = refused(hc1)
+        shared = stack.beside("local-shared", **place, protect=False, vault=stack.configuration("vault"))
+        shared_unfinished = refused(hc1)
+        changes = [bring_up(shared), bring_up(hc1)]
+        another = {"resourceGroup": "aks-local", "name": "aks-other-local"}
+        foreign_cluster = refused(hc1, managementCluster=another)
+        hc2 = cluster_stack("hc2")
+        hc2.configure(clusterSide="hypershift")
+        changes.append(bring_up(hc2))
+        others = [shared.preview(), hc1.preview()]
+        table = stack.idstack("status", "--stack", "local-hc1").stdout
+        down = stack.idstack("down", "--stack", "local-hc2").stdout
+        return Shapes(
+            before_shared,
+            shared_unfinished,
+            changes[0],
+            changes[1],
+            foreign_cluster,
+            changes[2],
+            others,
+            table,
+            down,
+            stack.inventory(),
+            shared.preview(),
+        )
+
+
+def test_a_shared_stack_that_does_not_exist_is_refused_before_anything(shapes: Shapes) -> None:
+    for said in shapes.before_shared:
+        assert "The stack's configuration has 1 problem; nothing was changed." in said
+        assert f'idstack:sharedStack\n  found:    "{SHARED}", which does not exist' in _unindented(said)
+
+
+def test_a_shared_stack_that_was_never_brought_up_is_refused_with_what_it_lacks(shapes: Shapes) -> None:
+    for said in shapes.shared_unfinished:
+        lacking = "keyVaultId, keyVaultUri, keyVaultUserClientId and tenantId"
+        assert f'found:    "{SHARED}", which has no output {lacking}' in said
+
+
+def test_the_shared_stack_is_the_vault_and_the_role_of_its_reader(shapes: Shapes) -> None:
+    assert shapes.shared.names("create") == set(shapes.shared.preview)
+    assert {"vault-vault", "key-vault-user-roles-vault"} <= set(shapes.shared.preview)
+    assert {kind for kind, _ in shapes.shared.added} == {"arm", "arm-role-assignment-name", "keyvault-name"}
+    assert len([key for kind, key in shapes.shared.added if kind == "arm"]) == 2
+
+
+def test_a_clusters_stack_makes_its_own_and_neither_vault_nor_reader(shapes: Shapes) -> None:
+    for name, change in (("hc1", shapes.first), ("hc2", shapes.second)):
+        assert change.names("create") == set(change.preview)
+        strangers = {each for each in change.preview if each != name and not each.startswith(f"{name}-")}
+        assert strangers <= {f"idstack-local-{name}", "azure", "entra", "kubernetes", "cluster-access"}
+        assert change.removed == frozenset()
+
+
+def test_a_second_cluster_touches_nothing_of_the_first_and_of_the_shared_stack(shapes: Shapes) -> None:
+    assert shapes.second.changed & (shapes.first.added | shapes.shared.added) == frozenset()
+    assert shapes.others == [{}, {}]
+
+
+def test_another_management_cluster_than_the_readers_is_refused(shapes: Shapes) -> None:
+    for said in shapes.foreign_cluster:
+        assert "idstack:managementCluster.name" in said
+        assert f'accepted: "aks-mgmt-local" in "aks-local", as in {SHARED}: the key-vault-user is at home there' in said
+
+
+def test_every_identity_of_the_first_cluster_signs_in(shapes: Shapes) -> None:
+    rows = [line for line in shapes.table.splitlines() if line.startswith("hc1 ")]
+
+    assert len(rows) >= 9
+    assert all(" ok " in f"{row} " for row in rows)
+
+
+def test_a_cluster_goes_with_its_stack_and_the_local_cloud_stays_for_the_others(shapes: Shapes) -> None:
+    assert "the local cloud stays: it still has local, local-hc1, local-shared" in shapes.down
+    assert shapes.first.added | shapes.shared.added <= shapes.left
+    kept = {"arm-role-assignment-name", "entra-deleted", "keyvault-secret"}
+    assert {kind for kind, _ in shapes.second.added & shapes.left} <= kept
+    assert shapes.shared_keeps == {}
+
+
+def _unindented(said: str) -> str:
+    """Without the spaces that the engine puts before each line."""
+    return "\n".join(line.removeprefix("    ") for line in said.splitlines())
