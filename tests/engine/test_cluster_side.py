@@ -1,0 +1,204 @@
+"""Two hosted clusters on one management cluster, whoever makes their objects there: the stack or HyperShift."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from kubernetes import client, config
+
+from tests.harness import LocalStack, running_stack
+
+DEPLOYMENTS = ("apps", "v1", "deployments")
+CLASSES = ("secrets-store.csi.x-k8s.io", "v1", "secretproviderclasses")
+HOSTED_CLUSTERS = ("hypershift.openshift.io", "v1beta1", "hostedclusters")
+
+# Tells the test whose credentials it finds where their consumers look, then stays.
+READER = """
+import json, os, socket, sys, threading
+port, *files = sys.argv[1:]
+found = {"clients": [json.load(open(file))["client_id"] for file in files]}
+found["config"] = json.load(open(os.environ["AZURE_CREDENTIAL_FILE"]))["aadMSIDataPlaneIdentityPath"]
+with socket.create_connection(("127.0.0.1", int(port))) as connection:
+    connection.sendall(json.dumps(found).encode())
+threading.Event().wait()
+"""
+
+
+# What the API asks for beyond the identity part and its own defaults.
+PUBLISHED = {"APIServer": "LoadBalancer", "OAuthServer": "Route", "Konnectivity": "Route", "Ignition": "Route"}
+GIVEN = {
+    "release": {"image": "registry.example.com/release:1"},
+    "pullSecret": {"name": "pull-secret"},
+    "services": [
+        {"service": service, "servicePublishingStrategy": {"type": how}} for service, how in PUBLISHED.items()
+    ],
+}
+
+
+class ManagementCluster:
+    """What is in the cluster: names, and versions that change with every write of the specification."""
+
+    def __init__(self, api: client.ApiClient) -> None:
+        self._objects = client.CustomObjectsApi(api)
+        # The user's own, who puts the pull secret there.
+        client.CoreV1Api(api).create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name="clusters")))
+
+    def hosted_clusters(self) -> dict[str, Any]:
+        """Specification by name."""
+        return {each["metadata"]["name"]: each["spec"] for each in self._list("clusters", HOSTED_CLUSTERS)}
+
+    def side(self, namespace: str) -> dict[str, Any]:
+        """SecretProviderClasses and Deployments of one control plane."""
+        classes, deployments = self._list(namespace, CLASSES), self._list(namespace, DEPLOYMENTS)
+        return {
+            **{each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in classes},
+            **{each["metadata"]["name"]: each["metadata"]["generation"] for each in deployments},
+        }
+
+    def _list(self, namespace: str, resource: tuple[str, str, str]) -> list[dict[str, Any]]:
+        group, version, plural = resource
+        found: Any = self._objects.list_namespaced_custom_object(group, version, namespace, plural)
+        return list(found["items"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Life:
+    """Two hosted clusters of one stack: first HyperShift makes their objects, then the stack; then the second goes."""
+
+    outputs: dict[str, Any]
+    applied: dict[str, Any]
+    sides_of_hypershift: list[dict[str, Any]]
+    status: str
+    exported: dict[str, Any]
+    removal_for_hypershift: dict[str, str]
+    told: list[Any]
+    applied_for_stack: dict[str, Any]
+    sides: list[dict[str, Any]]
+    removal: dict[str, str]
+    sides_after_removal: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    with (
+        running_stack(tmp_path_factory.mktemp("two")) as stack,
+        config.new_client_from_config(stack.environment.kubeconfig) as api,
+    ):
+        cluster = ManagementCluster(api)
+        [first] = stack.configuration("hostedClusters")
+        second = {**first, "name": "hc2", "infraID": "hc2-infra", "identities": {}}
+        facts: dict[str, Any] = {}
+
+        def sides() -> list[dict[str, Any]]:
+            return [cluster.side("clusters-hc1"), cluster.side("clusters-hc2")]
+
+        given = [{**each, "hostedCluster": {"manifest": {"spec": GIVEN}}} for each in (first, second)]
+        with stack.configured(clusterSide="hypershift", hostedClusters=given):
+            stack.up()
+            facts |= {"outputs": stack.outputs, "applied": cluster.hosted_clusters(), "sides_of_hypershift": sides()}
+            facts["status"] = stack.idstack("status").stdout
+            facts["exported"] = _exported(stack)
+        with stack.configured(clusterSide="hypershift", hostedClusters=given[:1]):
+            facts["removal_for_hypershift"] = stack.preview()
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            reader = _reader(server)
+            with stack.configured(hostedClusters=[{**first, "workloads": [reader]}, second]):
+                stack.up()
+                facts |= {"told": [_received(server), _received(server)], "sides": sides()}
+                facts["applied_for_stack"] = cluster.hosted_clusters()
+            with stack.configured(hostedClusters=[{**first, "workloads": [reader]}]):
+                facts["removal"] = stack.preview()
+                stack.up()
+                facts["sides_after_removal"] = sides()
+        yield Life(**facts)
+
+
+def _exported(stack: LocalStack) -> dict[str, Any]:
+    """What HyperShift's CLI would read of each cluster, by the flag that names the file."""
+    clusters = json.loads(stack.idstack("export", "hypershift", "--json").stdout)["clusters"]
+    return {
+        name: {flag: json.loads((stack.root / file).read_text()) for flag, file in each["files"].items()}
+        for name, each in clusters.items()
+    }
+
+
+def _reader(server: socket.socket) -> dict[str, Any]:
+    """The workload, twice, which tells this server."""
+    server.settimeout(60)
+    return {
+        "name": "reader",
+        "image": "registry.example.com/reader:1",
+        "command": ["python", "-c", READER],
+        "args": [str(server.getsockname()[1]), "/mnt/certs/azure-disk-hc1-json", "/mnt/kms/kms-hc1-json"],
+        "identities": ["disk", "kms"],
+        "replicas": 2,
+    }
+
+
+def _received(server: socket.socket) -> Any:
+    connection, _ = server.accept()
+    with connection, connection.makefile("rb") as stream:
+        return json.load(stream)
+
+
+def test_hosted_clusters_are_applied_with_the_users_part_and_the_stacks(life: Life) -> None:
+    described = life.outputs["hostedClusters"]
+
+    assert {name: _within(GIVEN, spec) for name, spec in life.applied.items()} == {"hc1": GIVEN, "hc2": GIVEN}
+    for name, spec in life.applied.items():
+        written = described[name]["hostedClusterSpec"]
+        assert _within(written, spec) == written
+
+
+def _within(shape: Any, found: Any) -> Any:
+    """What stands in `found` where `shape` has something: a real API server adds defaults."""
+    if isinstance(shape, dict) and isinstance(found, dict):
+        return {key: _within(shape[key], found[key]) for key in shape if key in found}
+    return found
+
+
+def test_what_hypershifts_operators_make_is_left_to_them(life: Life) -> None:
+    assert life.sides_of_hypershift == [{}, {}]
+
+
+def test_the_status_of_credentials_without_probes_is_no_trouble(life: Life) -> None:
+    assert life.status.count("managed-azure-") == 2 * 9
+    assert "sign-in" not in life.status
+
+
+def test_a_stack_that_makes_the_cluster_side_applies_no_hosted_cluster(life: Life) -> None:
+    assert life.applied_for_stack == {}
+    assert [len(side) for side in life.sides] == [9 + 10 + 1, 9 + 10]
+
+
+def test_a_workload_of_the_users_own_runs_and_reads_its_mounts(life: Life) -> None:
+    control_plane = life.outputs["hostedClusters"]["hc1"]["controlPlane"]
+    clients = [control_plane[field]["clientID"] for field in ("disk", "kms")]
+
+    assert life.told == [{"clients": clients, "config": "/mnt/certs/azure-disk-hc1-json"}] * 2
+
+
+def test_hypershifts_cli_gets_the_identities_of_the_hosted_clusters(life: Life) -> None:
+    for name, described in life.outputs["hostedClusters"].items():
+        azure = described["hostedClusterSpec"]["platform"]["azure"]
+        identities = azure["azureAuthenticationConfig"]["managedIdentities"]
+        assert life.exported[name]["--managed-identities-file"] == identities["controlPlane"]
+        assert life.exported[name]["--data-plane-identities-file"] == identities["dataPlane"]
+        assert len(life.exported[name]["--workload-identities-file"]) == 8 + 1
+
+
+@pytest.mark.parametrize("removal", ["removal_for_hypershift", "removal"])
+def test_a_cluster_that_leaves_takes_along_its_own_resources_only(life: Life, removal: str) -> None:
+    steps = getattr(life, removal)
+
+    assert set(steps.values()) == {"delete"}
+    assert [name for name in steps if not name.startswith("hc2")] == []
+
+
+def test_the_side_of_the_cluster_that_stays_is_not_written(life: Life) -> None:
+    assert life.sides_after_removal == [life.sides[0], {}]
