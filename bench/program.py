@@ -40,6 +40,6 @@ def program() -> Iterator[Figure]:
         ours=min(each.peak for each in ours),
         peer=min(each.peak for each in flat),
         peer_name="the same script",
-        limit=Limit("at most", 1.1),
+        limit=Limit("at most", 1.2),
         note=note,
     )
