@@ -58,7 +58,7 @@ _DIALS: Final[dict[str, Any]] = {
     "role_delay": 3.0,
     "federated_credential_write": 1.0,
     # As many at once that three more tries are enough: the engine and the program together have forty reads under way.
-    "arm_requests": {"read": [24, 24]},
+    "arm_requests": {"read": [20, 20]},
 }
 
 # What a program looks like that has never met Azure.
@@ -228,9 +228,7 @@ def test_names_that_are_taken_stop_an_up_with_the_commands_that_free_them(hinder
     assert sorted(verbs) == ["import --stack"] * 4 + ["local recover"] * 2
 
 
-def test_whoever_does_not_wait_is_throttled_and_an_up_only_takes_longer(
-    hindered: Hindered, stack: LocalStack, session: Session
-) -> None:
+def test_whoever_does_not_wait_is_throttled(stack: LocalStack, session: Session) -> None:
     local, token = stack.environment, session.sign_in.token(session.cloud.arm_scope)
 
     async def at_once() -> list[httpx.Response]:
@@ -242,7 +240,6 @@ def test_whoever_does_not_wait_is_throttled_and_an_up_only_takes_longer(
     refused = [answer for answer in asyncio.run(at_once()) if answer.status_code == 429]
     assert refused
     assert {answer.headers["Retry-After"] for answer in refused} == {"1"}
-    assert "SubscriptionRequestsThrottled" in _codes(hindered)
 
 
 def _trust(local: LocalEnvironment) -> ssl.SSLContext:
@@ -390,8 +387,9 @@ def test_an_assignment_that_outlived_its_principal_blocks_its_name_and_none_outl
     _purge(session)
     stack.up()
 
-    harmless = {"ResourceNotFound", "RoleAssignmentNotFound", "SubscriptionRequestsThrottled"}
-    assert {code for _, _, code in _refusals(stack)[before:]} <= harmless
+    # A hundred resources at once are throttled, and only take longer.
+    met = {"ResourceNotFound", "RoleAssignmentNotFound", "SubscriptionRequestsThrottled"}
+    assert {code for _, _, code in _refusals(stack)[before:]} == met
     second = stack.resource(_PRINCIPAL)["outputs"]["objectId"]
     assignment = f"{_MANAGED}/providers/Microsoft.Authorization/roleAssignments/{_OF_PRINCIPAL}"
     assert session.arm.get(assignment, "2022-04-01")["properties"]["principalId"] == second != first
