@@ -7,14 +7,18 @@ which is then referenced, not copied.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pulumi
 
 from components.credential_secret import CredentialDates, Document, shown_facts
-from identity.credentials.document import validate, wrap
+from identity.credentials import rfc3339
+from identity.credentials.certificate import CLOCK_SKEW
+from identity.credentials.document import InvalidCredential, validate, wrap
 from identity.settings import ImportedCredential as ImportedCredentialSettings
 
 
@@ -98,6 +102,34 @@ def read_document(
         ),
         thumbprint=known.thumbprint,
     )
+
+
+def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
+    """What ARM tells of the secret that holds the document: all but its value.
+
+    Raises InvalidCredential with every reason for which no pod could use it.
+    """
+    attributes = secret["properties"].get("attributes") or {}
+    begins, ends = (_moment(attributes.get(name)) for name in ("notBefore", "expires"))
+    problems = []
+    if attributes.get("enabled") is False:
+        problems.append("enabled: found false, so that no pod can mount it; accepted: true; enable the secret")
+    if begins is not None and begins > now + CLOCK_SKEW:
+        found = f'nbf: found "{rfc3339.render(begins)}", which is to come'
+        problems.append(f"{found}; accepted: a time that is past; wait until then")
+    if ends is not None and ends <= now:
+        found = f'exp: found "{rfc3339.render(ends)}", which is past'
+        problems.append(f"{found}; accepted: a time to come; store the credential, issued again, as a new version")
+    if problems:
+        raise InvalidCredential(problems)
+    return StoredDocument(
+        not_after=None if ends is None else rfc3339.render(ends),
+        renew_after=(secret.get("tags") or {}).get("renew_after"),
+    )
+
+
+def _moment(seconds: int | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def _document(given: ImportedDocument | StoredDocument) -> Document | None:

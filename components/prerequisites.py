@@ -15,10 +15,16 @@ import pulumi
 
 from components.credential_store import CredentialStore, vault_of
 from components.hosted_cluster_manifest import read_manifests
-from components.imported_credential import ImportedCredentialArgs, Principal, StoredDocument, read_document
+from components.imported_credential import (
+    ImportedCredentialArgs,
+    ImportedDocument,
+    Principal,
+    StoredDocument,
+    read_document,
+    read_stored,
+)
 from components.providers import Providers, provider_said
 from identity.catalogue import CONTROL_PLANE
-from identity.credentials import rfc3339
 from identity.credentials.document import InvalidCredential
 from identity.naming import parse_arm_id
 from identity.settings import (
@@ -268,17 +274,22 @@ class _Assembly:
                     mend="remove it, or correct resourceId",
                 )
             )
-        if _is_stored(identity):
-            stored = self._answers.get(_stored_secret(self._vault, identity))
-            return None if stored is None else ImportedCredentialArgs(principal=principal, document=_stored(stored))
+        now = datetime.now(UTC)
+        document: ImportedDocument | StoredDocument
         try:
-            document = read_document(
-                identity.credential,
-                now=datetime.now(UTC),
-                tenant_id=settings.tenant_id,
-                client_id=principal.client_id,
-                object_encoding=cluster.object_encoding,
-            )
+            if _is_stored(identity):
+                stored = self._answers.get(_stored_secret(self._vault, identity))
+                if stored is None:
+                    return None
+                document = read_stored(stored, now=now)
+            else:
+                document = read_document(
+                    identity.credential,
+                    now=now,
+                    tenant_id=settings.tenant_id,
+                    client_id=principal.client_id,
+                    object_encoding=cluster.object_encoding,
+                )
         except InvalidCredential as error:
             self._problems.append(_unusable((*place, "credential"), error))
         except (OSError, UnicodeDecodeError) as error:
@@ -301,12 +312,4 @@ def _unusable(place: Place, error: InvalidCredential) -> Problem:
         found="".join(("a credential document that can not be used:", *(f"\n    - {each}" for each in error.problems))),
         accepted="the document that the MSI data plane issued for this identity, as it is",
         mend="have it issued again",
-    )
-
-
-def _stored(answer: Mapping[str, Any]) -> StoredDocument:
-    expires = (answer["properties"].get("attributes") or {}).get("expires")
-    return StoredDocument(
-        not_after=None if expires is None else rfc3339.render(datetime.fromtimestamp(expires, UTC)),
-        renew_after=(answer.get("tags") or {}).get("renew_after"),
     )

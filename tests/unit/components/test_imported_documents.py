@@ -1,0 +1,367 @@
+"""Credentials that were issued elsewhere, judged by the whole program: each rule in the words that a user reads."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import pkcs12
+
+from identity.credentials import rfc3339
+from identity.credentials.certificate import IssuedCertificate
+from tests.unit.components.conftest import Program
+from tests.unit.components.world import REGISTRY, REGISTRY_IDENTITY, TENANT, hosted_cluster, lookups
+from tests.unit.identity.credentials.documents import certificate_of, key_of, pem_of, signed_by
+from tests.unit.identity.credentials.world import certificate, document
+
+_MARKER: Final = "MARKERMARKERMARKER"
+_OTHER: Final = "cccccccc-0000-4000-8000-000000000001"
+_FIELD: Final = "imageRegistry"
+_PLACE: Final = f"idstack:hostedClusters[0].identities.{_FIELD}.credential"
+_SOURCES: Final = ("value", "file")
+_ENTRY: Final = "write the key (PKCS#8 PEM, no password) and its certificate (PEM) one after the other"
+_DAY: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Bad:
+    """What makes a good document a refused one: changed fields (None drops one) or another text, and the report."""
+
+    name: str
+    change: Callable[[IssuedCertificate], dict[str, Any] | str]
+    problem: str
+
+    def text(self, issued: IssuedCertificate) -> str:
+        """The document."""
+        change = self.change(issued)
+        return change if isinstance(change, str) else changed(issued, **change)
+
+    def told(self, issued: IssuedCertificate) -> str:
+        """The line of the report; angle brackets stand for what the certificate says."""
+        validity = " to ".join(map(rfc3339.render, (issued.not_before, issued.not_after)))
+        return self.problem.replace("<validity>", validity)
+
+
+def changed(issued: IssuedCertificate, **fields: Any) -> str:
+    good = json.loads(document(issued, tenant_id=TENANT, client_id=REGISTRY["clientId"]))
+    return json.dumps({key: value for key, value in {**good, **fields}.items() if value is not None})
+
+
+def bundle(*parts: bytes | str) -> dict[str, str]:
+    """A `client_secret` of these parts."""
+    data = b"".join(part.encode() if isinstance(part, str) else part for part in parts)
+    return {"client_secret": base64.b64encode(data).decode()}
+
+
+def pfx(issued: IssuedCertificate) -> bytes:
+    own = certificate_of(issued)
+    return pkcs12.serialize_key_and_certificates(b"x", key_of(issued), own, None, serialization.NoEncryption())
+
+
+def of_another_kind(issued: IssuedCertificate, key: Any) -> dict[str, str]:
+    """Key and certificate that are no RSA pair of 2048 bits, with the same validity."""
+    own = signed_by(key, hashes.SHA256(), start=issued.not_before, end=issued.not_after)
+    return bundle(pem_of(key), own)
+
+
+def dates(**moments: str) -> Callable[[IssuedCertificate], dict[str, Any]]:
+    return lambda issued: dict(moments)
+
+
+BAD: Final = (
+    Bad(
+        "no JSON",
+        lambda issued: f'{{"client_secret": "{_MARKER}"',
+        "document: found no JSON object (Expecting ',' delimiter at line 1, column 39; 38 characters); accepted: the "
+        "JSON of UserAssignedIdentityCredentials in UTF-8 without a byte-order mark; store the document itself, "
+        "wrapped exactly as objectEncoding says",
+    ),
+    Bad(
+        "camelCase",
+        lambda issued: {"client_secret": None, "clientSecret": _MARKER},
+        "client_secret: found nothing; accepted: standard padded base64 of a PEM bundle or of PKCS#12 without a "
+        'password; rename "clientSecret" to "client_secret"',
+    ),
+    Bad(
+        "missing date",
+        lambda issued: {"not_before": None},
+        "not_before: found nothing; accepted: RFC 3339, such as 2026-01-31T09:30:00Z; add it",
+    ),
+    Bad(
+        "type",
+        lambda issued: {"client_secret": [_MARKER]},
+        "client_secret: found a list; accepted: standard padded base64 of a PEM bundle or of PKCS#12 without a "
+        "password; write it as a JSON string",
+    ),
+    Bad(
+        "authority",
+        lambda issued: {"authentication_endpoint": f"http://{_MARKER}/?"},
+        "authentication_endpoint: found a text of 27 characters that is not shown; accepted: an https URL of the "
+        "authority, such as https://login.microsoftonline.com/; correct it",
+    ),
+    Bad(
+        "base64",
+        lambda issued: {"client_secret": f"{_MARKER}%"},
+        "client_secret: found 19 characters that are not base64; accepted: standard padded base64 of a PEM bundle or "
+        "of PKCS#12 without a password; encode the bundle with `base64 -w0`",
+    ),
+    Bad(
+        "neither PEM nor PKCS#12",
+        lambda issued: bundle(_MARKER),
+        "client_secret: found 18 bytes that are neither PEM nor PKCS#12; accepted: a PEM bundle of key and "
+        f"certificate, or PKCS#12 without a password; {_ENTRY}",
+    ),
+    Bad(
+        "PEM that is broken",
+        lambda issued: bundle(
+            f"-----BEGIN PRIVATE KEY-----\n{_MARKER}==\n-----END PRIVATE KEY-----\n{issued.certificate_pem}"
+        ),
+        f"client_secret: found a PEM private key that can not be read; {_ENTRY}",
+    ),
+    Bad(
+        "PEM without a certificate",
+        lambda issued: bundle(issued.private_key_pem),
+        f"client_secret: found PEM without a certificate; {_ENTRY}",
+    ),
+    Bad(
+        "modern PKCS#12",
+        lambda issued: bundle(pfx(issued)),
+        "client_secret: found PKCS#12 with modern algorithms, which the loader in the pods can not read; accepted: "
+        f"SHA-1 MAC and 3DES encryption (`openssl pkcs12 -export -legacy`); better: {_ENTRY}",
+    ),
+    Bad(
+        "another certificate's key",
+        lambda issued: bundle(issued.private_key_pem, certificate().certificate_pem),
+        "client_secret: found a private key that belongs to none of the 1 certificate(s); store the certificate that "
+        "was issued for this key",
+    ),
+    Bad(
+        "no RSA",
+        lambda issued: of_another_kind(issued, ec.generate_private_key(ec.SECP256R1())),
+        "client_secret: found a private key of type EC; accepted: RSA; issue the certificate with an RSA key",
+    ),
+    Bad(
+        "short key",
+        lambda issued: of_another_kind(issued, rsa.generate_private_key(65537, 1024)),  # noqa: S505
+        "client_secret: found an RSA key of 1024 bits; accepted: 2048 or more; issue a new certificate",
+    ),
+    Bad(
+        "dates outside of the certificate's",
+        dates(not_after="2999-01-01T00:00:00Z"),
+        "not_before, not_after: found dates outside of the certificate's validity (<validity>); accepted: dates within "
+        "it; copy them from the certificate",
+    ),
+    Bad(
+        "dates in the wrong order",
+        dates(renew_after="2020-01-01T00:00:00Z"),
+        'renew_after: found "2020-01-01T00:00:00Z", which is not after not_before; accepted: RFC 3339, such as '
+        "2026-01-31T09:30:00Z; correct the dates",
+    ),
+    Bad(
+        "expired",
+        dates(not_after="2020-01-01T00:00:00Z"),
+        'not_after: found "2020-01-01T00:00:00Z", which is past; accepted: RFC 3339, such as 2026-01-31T09:30:00Z; '
+        "issue the credential again",
+    ),
+    Bad(
+        "not valid yet",
+        dates(not_before="2999-01-01T00:00:00Z"),
+        'not_before: found "2999-01-01T00:00:00Z", which is to come; accepted: RFC 3339, such as 2026-01-31T09:30:00Z; '
+        "wait until it is valid",
+    ),
+    Bad(
+        "another tenant",
+        lambda issued: {"tenant_id": _OTHER},
+        f'tenant_id: found "{_OTHER}"; accepted: "{TENANT}", as configured; take the credential of this identity, or '
+        "correct the configuration",
+    ),
+    Bad(
+        "another client",
+        lambda issued: {"client_id": _OTHER},
+        f'client_id: found "{_OTHER}"; accepted: "{REGISTRY["clientId"]}", as configured; take the credential of this '
+        "identity, or correct the configuration",
+    ),
+    Bad(
+        "size",
+        lambda issued: changed(issued, extra="x" * (25 * 1024 + 1 - len(changed(issued, extra="")))),
+        "size: found 25601 bytes; accepted: 25600 at most, Key Vault's limit; store the key with its own certificate "
+        "only",
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def issued() -> IssuedCertificate:
+    return certificate()
+
+
+def credential(source: str, text: str, file: Path) -> dict[str, str]:
+    """The credential's configuration, with its document in the stack file or in a file of its own."""
+    if source == "value":
+        return {"value": text}
+    file.write_text(text, encoding="utf-8")
+    return {"file": str(file)}
+
+
+def identity(credential: dict[str, str], name: str = "hc1-image-registry") -> dict[str, Any]:
+    arm_id = REGISTRY_IDENTITY.replace("hc1-image-registry", name)
+    return {"source": "managed-identity", "resourceId": arm_id, "credential": credential}
+
+
+def report(program: Program, capfd: pytest.CaptureFixture[str], *texts: str, **arguments: Any) -> str:
+    """Why the program stops, once it is known that none of `texts`, nor a line of a key in them, is in any output."""
+    recorder = program(options={"refused": True}, secret_keys=("hostedClusters",), **arguments)
+    assert recorder.failure is not None
+    assert {each.type.partition(":")[0] for each in recorder.registered} == {"pulumi"}, "only the providers"
+    told = str(recorder.failure)
+    error: BaseException | None = recorder.failure
+    shown = "".join(capfd.readouterr())
+    while error is not None:
+        shown += f"{error!s} {error!r}"
+        error = error.__cause__ or error.__context__
+    for secret in (_MARKER, *(line for text in texts for line in secret_lines(text))):
+        assert secret not in shown
+    return told
+
+
+def secret_lines(text: str) -> list[str]:
+    """The long words of a document's `client_secret`, and those of the private key in it."""
+    encoded = re.findall(r"[0-9A-Za-z+/]{100,}={0,2}", text)
+    keys = "".join(base64.b64decode(each).decode("ascii", "ignore").partition("-----END")[0] for each in encoded)
+    return [*encoded, *re.findall(r"[0-9A-Za-z+/]{60,}", keys)]
+
+
+def problems(told: str) -> list[str]:
+    return re.findall(r"^    - (.*)$", told, re.MULTILINE)
+
+
+@pytest.mark.parametrize("source", _SOURCES)
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
+def test_each_rule_is_told_with_what_was_found_what_is_accepted_and_how_to_mend_it(
+    program: Program,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    issued: IssuedCertificate,
+    source: str,
+    bad: Bad,
+) -> None:
+    text = bad.text(issued)
+    clusters = [hosted_cluster(identities={_FIELD: identity(credential(source, text, tmp_path / "document.json"))})]
+
+    told = report(program, capfd, text, hostedClusters=clusters)
+
+    assert told.startswith(
+        "The stack's configuration has 1 problem; nothing was changed.\n\n"
+        f"{_PLACE}\n  found:    a credential document that can not be used:\n    - "
+    )
+    assert told.endswith(
+        "\n  accepted: the document that the MSI data plane issued for this identity, as it is"
+        "\n  mend:     have it issued again"
+    )
+    assert bad.told(issued) in problems(told)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        (
+            {"enabled": False},
+            "enabled: found false, so that no pod can mount it; accepted: true; enable the secret",
+        ),
+        (
+            {"expires": 1577836800},
+            'exp: found "2020-01-01T00:00:00Z", which is past; accepted: a time to come; store the credential, issued '
+            "again, as a new version",
+        ),
+        (
+            {"notBefore": 32472144000},
+            'nbf: found "2999-01-01T00:00:00Z", which is to come; accepted: a time that is past; wait until then',
+        ),
+    ],
+    ids=["disabled", "expired", "not valid yet"],
+)
+def test_a_secret_that_is_in_the_vault_is_judged_by_what_arm_shows_of_it(
+    program: Program, capfd: pytest.CaptureFixture[str], attributes: dict[str, Any], expected: str
+) -> None:
+    clusters = [hosted_cluster(identities={_FIELD: identity({"secretName": "ciro"})})]
+    answer = {"properties": {"attributes": attributes}}
+
+    told = report(program, capfd, hostedClusters=clusters, invokes=lookups(getSecret=answer))
+
+    assert problems(told) == [expected]
+    assert told.partition("\n\n")[2].startswith(f"{_PLACE}\n")
+
+
+def test_a_secret_in_the_vault_that_is_valid_by_a_clock_a_little_fast_is_accepted(program: Program) -> None:
+    now = datetime.now(UTC)
+    attributes = {
+        "enabled": True,
+        "notBefore": (now + timedelta(minutes=4)).timestamp(),
+        "expires": (now + _DAY).timestamp(),
+    }
+    clusters = [hosted_cluster(identities={_FIELD: identity({"secretName": "ciro"})})]
+
+    program(hostedClusters=clusters, invokes=lookups(getSecret={"properties": {"attributes": attributes}}))
+
+
+def test_all_that_is_wrong_with_several_credentials_of_several_clusters_is_in_one_report(
+    program: Program, capfd: pytest.CaptureFixture[str], tmp_path: Path, issued: IssuedCertificate
+) -> None:
+    two = changed(issued, tenant_id=_OTHER, client_secret=f"{_MARKER}%")
+    three = changed(issued, client_id=_OTHER, not_before=None)
+    second = {"name": "hc2", "infraID": "hc2-infra", "issuerURL": "https://hc2oidc.blob.core.windows.net/hc2oidc"}
+    clusters = [
+        hosted_cluster(
+            identities={
+                "disk": identity(credential("value", two, tmp_path / "two.json"), "disk"),
+                "ingress": identity({"file": str(tmp_path / "nowhere.json")}, "ingress"),
+                _FIELD: identity({"secretName": "ciro"}),
+            }
+        ),
+        hosted_cluster(
+            **second, identities={"disk": identity(credential("file", three, tmp_path / "three.json"), "disk2")}
+        ),
+    ]
+    answer = {"properties": {"attributes": {"enabled": False, "expires": 1577836800}}}
+
+    told = report(program, capfd, two, three, hostedClusters=clusters, invokes=lookups(getSecret=answer))
+
+    assert told.startswith("The stack's configuration has 4 problems; nothing was changed.\n\n")
+    assert re.findall(r"^idstack:(\S+)$", told, re.MULTILINE) == [
+        "hostedClusters[0].identities.imageRegistry.credential",
+        "hostedClusters[0].identities.ingress.credential.file",
+        "hostedClusters[0].identities.disk.credential",
+        "hostedClusters[1].identities.disk.credential",
+    ]
+    assert [problem.partition(":")[0] for problem in problems(told)] == [
+        *("enabled", "exp"),
+        *("client_secret", "tenant_id"),
+        *("not_before", "client_id"),
+    ]
+
+
+@pytest.mark.parametrize("source", _SOURCES)
+def test_a_good_document_is_stored_as_a_secret_and_shown_nowhere(
+    program: Program, tmp_path: Path, issued: IssuedCertificate, source: str
+) -> None:
+    text = changed(issued)
+    clusters = [hosted_cluster(identities={_FIELD: identity(credential(source, text, tmp_path / "document.json"))})]
+
+    recorder = program(hostedClusters=clusters, secret_keys=("hostedClusters",))
+
+    [secret] = [
+        each for each in recorder.all("azure-native:keyvault:Secret") if each.inputs["properties"]["value"] == text
+    ]
+    assert "properties.value" in secret.secrets
+    in_clear = "\n".join(shown for each in recorder.registered for shown in each.properties.texts_in_clear())
+    in_clear += "\n".join(shown for each in recorder.outputs.values() for shown in each.texts_in_clear())
+    assert [line for line in secret_lines(text) if line in in_clear] == []
