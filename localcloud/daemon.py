@@ -17,6 +17,7 @@ from localcloud import processes
 from localcloud.azure.arm.api import app as arm
 from localcloud.azure.entra.api import app as entra
 from localcloud.azure.graph.api import app as graph
+from localcloud.azure.guard.api import app as guard
 from localcloud.azure.imds.api import app as imds
 from localcloud.azure.keyvault.api import app as keyvault
 from localcloud.environment import Prepared, is_plain_text, listen, prepare
@@ -31,6 +32,7 @@ _APPS: dict[str, Callable[[Prepared], Starlette]] = {
     "graph": lambda prepared: graph(prepared.cloud),
     "keyvault": lambda prepared: keyvault(prepared.cloud),
     "imds": lambda prepared: imds(prepared.cloud),
+    "guard": lambda prepared: guard(prepared.cloud),
     "kubernetes": lambda prepared: kubernetes(prepared.store, prepared.kubernetes_token, prepared.cloud.tokens),
 }
 

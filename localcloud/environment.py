@@ -19,6 +19,7 @@ from localcloud.azure import LocalAzure
 from localcloud.azure.assembly import assemble
 from localcloud.azure.deployer import ensure_deployer
 from localcloud.azure.dials import Dials
+from localcloud.azure.guard import api as guard
 from localcloud.cluster import (
     ADMINISTRATOR,
     CONTROLLER_MANAGER,
@@ -35,7 +36,11 @@ from localcloud.tls import ensure_certificate, write_if_changed
 
 ADDRESS = "127.0.0.1"
 KUBERNETES = "kubernetes"
-SERVICES = ("entra", "arm", "graph", "keyvault", "imds", KUBERNETES)
+GUARD = "guard"
+SERVICES = ("entra", "arm", "graph", "keyvault", "imds", GUARD, KUBERNETES)
+# Each kind of Kubernetes API does without one of them: the built-in one judges tokens itself, the other one is served
+# by kube-apiserver.
+_NOT_SERVED = {ClusterKind.BUILT_IN: GUARD, ClusterKind.API_SERVER: KUBERNETES}
 _PLAIN_TEXT = frozenset({"imds"})
 # Below the ports that Linux gives to outgoing connections (ip_local_port_range starts at 32768), which could take ours.
 _PORTS = range(20000, 32000)
@@ -60,9 +65,8 @@ class Prepared:
 
     @property
     def services(self) -> tuple[str, ...]:
-        """What the daemon serves: everything, or everything but Kubernetes."""
-        served = self.cluster is ClusterKind.BUILT_IN
-        return tuple(service for service in SERVICES if served or service != KUBERNETES)
+        """What the daemon serves."""
+        return tuple(service for service in SERVICES if service != _NOT_SERVED[self.cluster])
 
     def close(self) -> None:
         """Close the store."""
@@ -92,8 +96,7 @@ def _prepare(state: StateDirectory) -> Prepared:
     }
     if cluster is ClusterKind.API_SERVER:
         users[state.controller_manager_kubeconfig] = CONTROLLER_MANAGER
-        metadata = f"{cloud.authority_host}{cloud.tenant_id}/.well-known/openid-configuration"
-        files.write(state, store, files.TrustedIssuer(cloud.tokens.issuer, metadata, state.ca_file.read_text()))
+        files.write(state, store, f"{_url(ports, GUARD)}{guard.PATH}")
     for file, user in users.items():
         signed_in = _kubeconfig(_url(ports, KUBERNETES), state.ca_file, token(store, cluster, user))
         write_if_changed(file, signed_in)

@@ -59,7 +59,7 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]
     with state.lock("lifecycle"):
         if _cluster(state, wanted) is ClusterKind.BUILT_IN:
             return [*_start(state, [_daemon(state)]), *_start(state, [_kubelet(state)])]
-        # kube-apiserver asks for the issuer's keys once as it starts, then every ten seconds: Entra ID goes first.
+        # kube-apiserver asks the daemon about tokens of Entra ID, so that goes first.
         started = [*_start(state, [_daemon(state)]), *_start(state, _control_plane(state))]
         with Administrator(state.administrator_kubeconfig) as administrator:
             administrator.apply(roles())

@@ -49,6 +49,10 @@ def kube_apiserver(state: StateDirectory, binaries: Binaries, port: int) -> list
         f"--tls-cert-file={state.server_file}",
         f"--tls-private-key-file={state.server_file}",
         f"--authentication-config={files / 'authentication.yaml'}",
+        f"--authentication-token-webhook-config-file={files / 'webhook.yaml'}",
+        "--authentication-token-webhook-version=v1",
+        # No longer than kube-apiserver remembers any token: a token's end is noticed as soon as its own would be.
+        "--authentication-token-webhook-cache-ttl=10s",
         f"--token-auth-file={files / 'tokens.csv'}",
         "--authorization-mode=RBAC",
         "--service-account-issuer=https://kubernetes.default.svc",

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import os
-from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from identity.access.login import AKS_SERVER_APP_ID
 from localcloud.cluster import USERS, ClusterKind, token
 from localcloud.state import Store
 from localcloud.statedir import StateDirectory
@@ -19,52 +17,42 @@ from localcloud.tls import write_if_changed
 
 _KIND: Final = "apiserver"
 _AES_KEY_BYTES: Final = 32
+# Without a token: health and version, and nothing else.
+_AUTHENTICATION: Final = {
+    "apiVersion": "apiserver.config.k8s.io/v1",
+    "kind": "AuthenticationConfiguration",
+    "anonymous": {
+        "enabled": True,
+        "conditions": [{"path": path} for path in ("/livez", "/readyz", "/healthz", "/version")],
+    },
+}
 
 
-@dataclass(frozen=True)
-class TrustedIssuer:
-    """The tenant as kube-apiserver trusts it: its issuer, where its metadata is, and the authority's PEM for that."""
+def write(state: StateDirectory, store: Store, webhook_url: str) -> None:
+    """Write every file that is missing or differs; keys and tokens are made once and kept sealed in the store.
 
-    issuer: str
-    metadata_url: str
-    ca: str
-
-
-def write(state: StateDirectory, store: Store, entra: TrustedIssuer) -> None:
-    """Write every file that is missing or differs; keys and tokens are made once and kept sealed in the store."""
+    `webhook_url` is where kube-apiserver asks about tokens that it does not know.
+    """
     for file, text in (
         (state.control_plane / "tokens.csv", _tokens(store)),
         (state.control_plane / "service-account.pem", _kept(store, "service-account-key", _service_account_key)),
         (state.control_plane / "encryption.yaml", _encryption(_kept(store, "encryption-key", _encryption_key))),
-        (state.control_plane / "authentication.yaml", yaml.safe_dump(authentication(entra))),
+        (state.control_plane / "authentication.yaml", yaml.safe_dump(_AUTHENTICATION)),
+        (state.control_plane / "webhook.yaml", yaml.safe_dump(_webhook(webhook_url, state))),
     ):
         write_if_changed(file, text)
 
 
-def authentication(entra: TrustedIssuer) -> dict[str, Any]:
-    """kube-apiserver's structured authentication: tokens of Entra ID, and without any its health and version.
-
-    AKS asks a webhook instead, which trusts the same issuer and audience and names users and groups by object id, too.
-    """
-    paths = ("/livez", "/readyz", "/healthz", "/version")
+def _webhook(url: str, state: StateDirectory) -> dict[str, Any]:
+    """The kubeconfig by which kube-apiserver finds its token webhook: tokens of Entra ID, as AKS judges them."""
+    cluster = {"server": url, "certificate-authority": str(state.ca_file)}
     return {
-        "apiVersion": "apiserver.config.k8s.io/v1",
-        "kind": "AuthenticationConfiguration",
-        "jwt": [
-            {
-                "issuer": {
-                    "url": entra.issuer,
-                    "discoveryURL": entra.metadata_url,
-                    "certificateAuthority": entra.ca,
-                    "audiences": [AKS_SERVER_APP_ID],
-                },
-                "claimMappings": {
-                    "username": {"claim": "oid", "prefix": ""},
-                    "groups": {"claim": "groups", "prefix": ""},
-                },
-            }
-        ],
-        "anonymous": {"enabled": True, "conditions": [{"path": path} for path in paths]},
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "guard", "cluster": cluster}],
+        "users": [{"name": "kube-apiserver"}],
+        "contexts": [{"name": "guard", "context": {"cluster": "guard", "user": "kube-apiserver"}}],
+        "current-context": "guard",
     }
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,9 @@ from tools import cluster, kubelogin
 pytestmark = pytest.mark.apiserver
 
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
+AKS_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
+MOST_GROUPS = 200
+RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
 DEPLOYERS = "10ca1000-0000-4000-8000-000000000003"
 DEVELOPER = "developer@idstack.local"
 
@@ -56,6 +59,17 @@ def kubectl() -> str:
 def namespaces(stack: LocalStack, http: httpx.Client, token: str) -> httpx.Response:
     url = f"{stack.environment.kubernetes_endpoint}/api/v1/namespaces"
     return http.get(url, headers={"Authorization": f"Bearer {token}"})
+
+
+def pods(stack: LocalStack, http: httpx.Client, token: str) -> httpx.Response:
+    url = f"{stack.environment.kubernetes_endpoint}/api/v1/namespaces/default/pods"
+    return http.get(url, headers={"Authorization": f"Bearer {token}"})
+
+
+def whoami(stack: LocalStack, http: httpx.Client, token: str) -> dict[str, Any]:
+    url = f"{stack.environment.kubernetes_endpoint}/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    answer = http.post(url, json={}, headers={"Authorization": f"Bearer {token}"})
+    return dict(answer.raise_for_status().json())
 
 
 def test_the_stack_was_made_with_a_token_that_nobody_typed(stack: LocalStack) -> None:
@@ -115,6 +129,61 @@ def test_a_token_for_another_audience_and_one_that_is_over_are_not_accepted(
         azure.tokens.issue(deployer, AKS, lifetime=timedelta(seconds=-30)),
     ):
         assert namespaces(stack, http, wrong).status_code == 401
+
+
+@pytest.fixture
+def in_too_many_groups(azure: LocalAzure, administrator: httpx.Client) -> Iterator[Callable[[str], str]]:
+    """Puts somebody into one group more than a token holds; in `default` that one may list pods. Gives its name."""
+    made: list[str] = []
+
+    def put(object_id: str) -> str:
+        with azure.store.transaction():
+            first, *_ = (azure.people.create_group(f"many-{each}", [object_id]) for each in range(MOST_GROUPS + 1))
+        role = {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]}
+        binding = {
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": first},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": first}],
+        }
+        for plural, body in (("roles", role), ("rolebindings", binding)):
+            administrator.post(f"{RBAC}/{plural}", json={"metadata": {"name": first}, **body}).raise_for_status()
+            made.append(f"{RBAC}/{plural}/{first}")
+        return first
+
+    yield put
+    for path in made:
+        administrator.delete(path).raise_for_status()
+
+
+def test_the_groups_of_a_person_with_too_many_for_a_token_are_resolved(
+    stack: LocalStack, azure: LocalAzure, http: httpx.Client, in_too_many_groups: Callable[[str], str]
+) -> None:
+    person = azure.people.create_user("many@idstack.local", "In many groups")
+    group = in_too_many_groups(person.object_id)
+    token = azure.tokens.issue_for_user(person, AKS_CLIENT, AKS)
+    assert claims_of(token)["_claim_names"] == {"groups": "src1"}
+
+    signed_in = whoami(stack, http, token)["status"]["userInfo"]
+
+    assert signed_in["username"] == "many@idstack.local"
+    assert signed_in["extra"]["oid"] == [person.object_id]
+    assert group in signed_in["groups"]
+    assert len(signed_in["groups"]) == MOST_GROUPS + 1 + len(["system:authenticated"])
+    assert pods(stack, http, token).status_code == 200
+    assert namespaces(stack, http, token).status_code == 403
+
+
+def test_an_application_in_too_many_groups_gets_a_plain_401_and_the_log_says_why(
+    stack: LocalStack, azure: LocalAzure, http: httpx.Client, in_too_many_groups: Callable[[str], str]
+) -> None:
+    application = azure.directory.create_service_principal(azure.directory.create_application("many").app_id)
+    in_too_many_groups(application.object_id)
+
+    refused = pods(stack, http, azure.tokens.issue(application, AKS))
+
+    assert refused.status_code == 401
+    assert refused.json()["message"] == "Unauthorized"
+    log = StateDirectory(stack.state).log("kube-apiserver").read_text(errors="replace")
+    assert "service principal with group membership exceeding 200 is not supported" in log
 
 
 def test_doctor_names_the_verbs_that_the_deployer_lacks(stack: LocalStack, azure: LocalAzure) -> None:

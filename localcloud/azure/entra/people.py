@@ -1,6 +1,7 @@
 """Users and groups of the tenant: who signs in with a device code, and the `groups` claim of tokens for AKS.
 
-Left out: passwords (the sign-in page of a local cloud on loopback takes a user at their word), nested groups, Graph.
+Left out: passwords (the sign-in page of a local cloud on loopback takes a user at their word), nested groups. Graph
+tells a user's groups and nothing else of them.
 """
 
 from __future__ import annotations

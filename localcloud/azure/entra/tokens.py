@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -47,12 +47,16 @@ class InvalidToken(Exception):
 
 @dataclass(frozen=True)
 class Caller:
-    """Whom a verified bearer stands for; `roles` are the application permissions for the audience."""
+    """Whom a verified bearer stands for.
+
+    `roles` are the application permissions for the audience; `scopes` those that a user has lent the client.
+    """
 
     tenant_id: str
     client_id: str
     object_id: str
     roles: frozenset[str]
+    scopes: frozenset[str]
 
 
 class Tokens:
@@ -90,7 +94,15 @@ class Tokens:
             claims["roles"] = list(principal.roles)
         return self._signed(claims, resource, lifetime)
 
-    def issue_for_user(self, user: User, client_id: str, resource: str, *, lifetime: timedelta | None = None) -> str:
+    def issue_for_user(
+        self,
+        user: User,
+        client_id: str,
+        resource: str,
+        *,
+        lifetime: timedelta | None = None,
+        scopes: Sequence[str] = ("user.read",),
+    ) -> str:
         """A token of `user`, who signed in through the public client `client_id`, for `resource`."""
         claims = {
             "amr": ["pwd"],
@@ -99,13 +111,26 @@ class Tokens:
             "idtyp": "user",
             "name": user.display_name,
             "oid": user.object_id,
-            "scp": "user.read",
+            "scp": " ".join(scopes),
             "sub": _pairwise(user, client_id),
             "unique_name": user.user_principal_name,
             "upn": user.user_principal_name,
             **self._groups(user.object_id, "users", resource),
         }
         return self._signed(claims, resource, lifetime)
+
+    def on_behalf_of(self, bearer: str, client_id: str, resource: str, scopes: Sequence[str]) -> str:
+        """A token for `resource` of the user who gave the service `client_id` their `bearer` (OAuth on-behalf-of).
+
+        The service proves itself to Entra in this exchange, too; of AKS, whose it is, nobody else has the credential.
+
+        Raises:
+            InvalidToken: the bearer is not for that service, or not of a user: an application has lent nobody anything.
+        """
+        user = self._people.user(self.verify(bearer, [client_id]).object_id)
+        if user is None:
+            raise InvalidToken("The access token is not of a user, so nobody can act on their behalf.")
+        return self.issue_for_user(user, client_id, resource, scopes=scopes)
 
     def id_token(self, user: User, client_id: str, issuer: str) -> str:
         """What tells a client who signed in (version 2.0, OpenID Connect Core 2); no service takes it for a bearer."""
@@ -143,7 +168,13 @@ class Tokens:
         return jwt.encode(whole, self._key, algorithm="RS256", headers={"kid": self._key_id})
 
     def verify(self, bearer: str, audiences: Collection[str]) -> Caller:
-        """Who sends `bearer` to a service known as `audiences`.
+        """Who sends `bearer` to a service known as `audiences`; raises InvalidToken as `claims` does."""
+        claims = self.claims(bearer, audiences)
+        roles, scopes = frozenset(claims.get("roles", ())), frozenset(claims.get("scp", "").split())
+        return Caller(claims["tid"], claims["appid"], claims["oid"], roles, scopes)
+
+    def claims(self, bearer: str, audiences: Collection[str]) -> Mapping[str, Any]:
+        """What `bearer` says to a service known as `audiences`.
 
         Raises:
             InvalidToken: not this tenant's token, for another audience, expired or not yet valid.
@@ -169,7 +200,7 @@ class Tokens:
             raise InvalidToken("The access token expiry UTC time is earlier than the current UTC time.")
         if now < claims["nbf"]:
             raise InvalidToken("The access token is not valid yet.")
-        return Caller(claims["tid"], claims["appid"], claims["oid"], frozenset(claims.get("roles", ())))
+        return claims
 
     def jwks(self) -> dict[str, Any]:
         """The public signing key as a JSON Web Key Set."""

@@ -1,4 +1,4 @@
-"""Graph's routes: applications and service principals (same shape, one class), and the deleted items.
+"""Graph's routes: applications and service principals (same shape, one class), the deleted items, users' groups.
 
 Graph's own reads are consistent here; what lags behind the directory is ARM (`Directory.is_replicated`) and sign-in.
 """
@@ -28,7 +28,8 @@ Entry = Application | ServicePrincipal
 
 def app(cloud: LocalAzure) -> Starlette:
     """Graph's application."""
-    routes = [*_Applications(cloud).routes(), *_ServicePrincipals(cloud).routes(), *_DeletedItems(cloud).routes()]
+    parts = (_Applications(cloud), _ServicePrincipals(cloud), _DeletedItems(cloud), _Users(cloud))
+    routes = [route for part in parts for route in part.routes()]
     return service_app("graph", routes, dials=cloud.dials, render=_render)
 
 
@@ -296,6 +297,25 @@ class _DeletedItems:
 
     def _json(self, entry: Entry) -> dict[str, Any]:
         return {"@odata.type": _TYPES[type(entry)], **representation.to_json(entry)}
+
+
+class _Users:
+    """The groups that a user is in. Users themselves are not to be had here."""
+
+    def __init__(self, cloud: LocalAzure) -> None:
+        self._people = cloud.people
+        self._tokens = cloud.tokens
+
+    def routes(self) -> Sequence[BaseRoute]:
+        return [Route("/v1.0/users/{user}/getMemberGroups", self.member_groups, methods=["POST"])]
+
+    async def member_groups(self, request: Request) -> Response:
+        permissions.require_memberships(permissions.authenticate(request, self._tokens))
+        name = request.path_params["user"]
+        user = self._people.user(name) or self._people.user_by_name(name)
+        if user is None:
+            raise _not_found(name)
+        return JSONResponse(odata.texts(request, self._people.groups_of(user.object_id)))
 
 
 _TYPES: dict[type[Entry], str] = {

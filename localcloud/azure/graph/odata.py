@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -23,6 +23,11 @@ def collection(request: Request, name: str, items: Iterable[dict[str, Any]]) -> 
     expression = request.query_params.get("$filter")
     chosen = [select(request, item) for item in items if expression is None or _matches(item, expression)]
     return {"@odata.context": f"{_context(request)}#{name}", "value": chosen}
+
+
+def texts(request: Request, values: Sequence[str]) -> dict[str, Any]:
+    """The answer that holds a list of texts."""
+    return {"@odata.context": f"{_context(request)}#Collection(Edm.String)", "value": list(values)}
 
 
 def entity(request: Request, name: str, item: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,10 @@ from localcloud.azure.http import ServiceError, bearer
 
 WRITE_OWNED = "Application.ReadWrite.OwnedBy"
 WRITE_ALL = "Application.ReadWrite.All"
+# Graph v1.0 reference, directoryObject: getMemberGroups, "Group memberships for a user"; the same for either kind.
+_READ_DIRECTORY = frozenset({"Directory.Read.All"})
+_READ_USERS = frozenset({"User.ReadBasic.All", "User.Read.All"})
+_READ_GROUPS = frozenset({"GroupMember.Read.All", "Group.Read.All"})
 _READ = frozenset({"Application.Read.All", "Directory.Read.All", WRITE_OWNED, WRITE_ALL})
 
 
@@ -27,6 +31,13 @@ def authenticate(request: Request, tokens: Tokens) -> Caller:
         return tokens.verify(token, (*GRAPH_AUDIENCES, GRAPH_APP_ID))
     except InvalidToken as error:
         raise ServiceError(401, "InvalidAuthenticationToken", error.reason) from None
+
+
+def require_memberships(caller: Caller) -> None:
+    """Raises 403 unless the caller may read the groups of a user, for itself or on a user's behalf."""
+    granted = caller.roles | caller.scopes
+    if not (granted & _READ_DIRECTORY or (granted & _READ_USERS and granted & _READ_GROUPS)):
+        raise denied()
 
 
 def require_read(caller: Caller) -> None:

@@ -13,6 +13,7 @@ from localcloud.azure.entra.api import app as entra_app
 from localcloud.azure.entra.objects import ServicePrincipal
 from localcloud.azure.graph.api import app as graph_app
 from localcloud.azure.graph.permissions import WRITE_OWNED
+from localcloud.azure.guard.api import app as guard_app
 from localcloud.azure.imds.api import app as imds_app
 from tests.unit.localcloud.arm_world import World, send
 
@@ -28,6 +29,7 @@ class Cloud(World):
         self.entra = entra_app(self.cloud)
         self.imds = imds_app(self.cloud)
         self.graph_service = graph_app(self.cloud)
+        self.guard = guard_app(self.cloud)
         self.cloud.directory.grant(self.deployer.object_id, WRITE_OWNED)
         self.create_vault()
 

@@ -1,0 +1,81 @@
+"""The webhook's one route, TokenReview (authentication.k8s.io/v1).
+
+Rules: github.com/kubeguard/guard, `auth/providers/azure`, in its mode for AKS: `upn`, else `oid`, is the user's name;
+the groups are the token's own, and only where it has too many of them is Graph asked, on behalf of the user.
+
+Left out: proof-of-possession tokens, which Arc's clusters take; the client certificate of kube-apiserver. Whoever asks
+here has the token that they ask about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+import httpx
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from identity.access.login import AKS_SERVER_APP_ID
+from localcloud.azure import LocalAzure
+from localcloud.azure.entra.resources import GRAPH_AUDIENCES
+from localcloud.azure.entra.tokens import InvalidToken
+from localcloud.azure.graph.api import app as graph
+from localcloud.azure.http import json_object, service_app
+
+PATH: Final = "/tokenreviews"
+# The least that Graph wants of somebody who reads a user's groups.
+_SCOPES: Final = ("User.ReadBasic.All", "GroupMember.Read.All")
+
+
+class _NotAuthenticated(Exception):
+    """Why a token is not accepted; kube-apiserver writes it into its log, and tells the client nothing."""
+
+
+def app(cloud: LocalAzure) -> Starlette:
+    """The webhook's application."""
+    guard = _Guard(cloud)
+    return service_app("guard", [Route(PATH, guard.review, methods=["POST"])], dials=cloud.dials)
+
+
+class _Guard:
+    def __init__(self, cloud: LocalAzure) -> None:
+        self._tokens = cloud.tokens
+        # Graph's own application, with its own judgement about who may ask for what.
+        self._graph = httpx.AsyncClient(transport=httpx.ASGITransport(graph(cloud)), base_url=GRAPH_AUDIENCES[0])
+
+    async def review(self, request: Request) -> Response:
+        """The judgement about one token. A refusal is 200, too: of other answers kube-apiserver reads no reason."""
+        document = await json_object(request)
+        try:
+            user = await self._user(str((document.get("spec") or {}).get("token", "")))
+            status: dict[str, Any] = {"authenticated": True, "user": user}
+        except _NotAuthenticated as error:
+            status = {"authenticated": False, "error": str(error)}
+        return JSONResponse({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": status})
+
+    async def _user(self, token: str) -> dict[str, Any]:
+        try:
+            claims = self._tokens.claims(token, [AKS_SERVER_APP_ID])
+        except InvalidToken as error:
+            raise _NotAuthenticated(f"failed to verify token for azure: {error.reason}") from None
+        name, object_id = str(claims.get("upn", claims["oid"])), str(claims["oid"])
+        return {"username": name, "groups": await self._groups(token, claims, name), "extra": {"oid": [object_id]}}
+
+    async def _groups(self, token: str, claims: Mapping[str, Any], name: str) -> list[str]:
+        if "groups" not in claims.get("_claim_names", {}):
+            return list(claims.get("groups", ()))
+        if claims["idtyp"] == "app":
+            raise _NotAuthenticated("service principal with group membership exceeding 200 is not supported")
+        lent = self._tokens.on_behalf_of(token, AKS_SERVER_APP_ID, GRAPH_AUDIENCES[0], _SCOPES)
+        answer = await self._graph.post(
+            f"/v1.0/users/{name}/getMemberGroups",
+            json={"securityEnabledOnly": False},
+            headers={"Authorization": f"Bearer {lent}"},
+        )
+        if answer.status_code != HTTPStatus.OK:
+            raise _NotAuthenticated(f"failed to get groups: Graph answers {answer.status_code}: {answer.text}")
+        return list(answer.json()["value"])
