@@ -25,7 +25,8 @@ case "$1 $2" in
     "stack export") cat "{folder}/state.json" ;;
     "stack ls") cat "{folder}/stacks.json" ;;
     "stack select") echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
-    *) [ "$1" != up ] || [ ! -e "{folder}/events" ] || cp "{folder}/events" "$3"
+    *) [ "$1" != up ] || echo "$IDSTACK_RENEWALS" >> "{folder}/renewals"
+       [ "$1" != up ] || [ ! -e "{folder}/events" ] || cp "{folder}/events" "$3"
        echo "the engine says: $1"; exit "$(cat "{folder}/code")" ;;
 esac
 """
@@ -42,6 +43,11 @@ class FakeEngine:
         """The command lines so far, without the file for the event log, which has another name each time."""
         calls = self.folder / "calls"
         return [_EVENT_LOG.sub("", line) for line in calls.read_text().splitlines()] if calls.exists() else []
+
+    @property
+    def renewals(self) -> list[dict[str, str]]:
+        """What each `up` so far was told of renewals, by schedule."""
+        return [json.loads(line or "{}") for line in (self.folder / "renewals").read_text().splitlines()]
 
     def has(self, outputs: Mapping[str, Any]) -> None:
         """These are the stack's outputs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -86,36 +87,121 @@ def test_an_identity_without_a_certificate_of_ours_is_refused(stack: FakeEngine,
     )
 
 
-def test_too_soon_is_refused_and_names_the_pods(stack: FakeEngine, idstack: Idstack) -> None:
+def test_several_can_be_named_and_a_field_means_that_of_every_cluster(engine: FakeEngine, idstack: Idstack) -> None:
+    rows = {
+        "ingress": output("managed-azure-ingress", "ingress-json", notAfter="2999-02-19T16:50:04Z"),
+        "disk": output("managed-azure-disk-csi", "azure-disk-json", notAfter="2999-02-19T16:50:04Z"),
+    }
+    engine.has({"hostedClusters": {"hc1": {"controlPlane": rows}, "hc2": {"controlPlane": rows}}})
+    names = ("hc1-ingress", "hc1-disk", "hc2-ingress", "hc2-disk")
+    engine.has_resources(*(each for name in names for each in _resources(name)))
+
+    assert idstack("rotate", "--stack", "dev", "--identity", "ingress", "-i", "hc2/disk").code == 0
+    assert engine.renewals == [
+        {f"{name}-entra-schedule": "renew" for name in ("hc1-ingress", "hc2-ingress", "hc2-disk")}
+    ]
+
+
+def _renewed_two_hours_ago(stack: FakeEngine) -> str:
+    """Both identities; returns until when pods may need the previous certificate."""
     renewed = datetime.now(UTC) - timedelta(hours=2)
-    stack.has_resources(*_resources("hc1-ingress", renewed=renewed), *_resources("hc1-disk"))
+    stack.has_resources(*_resources("hc1-kms", renewed=renewed), *_resources("hc1-disk"))
+    rows = {
+        "disk": output("managed-azure-disk-csi", "azure-disk-hc1-json", notAfter="2999-02-19T16:50:04Z"),
+        "kms": output("managed-azure-kms", "kms-hc1-json", notAfter="2999-02-19T16:50:04Z"),
+    }
+    stack.has({"hostedClusters": {"hc1": {"controlPlane": rows}}})
+    return rfc3339.render(renewed + timedelta(minutes=5) + timedelta(hours=8, minutes=30))
+
+
+_KMS_PODS = "azure-kms-provider-active in kube-apiserver, control-plane-operator in control-plane-operator"
+
+
+def test_too_soon_is_refused_and_names_the_pods_and_what_to_do(stack: FakeEngine, idstack: Idstack) -> None:
+    until = _renewed_two_hours_ago(stack)
 
     printed = idstack("rotate", "--stack", "dev")
 
     assert (printed.code, _targets(stack)) == (1, [])
-    until = rfc3339.render(renewed + timedelta(minutes=5) + timedelta(hours=8, minutes=30))
-    assert f"  hc1/ingress: ingress-operator in ingress-operator, until {until} at the latest\n" in printed.error
-    assert "hc1/disk" not in printed.error
-    assert "--force" in printed.error
+    assert printed.error == (
+        "idstack: it is too soon: a renewal replaces the certificate before the current one, with which pods may still "
+        "sign in:\n"
+        f"  hc1/kms: {_KMS_PODS}, until {until} at the latest\n"
+        "They load the current one when the CSI driver has polled, at the latest 6 hours later. Wait until then, or "
+        "restart those pods and use --force\n"
+    )
 
 
-def test_force_names_the_pods_at_risk_and_goes_on(stack: FakeEngine, idstack: Idstack) -> None:
-    stack.has_resources(*_resources("hc1-ingress", renewed=datetime.now(UTC) - timedelta(hours=2)))
+def test_what_is_too_soon_for_one_identity_does_not_keep_another_from_it(stack: FakeEngine, idstack: Idstack) -> None:
+    _renewed_two_hours_ago(stack)
+
+    printed = idstack("rotate", "--stack", "dev", "--identity", "disk")
+
+    assert (printed.code, stack.renewals) == (0, [{"hc1-disk-entra-schedule": "renew"}])
+    assert "fail" not in printed.output
+
+
+def test_force_names_the_pods_at_risk_before_it_goes_on(stack: FakeEngine, idstack: Idstack) -> None:
+    until = _renewed_two_hours_ago(stack)
 
     printed = idstack("rotate", "--stack", "dev", "--force")
 
     assert printed.code == 0
-    assert "hc1/ingress: ingress-operator in ingress-operator" in printed.output
-    assert len(_targets(stack)) == 1
+    assert printed.output.partition("the engine says: up\n")[0] == (
+        "These pods fail to sign in if they have not loaded the current certificate yet:\n"
+        f"  hc1/kms: {_KMS_PODS}, until {until} at the latest\n"
+    )
+    assert stack.renewals == [{"hc1-disk-entra-schedule": "force", "hc1-kms-entra-schedule": "force"}]
 
 
-def test_a_revocation_is_two_runs_and_says_who_fails_for_how_long(stack: FakeEngine, idstack: Idstack) -> None:
-    printed = idstack("rotate", "--stack", "dev", "--identity", "disk", "--revoke")
+def test_force_says_nothing_where_no_pod_is_at_risk(stack: FakeEngine, idstack: Idstack) -> None:
+    assert idstack("rotate", "--stack", "dev", "--force").output.startswith("the engine says: up\n")
+
+
+def test_a_revocation_says_first_who_fails_for_how_long_and_what_the_old_key_still_opens(
+    stack: FakeEngine, idstack: Idstack
+) -> None:
+    _renewed_two_hours_ago(stack)
+
+    printed = idstack("rotate", "--stack", "dev", "--identity", "kms", "--revoke")
 
     assert printed.code == 0
-    assert _targets(stack) == ["hc1-disk hc1-disk-entra hc1-disk-entra-schedule"] * 2
-    assert "hc1/disk: csi-driver in azure-disk-csi-driver-controller" in printed.output
-    assert "90 minutes" in printed.output
+    assert printed.output.partition("the engine says: up\n")[0] == (
+        "Both certificates are replaced: the spare first, which the secret then carries, at the end the leaked one.\n"
+        "From then on nobody signs in with the old key. Tokens issued until then go on for up to 90 minutes.\n"
+        "These pods fail to sign in until they load the new credential, at the latest 6 hours after the CSI driver has "
+        "polled; restart them to make it quick:\n"
+        f"  hc1/kms: {_KMS_PODS}\n"
+    )
+
+
+def test_a_revocation_replaces_the_spare_and_then_the_leaked_one_however_soon(
+    stack: FakeEngine, idstack: Idstack
+) -> None:
+    _renewed_two_hours_ago(stack)
+
+    assert idstack("rotate", "--stack", "dev", "--identity", "kms", "--revoke").code == 0
+
+    assert _targets(stack) == ["hc1-kms hc1-kms-entra hc1-kms-entra-schedule"] * 2
+    assert stack.renewals == [{"hc1-kms-entra-schedule": "force"}, {"hc1-kms-entra-schedule": "fresh-spare"}]
+
+
+def test_a_revocation_ends_where_its_first_half_fails(stack: FakeEngine, idstack: Idstack) -> None:
+    """The leaked certificate is the current one still, and to replace it would leave the pods with none."""
+    stack.ends_with(1)
+
+    assert idstack("rotate", "--stack", "dev", "--identity", "disk", "--revoke").code == 1
+    assert stack.renewals == [{"hc1-disk-entra-schedule": "force"}]
+
+
+@pytest.mark.parametrize("option", ["--force", "--revoke"])
+def test_for_scripts_the_warning_goes_to_standard_error(stack: FakeEngine, idstack: Idstack, option: str) -> None:
+    _renewed_two_hours_ago(stack)
+
+    printed = idstack("rotate", "--stack", "dev", option, "--json")
+
+    assert f"  hc1/kms: {_KMS_PODS}" in printed.error
+    assert [row["identity"] for row in json.loads(printed.output)["rows"]] == ["disk", "kms"]
 
 
 def test_a_stack_without_certificates_has_nothing_to_rotate(engine: FakeEngine, idstack: Idstack) -> None:
