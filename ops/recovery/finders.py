@@ -18,8 +18,10 @@ Inputs: TypeAlias = Mapping[str, Any]
 APPLICATION: Final = "azuread:index/application:Application"
 REGISTRATION: Final = "azuread:index/applicationCertificate:ApplicationCertificate"
 _VAULTS: Final = "Microsoft.KeyVault/vaults"
+_CLUSTERS: Final = "Microsoft.ContainerService/managedClusters"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 _KEY_VAULT: Final = "2024-11-01"
+_CONTAINER_SERVICE: Final = "2025-09-01"
 _MANAGED_IDENTITY: Final = "2023-01-31"
 _AUTHORIZATION: Final = "2022-04-01"
 
@@ -35,6 +37,7 @@ class _Row:
 
 _IN_A_GROUP: Final[Mapping[str, _Row]] = MappingProxyType(
     {
+        "azure-native:containerservice:ManagedCluster": _Row(_CLUSTERS, _CONTAINER_SERVICE, ("resourceName",)),
         "azure-native:keyvault:Vault": _Row(_VAULTS, _KEY_VAULT, ("vaultName",)),
         "azure-native:keyvault:Secret": _Row(f"{_VAULTS}/secrets", _KEY_VAULT, ("vaultName", "secretName")),
         "azure-native:managedidentity:UserAssignedIdentity": _Row(_IDENTITIES, _MANAGED_IDENTITY, ("resourceName",)),

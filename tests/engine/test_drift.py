@@ -7,64 +7,16 @@ import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-import requests
 import yaml
-from azure.identity import CertificateCredential
-from azure.keyvault.secrets import SecretClient
 from kubernetes import client, config
 
+from tests.engine.colleague import Colleague
 from tests.harness import PROJECT, LocalStack
 
 _NAMESPACE = "clusters-hc1"
 _VAULT_API, _AUTHORIZATION_API = "2024-11-01", "2022-04-01"
-
-
-class Colleague:
-    """Somebody with the deployer's rights and tools of their own."""
-
-    def __init__(self, stack: LocalStack) -> None:
-        self._stack = stack
-        local = stack.environment
-        self._credential = CertificateCredential(
-            local.tenant_id,
-            local.deployer_client_id,
-            local.deployer_certificate,
-            authority=local.authority_host,
-            disable_instance_discovery=True,
-            connection_verify=local.ca_file,
-        )
-
-    def arm(self, method: str, resource_id: str, api_version: str, body: Any = None) -> None:
-        """A request to ARM."""
-        self._request(
-            method,
-            f"{self._stack.environment.arm_endpoint}{resource_id}",
-            "https://management.core.windows.net//.default",
-            params={"api-version": api_version},
-            json=body,
-        )
-
-    def graph(self, method: str, path: str, body: Any = None) -> Any:
-        """A request to Microsoft Graph; its answer."""
-        url = f"{self._stack.environment.graph_endpoint}/v1.0{path}"
-        return self._request(method, url, "https://graph.microsoft.com/.default", json=body)
-
-    def secrets(self) -> SecretClient:
-        """The stack's vault."""
-        local = self._stack.environment
-        return SecretClient(
-            local.key_vault_endpoint, self._credential, verify_challenge_resource=False, connection_verify=local.ca_file
-        )
-
-    def _request(self, method: str, url: str, scope: str, **options: Any) -> Any:
-        headers = {"Authorization": f"Bearer {self._credential.get_token(scope).token}"}
-        verify = self._stack.environment.ca_file
-        answer = requests.request(method, url, headers=headers, verify=verify, timeout=30, **options)
-        assert answer.ok, answer.text
-        return answer.json() if answer.content else None
 
 
 # Resource, what was done to it as a refresh shows it, and what `up` would do about it.

@@ -16,6 +16,7 @@ from localcloud.kubernetes.kinds import KINDS
 from localcloud.providers.azure_native.table import RESOURCES as IN_ARM
 from localcloud.providers.azuread.provider import RESOURCES as IN_ENTRA
 from provider.__main__ import RESOURCES as OWN
+from tests.engine.colleague import Colleague
 from tests.harness import PROJECT, LocalStack
 from tests.hosted_clusters import hosted_cluster
 
@@ -26,10 +27,18 @@ _OBJECTS = {
 }
 _IMPORTED = sorted({*IN_ARM, *IN_ENTRA, *_OBJECTS})
 
+# What the service fills in of a cluster, beside the names and the node resource group that are given.
+_FILLED_IN = {
+    *("enableRBAC", "kind", "kubernetesVersion", "networkProfile", "sku", "supportPlan"),
+    *("aadProfile.enableAzureRBAC", "aadProfile.tenantID", "identityProfile"),
+    *(f"agentPoolProfiles[0].{name}" for name in ("osType", "powerState", "type")),
+}
+
 # What a preview shows right after the import, where it shows anything. A value that a service does not give away can
 # not be imported; of an empty list and none a service says the same; of Kubernetes' defaults nobody can tell whether
 # they were asked for.
 _SHOWN: Mapping[str, tuple[str, set[str]]] = {
+    "azure-native:containerservice:ManagedCluster": ("update", _FILLED_IN),
     "azure-native:keyvault:Secret": ("update", {"properties.value"}),
     "azure-native:keyvault:Vault": (
         "update",
@@ -58,6 +67,18 @@ _BY_HAND: Mapping[str, Mapping[str, Any]] = {
     "kubernetes:rbac.authorization.k8s.io/v1:Role": _ROLE,
     "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": _BINDING,
     "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster": _HOSTED_CLUSTER,
+}
+
+_CLUSTER: Mapping[str, Any] = {
+    "location": "eastus",
+    "dnsPrefix": "by-hand",
+    "nodeResourceGroup": "by-hand-nodes",
+    "agentPoolProfiles": [{"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}],
+    "aadProfile": {"managed": True},
+    "disableLocalAccounts": True,
+    "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True, "config": {"rotationPollInterval": "2m"}}},
+    "oidcIssuerProfile": {"enabled": True},
+    "identity": {"type": "SystemAssigned"},
 }
 
 _PROGRAM = """\
@@ -106,14 +127,32 @@ def by_hand(small: LocalStack) -> Iterator[list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
+def cluster_by_hand(small: LocalStack) -> Iterator[dict[str, Any]]:
+    """A managed cluster that somebody has made through ARM."""
+    local, beside = small.environment, ("location", "identity")
+    group = f"/subscriptions/{local.subscription_id}/resourceGroups/aks-local"
+    cluster = f"{group}/providers/Microsoft.ContainerService/managedClusters/by-hand"
+    properties = {key: value for key, value in _CLUSTER.items() if key not in beside}
+    colleague = Colleague(small)
+    colleague.arm("PUT", cluster, "2025-09-01", {**{key: _CLUSTER[key] for key in beside}, "properties": properties})
+    names = {"resourceGroupName": "aks-local", "resourceName": "by-hand"}
+    token = "azure-native:containerservice:ManagedCluster"
+    yield {"type": token, "name": "by-hand", "id": cluster, "inputs": {**names, **_CLUSTER}}
+    colleague.arm("DELETE", cluster, "2025-09-01")
+
+
+@pytest.fixture(scope="module")
 def adopter(
-    small: LocalStack, by_hand: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+    small: LocalStack,
+    by_hand: list[dict[str, Any]],
+    cluster_by_hand: dict[str, Any],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Adopter]:
     """The other stack's program is what made the things: their inputs as the state has them."""
     project = tmp_path_factory.mktemp("adopter")
     exported = json.loads(small.pulumi("stack", "export", "--show-secrets").stdout)["deployment"]["resources"]
     plugins = {token.partition(":")[0] for token in _IMPORTED}
-    things = by_hand + [
+    things = [*by_hand, cluster_by_hand] + [
         {"type": each["type"], "name": each["urn"].rpartition("::")[2], "id": each["id"], "inputs": each["inputs"]}
         for each in _plain(exported)
         if each["custom"] and each["type"].partition(":")[0] in plugins

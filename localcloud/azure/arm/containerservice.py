@@ -1,7 +1,10 @@
-"""Microsoft.ContainerService: the management cluster.
+"""Microsoft.ContainerService: the management cluster, seeded or made by a stack.
 
 `addonProfiles.azureKeyvaultSecretsProvider.identity` in its answer is the key-vault-user of a stack on AKS. Every
-cluster here is the one Kubernetes API of this machine. Sources: the provider's REST reference; texts as users report.
+cluster here is the one Kubernetes API of this machine, which serves the add-on's kinds from the start and keeps its
+objects when a cluster goes. Sources: the provider's REST reference; texts as users report.
+
+Left out: agent pools as resources of their own, PATCH, upgrades, stopping; a cluster is there at once.
 """
 
 from __future__ import annotations
@@ -14,7 +17,17 @@ from starlette.responses import JSONResponse, Response
 
 from identity.access.login import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
 from localcloud.azure.arm import errors
+from localcloud.azure.arm.managed_cluster import (
+    ADD_ON,
+    check_name,
+    checked_properties,
+    default_node_group,
+    filled_in,
+    runs_add_on,
+)
+from localcloud.azure.arm.node_group import NodeGroup
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
+from localcloud.azure.arm.store import public
 from localcloud.azure.http import ServiceError
 from localcloud.cluster import ADMINISTRATOR, token
 from localcloud.kubernetes.endpoint import Endpoint
@@ -30,6 +43,30 @@ class ManagedClusters(StoredType):
 
     name = "Microsoft.ContainerService/managedClusters"
 
+    async def put(self, call: Call) -> Response:
+        resource = self.envelope(call, tracked=True)
+        check_name(call.path.name)
+        standing = call.standing
+        before = standing["properties"] if standing else {}
+        properties = checked_properties(call.properties, before, call.path.name)
+        with call.cloud.store.transaction():
+            cluster = {**resource, **_beside(call, standing, resource["id"])}
+            cluster["properties"] = _provisioned(call, cluster, properties)
+            call.resources.put(cluster)
+        return JSONResponse(public(self.existing(call)), status_code=200 if standing else 201)
+
+    async def delete(self, call: Call) -> Response:
+        cluster = call.standing
+        if cluster is None:
+            return Response(status_code=204)
+        with call.cloud.store.transaction():
+            _nodes(call, cluster["id"], cluster["properties"]["nodeResourceGroup"]).remove()
+            principal = (cluster.get("identity") or {}).get("principalId")
+            if principal is not None:
+                call.cloud.directory.delete_service_principal(principal)
+            call.resources.delete(call.path.id)
+        return Response(status_code=200)
+
     async def action(self, call: Call) -> Response:
         cluster = self.existing(call)
         match str(call.path.verb).lower():
@@ -38,6 +75,49 @@ class ManagedClusters(StoredType):
             case verb if verb == _ADMIN:
                 return _credential("clusterAdmin", _for_administrators(call, cluster))
         raise errors.not_emulated(f"POST {call.path.verb} of {self.name}")
+
+
+def _beside(call: Call, standing: Document | None, cluster_id: str) -> dict[str, Any]:
+    """What lies beside `properties`: the SKU, and the cluster's own identity with a principal."""
+    known: dict[str, Any] = {
+        name: standing[name] for name in ("sku", "kind", "identity", "seeded") if standing and name in standing
+    }
+    given = {name: call.body[name] for name in ("sku", "kind", "identity") if call.body.get(name) is not None}
+    beside: dict[str, Any] = {"sku": {"name": "Base", "tier": "Free"}, "kind": "Base", **known, **given}
+    if (beside.get("identity") or {}).get("type") == "SystemAssigned":
+        principal = known.get("identity", {}).get("principalId") or (
+            call.cloud.directory.create_managed_identity(cluster_id, call.path.name).object_id
+        )
+        beside["identity"] = {"type": "SystemAssigned", "principalId": principal, "tenantId": call.cloud.tenant_id}
+    return beside
+
+
+def _provisioned(call: Call, cluster: Document, properties: dict[str, Any]) -> dict[str, Any]:
+    """The properties of a cluster whose nodes are there, with the identities that AKS makes for them."""
+    name, location = call.path.name, cluster["location"]
+    group = properties.get("nodeResourceGroup") or default_node_group(str(call.path.resource_group), name, location)
+    filled = filled_in({**properties, "nodeResourceGroup": group}, cluster["id"], location, call.cloud.tenant_id)
+    nodes = _nodes(call, cluster["id"], group)
+    nodes.create(location, cluster["tags"])
+    kubelet = nodes.identity(f"{name}-agentpool", location)
+    filled["identityProfile"] = {"kubeletidentity": kubelet}
+    attached = [kubelet]
+    add_on = f"azurekeyvaultsecretsprovider-{name}"
+    profiles = {key: {**profile} for key, profile in (properties.get("addonProfiles") or {}).items()}
+    if runs_add_on(properties):
+        profiles[ADD_ON]["identity"] = nodes.identity(add_on, location)
+        attached.append(profiles[ADD_ON]["identity"])
+    else:
+        nodes.remove_identity(add_on)
+        profiles.get(ADD_ON, {}).pop("identity", None)
+    if profiles:
+        filled["addonProfiles"] = profiles
+    nodes.attach(filled["agentPoolProfiles"], location, attached)
+    return filled
+
+
+def _nodes(call: Call, cluster_id: str, group: str) -> NodeGroup:
+    return NodeGroup(call.cloud, call.resources, cluster_id, group)
 
 
 def _for_users(call: Call, cluster: Document) -> dict[str, Any]:

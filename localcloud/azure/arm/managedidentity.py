@@ -16,12 +16,15 @@ from urllib.parse import urlsplit
 
 from starlette.responses import JSONResponse, Response
 
+from localcloud.azure import LocalAzure
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
-from localcloud.azure.arm.store import public
+from localcloud.azure.arm.store import Resources, public
 from localcloud.azure.http import ServiceError
+from localcloud.state import Document
 
+IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 MAXIMUM_CREDENTIALS: Final = 20
 _IDENTITY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}")
 _CREDENTIAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}")
@@ -36,26 +39,14 @@ class _ManagedIdentityType(StoredType):
 class UserAssignedIdentities(_ManagedIdentityType):
     """Managed identities. Deleting one deletes its principal and leaves the principal's role assignments behind."""
 
-    name = "Microsoft.ManagedIdentity/userAssignedIdentities"
+    name = IDENTITIES
 
     async def put(self, call: Call) -> Response:
         standing = call.standing
         identity = self.envelope(call, tracked=True)
         _check_name(_IDENTITY_NAME, call.path.name, "3-128 letters, digits, '-' and '_', the first a letter or digit")
         if standing is None:
-            with call.cloud.store.transaction():
-                principal = call.cloud.directory.create_managed_identity(identity["id"], identity["name"])
-                call.resources.put(
-                    {
-                        **identity,
-                        "properties": {
-                            "tenantId": call.cloud.tenant_id,
-                            "principalId": principal.object_id,
-                            "clientId": principal.app_id,
-                        },
-                    }
-                )
-            return JSONResponse(public(self.existing(call)), status_code=201)
+            return JSONResponse(public(new_identity(call.cloud, call.resources, identity)), status_code=201)
         return JSONResponse(public(call.resources.put({**standing, "tags": identity["tags"]})))
 
     async def patch(self, call: Call) -> Response:
@@ -72,10 +63,18 @@ class UserAssignedIdentities(_ManagedIdentityType):
         return Response(status_code=200)
 
 
+def new_identity(cloud: LocalAzure, resources: Resources, identity: Document) -> Document:
+    """Write a managed identity, of which all but `properties` is given, with a principal behind it."""
+    with cloud.store.transaction():
+        principal = cloud.directory.create_managed_identity(identity["id"], identity["name"])
+        ids = {"tenantId": cloud.tenant_id, "principalId": principal.object_id, "clientId": principal.app_id}
+        return resources.put({**identity, "properties": ids})
+
+
 class FederatedIdentityCredentials(_ManagedIdentityType):
     """Whom an identity trusts: a subject of an issuer. While a write lasts another one of the identity is refused."""
 
-    name = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
+    name = f"{IDENTITIES}/federatedIdentityCredentials"
 
     def __init__(self) -> None:
         self._being_written: set[str] = set()

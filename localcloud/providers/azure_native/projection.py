@@ -17,7 +17,7 @@ API_VERSION: Final = "azureApiVersion"
 _WIRE_NAMES: Final[Mapping[str, str]] = {"notBefore": "nbf", "expires": "exp"}
 _RENAMED: Final = ("SecretAttributes", "KeyAttributes")
 # What ARM keeps beside `properties` in every resource.
-_ENVELOPE: Final = frozenset({"location", "tags", "properties"})
+_ENVELOPE: Final = frozenset({"location", "tags", "properties", "identity", "sku", "kind", "extendedLocation"})
 
 
 def request_body(row: ResourceRow, inputs: Props) -> dict[str, Any]:
@@ -99,6 +99,8 @@ def _project_value(shape: Shape, value: Value) -> Value:
         return _project(shape.type, value)
     if shape.kind == "list" and shape.item is not None and isinstance(value, list):
         return [_project_value(shape.item, item) for item in value]
+    if shape.kind == "map" and shape.item is not None and isinstance(value, dict):
+        return {name: _project_value(shape.item, item) for name, item in value.items()}
     return value
 
 

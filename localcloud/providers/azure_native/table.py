@@ -23,6 +23,11 @@ _KEY_VAULT: Final = "2024-11-01"
 _MANAGED_IDENTITY: Final = "2023-01-31"
 _NETWORK: Final = "2024-05-01"
 _SCOPE: Final = "scope"
+_MANAGED_CLUSTER: Final = f"{_GROUP}/providers/Microsoft.ContainerService/managedClusters/{{resourceName}}"
+_FIXED_NETWORK: Final = (
+    *("serviceCidr", "serviceCidrs", "dnsServiceIP", "networkMode", "networkPlugin", "networkPluginMode", "podCidr"),
+    *("networkDataplane", "networkPolicy", "outboundType"),
+)
 
 # keyvault.json and secrets.json 2024-11-01, checked by the provider itself before any request.
 _VAULT_NAME: Final = "^[a-zA-Z0-9-]{3,24}$"
@@ -79,7 +84,7 @@ class ResourceRow(_Row):
     Attributes:
         name_input: the input that names it; the real provider makes one up, the emulated one demands it.
         flattened: whether the SDK's arguments lie in `properties` of the request although the SDK shows no such level.
-        force_new: inputs of the body whose change replaces; those of the path always do.
+        force_new: inputs of the body, or dotted paths in them, whose change replaces; those of the path always do.
         patterns: what an input must look like, refused before any request.
         sub_resources: arrays that are resources of their own: `[]` on create and left alone on update when not given.
         vault_collection: where the vault's own endpoint deletes it, for ARM can not.
@@ -104,7 +109,10 @@ class ResourceRow(_Row):
 
     def replaces(self, path: str) -> bool:
         """Whether a change at this property path replaces the resource."""
-        return path.split(".")[0].split("[")[0] in {*self.parameters, *self.force_new}
+        names = re.sub(r"\[\d+\]", "", path).split(".")
+        return not {".".join(names[:end]) for end in range(1, len(names) + 1)}.isdisjoint(
+            {*self.parameters, *self.force_new}
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +182,20 @@ RESOURCES: Final = {
             # replacement.go: "principalId", "scope". A changed role definition is an update, which Azure then refuses.
             force_new=frozenset({"principalId"}),
         ),
+        ResourceRow(
+            token="azure-native:containerservice:ManagedCluster",
+            api_version=_CONTAINER_SERVICE,
+            path=_MANAGED_CLUSTER,
+            name_input="resourceName",
+            patterns={"resourceName": "^[a-zA-Z0-9]$|^[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]$"},
+            flattened=True,
+            # replacement.go since pull request 4771: of the network profile only what can not be changed in place.
+            force_new=frozenset(
+                {"diskEncryptionSetID", "dnsPrefix", "fqdnSubdomain", "linuxProfile", "location", "nodeResourceGroup"}
+                | {"windowsProfile"}
+                | {f"networkProfile.{name}" for name in _FIXED_NETWORK}
+            ),
+        ),
     )
 }
 
@@ -193,7 +215,6 @@ def _credentials(who: str, *options: str) -> FunctionRow:
     )
 
 
-_MANAGED_CLUSTER: Final = f"{_GROUP}/providers/Microsoft.ContainerService/managedClusters/{{resourceName}}"
 _NETWORKS: Final = f"{_GROUP}/providers/Microsoft.Network/virtualNetworks/{{virtualNetworkName}}"
 
 FUNCTIONS: Final = {

@@ -138,6 +138,20 @@ def vault_body(**properties: Any) -> dict[str, Any]:
     return {"location": "eastus", "properties": kept}
 
 
+def cluster_body(**properties: Any) -> dict[str, Any]:
+    """What a PUT of a managed cluster sends; a property given as None is left out."""
+    wanted = {
+        "dnsPrefix": "mgmt",
+        "agentPoolProfiles": [{"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 3}],
+        "aadProfile": {"managed": True, "enableAzureRBAC": True},
+        "disableLocalAccounts": True,
+        "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True, "config": {"rotationPollInterval": "2m"}}},
+        **properties,
+    }
+    kept = {name: value for name, value in wanted.items() if value is not None}
+    return {"location": "eastus", "identity": {"type": "SystemAssigned"}, "properties": kept}
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     """A local Azure without delays."""

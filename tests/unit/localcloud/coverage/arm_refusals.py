@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import httpx
 
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, send, vault_body
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, cluster_body, send, vault_body
 from tests.unit.localcloud.coverage.cloud import Cloud
 
 ARM: Final = "https://management.azure.com"
@@ -16,6 +16,8 @@ IDENTITY: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIden
 READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 LOCATION: Final = {"location": "eastus"}
+CLUSTER: Final = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
+POOL: Final = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5"}
 
 
 def _assignment(name: str, scope: str = GROUP) -> str:
@@ -102,6 +104,20 @@ def _subnet(cloud: Cloud) -> httpx.Response:
     return cloud.call("PUT", VAULT, vault_body(networkAcls=rules), caller=of_the_vault)
 
 
+def _cluster(cloud: Cloud, name: str = "mgmt", **properties: Any) -> httpx.Response:
+    return cloud.call("PUT", CLUSTER.replace("mgmt", name), cluster_body(**properties))
+
+
+def _cluster_changed(cloud: Cloud, **properties: Any) -> httpx.Response:
+    assert _cluster(cloud).status_code == 201
+    return _cluster(cloud, **properties)
+
+
+def _taken_node_group(cloud: Cloud) -> httpx.Response:
+    assert _cluster(cloud, nodeResourceGroup="nodes").status_code == 201
+    return _cluster(cloud, "second", nodeResourceGroup="nodes")
+
+
 def _other_audience(cloud: Cloud) -> httpx.Response:
     token = cloud.cloud.tokens.issue(cloud.deployer, "https://vault.azure.net")
     return asyncio.run(send(cloud.arm, ARM, "GET", GROUP, {"api-version": "2024-01-01"}, token, None))
@@ -160,4 +176,19 @@ REFUSALS: Final[Mapping[str, Callable[[Cloud], httpx.Response]]] = {
     "wrong principal type": lambda cloud: _grant(cloud, principalType="User"),
     "same grant, another name": _granted_twice,
     "same name, another grant": _granted_anew,
+    "managed cluster's name": lambda cloud: _cluster(cloud, "mgmt-"),
+    "DNS prefix of a cluster": lambda cloud: _cluster(cloud, dnsPrefix=None),
+    "cluster without node pools": lambda cloud: _cluster(cloud, agentPoolProfiles=None),
+    "cluster without a system pool": lambda cloud: _cluster(cloud, agentPoolProfiles=[{**POOL, "mode": "User"}]),
+    "Kubernetes version that is none": lambda cloud: _cluster(cloud, kubernetesVersion="latest"),
+    "no local accounts and no Entra ID": lambda cloud: _cluster(cloud, aadProfile=None),
+    "Entra ID switched off": lambda cloud: _cluster_changed(cloud, aadProfile={"managed": False}),
+    "another DNS prefix": lambda cloud: _cluster_changed(cloud, dnsPrefix="other"),
+    "another size of a pool's machines": lambda cloud: _cluster_changed(
+        cloud, agentPoolProfiles=[{**POOL, "vmSize": "Standard_D8s_v5"}]
+    ),
+    "pool added to a cluster": lambda cloud: _cluster_changed(
+        cloud, agentPoolProfiles=[POOL, {**POOL, "name": "second"}]
+    ),
+    "somebody's node resource group": _taken_node_group,
 }

@@ -9,6 +9,7 @@ from plugin import UNKNOWN, Secret
 _SECRET = RESOURCES["azure-native:keyvault:Secret"]
 _CREDENTIAL = RESOURCES["azure-native:managedidentity:FederatedIdentityCredential"]
 _VAULT = RESOURCES["azure-native:keyvault:Vault"]
+_CLUSTER = RESOURCES["azure-native:containerservice:ManagedCluster"]
 
 
 def test_a_secrets_dates_travel_under_arms_names_and_its_value_in_clear() -> None:
@@ -38,6 +39,19 @@ def test_flattened_arguments_go_into_properties() -> None:
     assert projection.request_body(_CREDENTIAL, inputs) == {
         "properties": {"issuer": "https://issuer", "subject": "s", "audiences": ["openshift"]}
     }
+
+
+def test_the_identity_and_sku_of_a_flattened_type_stay_beside_properties() -> None:
+    identity, sku = {"type": "SystemAssigned"}, {"name": "Base", "tier": "Free"}
+    inputs = {"resourceGroupName": "g", "resourceName": "c", "identity": identity, "sku": sku, "dnsPrefix": "p"}
+    body = {"identity": identity, "sku": sku, "properties": {"dnsPrefix": "p"}}
+    assert projection.request_body(_CLUSTER, inputs) == body
+
+
+def test_what_the_service_decides_in_an_entry_of_a_map_is_no_input() -> None:
+    given = {"enabled": True, "config": {"rotationPollInterval": "2m"}}
+    state = {"addonProfiles": {"azureKeyvaultSecretsProvider": {**given, "identity": {"clientId": "c"}}}}
+    assert projection.writable(_CLUSTER, state) == {"addonProfiles": {"azureKeyvaultSecretsProvider": given}}
 
 
 def test_a_response_is_shown_as_the_sdk_flattens_it_at_every_level() -> None:

@@ -22,6 +22,10 @@ _REPLACES = {
         "federatedIdentityCredentialResourceName",
     },
     "azure-native:authorization:RoleAssignment": {"scope", "roleAssignmentName", "principalId"},
+    "azure-native:containerservice:ManagedCluster": {
+        *("resourceGroupName", "resourceName", "location", "dnsPrefix", "fqdnSubdomain", "nodeResourceGroup"),
+        *("diskEncryptionSetID", "linuxProfile", "windowsProfile"),
+    },
 }
 
 
@@ -34,7 +38,19 @@ def test_exactly_these_arguments_replace(row: ResourceRow) -> None:
 def test_a_resource_row_is_what_the_sdk_registers(row: ResourceRow) -> None:
     assert row.outputs.pulumi_type == row.token  # type: ignore[attr-defined]
     assert f"Uses Azure REST API version {row.api_version}." in inspect.getsource(row.outputs)
-    assert {*row.parameters, *row.force_new, *row.patterns, row.name_input} <= set(properties(row.arguments))
+    assert {*row.parameters, *row.patterns, row.name_input} <= set(properties(row.arguments))
+    for path in row.force_new:
+        name, _, inner = path.partition(".")
+        shape = properties(row.arguments)[name]
+        assert not inner or inner in properties(shape.type), path
+
+
+def test_an_argument_in_a_profile_replaces_and_its_neighbours_do_not() -> None:
+    row = RESOURCES["azure-native:containerservice:ManagedCluster"]
+    paths = ("networkProfile.podCidr", "networkProfile.serviceCidrs[0]", "linuxProfile.ssh.publicKeys[0].keyData")
+    assert [path for path in paths if row.replaces(path)] == list(paths)
+    others = ("networkProfile", "networkProfile.loadBalancerSku", "agentPoolProfiles[0].vmSize", "agentPoolProfiles")
+    assert not [path for path in others if row.replaces(path)]
 
 
 @pytest.mark.parametrize("row", FUNCTIONS.values(), ids=lambda row: row.type_name)

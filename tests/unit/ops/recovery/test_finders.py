@@ -27,7 +27,7 @@ from ops.recovery.cluster import Cluster, connected
 from ops.recovery.finders import Finders
 from ops.trouble import Trouble
 from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, World
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, World, cluster_body
 from tests.unit.localcloud.kubernetes_world import config_map, model
 from tests.unit.ops.recovery.conftest import FindersOf, SignedIn
 
@@ -43,6 +43,7 @@ IDENTITY = (
 )
 FEDERATED = f"{IDENTITY}/federatedIdentityCredentials/hc1-disk-fed-id-node"
 SECRET = f"{VAULT}/secrets/kms-hc1-json"
+CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
 ASSIGNMENT = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/9883867c-f74a-573e-94cc-d5d1434935bb"
 
 IN_ARM: dict[str, tuple[str, dict[str, Any]]] = {
@@ -67,6 +68,10 @@ IN_ARM: dict[str, tuple[str, dict[str, Any]]] = {
         ASSIGNMENT,
         {"scope": GROUP, "roleAssignmentName": "9883867c-f74a-573e-94cc-d5d1434935bb"},
     ),
+    "azure-native:containerservice:ManagedCluster": (
+        CLUSTER,
+        {"resourceGroupName": "identity-local", "resourceName": "mgmt"},
+    ),
 }
 
 
@@ -82,6 +87,7 @@ def made(world: World) -> World:
         (IDENTITY, {"location": "eastus"}),
         (FEDERATED, {"properties": trust}),
         (ASSIGNMENT, {"properties": {"roleDefinitionId": reader, **assignee}}),
+        (CLUSTER, cluster_body()),
     ):
         assert world.call("PUT", path, body).status_code in {200, 201}
     return world

@@ -1,0 +1,169 @@
+"""The `properties` of a managed cluster: what is refused, what the service fills in, what can not be taken back.
+
+Sources: `managedClusters.json` 2025-09-01 (azure-rest-api-specs) with its example
+`ManagedClustersCreate_AzureKeyvaultSecretsProvider`; for the texts the trackers that COVERAGE.md names. What a PUT
+leaves out stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+from localcloud.azure.arm import errors
+from localcloud.azure.http import ServiceError
+
+ADD_ON: Final = "azureKeyvaultSecretsProvider"
+DEFAULT_VERSION: Final = "1.35"
+_PATCH: Final = "4"  # the newest of every minor version here
+_NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
+_PREFIX: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?")
+_VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?")
+_RULES: Final = "Please see https://aka.ms/aks-naming-rules for more details."
+_FIXED: Final = ("dnsPrefix", "nodeResourceGroup")
+_READ_ONLY: Final = frozenset({"provisioningState", "powerState", "fqdn", "currentKubernetesVersion", "resourceUID"})
+# Written, and in no answer: the parent's name and the property's.
+_WRITE_ONLY: Final = (
+    ("windowsProfile", "adminPassword"),
+    ("servicePrincipalProfile", "secret"),
+    ("aadProfile", "serverAppSecret"),
+)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that breaks AKS's rules; raises 400."""
+    if not _NAME.fullmatch(name):
+        raise _invalid(
+            "resourceName", f"Resource name '{name}' is invalid: 1-63 letters, digits, '_' and '-', not at its ends."
+        )
+
+
+def checked_properties(given: Mapping[str, Any], before: Mapping[str, Any], cluster: str) -> dict[str, Any]:
+    """What is asked for, over what stands (`before`, empty for a new cluster); raises 400."""
+    wanted = {name: value for name, value in given.items() if value is not None and name not in _READ_ONLY}
+    for name in _FIXED:
+        if before and name in wanted and wanted[name] != before.get(name):
+            raise _change_not_allowed(name)
+    properties = {**before, **wanted}
+    if "fqdnSubdomain" not in properties:
+        _check_prefix(str(properties.get("dnsPrefix") or ""))
+    version = str(properties.get("kubernetesVersion") or DEFAULT_VERSION)
+    if not _VERSION.fullmatch(version):
+        raise ServiceError(
+            400,
+            "K8sVersionNotSupported",
+            f"Managed cluster {cluster} has invalid version {version}. Please use [az aks get-versions] command to get "
+            "the supported version list in this region. For more information, please check "
+            "https://aka.ms/supported-version-list.",
+        )
+    _check_pools(properties.get("agentPoolProfiles"), before.get("agentPoolProfiles") or [])
+    _check_entra(properties, before)
+    for parent, name in _WRITE_ONLY:
+        if isinstance(properties.get(parent), dict):
+            properties[parent] = {key: value for key, value in properties[parent].items() if key != name}
+    return {**properties, "kubernetesVersion": version}
+
+
+def filled_in(properties: Mapping[str, Any], cluster_id: str, location: str, tenant_id: str) -> dict[str, Any]:
+    """The checked properties with the service's own: state, names, issuer, defaults of the parts that are asked for."""
+    uid = uuid.uuid5(uuid.NAMESPACE_URL, cluster_id.lower())
+    version = properties["kubernetesVersion"]
+    full_version = version if version.count(".") > 1 else f"{version}.{_PATCH}"
+    prefix = properties.get("fqdnSubdomain") or properties["dnsPrefix"]
+    filled = {
+        "enableRBAC": True,
+        "disableLocalAccounts": False,
+        "networkProfile": {},
+        "maxAgentPools": 100,
+        "supportPlan": "KubernetesOfficial",
+        **properties,
+        "provisioningState": "Succeeded",
+        "powerState": {"code": "Running"},
+        "currentKubernetesVersion": full_version,
+        "fqdn": f"{prefix}-{uid.hex[:8]}.hcp.{location}.azmk8s.io",
+        "resourceUID": uid.hex[:24],
+    }
+    filled["agentPoolProfiles"] = [
+        {
+            "count": 1,
+            "osType": "Linux",
+            "type": "VirtualMachineScaleSets",
+            **pool,
+            "currentOrchestratorVersion": full_version,
+            "powerState": {"code": "Running"},
+            "provisioningState": "Succeeded",
+        }
+        for pool in properties["agentPoolProfiles"]
+    ]
+    filled["networkProfile"] = {
+        "podCidr": "10.244.0.0/16",
+        "serviceCidr": "10.0.0.0/16",
+        "dnsServiceIP": "10.0.0.10",
+        "outboundType": "loadBalancer",
+        "loadBalancerSku": "standard",
+        **filled["networkProfile"],
+    }
+    if (properties.get("aadProfile") or {}).get("managed"):
+        filled["aadProfile"] = {"enableAzureRBAC": False, "tenantID": tenant_id, **properties["aadProfile"]}
+    if (properties.get("oidcIssuerProfile") or {}).get("enabled"):
+        issuer = f"https://{location}.oic.prod-aks.azure.com/{tenant_id}/{uid}/"
+        filled["oidcIssuerProfile"] = {**properties["oidcIssuerProfile"], "issuerURL": issuer}
+    return filled
+
+
+def default_node_group(resource_group: str, cluster: str, location: str) -> str:
+    """The node resource group of a cluster that names none; cut at 80 characters."""
+    return f"MC_{resource_group}_{cluster}_{location}"[:80]
+
+
+def runs_add_on(properties: Mapping[str, Any]) -> bool:
+    """Whether the secrets-store add-on is on."""
+    return bool(((properties.get("addonProfiles") or {}).get(ADD_ON) or {}).get("enabled"))
+
+
+def _check_prefix(prefix: str) -> None:
+    if not _PREFIX.fullmatch(prefix):
+        rule = "must contain between 1 and 54 characters" if not 0 < len(prefix) < 55 else "is of letters, digits, '-'"
+        raise _invalid("dnsPrefix", f"DNS prefix '{prefix}' is invalid. DNS prefix {rule}. {_RULES}.")
+
+
+def _check_pools(pools: Any, before: list[dict[str, Any]]) -> None:
+    if not pools:
+        raise ServiceError(400, "InvalidParameter", "Required parameter agentPoolProfiles is missing (null).")
+    if not any(pool.get("mode") == "System" for pool in pools):
+        raise ServiceError(400, "MustDefineAtLeastOneSystemPool", "Must define at least one system pool.")
+    standing = {pool["name"]: pool for pool in before}
+    for pool in pools if before else ():
+        if pool.get("name") not in standing:
+            raise errors.bad_request(
+                "A new agent pool was introduced. Adding agent pools to an existing cluster is not allowed through "
+                "managed cluster operations. For agent pool specific change, please use per agent pool operations: "
+                "https://aka.ms/agent-pool-rest-api"
+            )
+        if pool.get("vmSize") not in (None, standing[pool["name"]].get("vmSize")):
+            raise _change_not_allowed("agentPoolProfile.vmSize")
+
+
+def _check_entra(properties: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+    is_on = bool((properties.get("aadProfile") or {}).get("managed"))
+    if (before.get("aadProfile") or {}).get("managed") and not is_on:
+        raise _change_not_allowed("aadProfile.managed")
+    if properties.get("disableLocalAccounts") and not is_on:
+        raise errors.bad_request(
+            "Since kubernetes version 1.25, disableLocalAccounts can only be set on Azure AD integration enabled "
+            "cluster. Please integrate your cluster with AAD."
+        )
+
+
+def _invalid(parameter: str, details: str) -> ServiceError:
+    return ServiceError(
+        400,
+        "InvalidParameter",
+        f"The value of parameter {parameter} is invalid. Error details: {details} {_RULES}",
+    )
+
+
+def _change_not_allowed(name: str) -> ServiceError:
+    return ServiceError(400, "PropertyChangeNotAllowed", f"Changing property '{name}' is not allowed.")

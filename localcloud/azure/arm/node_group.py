@@ -1,0 +1,83 @@
+"""A managed cluster's second resource group: its nodes, and the identities that AKS makes for it.
+
+A scale set here is the node as far as IMDS is concerned: what its `identity` carries, this machine has.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+from identity.naming import resource_group_id, resource_id
+from localcloud.azure import LocalAzure
+from localcloud.azure.arm import errors
+from localcloud.azure.arm.managedidentity import IDENTITIES, new_identity
+from localcloud.azure.arm.store import Resources
+from localcloud.state import Document
+
+_GROUPS: Final = "Microsoft.Resources/resourceGroups"
+_SCALE_SETS: Final = "Microsoft.Compute/virtualMachineScaleSets"
+
+
+class NodeGroup:
+    """The node resource group of one cluster, by its ARM id."""
+
+    def __init__(self, cloud: LocalAzure, resources: Resources, cluster: str, name: str) -> None:
+        self._cloud = cloud
+        self._resources = resources
+        self._cluster = cluster
+        self._name = name
+        self._id = resource_group_id(cloud.subscription_id, name)
+
+    def create(self, location: str, tags: Mapping[str, str]) -> None:
+        """Make the group, unless the cluster has it already; raises 400 for somebody else's."""
+        standing = self._resources.get(self._id)
+        if standing is None:
+            group = self._document(self._id, _GROUPS, location, {"provisioningState": "Succeeded"})
+            self._resources.put({**group, "tags": dict(tags), "managedBy": self._cluster})
+        elif str(standing.get("managedBy") or self._cluster).lower() != self._cluster.lower():
+            raise errors.bad_request(f"The node resource group '{self._name}' already exists.")
+
+    def identity(self, name: str, location: str) -> dict[str, str]:
+        """A managed identity in it, made on the first call, as a cluster's answer names it."""
+        full_id = resource_id(self._cloud.subscription_id, self._name, IDENTITIES, name)
+        identity = self._resources.get(full_id) or new_identity(
+            self._cloud, self._resources, self._document(full_id, IDENTITIES, location, {})
+        )
+        ids = identity["properties"]
+        return {"resourceId": identity["id"], "clientId": ids["clientId"], "objectId": ids["principalId"]}
+
+    def remove_identity(self, name: str) -> None:
+        """Delete a managed identity in it and its principal, if there is one."""
+        identity = self._resources.get(resource_id(self._cloud.subscription_id, self._name, IDENTITIES, name))
+        if identity is not None:
+            self._delete(identity)
+
+    def attach(self, pools: list[dict[str, Any]], location: str, identities: list[dict[str, str]]) -> None:
+        """Give the nodes of every pool these identities, and no others."""
+        carried = {
+            each["resourceId"]: {"clientId": each["clientId"], "principalId": each["objectId"]} for each in identities
+        }
+        for pool in pools:
+            number = uuid.uuid5(uuid.NAMESPACE_URL, f"{self._id.lower()}/{pool['name']}").int % 10**8
+            name = f"aks-{pool['name']}-{number:08}-vmss"
+            full_id = resource_id(self._cloud.subscription_id, self._name, _SCALE_SETS, name)
+            scale_set = self._document(full_id, _SCALE_SETS, location, {"provisioningState": "Succeeded"})
+            attached = {"type": "UserAssigned", "userAssignedIdentities": carried}
+            self._resources.put({**scale_set, "identity": attached})
+
+    def remove(self) -> None:
+        """Delete the group with everything in it; role assignments elsewhere outlive their principals."""
+        for identity in list(self._resources.below(self._id, IDENTITIES)):
+            self._delete(identity)
+        self._resources.delete(self._id)
+
+    def _delete(self, identity: Document) -> None:
+        self._cloud.directory.delete_service_principal(identity["properties"]["principalId"])
+        self._resources.delete(identity["id"])
+
+    def _document(self, full_id: str, type_name: str, location: str, properties: dict[str, Any]) -> Document:
+        name = full_id.rpartition("/")[2]
+        document = {"id": full_id, "name": name, "type": type_name, "location": location, "tags": {}}
+        return {**document, "properties": properties}
