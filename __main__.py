@@ -24,7 +24,7 @@ async def main() -> pulumi.Inputs:
         providers = register_providers(settings)
         deployer = await check_tenant(settings, providers)
         prerequisites = await look_up(settings, providers, shared)
-        await check_access(settings, providers)
+        await check_access(settings, providers, prerequisites.management_cluster)
         providers = with_cluster(settings, providers)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None

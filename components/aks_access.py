@@ -17,6 +17,7 @@ from pulumi_azure_native import containerservice
 from components.providers import Providers, provider_said
 from identity.access import permissions
 from identity.access.aks import decode
+from identity.access.azure_rbac import AksCluster
 from identity.access.cluster import ApiServer, Wanted
 from identity.access.configured import login_of
 from identity.access.errors import AccessError
@@ -100,18 +101,19 @@ def access_args(settings: Settings, cluster: ManagementClusterSettings) -> AksAc
     )
 
 
-async def check_access(settings: Settings, providers: Providers) -> None:
+async def check_access(settings: Settings, providers: Providers, aks: AksCluster | None) -> None:
     """Sign in to the cluster as the stack will, before the first resource; raises RunError with the cause and its mend.
 
+    `aks` is what ARM says of the management cluster, None if the stack has none.
     A preview needs no more than a sign-in, so a read-only identity may run it; an update also waits until the deployer
     has its permissions and the kinds of the stack's objects are served.
     """
     cluster = settings.management_cluster
-    if cluster is None or not settings.writes_to_management_cluster or cluster.kubeconfig is not None:
+    if cluster is None or aks is None or not settings.writes_to_management_cluster or cluster.kubeconfig is not None:
         return
     try:
         kubeconfig = await _kubeconfig(settings, cluster, providers)
-        await asyncio.to_thread(_wait_until_ready, kubeconfig, _wanted(settings))
+        await asyncio.to_thread(_wait_until_ready, kubeconfig, aks, _wanted(settings))
     except AccessError as error:
         raise pulumi.RunError(f"idstack:managementCluster: {error}. Nothing was changed.") from None
 
@@ -141,7 +143,7 @@ async def _kubeconfig(settings: Settings, cluster: ManagementClusterSettings, pr
     return signed_in(answer["kubeconfigs"][0]["value"], None if args.admin else args.login, args.flavour)
 
 
-def _wait_until_ready(kubeconfig: Kubeconfig, wanted: Wanted) -> None:
-    with ApiServer(kubeconfig) as server:
+def _wait_until_ready(kubeconfig: Kubeconfig, aks: AksCluster, wanted: Wanted) -> None:
+    with ApiServer(kubeconfig, aks) as server:
         server.check_sign_in()
         server.wait_for(wanted, _READY_SECONDS, say=pulumi.log.info)

@@ -23,7 +23,8 @@ from components.imported_credential import (
     read_document,
     read_stored,
 )
-from components.providers import Providers, provider_said
+from components.providers import Providers, management_cluster_id, provider_said
+from identity.access.azure_rbac import AksCluster
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials.document import InvalidCredential
 from identity.naming import parse_arm_id
@@ -46,11 +47,12 @@ Place: TypeAlias = tuple[str | int, ...]
 class Prerequisites:
     """What was found.
 
-    `node_resource_group` and `add_on_identity` are the management cluster's: its nodes' resource group, and the
+    `management_cluster` is what ARM says of it, `node_resource_group` that of its nodes, and `add_on_identity` the
     identity of its secrets-store add-on. `imported` has the managed identities' credentials by hosted cluster and
     catalogue field, `manifests` the user's parts of the HostedClusters by hosted cluster.
     """
 
+    management_cluster: AksCluster | None = None
     node_resource_group: str | None = None
     add_on_identity: Principal | None = None
     imported: Mapping[tuple[str, str], ImportedCredentialArgs] = field(default_factory=dict)
@@ -208,6 +210,11 @@ def _is_stored(identity: IdentitySettings) -> bool:
     return identity.credential is not None and identity.credential.secret_name is not None
 
 
+def _aks_cluster(settings: Settings, answer: Mapping[str, Any]) -> AksCluster | None:
+    cluster = settings.management_cluster
+    return None if cluster is None else AksCluster.of(management_cluster_id(settings, cluster), answer)
+
+
 class _Assembly:
     """Puts `Prerequisites` together from what Azure answered; what is missing there has been reported."""
 
@@ -229,6 +236,7 @@ class _Assembly:
         self._problems += manifests.problems
         cluster_answer = self._cluster(settings.management_cluster)
         return Prerequisites(
+            management_cluster=_aks_cluster(settings, cluster_answer),
             node_resource_group=cluster_answer.get("nodeResourceGroup"),
             add_on_identity=self._add_on(settings, cluster_answer),
             imported=imported,

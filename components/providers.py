@@ -12,7 +12,7 @@ from pulumi_azure_native.provider import Provider as AzureProvider
 from pulumi_azuread.provider import Provider as EntraProvider
 from pulumi_kubernetes.provider import Provider as KubernetesProvider
 
-from identity.naming import resource_id
+from identity.access.aks import cluster_id
 from identity.settings import ManagementClusterSettings, Settings
 
 
@@ -81,6 +81,4 @@ def provider_said(error: object) -> str:
 
 def management_cluster_id(settings: Settings, cluster: ManagementClusterSettings) -> str:
     """ARM id of the AKS cluster."""
-    return resource_id(
-        settings.subscription_id, cluster.resource_group, "Microsoft.ContainerService/managedClusters", cluster.name
-    )
+    return cluster_id(settings.subscription_id, cluster.resource_group, cluster.name)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from identity.access.aks import skeleton
+from identity.access.aks import cluster_id, look_at, skeleton
+from identity.access.azure_rbac import AksCluster
 from identity.access.configured import login_of
 from identity.access.kubeconfig import Hints, Kubeconfig
 from identity.access.login import Login, LoginKind
@@ -23,11 +24,13 @@ from ops.trouble import Trouble
 class StackAccess:
     """A kubeconfig whose user has yet to sign in.
 
-    `hints` is what is known of the sign-in, `login` the configured one, `environment` what a plugin needs besides.
+    `hints` is what is known of the sign-in, `cluster` what ARM says of the stack's cluster, `login` the configured one,
+    `environment` what a plugin needs besides.
     """
 
     kubeconfig: Kubeconfig
     hints: Hints
+    cluster: AksCluster | None = None
     login: Login | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -47,19 +50,14 @@ def stack_access(stack: str, admin: bool = False, public_fqdn: bool = False) -> 
         access = AccessSettings.model_validate(cluster.get("access") or {})
     except ValidationError:
         raise Trouble("idstack:managementCluster.access is not right; `pulumi preview` says what and why") from None
+    full_id = cluster_id(configuration["subscriptionId"], cluster["resourceGroup"], cluster["name"])
     with azure(engine, configuration, local) as clients:
-        found = skeleton(
-            clients,
-            configuration["subscriptionId"],
-            cluster["resourceGroup"],
-            cluster["name"],
-            admin=admin,
-            public_fqdn=public_fqdn or access.public_fqdn,
-        )
+        found = skeleton(clients, full_id, admin=admin, public_fqdn=public_fqdn or access.public_fqdn)
+        aks = look_at(clients, full_id)
     tenant, authority = configuration["tenantId"], clients.cloud.authority_host
     hints = Hints(tenant, None, authority)
     if local is None:
-        return StackAccess(found, hints, login_of(access, tenant, authority))
+        return StackAccess(found, hints, aks, login_of(access, tenant, authority))
     # The variables of its deployer are set for the engine alone. Its authority is in no system's store; kubelogin (Go)
     # and idstack read the same variable.
     login = Login(
@@ -69,4 +67,4 @@ def stack_access(stack: str, admin: bool = False, public_fqdn: bool = False) -> 
         certificate=Path(local.deployer_certificate),
         authority_host=authority,
     )
-    return StackAccess(found, hints, login, {"SSL_CERT_FILE": local.ca_file})
+    return StackAccess(found, hints, aks, login, {"SSL_CERT_FILE": local.ca_file})

@@ -17,7 +17,7 @@ import yaml
 
 from identity.clouds import LOCAL_CLOUD
 from identity.settings.problems import NAMESPACE
-from ops import existing, lock
+from ops import denied, existing, lock
 from ops.environment import ROOT, is_local, local_paths, variables
 from ops.follow import follow
 from ops.trouble import Trouble
@@ -67,10 +67,11 @@ class Engine:
             try:
                 self._stream("up", *options, environment={**(environment or {}), "PULUMI_DEBUG_COMMANDS": "true"})
             except Trouble as trouble:
-                found = existing.read(log.read_text().splitlines()) if log.exists() else []
-                if not found:
+                lines = log.read_text().splitlines() if log.exists() else []
+                told = [existing.advice(existing.read(lines), self.stack), denied.advice(lines, self.stack)]
+                if not any(told):
                     raise
-                raise Trouble(f"{trouble}\n\n{existing.advice(found, self.stack)}") from None
+                raise Trouble("\n\n".join([str(trouble), *filter(None, told)])) from None
 
     def preview(self, arguments: Sequence[str] = (), *, hold: bool = False) -> None:
         """`pulumi preview`; with `hold` it keeps every certificate, whatever is due."""

@@ -82,8 +82,10 @@ def read(lines: Iterable[str]) -> list[Existing]:
     return found
 
 
-def advice(found: Sequence[Existing], stack: str) -> str:
-    """What to do about them, for people."""
+def advice(found: Sequence[Existing], stack: str) -> str | None:
+    """What to do about them, for people; nothing about none."""
+    if not found:
+        return None
     listed = "\n".join(
         "\n".join((f"  {each.name}", *(f"    {command}" for command in each.commands(stack)))) for each in found
     )

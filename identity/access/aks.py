@@ -6,6 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
+from identity.access.azure_rbac import AksCluster
 from identity.access.kubeconfig import Kubeconfig
 from identity.naming import resource_id
 
@@ -14,16 +15,26 @@ _TYPE: Final = "Microsoft.ContainerService/managedClusters"
 
 
 class Arm(Protocol):
-    """POSTs an action to a resource and returns the answer; raises for a refusal."""
+    """Reads resources, and POSTs actions to them; raises for a refusal. An absent resource is None."""
+
+    def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None: ...
 
     def action(self, resource_id: str, verb: str, api_version: str, options: Mapping[str, str]) -> dict[str, Any]: ...
 
 
-def skeleton(
-    arm: Arm, subscription: str, resource_group: str, cluster: str, *, admin: bool = False, public_fqdn: bool = False
-) -> Kubeconfig:
+def cluster_id(subscription: str, resource_group: str, cluster: str) -> str:
+    """ARM id of an AKS cluster."""
+    return resource_id(subscription, resource_group, _TYPE, cluster)
+
+
+def look_at(arm: Arm, full_id: str) -> AksCluster:
+    """What ARM says of a cluster."""
+    found = arm.resource(full_id, _API_VERSION) or {}
+    return AksCluster.of(full_id, found.get("properties", {}))
+
+
+def skeleton(arm: Arm, full_id: str, *, admin: bool = False, public_fqdn: bool = False) -> Kubeconfig:
     """Server, authority and a user who has yet to sign in; with `admin` one who has, past Entra ID."""
-    full_id = resource_id(subscription, resource_group, _TYPE, cluster)
     verb = f"listCluster{'Admin' if admin else 'User'}Credential"
     answer = arm.action(full_id, verb, _API_VERSION, {"serverFqdn": "public"} if public_fqdn else {})
     return decode(answer["kubeconfigs"][0]["value"])

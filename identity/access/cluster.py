@@ -13,12 +13,14 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Final
 
 import httpx
 
+from identity.access import azure_rbac
+from identity.access.azure_rbac import DENIAL, AksCluster
 from identity.access.claims import claims_of
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
@@ -44,13 +46,15 @@ class Wanted:
 
 
 class ApiServer:
-    """One API server as the user of a kubeconfig's current context; a context manager. Raises AccessError."""
+    """The API server of `aks` as the user of a kubeconfig's current context; a context manager. Raises AccessError."""
 
-    def __init__(self, kubeconfig: Kubeconfig, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, kubeconfig: Kubeconfig, aks: AksCluster, environ: Mapping[str, str] = os.environ) -> None:
         context = kubeconfig.entries("contexts")[kubeconfig.chosen()]
         cluster = kubeconfig.entries("clusters")[context["cluster"]]
         self._user = kubeconfig.entries("users")[context["user"]]
+        self._aks = aks
         self._environ = environ
+        self._lacking: list[Permission] = []
         self._token: str | None = None
         self.server = str(cluster.get("server", ""))
         ca = cluster.get("certificate-authority-data")
@@ -75,11 +79,14 @@ class ApiServer:
         if self._token is None:
             self._token = self._sign_in()
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            answers = list(pool.map(self._is_allowed, wanted.permissions))
-        refused = [str(each) for each, allowed in zip(wanted.permissions, answers, strict=True) if not allowed]
+            answers = list(pool.map(self._refusal, wanted.permissions))
+        refused = {each: why for each, why in zip(wanted.permissions, answers, strict=True) if why is not None}
+        self._lacking = list(refused)
+        if any(DENIAL in why for why in refused.values()):
+            self._aks = replace(self._aks, has_azure_rbac=True)
         absent = [f"{plural}.{version}" for version, plural in wanted.kinds if not self._is_served(version, plural)]
         return [
-            *([f"permissions: {', '.join(refused)}"] if refused else []),
+            *([f"permissions: {', '.join(map(str, refused))}"] if refused else []),
             *([f"kinds: {', '.join(absent)}"] if absent else []),
         ]
 
@@ -111,15 +118,28 @@ class ApiServer:
 
     @property
     def mend(self) -> str:
-        """What helps against missing permissions and kinds."""
+        """What helps against the permissions and kinds that were missing last."""
         return (
-            f"Permissions: give {self.who} (an object id, not an application id) the ClusterRole that "
-            "`idstack kubeconfig --rbac <group>` prints, or with Azure RBAC the role Azure Kubernetes Service RBAC "
-            "Cluster Admin; a new assignment takes up to five minutes. Kinds: switch the add-on "
-            "azure-keyvault-secrets-provider on, or install what brings them"
+            f"Permissions: {self._grant}. Kinds: switch the add-on azure-keyvault-secrets-provider on, or install "
+            "what brings them"
         )
 
-    def _is_allowed(self, permission: Permission) -> bool:
+    @property
+    def _grant(self) -> str:
+        if not self._aks.has_azure_rbac:
+            return (
+                f"give {self.who} (an object id, not an application id) the ClusterRole that "
+                "`idstack kubeconfig --rbac <group>` prints"
+            )
+        role = azure_rbac.role_for(self._lacking)
+        kind = "User" if claims_of(self._token or "").get("idtyp") == "user" else "ServicePrincipal"
+        return (
+            f"Azure RBAC decides on this cluster; give {self.who} the role {role.name}, which takes up to five "
+            f"minutes: `{azure_rbac.assignment(role, self._aks, self.who, kind)}`"
+        )
+
+    def _refusal(self, permission: Permission) -> str | None:
+        """Why a permission is not there, as far as the API server says; None if it is."""
         attributes = {"group": permission.group, "resource": permission.resource, "verb": permission.verb}
         review = {
             "apiVersion": "authorization.k8s.io/v1",
@@ -127,7 +147,8 @@ class ApiServer:
             "spec": {"resourceAttributes": attributes},
         }
         answer = self._call("POST", _REVIEWS, body=review)
-        return answer.is_success and bool(answer.json()["status"]["allowed"])
+        status = answer.json()["status"] if answer.is_success else {}
+        return None if status.get("allowed") else str(status.get("reason", ""))
 
     def _is_served(self, version: str, plural: str) -> bool:
         answer = self._call("GET", f"/apis/{version}")

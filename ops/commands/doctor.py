@@ -34,9 +34,10 @@ def doctor(
     try:
         known = stack_access(stack)
         assert known.login is not None
+        assert known.cluster is not None
         user = exec_user(known.login, Flavour.IDSTACK, known.environment)
         kubeconfig = known.kubeconfig.only(known.kubeconfig.chosen(), user=user)
-        with ApiServer(kubeconfig, variables(Engine(stack).stack)) as server:
+        with ApiServer(kubeconfig, known.cluster, variables(Engine(stack).stack)) as server:
             server.check_sign_in()
             missing = server.missing(Wanted(permissions(), KINDS))
     except AccessError as error:

@@ -18,6 +18,7 @@ import yaml
 
 from identity.access.claims import claims_of
 from localcloud.azure import LocalAzure
+from localcloud.azure.arm.store import Resources
 from localcloud.azure.assembly import assemble
 from localcloud.azure.dials import NO_DELAYS
 from localcloud.statedir import StateDirectory
@@ -29,6 +30,10 @@ pytestmark = pytest.mark.apiserver
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
 AKS_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 MOST_GROUPS = 200
+CLUSTER = (
+    "/subscriptions/10ca1000-0000-4000-8000-000000000002/resourceGroups/aks-local/providers/"
+    "Microsoft.ContainerService/managedClusters/aks-mgmt-local"
+)
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
 DEPLOYERS = "10ca1000-0000-4000-8000-000000000003"
 DEVELOPER = "developer@idstack.local"
@@ -186,11 +191,41 @@ def test_an_application_in_too_many_groups_gets_a_plain_401_and_the_log_says_why
     assert "service principal with group membership exceeding 200 is not supported" in log
 
 
-def test_doctor_names_the_verbs_that_the_deployer_lacks(stack: LocalStack, azure: LocalAzure) -> None:
+def test_doctor_finds_nothing_where_the_deployers_group_is_bound(stack: LocalStack, azure: LocalAzure) -> None:
     done = stack.idstack("doctor", "--stage", "access")
     assert "every permission and kind that the stack needs is there" in done.stdout
     groups = azure.people.groups_of(json.loads(_whoami(stack))["oid"])
     assert groups == [DEPLOYERS]
+
+
+def test_doctor_names_the_verbs_that_the_deployer_lacks_and_how_to_get_them(
+    stack: LocalStack, azure: LocalAzure, administrator: httpx.Client
+) -> None:
+    clusters = Resources(azure.store)
+    cluster = clusters.get(CLUSTER)
+    assert cluster is not None
+    binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    role = administrator.get(f"{binding}/idstack:deployer").raise_for_status().json()
+    bound = {**role, "metadata": {"name": role["metadata"]["name"]}}
+    administrator.delete(f"{binding}/idstack:deployer").raise_for_status()
+    try:
+        said = " ".join(stack.idstack("doctor", check=False).stderr.split())
+        profile = {**cluster["properties"]["aadProfile"], "enableAzureRBAC": True}
+        clusters.put({**cluster, "properties": {**cluster["properties"], "aadProfile": profile}})
+        azures = " ".join(stack.idstack("doctor", check=False).stderr.split())
+    finally:
+        clusters.put(cluster)
+        administrator.post(binding, json=bound).raise_for_status()
+
+    who = json.loads(_whoami(stack))["oid"]
+    for each in (said, azures):
+        assert "create namespaces" in each
+        assert "patch secretproviderclasses.secrets-store.csi.x-k8s.io" in each
+    assert f"give {who} (an object id, not an application id) the ClusterRole" in said
+    assert (
+        f"`az role assignment create --role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {CLUSTER} "
+        f"--assignee-object-id {who} --assignee-principal-type ServicePrincipal`"
+    ) in azures
 
 
 def _whoami(stack: LocalStack) -> str:

@@ -31,21 +31,27 @@ TOKEN = unsigned(aud=AKS, tid=TENANT, oid="deployer-object-id")
 
 @dataclass
 class FakeApiServer:
-    """Knows one token; `denied` verbs are not allowed, `absent` versions not served. Both may change meanwhile."""
+    """Knows one token; `denied` verbs are not allowed, `absent` versions not served. Both may change meanwhile.
+
+    `reason` is what the authorizer says of a refusal.
+    """
 
     denied: set[str] = field(default_factory=set)
     absent: set[str] = field(default_factory=set)
+    reason: str = ""
+    token: str = TOKEN
     reviews: list[str] = field(default_factory=list)
 
     def app(self) -> Starlette:
         async def answer(request: Request) -> Response:
-            if request.headers.get("authorization") != f"Bearer {TOKEN}":
+            if request.headers.get("authorization") != f"Bearer {self.token}":
                 return JSONResponse({"kind": "Status", "message": "Unauthorized"}, status_code=401)
             if request.method == "POST":
                 asked = (await request.json())["spec"]["resourceAttributes"]
                 verb = f"{asked['verb']} {asked['resource']}"
                 self.reviews.append(verb)
-                return JSONResponse({"status": {"allowed": verb not in self.denied}}, status_code=201)
+                status = {"allowed": False, "reason": self.reason} if verb in self.denied else {"allowed": True}
+                return JSONResponse({"status": status}, status_code=201)
             version = request.url.path.removeprefix("/apis/")
             if version in self.absent:
                 return JSONResponse({"kind": "Status"}, status_code=404)

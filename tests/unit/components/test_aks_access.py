@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from components import aks_access
 from tests.unit import access_world
 from tests.unit.access_world import TENANT, TOKEN, FakeApiServer, skeleton
 from tests.unit.components.conftest import Program
 from tests.unit.components.recorder import Recorder
-from tests.unit.components.world import lookups
+from tests.unit.components.world import MANAGEMENT_CLUSTER, lookups
 from tests.unit.hosts import Serve
 
 KUBERNETES = "pulumi:providers:kubernetes"
@@ -119,6 +120,22 @@ def test_a_sign_in_that_fails_is_said_before_anything_but_the_azure_providers_is
         "Nothing was changed."
     )
     assert [each for each in recorder.names() if not each.startswith("pulumi:providers:azure")] == []
+
+
+def test_on_a_cluster_with_azure_rbac_the_role_assignment_that_is_missing_is_printed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aks_access, "_READY_SECONDS", 0)
+    world.api.denied = {"create namespaces"}
+    standing = world.answers["azure-native:containerservice:getManagedCluster"]
+    world.answers["azure-native:containerservice:getManagedCluster"] = {
+        **standing,
+        "aadProfile": {"managed": True, "enableAzureRBAC": True},
+    }
+
+    said = str(world.run(options={"refused": True}).failure)
+
+    assert f"--role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {MANAGEMENT_CLUSTER} --assignee-object-id" in said
 
 
 def test_a_deployer_without_the_clusters_user_role_is_told_which_role_to_get(world: World) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from identity.access.azure_rbac import DENIAL
 from ops import existing
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
@@ -142,6 +143,20 @@ def test_a_failed_up_ends_with_the_lines(engine: FakeEngine, idstack: Idstack) -
         f"\n  thing\n    .venv/bin/idstack import --stack dev {_GRANT[0]} thing {_ASSIGNMENTS}/{_NAME} "
         in printed.error
     )
+
+
+def test_a_failed_up_that_azure_rbac_refused_leads_to_the_missing_role_assignment(
+    engine: FakeEngine, idstack: Idstack
+) -> None:
+    engine.ends_with(255)
+    refusal = (
+        'namespaces is forbidden: User "o" cannot create resource "namespaces" in API group "" at the cluster scope'
+    )
+    engine.logs(_log(_GRANT, f"{refusal}: User does not have access to the resource in Azure. {DENIAL}."))
+    assert "`.venv/bin/idstack doctor --stage access --stack dev` prints" in idstack("up", "--stack", "dev").error
+
+    engine.logs(_log(_GRANT, refusal))
+    assert "doctor" not in idstack("up", "--stack", "dev").error
 
 
 def test_import_asks_and_leaves_code_and_protection_to_the_program(engine: FakeEngine, idstack: Idstack) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from identity.access.azure_rbac import AksCluster
 from identity.access.cluster import ApiServer, NotReady, Wanted
 from identity.access.errors import AccessError
 from identity.access.exec_user import Flavour, exec_user
@@ -17,6 +18,8 @@ from identity.access.permissions import KINDS, Permission, manifests, permission
 from tests.unit.access_world import AKS, CLASSES, TENANT, FakeApiServer, program, skeleton, unsigned
 from tests.unit.hosts import Serve
 
+CLUSTER = "/subscriptions/s/resourceGroups/aks-dev/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-dev"
+VERDICT = "User does not have access to the resource in Azure. Update role assignment to allow access."
 LOGIN = Login(kind=LoginKind.ARM, tenant_id=TENANT)
 Connect = Callable[..., ApiServer]
 
@@ -30,12 +33,14 @@ def api() -> FakeApiServer:
 def connect(api: FakeApiServer, serve_plain: Serve, tmp_path: Path) -> Connect:
     """Connects as a user whose plugin is a program of this test's."""
 
-    def connected(flavour: Flavour = Flavour.IDSTACK, *, server: str = "", path: str = "") -> ApiServer:
+    def connected(
+        flavour: Flavour = Flavour.IDSTACK, *, server: str = "", path: str = "", has_azure_rbac: bool = False
+    ) -> ApiServer:
         text = base64.b64decode(skeleton(server or serve_plain(api.app()))).decode()
         kubeconfig = Kubeconfig.parse(text, "kubeconfig")
         kubeconfig = kubeconfig.only(kubeconfig.chosen(), user=exec_user(LOGIN, flavour))
         environ: Mapping[str, str] = {"PATH": f"{path or program(tmp_path / 'bin')}:/usr/bin:/bin"}
-        return ApiServer(kubeconfig, environ)
+        return ApiServer(kubeconfig, AksCluster(CLUSTER, has_azure_rbac), environ)
 
     return connected
 
@@ -122,6 +127,41 @@ def test_when_the_time_is_over_it_says_what_is_missing_for_whom_and_how_to_mend_
     text = str(caught.value)
     assert "still lacks after 300 s: permissions: patch deployments.apps, list pods" in text
     assert "give deployer-object-id (an object id, not an application id) the ClusterRole" in text
+
+
+@pytest.mark.parametrize(("has_azure_rbac", "reason"), [(True, ""), (True, VERDICT), (False, VERDICT)])
+def test_where_azure_rbac_decides_the_line_that_assigns_the_role_is_printed(
+    connect: Connect, api: FakeApiServer, has_azure_rbac: bool, reason: str
+) -> None:
+    """Whether ARM said so, or the refusal alone."""
+    api.denied, api.reason = {"create namespaces", "patch deployments"}, reason
+    with connect(has_azure_rbac=has_azure_rbac) as server:
+        assert server.missing(Wanted(permissions()))
+        assert (
+            "`az role assignment create --role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b "
+            f"--scope {CLUSTER} --assignee-object-id deployer-object-id --assignee-principal-type ServicePrincipal`"
+        ) in server.mend
+        assert "ClusterRole" not in server.mend
+
+        api.denied = {"patch deployments"}
+        server.missing(Wanted(permissions()))
+        assert "--role 3498e952-d568-435e-9b2c-8d77e338d7f7 " in server.mend
+
+
+def test_a_persons_role_is_assigned_to_a_user(connect: Connect, api: FakeApiServer, tmp_path: Path) -> None:
+    api.denied, api.token = {"create namespaces"}, unsigned(aud=AKS, tid=TENANT, oid="ada", idtyp="user")
+    folder = program(tmp_path / "person", token=api.token)
+    with connect(has_azure_rbac=True, path=str(folder)) as server:
+        server.missing(Wanted(permissions()))
+        assert "--assignee-object-id ada --assignee-principal-type User`" in server.mend
+
+
+def test_a_refusal_of_kubernetes_own_rbac_is_none_of_azures(connect: Connect, api: FakeApiServer) -> None:
+    api.denied, api.reason = {"create namespaces"}, 'RBAC: clusterrole "idstack:deployer" not found'
+    with connect() as server:
+        server.missing(Wanted(permissions()))
+        assert "`idstack kubeconfig --rbac <group>`" in server.mend
+        assert "az role" not in server.mend
 
 
 def test_the_deployers_role_has_the_verbs_that_are_asked_for_and_no_more(api: FakeApiServer, connect: Connect) -> None:

@@ -1,0 +1,62 @@
+"""Which of AKS's Azure roles helps, judged by the roles' own data actions."""
+
+from __future__ import annotations
+
+import pytest
+
+from identity.access.azure_rbac import ADMIN, CLUSTER_ADMIN, AksCluster, AzureRole, role_for
+from identity.access.permissions import Permission, permissions
+from localcloud.azure.authorization import built_in_roles
+
+_ACTIONS = {
+    "get": "read",
+    "list": "read",
+    "watch": "read",
+    "create": "write",
+    "patch": "write",
+    "delete": "delete",
+}
+_KUBERNETES_OWN = {"", "apps", "policy", "apiextensions.k8s.io"}
+
+
+def data_action(permission: Permission) -> str:
+    """A permission as AKS asks Azure for it: everything that is not Kubernetes' own is a custom resource."""
+    group = f"{permission.group}/" if permission.group else ""
+    resource = f"{group}{permission.resource}" if permission.group in _KUBERNETES_OWN else "customresources"
+    return f"Microsoft.ContainerService/managedClusters/{resource}/{_ACTIONS[permission.verb]}"
+
+
+def grants(role: AzureRole, permission: Permission) -> bool:
+    return built_in_roles()[role.guid].grants(data_action(permission), data=True)
+
+
+@pytest.mark.parametrize("role", [ADMIN, CLUSTER_ADMIN])
+def test_names_and_ids_are_azures(role: AzureRole) -> None:
+    assert built_in_roles()[role.guid].role_name == role.name
+
+
+@pytest.mark.parametrize("permission", permissions(), ids=str)
+def test_the_role_grants_what_is_missing_and_the_wider_one_is_chosen_only_where_it_must_be(
+    permission: Permission,
+) -> None:
+    chosen = role_for([permission])
+    assert grants(chosen, permission)
+    assert (chosen is CLUSTER_ADMIN) == (not grants(ADMIN, permission))
+
+
+def test_the_stack_as_a_whole_needs_the_wider_one() -> None:
+    assert role_for(permissions()) is CLUSTER_ADMIN
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"aadProfile": {"managed": True, "enableAzureRBAC": True}}, True),
+        ({"aadProfile": {"managed": True, "enableAzureRBAC": False}}, False),
+        ({"aadProfile": {"managed": True}}, False),
+        ({"aadProfile": None}, False),
+        ({}, False),
+    ],
+)
+def test_arm_says_whether_azure_rbac_decides(properties: dict[str, object], expected: bool) -> None:
+    assert AksCluster.of("/id", properties) == AksCluster("/id", expected)
