@@ -26,7 +26,10 @@ WHOLE = {
     "resources": {"requests": {"cpu": "100m"}, "limits": {"memory": "64Mi"}},
     "serviceAccount": "backup",
     "nodeSelector": {"kubernetes.io/os": "linux"},
-    "tolerations": [{"key": "x", "operator": "Exists", "effect": "NoSchedule"}, {"key": "y", "value": "z"}],
+    "tolerations": [
+        {"key": "x", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30},
+        {"key": "y", "value": "z"},
+    ],
 }
 
 
@@ -79,7 +82,7 @@ def test_a_workload_is_a_deployment_with_all_that_was_said_of_it(with_workloads:
                     "automountServiceAccountToken": True,
                     "nodeSelector": {"kubernetes.io/os": "linux"},
                     "tolerations": [
-                        {"key": "x", "operator": "Exists", "effect": "NoSchedule"},
+                        {"key": "x", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30},
                         {"key": "y", "operator": "Equal", "value": "z"},
                     ],
                     "volumes": [
