@@ -7,17 +7,8 @@ import pytest
 from tests.unit.components.conftest import Program
 from tests.unit.components.recorder import Recorder
 from tests.unit.components.simulation import a_uuid, issued
-from tests.unit.components.world import (
-    GROUPS,
-    KMS_VAULT,
-    SECURITY_GROUP,
-    SUBNET,
-    SUBSCRIPTION,
-    TENANT,
-    VNET,
-    grants,
-    hosted_cluster,
-)
+from tests.unit.components.world import KMS_VAULT, grants, hosted_cluster
+from tests.unit.specification import GROUPS, specification
 
 MANAGED, NSG, NETWORK, DNS = (f"{GROUPS}/{name}" for name in ("hc1-managed", "hc1-nsg", "hc1-network", "dns-dev"))
 
@@ -68,47 +59,11 @@ def managed_identity(field: str) -> dict[str, str]:
     }
 
 
-SPEC = {
-    "infraID": "hc1-infra",
-    "issuerURL": "https://hc1oidc.blob.core.windows.net/hc1oidc",
-    "platform": {
-        "type": "Azure",
-        "azure": {
-            "cloud": "AzurePublicCloud",
-            "location": "eastus",
-            "resourceGroup": "hc1-managed",
-            "subscriptionID": SUBSCRIPTION,
-            "tenantID": TENANT,
-            "vnetID": VNET,
-            "subnetID": SUBNET,
-            "securityGroupID": SECURITY_GROUP,
-            "azureAuthenticationConfig": {
-                "azureAuthenticationConfigType": "ManagedIdentities",
-                "managedIdentities": {
-                    "controlPlane": {
-                        "managedIdentitiesKeyVault": {"name": "kv-idstack-dev", "tenantID": TENANT},
-                        **{field: managed_identity(field) for field in SECRETS if field != "kms"},
-                    },
-                    "dataPlane": DATA_PLANE,
-                },
-            },
-        },
-    },
-    "secretEncryption": {
-        "type": "kms",
-        "kms": {
-            "provider": "Azure",
-            "azure": {
-                "activeKey": {
-                    "keyVaultName": "kv-etcd-dev",
-                    "keyName": "hc1-etcd",
-                    "keyVersion": "0123456789abcdef0123456789abcdef",
-                },
-                "kms": managed_identity("kms"),
-            },
-        },
-    },
-}
+SPEC = specification(
+    control_plane={field: managed_identity(field) for field in SECRETS if field != "kms"},
+    data_plane=DATA_PLANE,
+    kms=managed_identity("kms"),
+)
 
 
 def test_the_specification_has_every_identity_where_the_api_wants_it(stack: Recorder) -> None:

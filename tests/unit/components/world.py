@@ -14,19 +14,16 @@ from components.vault import Vault, VaultArgs
 from identity import catalogue
 from identity.clouds import CLOUDS
 from identity.settings import CredentialSettings, Settings
+from tests.unit import specification
 from tests.unit.components.recorder import Recorder
 
-SUBSCRIPTION = "11111111-2222-4333-8444-555555555555"
-TENANT = "99999999-8888-4777-8666-555555555555"
+SUBSCRIPTION, TENANT, GROUPS = specification.SUBSCRIPTION, specification.TENANT, specification.GROUPS
+VNET, SUBNET, SECURITY_GROUP = specification.VNET, specification.SUBNET, specification.SECURITY_GROUP
 DEPLOYER = "dddddddd-0000-4000-8000-000000000001"
 ADD_ON = {"clientId": "aaaaaaaa-0000-4000-8000-000000000001", "objectId": "aaaaaaaa-0000-4000-8000-000000000002"}
 REGISTRY = {"clientId": "bbbbbbbb-0000-4000-8000-000000000001", "principalId": "bbbbbbbb-0000-4000-8000-000000000002"}
 KUBECONFIG = "apiVersion: v1\nkind: Config\n"
 
-GROUPS = f"/subscriptions/{SUBSCRIPTION}/resourceGroups"
-VNET = f"{GROUPS}/hc1-network/providers/Microsoft.Network/virtualNetworks/hc1-vnet"
-SUBNET = f"{VNET}/subnets/default"
-SECURITY_GROUP = f"{GROUPS}/hc1-nsg/providers/Microsoft.Network/networkSecurityGroups/hc1-nsg"
 VAULT = f"{GROUPS}/identity-dev/providers/Microsoft.KeyVault/vaults/kv-idstack-dev"
 MANAGEMENT_CLUSTER = f"{GROUPS}/aks-dev/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-dev"
 KMS_VAULT = f"{GROUPS}/etcd-dev/providers/Microsoft.KeyVault/vaults/kv-etcd-dev"

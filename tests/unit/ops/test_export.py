@@ -13,11 +13,9 @@ import yaml
 
 from ops.hypershift import hosted_clusters
 from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.specification import specification
 
 GOLDEN = Path(__file__).parent / "golden/hypershift"
-SUBSCRIPTION = "11111111-2222-4333-8444-555555555555"
-TENANT = "99999999-8888-4777-8666-555555555555"
-NETWORK = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hc1-network/providers/Microsoft.Network"
 FIELDS = (
     ("cloudProvider", "cloud-provider"),
     ("nodePoolManagement", "nodepool-mgmt"),
@@ -44,51 +42,17 @@ def described(name: str = "hc1", cloud: str = "AzurePublicCloud") -> dict[str, A
     return {
         "namespace": "clusters",
         "controlPlane": {},
-        "hostedClusterSpec": {
-            "infraID": f"{name}-infra",
-            "issuerURL": "https://hc1oidc.blob.core.windows.net/hc1oidc",
-            "platform": {
-                "type": "Azure",
-                "azure": {
-                    "cloud": cloud,
-                    "location": "eastus",
-                    "resourceGroup": f"{name}-managed",
-                    "subscriptionID": SUBSCRIPTION,
-                    "tenantID": TENANT,
-                    "vnetID": f"{NETWORK}/virtualNetworks/hc1-vnet",
-                    "subnetID": f"{NETWORK}/virtualNetworks/hc1-vnet/subnets/default",
-                    "securityGroupID": f"{NETWORK}/networkSecurityGroups/hc1-nsg",
-                    "azureAuthenticationConfig": {
-                        "azureAuthenticationConfigType": "ManagedIdentities",
-                        "managedIdentities": {
-                            "controlPlane": {
-                                "managedIdentitiesKeyVault": {"name": "kv-idstack-dev", "tenantID": TENANT},
-                                **identities,
-                            },
-                            "dataPlane": {
-                                "imageRegistryMSIClientID": client_id(11),
-                                "diskMSIClientID": client_id(12),
-                                "fileMSIClientID": client_id(13),
-                            },
-                        },
-                    },
-                },
+        "hostedClusterSpec": specification(
+            name=name,
+            cloud=cloud,
+            control_plane=identities,
+            data_plane={
+                "imageRegistryMSIClientID": client_id(11),
+                "diskMSIClientID": client_id(12),
+                "fileMSIClientID": client_id(13),
             },
-            "secretEncryption": {
-                "type": "kms",
-                "kms": {
-                    "provider": "Azure",
-                    "azure": {
-                        "activeKey": {
-                            "keyVaultName": "kv-etcd-dev",
-                            "keyName": "hc1-etcd",
-                            "keyVersion": "0123456789abcdef0123456789abcdef",
-                        },
-                        "kms": managed_identity(9, f"kms-{name}-json"),
-                    },
-                },
-            },
-        },
+            kms=managed_identity(9, f"kms-{name}-json"),
+        ),
     }
 
 
