@@ -105,6 +105,10 @@ class Provider(ABC):
         """Validate the provider's own inputs (`up` and `preview` only; the engine skips it on refresh and destroy)."""
         return Checked(new)
 
+    def replacing(self, old: Props, new: Props) -> tuple[str, ...]:
+        """The provider's own inputs whose change replaces everything that the provider has made."""
+        return ()
+
     def configure(self, inputs: Props) -> None:
         """Take the provider's inputs; runs before any other call, on every command."""
         return

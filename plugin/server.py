@@ -110,6 +110,11 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     @_answer
     def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
+        replacing = self._provider.replacing(from_struct(request.old_inputs), from_struct(request.news))
+        if replacing:
+            return provider_pb2.DiffResponse(
+                changes=provider_pb2.DiffResponse.DIFF_SOME, diffs=replacing, replaces=replacing
+            )
         # The engine then compares the inputs itself and updates the provider in place, replacing none of its resources.
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_UNKNOWN)
 

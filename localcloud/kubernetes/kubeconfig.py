@@ -102,6 +102,13 @@ def connection(kubeconfig: str, context: str | None = None) -> Connection:
     )
 
 
+def cluster_entry(kubeconfig: str, context: str | None = None) -> Mapping[str, Any]:
+    """What the kubeconfig says of the cluster of `context`, or of the current one; raises InvalidKubeconfig."""
+    document = _parsed(text_of(kubeconfig))
+    chosen = _entry(_named(document, "contexts"), context or document.get("current-context"), "context")
+    return _entry(_named(document, "clusters"), chosen.get("cluster"), "cluster")
+
+
 def text_of(kubeconfig: str) -> str:
     """The text of a kubeconfig given as text or as a path (the rule of the real provider: what is a file is one)."""
     if "\n" not in kubeconfig and not kubeconfig.lstrip().startswith("{"):

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from identity.credentials.certificate import issue
+from localcloud.kubernetes.endpoint import Endpoint
+from localcloud.statedir import StateDirectory
 from tests.harness import LocalStack
 
 
@@ -62,6 +68,24 @@ def test_a_new_image_of_the_probe_updates_the_ten_probes_only(stack: LocalStack)
 
     assert list(steps.values()) == ["update"] * 10
     assert all("probe" in name for name in steps)
+
+
+def test_another_certificate_authority_of_the_cluster_updates_the_provider_and_replaces_nothing(
+    stack: LocalStack,
+) -> None:
+    """As after the rotation of the cluster's certificates: AKS then gives out a bundle of the old and the new."""
+    store = StateDirectory(stack.state).open_store()
+    standing = Endpoint.load(store)
+    successor = issue("next", not_before=datetime.now(UTC), lifetime=timedelta(days=1)).certificate_pem
+    bundle = base64.b64decode(standing.ca) + successor.encode()
+    replace(standing, ca=base64.b64encode(bundle).decode()).save(store)
+    try:
+        steps = stack.preview()
+    finally:
+        standing.save(store)
+        store.close()
+
+    assert steps == {"kubernetes": "update"}
 
 
 def test_stacks_show_no_secret_output(stack: LocalStack) -> None:

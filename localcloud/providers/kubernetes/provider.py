@@ -8,7 +8,7 @@ from typing import Final
 
 from localcloud.providers.kubernetes.client import Api
 from localcloud.providers.kubernetes.resource import ObjectResource, Session
-from localcloud.providers.kubernetes.settings import ProviderSettings, refusal
+from localcloud.providers.kubernetes.settings import ProviderSettings, is_the_same_cluster, refusal
 from plugin import Checked, CheckFailure, PluginError, Props, Provider, Resource
 
 # kubernetes:<group>/<version>:<Kind>; the core group is called `core`.
@@ -29,6 +29,9 @@ class Kubernetes(Provider):
         problem = refusal(new)
         # Without a property name the engine prints the reason alone, not the kubeconfig.
         return Checked(new, (CheckFailure("", problem),) if problem else ())
+
+    def replacing(self, old: Props, new: Props) -> tuple[str, ...]:
+        return () if is_the_same_cluster(old, new) else ("kubeconfig",)
 
     def configure(self, inputs: Props) -> None:
         settings = ProviderSettings.load(inputs)

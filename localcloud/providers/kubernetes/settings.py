@@ -10,14 +10,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
-from localcloud.kubernetes.kubeconfig import Connection, connection, servers
+from localcloud.kubernetes.kubeconfig import Connection, cluster_entry, connection, servers
 from plugin import UNKNOWN, PluginError, Props, unwrap
 
-# clusterIdentifier matters for the replacement of the provider's resources, which the emulated plugin never asks for;
-# enableServerSideApply for how a patch is sent.
+# enableServerSideApply matters for how a patch is sent.
 _INPUTS: Final = frozenset(
     {
         "kubeconfig",
@@ -97,6 +96,29 @@ def refusal(inputs: Props, environ: Mapping[str, str] = os.environ) -> str | Non
         "cluster run with PULUMI_IGNORE_AMBIENT_PLUGINS=true, so that the engine takes the real plugin (`make up "
         "STACK=<name>` does); for the local stack use the kubeconfig of `idstack local env --json`."
     )
+
+
+def is_the_same_cluster(old: Props, new: Props) -> bool:
+    """Whether everything that is there may stay where it is.
+
+    The real provider's rule (pulumi-kubernetes 4.34 `provider/pkg/provider/provider.go`, DiffConfig): while
+    `clusterIdentifier` stays it does; without one, or as it comes or goes, the cluster's entry in the kubeconfig
+    decides with everything in it (server, authority, proxy), and one that a preview does not know is another one.
+    """
+    before, after = unwrap(old), unwrap(new)
+    identifier = after.get("clusterIdentifier")
+    if identifier and identifier == before.get("clusterIdentifier"):
+        return True
+    if UNKNOWN in (after.get("kubeconfig"), after.get("context")):
+        return False
+    return _cluster_entry(before) == _cluster_entry(after)
+
+
+def _cluster_entry(inputs: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    try:
+        return cluster_entry(str(inputs.get("kubeconfig", "")), inputs.get("context"))
+    except ValueError:
+        return None
 
 
 def _recorded_servers(record: Path) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,43 @@ def test_a_kubeconfig_that_a_preview_does_not_know_yet_is_left_to_the_update(kub
         resource.create(_URN, inputs, preview=False)
     with pytest.raises(PluginError, match="its kubeconfig is not known"):
         resource.read(_URN, "default/c", {}, {})
+
+
+def _config(*, server: str = _LOCAL, ca: str = "QQ==", token: str = "t", **inputs: str) -> Props:
+    document = {
+        "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority-data": ca}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "users": [{"name": "u", "user": {"token": token}}],
+        "current-context": "c",
+    }
+    return {"kubeconfig": json.dumps(document), **inputs}
+
+
+_IDENTIFIED = {"clusterIdentifier": "/subscriptions/s/aks"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "replaced"),
+    [
+        (_config(), _config(), False),
+        (_config(), _config(token="new"), False),
+        (_config(), _config(ca="QUE="), True),
+        (_config(), _config(server=_FOREIGN), True),
+        (_config(**_IDENTIFIED), _config(ca="QUE=", server=_FOREIGN, **_IDENTIFIED), False),
+        (_config(**_IDENTIFIED), {"kubeconfig": UNKNOWN, **_IDENTIFIED}, False),
+        (_config(), {"kubeconfig": UNKNOWN}, True),
+        (_config(), _config(**_IDENTIFIED), False),
+        (_config(), _config(ca="QUE=", **_IDENTIFIED), True),
+        (_config(**_IDENTIFIED), _config(ca="QUE="), True),
+        (_config(**_IDENTIFIED), _config(ca="QUE=", clusterIdentifier="/subscriptions/s/another"), True),
+    ],
+)
+@pytest.mark.parametrize("mark", [str, Secret])
+def test_another_cluster_entry_replaces_everything_unless_the_identifier_stays(
+    old: Props, new: Props, replaced: bool, mark: type
+) -> None:
+    marked = {**new, "kubeconfig": mark(new["kubeconfig"])} if new["kubeconfig"] != UNKNOWN else new
+    assert Kubernetes().replacing(old, marked) == (("kubeconfig",) if replaced else ())
 
 
 def test_nothing_works_before_configure() -> None:
