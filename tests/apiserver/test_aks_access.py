@@ -228,6 +228,29 @@ def test_doctor_names_the_verbs_that_the_deployer_lacks_and_how_to_get_them(
     ) in azures
 
 
+def test_the_glass_is_broken_only_where_local_accounts_are_on_and_loudly(
+    stack: LocalStack, azure: LocalAzure, kubectl: str, tmp_path: Path
+) -> None:
+    arguments = ("kubeconfig", "--admin", "--file", str(tmp_path / "admin"))
+    refused = stack.idstack(*arguments, check=False)
+    assert refused.returncode == 1
+    assert "cluster is set to disable local accounts" in " ".join(refused.stderr.split())
+    assert not (tmp_path / "admin").exists()
+
+    clusters = Resources(azure.store)
+    cluster = clusters.get(CLUSTER)
+    assert cluster is not None
+    clusters.put({**cluster, "properties": {**cluster["properties"], "disableLocalAccounts": False}})
+    try:
+        said = " ".join(stack.idstack(*arguments).stdout.split())
+    finally:
+        clusters.put(cluster)
+
+    assert "past Entra ID, for years, and nameless in the audit log. Delete it when the need is over" in said
+    nodes = stack.run(kubectl, "--kubeconfig", str(tmp_path / "admin"), "get", "nodes")
+    assert nodes.returncode == 0, "what the deployer may not do"
+
+
 def _whoami(stack: LocalStack) -> str:
     environment = stack.environment
     login = ("--login", "arm", "--tenant-id", environment.tenant_id, "--authority-host", environment.authority_host)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+from identity.access.token_cache import CACHE_VARIABLE
 from tests.harness import LocalStack, running_stack
 
 _SECONDS: Final = 8
@@ -29,8 +31,11 @@ def test_tokens_that_end_in_the_middle_of_an_up_do_not_fail_it(stack: LocalStack
     assert len(kept) == 1, "one login, whose token was renewed in its place"
 
 
-def test_refresh_and_destroy_sign_in_anew_where_no_token_is_left(stack: LocalStack) -> None:
+def test_refresh_and_destroy_sign_in_anew_on_another_runner(stack: LocalStack, tmp_path: Path) -> None:
     """Neither runs the program: a token that it had put into the kubeconfig would be over by now."""
     shutil.rmtree(stack.state / "run/tokens")
-    stack.pulumi("refresh", "--yes", "--skip-preview")
-    stack.pulumi("destroy", "--yes", "--skip-preview")
+    fresh = {"HOME": str(tmp_path / "home"), CACHE_VARIABLE: str(tmp_path / "tokens"), "PULUMI_STACK": stack.name}
+    for command in ("refresh", "destroy"):
+        stack.run("pulumi", command, "--yes", "--skip-preview", "--non-interactive", variables=fresh)
+    assert len(list((tmp_path / "tokens").glob("*.token"))) == 1
+    assert not (stack.state / "run/tokens").exists()

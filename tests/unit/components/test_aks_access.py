@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
 
 from components import aks_access
+from components.aks_access import access_args
 from tests.unit import access_world
 from tests.unit.access_world import TENANT, TOKEN, FakeApiServer, skeleton
 from tests.unit.components.conftest import Program
 from tests.unit.components.recorder import Recorder
-from tests.unit.components.world import MANAGEMENT_CLUSTER, lookups
+from tests.unit.components.world import MANAGEMENT_CLUSTER, lookups, settings
 from tests.unit.hosts import Serve
 
 KUBERNETES = "pulumi:providers:kubernetes"
@@ -94,16 +96,39 @@ def test_kubelogin_makes_the_tokens_where_it_is_asked_to(world: World) -> None:
     assert user["user"]["exec"]["args"][:3] == ["get-token", "--login", "azurecli"]
 
 
+@pytest.mark.parametrize(
+    ("cloud", "authority"),
+    [
+        ("AzurePublicCloud", "https://login.microsoftonline.com/"),
+        ("AzureUSGovernmentCloud", "https://login.microsoftonline.us/"),
+        ("AzureChinaCloud", "https://login.chinacloudapi.cn/"),
+    ],
+)
+def test_each_cloud_has_its_authority_and_all_have_the_same_server_application(cloud: str, authority: str) -> None:
+    configured = settings(cloud=cloud, hostedClusters=[])
+    assert configured.management_cluster is not None
+    login = access_args(configured, configured.management_cluster).login
+    assert (login.authority_host, login.scope) == (authority, "6dae42f8-4368-4678-94ff-3960e28e3630/.default")
+
+
 def test_a_private_cluster_is_asked_for_its_public_name(world: World) -> None:
     asked = [each.arguments for each in world.run(publicFqdn=True).invoked if each.function == USER]
     assert [each.get("serverFqdn") for each in asked] == ["public", "public"]
 
 
-def test_the_administrators_credential_is_taken_only_when_asked_for_and_loudly(world: World) -> None:
+def test_the_administrators_credential_is_taken_only_when_asked_for_and_loudly(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr(pulumi, "warn", lambda text, resource: warned.append(text))
     assert ADMIN not in {each.function for each in world.run().invoked}
+    assert warned == []
 
     recorder = world.run(admin=True)
 
+    [warning] = warned
+    assert "past Entra ID and without a name in the audit log" in warning
+    assert "rotate the cluster's certificates" in warning
     assert USER not in {each.function for each in recorder.invoked}
     assert recorder.one(KUBERNETES).secrets == {"kubeconfig"}
 

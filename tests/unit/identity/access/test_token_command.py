@@ -24,6 +24,7 @@ from tests.unit.identity.access.world import (
     certificate,
     credential_document,
     object_id_of,
+    principal,
     token_of,
 )
 
@@ -147,6 +148,19 @@ def test_commands_that_start_together_send_one_request(command: Command, somebod
 
     assert len({token_of(each) for each in done}) == 1
     assert len(somebody.wire.requests) == 1
+
+
+def test_two_identities_side_by_side_share_a_cache_and_get_a_token_each(
+    command: Command, entra: Wire, issued: IssuedCertificate, tmp_path: Path
+) -> None:
+    """As two clusters' providers in one program do: one environment, one cache, and an identity for each."""
+    pair = [principal(entra, issued, tmp_path / f"{name}.json") for name in ("first", "second")]
+
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda each: command("--exec", *each.arguments, **STRAYS), [*pair, *pair]))
+
+    assert [object_id_of(each) for each in done] == [each.object_id for each in [*pair, *pair]]
+    assert len(entra.requests) == 2
 
 
 def test_another_certificate_does_not_find_the_token_of_the_one_before(command: Command, somebody: Principal) -> None:
