@@ -27,7 +27,7 @@ from localcloud.serving import Server
 from localcloud.statedir import StateDirectory
 
 _APPS: dict[str, Callable[[Prepared], Starlette]] = {
-    "entra": lambda prepared: entra(prepared.cloud),
+    "entra": lambda prepared: entra(prepared.cloud, prepared.state.ca_file),
     "arm": lambda prepared: arm(prepared.cloud),
     "graph": lambda prepared: graph(prepared.cloud),
     "keyvault": lambda prepared: keyvault(prepared.cloud),

@@ -41,6 +41,8 @@ _MENDS: Final[Mapping[str, str]] = {
     "AADSTS700211": "add a federated credential with the token's issuer to the identity",
     "AADSTS700213": "add a federated credential with the token's subject to the identity",
     "AADSTS700212": "have the token issued for the audience of the federated credential (api://AzureADTokenExchange)",
+    "AADSTS7000272": "have the federated token signed with a key that its issuer publishes",
+    "AADSTS90061": "make the issuer's metadata public: Entra ID does not reach it",
     "AADSTS500011": "the tenant does not know the server application: give the authority host of the cluster's cloud",
     "AADSTS53003": "Conditional Access forbids this way to sign in: use a service principal or `--login azure-cli`",
 }
@@ -195,7 +197,9 @@ def _asking(login: Login, fingerprint: str | None, connect: Callable[[], TokenCr
         except AzureError as error:
             said = refusal(error)
             mend = _MENDS.get(said.code or "")
-            raise SignInRefused(f"{login.kind} sign-in: {said}" + (f". {mend}" if mend else "")) from None
+            raise SignInRefused(
+                f"{login.kind} sign-in: {str(said).rstrip(' .')}" + (f". {mend}" if mend else "")
+            ) from None
         except ValueError as error:  # azure-identity's for an id or authority it can not use
             raise LoginRefused(f"{login.kind} sign-in: {error}") from None
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import base64
 import json
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
@@ -16,8 +17,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from localcloud import clock
 from localcloud.azure import LocalAzure
+from localcloud.azure.arm.store import Resources
 from localcloud.azure.entra import assertion, errors, sessions
+from localcloud.azure.entra.federation import Issuers, Trust
 from localcloud.azure.entra.objects import KeyCredential, ServicePrincipal
 from localcloud.azure.entra.people import User
 from localcloud.azure.entra.replicas import Replica, Replicas
@@ -31,11 +35,15 @@ _FIRST_PARTY = frozenset(first_party_audiences())
 _NOT_KEPT = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 # Where Entra's own page for codes is; every tenant shares it.
 _PAGE = "/common/oauth2/deviceauth"
+FEDERATED_CREDENTIALS: Final = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
 
 
-def app(cloud: LocalAzure) -> Starlette:
-    """Entra's application, to be served over TLS (clients refuse a plain-text authority)."""
-    entra = _Entra(cloud)
+def app(cloud: LocalAzure, ca_file: Path | None = None) -> Starlette:
+    """Entra's application, to be served over TLS (clients refuse a plain-text authority).
+
+    `ca_file` is the authority of the issuers on this machine whose tokens federated credentials trust.
+    """
+    entra = _Entra(cloud, Issuers(ca_file))
     routes = [
         Route("/{tenant}/v2.0/.well-known/openid-configuration", entra.metadata, methods=["GET"]),
         Route("/{tenant}/discovery/v2.0/keys", entra.keys, methods=["GET"]),
@@ -47,8 +55,9 @@ def app(cloud: LocalAzure) -> Starlette:
 
 
 class _Entra:
-    def __init__(self, cloud: LocalAzure) -> None:
+    def __init__(self, cloud: LocalAzure, issuers: Issuers) -> None:
         self._cloud = cloud
+        self._issuers = issuers
         self._tenant = cloud.tenant_id
         self._replicas = Replicas(cloud.dials)
         self._sessions = Sessions(cloud.store, cloud.dials, cloud.people)
@@ -64,7 +73,7 @@ class _Entra:
                 "token_endpoint": _token_endpoint(root),
                 "device_authorization_endpoint": f"{root}/oauth2/v2.0/devicecode",
                 "jwks_uri": f"{root}/discovery/v2.0/keys",
-                "token_endpoint_auth_methods_supported": ["private_key_jwt"],
+                "token_endpoint_auth_methods_supported": ["client_secret_post", "private_key_jwt"],
                 "response_types_supported": ["token"],
                 "subject_types_supported": ["pairwise"],
                 "id_token_signing_alg_values_supported": ["RS256"],
@@ -82,7 +91,7 @@ class _Entra:
         _require(form, "grant_type", "client_id")
         match form["grant_type"]:
             case "client_credentials":
-                return self._client_credentials(form, _token_endpoint(self._root(request)))
+                return await self._client_credentials(form, _token_endpoint(self._root(request)))
             case sessions.DEVICE_CODE_GRANT:
                 user, resource = self._sessions.redeem(form)
                 return self._session(request, user, form, resource)
@@ -112,10 +121,10 @@ class _Entra:
             return HTMLResponse(sessions.page(code, "There is no such code, or no such user."), status_code=400)
         return HTMLResponse(sessions.page("", "Done. You can close this window."))
 
-    def _client_credentials(self, form: dict[str, str], endpoint: str) -> Response:
+    async def _client_credentials(self, form: dict[str, str], endpoint: str) -> Response:
         _require(form, "scope")
         replica = self._replicas.choose()
-        principal = self._authenticate(form, endpoint, replica)
+        principal = await self._authenticate(form, endpoint, replica)
         resource = self._resource(form["scope"])
         lifetime = self._cloud.tokens.lifetime()
         body = _granted(self._cloud.tokens.issue(principal, resource, lifetime=lifetime), lifetime)
@@ -137,22 +146,44 @@ class _Entra:
             body["client_info"] = base64.urlsafe_b64encode(info).rstrip(b"=").decode()
         return JSONResponse(body, headers=_NOT_KEPT)
 
-    def _authenticate(self, form: dict[str, str], endpoint: str, replica: Replica) -> ServicePrincipal:
+    async def _authenticate(self, form: dict[str, str], endpoint: str, replica: Replica) -> ServicePrincipal:
         """Whoever the form's credential proves to be, as far as the replica knows; raises SignInRefused."""
         client_id = form["client_id"].lower()
         principal, keys = self._client(client_id, replica)
         if "client_assertion" in form:
             if form.get("client_assertion_type") != assertion.ASSERTION_TYPE:
                 raise errors.parameter_missing("client_assertion_type")
-            assertion.verify(form["client_assertion"], client_id=form["client_id"], audience=endpoint, keys=keys)
+            text = form["client_assertion"]
+            if assertion.is_own(text):
+                assertion.verify(text, client_id=form["client_id"], audience=endpoint, keys=keys)
+            else:
+                await self._issuers.verify(text, self._trusted_by(principal))
         elif "client_secret" in form:
-            # The local directory issues no secrets, so every one is wrong.
-            raise errors.secret_invalid(client_id)
+            self._check_secret(client_id, form["client_secret"])
         else:
             raise errors.credential_missing()
         if principal.properties.get("accountEnabled") is False:
             raise errors.application_disabled(client_id, principal.display_name)
         return principal
+
+    def _trusted_by(self, principal: ServicePrincipal) -> list[Trust]:
+        """Federated credentials: an application's are Graph's, a managed identity's ARM's."""
+        if principal.resource_id is not None:
+            resources = Resources(self._cloud.store).below(principal.resource_id, FEDERATED_CREDENTIALS)
+            found = [each["properties"] for each in resources]
+        else:
+            application = self._cloud.directory.application_by_app(principal.app_id)
+            found = [] if application is None else list(application.federated)
+        return [Trust(each["issuer"], each["subject"], audience) for each in found for audience in each["audiences"]]
+
+    def _check_secret(self, client_id: str, value: str) -> None:
+        application = self._cloud.directory.application_by_app(client_id)
+        passwords = () if application is None else application.passwords
+        password = next((each for each in passwords if each.is_of(value)), None)
+        if password is None:
+            raise errors.secret_invalid(client_id)
+        if password.end <= clock.now():
+            raise errors.secret_expired(client_id)
 
     def _client(self, client_id: str, replica: Replica) -> tuple[ServicePrincipal, tuple[KeyCredential, ...]]:
         """The principal that signs in under `client_id` and the certificates which the replica knows for it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,11 +19,20 @@ from cryptography import x509
 
 from localcloud import clock
 from localcloud.azure.entra import errors
+from localcloud.azure.entra.federation import unverified
 from localcloud.azure.entra.objects import KeyCredential
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ALGORITHMS = ("RS256", "PS256")
 _SKEW = timedelta(minutes=5)
+
+
+def is_own(assertion: str) -> bool:
+    """Whether the client made the assertion itself, be it wrongly, and not an issuer, whose name is an https URL.
+
+    A thumbprint in the header tells nothing: GitHub's tokens have one as well.
+    """
+    return not str(unverified(assertion)[1].get("iss")).startswith("https://")
 
 
 def verify(assertion: str, *, client_id: str, audience: str, keys: Sequence[KeyCredential]) -> KeyCredential:
@@ -37,10 +46,7 @@ def verify(assertion: str, *, client_id: str, audience: str, keys: Sequence[KeyC
     Raises:
         SignInRefused: 50027, 700021, 700023, 700024 or 700027, judged in Entra's order: certificate first, then claims.
     """
-    try:
-        header = jwt.get_unverified_header(assertion)
-    except jwt.InvalidTokenError:
-        raise errors.assertion_malformed("It could not be parsed.") from None
+    header, _ = unverified(assertion)
     if header.get("alg") not in _ALGORITHMS:
         raise errors.assertion_malformed(f"The signature algorithm must be {' or '.join(_ALGORITHMS)}.")
     named, digest = _thumbprint(header)
@@ -66,7 +72,7 @@ def verify(assertion: str, *, client_id: str, audience: str, keys: Sequence[KeyC
     return key
 
 
-def _thumbprint(header: dict[str, Any]) -> tuple[str, bytes]:
+def _thumbprint(header: Mapping[str, Any]) -> tuple[str, bytes]:
     for name, algorithm in (("x5t#S256", "sha256"), ("x5t", "sha1")):
         text = header.get(name)
         if isinstance(text, str):

@@ -141,6 +141,50 @@ def secret_invalid(client_id: str) -> SignInRefused:
     )
 
 
+def secret_expired(client_id: str) -> SignInRefused:
+    """7000222."""
+    return SignInRefused(
+        7000222,
+        "invalid_client",
+        f"The provided client secret keys for app '{client_id}' are expired. Visit the Azure portal to create new keys "
+        "for your app: https://aka.ms/NewClientSecret, or consider using certificate credentials for added security: "
+        "https://aka.ms/certCreds.",
+        401,
+    )
+
+
+def federated_issuer_unknown(issuer: str) -> SignInRefused:
+    """700211."""
+    return _no_federated_record(700211, "issuer", issuer)
+
+
+def federated_audience_unknown(audience: str) -> SignInRefused:
+    """700212."""
+    return _no_federated_record(700212, "audience", audience)
+
+
+def federated_subject_unknown(subject: str) -> SignInRefused:
+    """700213."""
+    return _no_federated_record(700213, "subject", subject)
+
+
+def federated_key_unknown(key_id: str, issuer: str) -> SignInRefused:
+    """7000272."""
+    return SignInRefused(
+        7000272,
+        "invalid_client",
+        f"The certificate with identifier {key_id} used to sign the federated credential could not be found in the "
+        f"metadata of identity provider {issuer}. Please validate that your Identity Provider's metadata exposes the "
+        "key used to sign the incoming token.",
+        401,
+    )
+
+
+def issuer_unreachable() -> SignInRefused:
+    """90061."""
+    return SignInRefused(90061, "invalid_request", "Request to External OIDC endpoint failed.", 400)
+
+
 def assertion_malformed(problem: str) -> SignInRefused:
     """50027."""
     return SignInRefused(50027, "invalid_client", f"JWT token is invalid or malformed. {problem}", 401)
@@ -249,6 +293,17 @@ def refresh_token_expired(issued: datetime) -> SignInRefused:
         f"The refresh token has expired due to inactivity. The token was issued on {_ticks(issued)} and was inactive "
         "for 90.00:00:00.",
         400,
+    )
+
+
+def _no_federated_record(number: int, claim: str, found: str) -> SignInRefused:
+    return SignInRefused(
+        number,
+        "invalid_client",
+        f"No matching federated identity record found for presented assertion {claim} '{found}'. Check your federated "
+        "identity credential Subject, Audience and Issuer against the presented assertion. "
+        "https://learn.microsoft.com/entra/workload-id/workload-identity-federation",
+        401,
     )
 
 

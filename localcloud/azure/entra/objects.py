@@ -1,9 +1,11 @@
-"""What the directory holds: applications, service principals, and the certificates registered on either."""
+"""What the directory holds: applications, service principals, and the credentials registered on them."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
+import secrets
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -88,6 +90,55 @@ class KeyCredential:
 
 
 @dataclass(frozen=True)
+class PasswordCredential:
+    """A client secret; `digest` is all that is kept of it, as Entra shows it once."""
+
+    key_id: str
+    digest: str
+    hint: str
+    display_name: str | None
+    start: datetime
+    end: datetime
+
+    @classmethod
+    def issue(cls, display_name: str | None, end: datetime) -> tuple[PasswordCredential, str]:
+        """A new one, and its value."""
+        value = secrets.token_urlsafe(30)
+        return cls(str(uuid.uuid4()), _digest(value), value[:3], display_name, clock.now(), end), value
+
+    def is_of(self, value: str) -> bool:
+        """Whether this is the secret."""
+        return hmac.compare_digest(self.digest, _digest(value))
+
+    def to_document(self) -> Document:
+        """The stored form."""
+        return {
+            "keyId": self.key_id,
+            "digest": self.digest,
+            "hint": self.hint,
+            "displayName": self.display_name,
+            "start": self.start.isoformat(),
+            "end": self.end.isoformat(),
+        }
+
+    @classmethod
+    def from_document(cls, document: Document) -> PasswordCredential:
+        """The inverse of `to_document`."""
+        return cls(
+            key_id=document["keyId"],
+            digest=document["digest"],
+            hint=document["hint"],
+            display_name=document["displayName"],
+            start=datetime.fromisoformat(document["start"]),
+            end=datetime.fromisoformat(document["end"]),
+        )
+
+
+def _digest(value: str) -> str:
+    return hashlib.sha256(value.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
 class DirectoryObject:
     """What applications and service principals have in common.
 
@@ -125,12 +176,30 @@ class DirectoryObject:
 
 @dataclass(frozen=True)
 class Application(DirectoryObject):
-    """An application registration. Display names may repeat, as in Entra."""
+    """An application registration. Display names may repeat, as in Entra.
+
+    `federated` are its federated credentials as Graph prints them.
+    """
+
+    passwords: tuple[PasswordCredential, ...] = ()
+    federated: tuple[Mapping[str, Any], ...] = ()
+
+    def to_document(self) -> Document:
+        """The stored form."""
+        return {
+            **super().to_document(),
+            "passwords": [each.to_document() for each in self.passwords],
+            "federated": [dict(each) for each in self.federated],
+        }
 
     @classmethod
     def from_document(cls, document: Document) -> Application:
-        """The inverse of `to_document`."""
-        return cls(**_common(document))
+        """The inverse of `to_document`. Applications of older local clouds have neither secrets nor federation."""
+        return cls(
+            **_common(document),
+            passwords=tuple(map(PasswordCredential.from_document, document.get("passwords", ()))),
+            federated=tuple(document.get("federated", ())),
+        )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from localcloud import clock
 from localcloud.azure import LocalAzure
-from localcloud.azure.entra.objects import Application, ServicePrincipal
+from localcloud.azure.entra.objects import Application, PasswordCredential, ServicePrincipal
 from localcloud.azure.entra.tokens import Caller
 from localcloud.azure.graph import odata, permissions, representation
 from localcloud.azure.http import ServiceError, json_object, service_app
@@ -181,7 +181,16 @@ class _Applications(_Collection):
 
     def routes(self) -> Sequence[BaseRoute]:
         upsert = Route("/v1.0/applications(uniqueName='{unique_name}')", self.upsert, methods=["PATCH"])
-        return [upsert, *super().routes()]
+        routes: list[BaseRoute] = [upsert, *super().routes()]
+        for member in ("/v1.0/applications/{id}", "/v1.0/applications(appId='{app_id}')"):
+            federated = f"{member}/federatedIdentityCredentials"
+            routes += [
+                Route(f"{member}/addPassword", self.add_password, methods=["POST"]),
+                Route(federated, self.federated, methods=["GET"]),
+                Route(federated, self.add_federated, methods=["POST"]),
+                Route(f"{federated}/{{credential}}", self.remove_federated, methods=["DELETE"]),
+            ]
+        return routes
 
     def entries(self) -> Sequence[Entry]:
         return self.directory.applications()
@@ -205,6 +214,43 @@ class _Applications(_Collection):
 
     def delete(self, object_id: str) -> bool:
         return self.directory.delete_application(object_id)
+
+    async def add_password(self, request: Request) -> Response:
+        """A new client secret, whose value is told this once."""
+        entry = self._owned(request)
+        wanted = (await json_object(request)).get("passwordCredential") or {}
+        end = representation.password_end(wanted)
+        password, value = PasswordCredential.issue(wanted.get("displayName"), end)
+        self.directory.update(replace(entry, passwords=(*entry.passwords, password)))
+        answer = {**representation.password_json(password), "secretText": value}
+        return JSONResponse(odata.entity(request, "microsoft.graph.passwordCredential", answer))
+
+    async def federated(self, request: Request) -> Response:
+        permissions.require_read(self.caller(request))
+        entry = self.addressed(request)
+        assert isinstance(entry, Application)
+        return JSONResponse(odata.collection(request, "federatedIdentityCredentials", map(dict, entry.federated)))
+
+    async def add_federated(self, request: Request) -> Response:
+        entry = self._owned(request)
+        made = representation.federated(await json_object(request))
+        self.directory.update(replace(entry, federated=(*entry.federated, made)))
+        return JSONResponse(odata.entity(request, "federatedIdentityCredentials", made), status_code=201)
+
+    async def remove_federated(self, request: Request) -> Response:
+        entry, gone = self._owned(request), request.path_params["credential"]
+        kept = tuple(each for each in entry.federated if gone not in (each["id"], each["name"]))
+        if len(kept) == len(entry.federated):
+            raise _not_found(gone)
+        self.directory.update(replace(entry, federated=kept))
+        return Response(status_code=204)
+
+    def _owned(self, request: Request) -> Application:
+        """The application that the path names; raises 404, and 403 unless the caller may change it."""
+        caller, entry = self.caller(request), self.addressed(request)
+        assert isinstance(entry, Application)
+        permissions.require_write(caller, entry)
+        return entry
 
     async def upsert(self, request: Request) -> Response:
         """PATCH by unique name: creates the application when it is missing and `Prefer: create-if-missing` is sent."""

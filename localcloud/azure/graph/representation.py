@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import base64
 import binascii
+import uuid
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from localcloud.azure.entra.objects import Application, KeyCredential, ServicePrincipal
+from localcloud import clock
+from localcloud.azure.entra.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.azure.http import ServiceError
 from localcloud.clock import parse_rfc3339, rfc3339
 
 OWNERS = "owners@odata.bind"
+_PASSWORD_LIFETIME = timedelta(days=730)
+_FEDERATED = ("name", "issuer", "subject", "audiences")
 
 _APPLICATION_DEFAULTS: Mapping[str, Any] = {
     "uniqueName": None,
@@ -68,6 +72,7 @@ def to_json(entry: Application | ServicePrincipal, *, with_keys: bool = False) -
         "passwordCredentials": [],
     }
     if isinstance(entry, Application):
+        common["passwordCredentials"] = [password_json(each) for each in entry.passwords]
         return {**common, **_APPLICATION_DEFAULTS, **entry.properties}
     managed = entry.kind == "ManagedIdentity"
     return {
@@ -160,6 +165,34 @@ def _date(body: Mapping[str, Any], name: str, default: datetime) -> datetime:
         return parse_rfc3339(str(body[name]))
     except ValueError as error:
         raise ServiceError(400, "Request_BadRequest", f"Invalid value for property '{name}': {error}.") from None
+
+
+def password_json(password: PasswordCredential) -> dict[str, Any]:
+    """A client secret without its value."""
+    return {
+        "keyId": password.key_id,
+        "displayName": password.display_name,
+        "hint": password.hint,
+        "startDateTime": rfc3339(password.start),
+        "endDateTime": rfc3339(password.end),
+    }
+
+
+def password_end(body: Mapping[str, Any]) -> datetime:
+    """When a secret that is asked for ends: in two years if nobody says; raises 400."""
+    return _date(body, "endDateTime", clock.now() + _PASSWORD_LIFETIME)
+
+
+def federated(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The federated credential that a POST asks for; raises 400 for what is missing or unknown."""
+    for name in body:
+        if name not in {*_FEDERATED, "description"}:
+            raise ServiceError(400, "Request_BadRequest", f"Invalid property '{name}'.")
+    for name in _FEDERATED:
+        if not body.get(name):
+            raise ServiceError(400, "Request_BadRequest", f"Invalid value specified for property '{name}'.")
+    known = {name: body[name] for name in _FEDERATED}
+    return {"id": str(uuid.uuid4()), "description": body.get("description"), **known}
 
 
 def _key_json(key: KeyCredential, with_content: bool) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from azure.identity import ClientSecretCredential
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -17,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.credentials.certificate import issue
 from localcloud.azure import LocalAzure
+from localcloud.azure.entra.api import app as entra
 from localcloud.azure.entra.objects import ServicePrincipal
 from localcloud.azure.graph.api import app
 from localcloud.azure.graph.permissions import WRITE_ALL, WRITE_OWNED
@@ -277,3 +279,50 @@ def test_an_identifier_taken_meanwhile_blocks_the_restore(graph: httpx.Client) -
     created(graph, identifierUris=["api://mine"])
 
     assert code(graph.post(f"/directory/deletedItems/{mine['id']}/restore")) == (400, "Request_BadRequest")
+
+
+def test_a_client_secret_is_told_once_and_signs_in(
+    azure: LocalAzure, caller_as: As, deployer: ServicePrincipal, serve: Serve, certificates: Certificates
+) -> None:
+    http = caller_as(deployer)
+    application = http.post("/applications", json={"displayName": "pipeline"}).json()
+    http.post("/servicePrincipals", json={"appId": application["appId"]}).raise_for_status()
+    path = f"/applications/{application['id']}"
+
+    told = http.post(f"{path}/addPassword", json={"passwordCredential": {"displayName": "ci"}}).json()
+
+    listed = http.get(path)
+    [kept] = listed.json()["passwordCredentials"]
+    assert {**kept, "secretText": told["secretText"]} == {
+        name: value for name, value in told.items() if name != "@odata.context"
+    }
+    assert told["secretText"] not in listed.text
+    credential = ClientSecretCredential(
+        azure.tenant_id,
+        application["appId"],
+        told["secretText"],
+        authority=serve(entra(azure)),
+        disable_instance_discovery=True,
+        connection_verify=str(certificates.ca_file),
+    )
+    assert credential.get_token(f"{GRAPH}/.default").token
+    other = caller_as(signed_in(azure, WRITE_OWNED))
+    assert other.post(f"{path}/addPassword", json={}).status_code == 403
+
+
+def test_federated_credentials_are_added_listed_and_removed(caller_as: As, deployer: ServicePrincipal) -> None:
+    http = caller_as(deployer)
+    path = f"/applications/{http.post('/applications', json={'displayName': 'pipeline'}).json()['id']}"
+    wanted = {"name": "ci", "issuer": "https://issuer", "subject": "s", "audiences": ["api://AzureADTokenExchange"]}
+    federated = f"{path}/federatedIdentityCredentials"
+
+    made = http.post(federated, json=wanted)
+
+    assert made.status_code == 201
+    assert wanted.items() <= made.json().items()
+    assert [each["name"] for each in http.get(federated).json()["value"]] == ["ci"]
+    assert http.post(federated, json={**wanted, "subject": ""}).status_code == 400
+    assert http.post(federated, json={**wanted, "claims": "x"}).status_code == 400
+    assert http.delete(f"{federated}/ci").status_code == 204
+    assert http.delete(f"{federated}/ci").status_code == 404
+    assert http.get(federated).json()["value"] == []

@@ -55,7 +55,7 @@ class Wire:
 def wire(azure: LocalAzure, serve: Callable[[Starlette], str], ca_file: Path) -> Wire:
     """Serve Entra ID and count."""
     counted: list[str] = []
-    inner = app(azure)
+    inner = app(azure, ca_file)
 
     class Counting:
         def __init__(self, within: ASGIApp) -> None:

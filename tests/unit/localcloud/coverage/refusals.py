@@ -6,11 +6,12 @@ import asyncio
 import base64
 import hashlib
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from typing import Any, Final, TypeAlias
+from unittest.mock import AsyncMock, patch
 
 import httpx
 import jwt
@@ -19,7 +20,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.credentials.certificate import IssuedCertificate, issue
 from localcloud import clock
-from localcloud.azure.entra.objects import KeyCredential, ServicePrincipal
+from localcloud.azure.entra.federation import Issuers
+from localcloud.azure.entra.objects import KeyCredential, PasswordCredential, ServicePrincipal
 from tests.unit.localcloud.arm_world import send
 from tests.unit.localcloud.coverage.cloud import AKS_CLIENT, AUTHORITY, Cloud
 
@@ -131,7 +133,50 @@ def _refresh(cloud: Cloud, token: str) -> httpx.Response:
     return cloud.token(form)
 
 
+_ISSUER: Final = "https://127.0.0.1:1"
+
+
+def _federated(cloud: Cloud, *, keys: Sequence[Any] | None = None, **claims: str) -> httpx.Response:
+    """A sign-in with another issuer's token; `keys` are those that the issuer publishes, None if it is silent."""
+    principal = cloud.nobody()
+    application = cloud.cloud.directory.application_by_app(principal.app_id)
+    assert application is not None
+    trusted = {"id": ONE, "name": "ci", "issuer": _ISSUER, "subject": "ci", "audiences": ["api://AzureADTokenExchange"]}
+    cloud.cloud.directory.update(replace(application, federated=(trusted,)))
+    right = {"iss": _ISSUER, "sub": "ci", "aud": "api://AzureADTokenExchange"}
+    expires = int(clock.now().timestamp()) + 600
+    signed = jwt.encode({**right, "exp": expires, **claims}, _certificate().private_key_pem, algorithm="RS256")
+    form = {
+        "grant_type": "client_credentials",
+        "client_id": principal.app_id,
+        "scope": "https://management.azure.com/.default",
+        "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+        "client_assertion": signed,
+    }
+    if keys is None:
+        return cloud.token(form)
+    with patch.object(Issuers, "_keys", AsyncMock(return_value=keys)):
+        return cloud.token(form)
+
+
+def _expired_secret(cloud: Cloud) -> httpx.Response:
+    password, value = PasswordCredential.issue("old", clock.now())
+
+    def register(principal: ServicePrincipal) -> None:
+        application = cloud.cloud.directory.application_by_app(principal.app_id)
+        assert application is not None
+        cloud.cloud.directory.update(replace(application, passwords=(password,)))
+
+    return _signed(cloud, prepare=register, form={"client_assertion": "", "client_secret": value})
+
+
 ENTRA: Final[Mapping[str, Provoke]] = {
+    "expired client secret": _expired_secret,
+    "federated token of an unknown issuer": lambda cloud: _federated(cloud, iss="https://elsewhere.example"),
+    "federated token for another audience": lambda cloud: _federated(cloud, aud="another"),
+    "federated token of another subject": lambda cloud: _federated(cloud, sub="another"),
+    "issuer that does not answer": _federated,
+    "federated token signed with another key": lambda cloud: _federated(cloud, keys=()),
     "unknown tenant": lambda cloud: cloud.token({}, tenant="contoso"),
     "missing parameter": lambda cloud: cloud.token({"grant_type": "client_credentials"}),
     "another grant": lambda cloud: _signed(cloud, form={"grant_type": "password"}),
@@ -139,7 +184,7 @@ ENTRA: Final[Mapping[str, Provoke]] = {
     "no service principal": _principal_deleted,
     "disabled application": _disabled,
     "no credential": lambda cloud: _signed(cloud, form={"client_assertion": ""}),
-    "client secret": lambda cloud: _signed(cloud, form={"client_assertion": "", "client_secret": "x"}),
+    "wrong client secret": lambda cloud: _signed(cloud, form={"client_assertion": "", "client_secret": "x"}),
     "assertion that is no JWT": lambda cloud: _signed(cloud, form={"client_assertion": "x"}),
     "assertion of another client": lambda cloud: _signed(cloud, claims={"sub": ONE}),
     "assertion for another audience": lambda cloud: _signed(cloud, claims={"aud": "https://example.com"}),

@@ -1,0 +1,111 @@
+"""Federated credentials: an application or managed identity trusts a subject of another issuer (RFC 7523 2.2).
+
+Entra matches issuer, subject and audience with the credentials that are registered, letter by letter, then fetches the
+issuer's keys. Sources of the refusals: azure-workload-identity issues 1200, 1232 and 605, Azure/login issue 482.
+
+Left out: issuers elsewhere. The local cloud asks nobody but this machine, so any other one "can not be reached".
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+import jwt
+
+from localcloud import clock
+from localcloud.azure.entra import errors
+
+_ALGORITHMS: Final = ("RS256",)
+_WITHIN: Final = 5.0  # seconds that an issuer has
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Whom a federated credential trusts."""
+
+    issuer: str
+    subject: str
+    audience: str
+
+
+def unverified(assertion: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Header and claims of an assertion; raises 50027 for anything else."""
+    try:
+        return jwt.get_unverified_header(assertion), jwt.decode(assertion, options={"verify_signature": False})
+    except jwt.InvalidTokenError:
+        raise errors.assertion_malformed("It could not be parsed.") from None
+
+
+class Issuers:
+    """The issuers of this machine, whose servers are trusted by the authority in `ca_file`."""
+
+    def __init__(self, ca_file: Path | None) -> None:
+        self._ca_file = ca_file
+
+    async def verify(self, assertion: str, trusted: Sequence[Trust]) -> None:
+        """Return if the assertion is of somebody trusted.
+
+        Raises:
+            SignInRefused: 700211, 700213 or 700212 for what no credential names, 700024 for one out of its time, 90061
+                for an issuer that does not answer, 7000272 for a key that is not the issuer's.
+        """
+        header, claims = unverified(assertion)
+        _match(claims, trusted)
+        now = clock.now()
+        begin, end = (datetime.fromtimestamp(claims.get(name, 0), UTC) for name in ("nbf", "exp"))
+        if not begin <= now <= end:
+            raise errors.assertion_out_of_time(now, begin, end)
+        issuer, key_id = str(claims["iss"]), str(header.get("kid"))
+        key = next((each for each in await self._keys(issuer) if each.key_id == key_id), None)
+        try:
+            if key is None:
+                raise jwt.InvalidSignatureError
+            jwt.decode(
+                assertion,
+                key,
+                algorithms=_ALGORITHMS,
+                # These were judged above, each with a code of its own.
+                options={"verify_aud": False, "verify_exp": False, "verify_nbf": False, "verify_iat": False},
+            )
+        except jwt.InvalidTokenError:
+            raise errors.federated_key_unknown(key_id, issuer) from None
+
+    async def _keys(self, issuer: str) -> Sequence[jwt.PyJWK]:
+        if not _is_of_this_machine(issuer):
+            raise errors.issuer_unreachable()
+        trust = ssl.create_default_context(cafile=self._ca_file)
+        try:
+            async with httpx.AsyncClient(verify=trust, timeout=_WITHIN, trust_env=False) as http:
+                metadata = await http.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+                keys = await http.get(metadata.raise_for_status().json()["jwks_uri"])
+                return jwt.PyJWKSet.from_dict(keys.raise_for_status().json()).keys
+        except (httpx.HTTPError, ValueError, KeyError, jwt.PyJWTError):
+            raise errors.issuer_unreachable() from None
+
+
+def _match(claims: Mapping[str, Any], trusted: Sequence[Trust]) -> None:
+    """Narrow the credentials down claim by claim, so that the refusal names the first that nobody expects."""
+    issuer, subject, audience = (str(claims.get(name)) for name in ("iss", "sub", "aud"))
+    of_issuer = [each for each in trusted if each.issuer == issuer]
+    if not of_issuer:
+        raise errors.federated_issuer_unknown(issuer)
+    of_subject = [each for each in of_issuer if each.subject == subject]
+    if not of_subject:
+        raise errors.federated_subject_unknown(subject)
+    if not any(each.audience == audience for each in of_subject):
+        raise errors.federated_audience_unknown(audience)
+
+
+def _is_of_this_machine(issuer: str) -> bool:
+    try:
+        return ip_address(urlsplit(issuer).hostname or "").is_loopback
+    except ValueError:
+        return False
