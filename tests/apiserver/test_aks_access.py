@@ -87,6 +87,29 @@ def test_the_stack_was_made_with_a_token_that_nobody_typed(stack: LocalStack) ->
     assert "eyJ" not in json.dumps(user)
 
 
+def test_the_stack_itself_goes_through_kubelogin_where_it_is_asked_to(
+    stack: LocalStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = tmp_path / "calls"
+    program = tmp_path / "kubelogin"
+    program.write_text(f'#!/bin/sh\necho "$*" >> {calls}\nexec {kubelogin.command()} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    cluster = stack.configuration("managementCluster")
+
+    with stack.configured(managementCluster={**cluster, "access": {"flavour": "kubelogin"}}):
+        stack.up()
+        calls.unlink()
+        # Without the program: nothing but the provider's kubeconfig leads to the cluster.
+        stack.pulumi("refresh", "--yes", "--skip-preview", "--expect-no-changes")
+    made = set(calls.read_text().splitlines())
+    stack.up()
+
+    assert len(made) == 1, "the same arguments each time"
+    assert made.pop().startswith("get-token --login spn --tenant-id")
+
+
 @pytest.mark.parametrize("flavour", ["idstack", "kubelogin"])
 def test_kubectl_signs_in_as_the_deployer_by_either_program(
     stack: LocalStack, kubectl: str, tmp_path: Path, flavour: str
