@@ -10,13 +10,15 @@ from pydantic import ValidationError
 
 from identity.access.aks import cluster_id, look_at, skeleton
 from identity.access.azure_rbac import AksCluster
+from identity.access.cluster import ApiServer
 from identity.access.configured import login_of
+from identity.access.exec_user import Flavour, exec_user
 from identity.access.kubeconfig import Hints, Kubeconfig
 from identity.access.login import Login, LoginKind
 from identity.settings import AccessSettings
 from ops import local_cloud
 from ops.engine import Engine
-from ops.recovery.settle import azure
+from ops.recovery.azure import deployer
 from ops.trouble import Trouble
 
 
@@ -24,8 +26,8 @@ from ops.trouble import Trouble
 class StackAccess:
     """A kubeconfig whose user has yet to sign in.
 
-    `hints` is what is known of the sign-in, `cluster` what ARM says of the stack's cluster, `login` the configured one,
-    `environment` what a plugin needs besides.
+    `hints` is what is known of the sign-in, `cluster` what ARM says of a stack's cluster, `login` the stack's, None if
+    the user signs in without one; `environment` is what a plugin needs besides.
     """
 
     kubeconfig: Kubeconfig
@@ -34,28 +36,39 @@ class StackAccess:
     login: Login | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
+    def api_server(self, environ: Mapping[str, str]) -> ApiServer:
+        """The API server of a stack's cluster, with a user that signs in as the stack does; a context manager."""
+        assert self.cluster is not None, "a file is no stack"
+        kubeconfig = self.kubeconfig
+        if self.login is not None:
+            user = exec_user(self.login, Flavour.IDSTACK, self.environment)
+            kubeconfig = kubeconfig.only(kubeconfig.chosen(), user=user)
+        return ApiServer(kubeconfig, self.cluster, environ)
 
-def stack_access(stack: str, admin: bool = False, public_fqdn: bool = False) -> StackAccess:
-    """AKS's own kubeconfig of the stack's management cluster, and the stack's login.
+
+def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool = False) -> StackAccess:
+    """How the stack reaches its management cluster; `admin` and `public_fqdn` go before its configuration.
 
     Raises Trouble for a stack without a cluster, or what Azure refuses; AccessError for what can not be used.
     """
-    engine = Engine(stack)
     local = local_cloud.record() if engine.is_local else None
     configuration = engine.configured()
     cluster = configuration.get("managementCluster")
     if not isinstance(cluster, dict):
-        raise Trouble(f"the stack {stack} names no managementCluster; name a kubeconfig to convert with --from")
+        raise Trouble(f"the stack {engine.stack} names no managementCluster; name a kubeconfig to convert with --from")
     try:
         access = AccessSettings.model_validate(cluster.get("access") or {})
     except ValidationError:
         raise Trouble("idstack:managementCluster.access is not right; `pulumi preview` says what and why") from None
     full_id = cluster_id(configuration["subscriptionId"], cluster["resourceGroup"], cluster["name"])
-    with azure(engine, configuration, local) as clients:
-        found = skeleton(clients, full_id, admin=admin, public_fqdn=public_fqdn or access.public_fqdn)
+    is_admin = access.admin if admin is None else admin
+    with deployer(engine.stack, configuration, local) as clients:
+        found = skeleton(clients, full_id, admin=is_admin, public_fqdn=public_fqdn or access.public_fqdn)
         aks = look_at(clients, full_id)
     tenant, authority = configuration["tenantId"], clients.cloud.authority_host
     hints = Hints(tenant, None, authority)
+    if is_admin:
+        return StackAccess(found, hints, aks)
     if local is None:
         return StackAccess(found, hints, aks, login_of(access, tenant, authority))
     # The variables of its deployer are set for the engine alone. Its authority is in no system's store; kubelogin (Go)

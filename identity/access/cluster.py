@@ -74,6 +74,11 @@ class ApiServer:
         if answer.is_error and answer.status_code != HTTPStatus.FORBIDDEN:
             raise AccessError(f"the API server at {self.server} answers {answer.status_code}: {answer.text.strip()}")
 
+    def token(self) -> str:
+        """A token that the API server accepts; raises AccessError as `check_sign_in` does."""
+        self.check_sign_in()
+        return self._token or ""
+
     def missing(self, wanted: Wanted) -> list[str]:
         """What of it is not there (yet), in words."""
         if self._token is None:

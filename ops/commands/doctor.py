@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from identity.access.cluster import ApiServer, Wanted
+from identity.access.cluster import Wanted
 from identity.access.errors import AccessError
-from identity.access.exec_user import Flavour, exec_user
 from identity.access.permissions import KINDS, permissions
 from ops.cluster_access import stack_access
 from ops.engine import Engine
@@ -32,12 +31,7 @@ def doctor(
     """Sign in to the management cluster as the stack does, and name each verb and kind that is missing."""
     screen = Screen(as_json)
     try:
-        known = stack_access(stack)
-        assert known.login is not None
-        assert known.cluster is not None
-        user = exec_user(known.login, Flavour.IDSTACK, known.environment)
-        kubeconfig = known.kubeconfig.only(known.kubeconfig.chosen(), user=user)
-        with ApiServer(kubeconfig, known.cluster, variables(Engine(stack).stack)) as server:
+        with stack_access(Engine(stack)).api_server(variables(stack)) as server:
             server.check_sign_in()
             missing = server.missing(Wanted(permissions(), KINDS))
     except AccessError as error:

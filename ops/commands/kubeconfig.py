@@ -18,6 +18,7 @@ from identity.access.permissions import manifests
 from identity.clouds import CLOUDS
 from ops import login_options
 from ops.cluster_access import StackAccess, stack_access
+from ops.engine import Engine
 from ops.options import DEFAULT_STACK, Screen, StackOption
 from ops.trouble import Trouble
 
@@ -50,7 +51,11 @@ def kubeconfig(
         print(yaml.safe_dump_all(manifests(group=rbac), sort_keys=False), end="")
         return
     try:
-        known = _of_file(source, context) if source is not None else stack_access(stack, admin, public_fqdn)
+        known = (
+            stack_access(Engine(stack), admin=admin, public_fqdn=public_fqdn)
+            if source is None
+            else _of_file(source, context)
+        )
         name = known.kubeconfig.chosen(context)
         user = known.kubeconfig.entries("users")[known.kubeconfig.entries("contexts")[name]["user"]]
         if not admin:

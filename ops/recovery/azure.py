@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -12,7 +13,9 @@ import httpx
 from azure.core.credentials import TokenCredential
 from azure.core.exceptions import AzureError
 
-from identity.clouds import Cloud
+from identity.access.arm_environment import credential
+from identity.clouds import CLOUDS, Cloud, LocalEnvironment, local_cloud
+from ops.environment import variables
 from ops.trouble import Trouble
 
 _ANSWERS_WITHIN: Final = 60.0  # seconds
@@ -100,3 +103,15 @@ class Azure:
             asked = response.headers.get("Retry-After", "")
             self._sleep(float(asked) if asked.isdigit() else 2.0**number)
         return self._http.request(method, url, params=query, headers=headers)
+
+
+@contextmanager
+def deployer(stack: str, configuration: Mapping[str, Any], local: LocalEnvironment | None) -> Iterator[Azure]:
+    """The cloud and tenant that a stack's configuration names, as its deployer."""
+    cloud = local_cloud(local) if local else CLOUDS[configuration["cloud"]]
+    options: dict[str, Any] = {"authority": cloud.authority_host}
+    if local:
+        options |= {"connection_verify": local.ca_file, "disable_instance_discovery": True}
+    signed_in = credential(configuration["tenantId"], variables(stack), **options)
+    with Azure(cloud, signed_in, local.ca_file if local else None) as clients:
+        yield clients

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,11 +10,13 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 
 from kubernetes import config, dynamic
+from kubernetes.client import ApiClient
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 from urllib3.exceptions import HTTPError
 
+from identity.access.kubeconfig import Kubeconfig
 from ops.trouble import Trouble
 
 
@@ -39,14 +42,24 @@ class Cluster:
 
 
 @contextmanager
-def connected(kubeconfig: Path, context: str | None) -> Iterator[Cluster]:
+def connected(kubeconfig: Path | Kubeconfig, context: str | None = None) -> Iterator[Cluster]:
     """The cluster of this context, or of the current one; raises Trouble if it can not be reached."""
     try:
         with (
-            config.new_client_from_config(str(kubeconfig), context) as api,
+            _client(kubeconfig, context) as api,
             TemporaryDirectory() as directory,
         ):
             # Its cache of what the server serves lies in the system's temporary directory otherwise, for anybody.
             yield Cluster(dynamic.DynamicClient(api, cache_file=str(Path(directory, "discovery.json"))))
     except (ConfigException, ApiException, HTTPError) as error:
-        raise Trouble(f"the management cluster of {kubeconfig} can not be read: {error}") from None
+        where = f" of {kubeconfig}" if isinstance(kubeconfig, Path) else ""
+        raise Trouble(f"the management cluster{where} can not be read: {error}") from None
+
+
+def _client(kubeconfig: Path | Kubeconfig, context: str | None) -> ApiClient:
+    client: ApiClient = (
+        config.new_client_from_config(str(kubeconfig), context)
+        if isinstance(kubeconfig, Path)
+        else config.new_client_from_config_dict(json.loads(kubeconfig.to_json()), context)
+    )
+    return client

@@ -9,19 +9,22 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from identity.access.arm_environment import credential
-from identity.clouds import CLOUDS, LocalEnvironment, local_cloud
+from identity.access.errors import AccessError
+from identity.clouds import LocalEnvironment
+from ops.cluster_access import stack_access
 from ops.engine import Engine
 from ops.environment import variables
 from ops.lock import Locked
 from ops.recovery import cluster, forgotten
-from ops.recovery.azure import Azure
+from ops.recovery.azure import deployer
+from ops.recovery.cluster import Cluster
 from ops.recovery.finders import APPLICATION, REGISTRATION, Finders
 from ops.recovery.forgotten import Found
 from ops.trouble import Trouble
 
 _AT_ONCE: Final = 16
 _OWN: Final = "idstack:index:"
+_KUBERNETES: Final = "kubernetes:"
 
 
 def unlock_and_refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str], None]) -> None:
@@ -68,7 +71,7 @@ def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment
     registrations = [each for each in resources if each["type"] == REGISTRATION]
     if not registrations:
         return set()
-    with azure(engine, _configuration(engine.planned()), local) as clients:
+    with deployer(engine.stack, _configuration(engine.planned()), local) as clients:
         paths = {each["inputs"]["applicationId"] for each in registrations}
         gone = {path for path in paths if clients.directory_object(path) is None}
     parents = {each["parent"] for each in registrations if each["inputs"]["applicationId"] in gone}
@@ -85,7 +88,10 @@ def find_forgotten(engine: Engine, local: LocalEnvironment | None) -> list[Found
     # The applications may have got twins by an `up` in between; their finder then says so.
     applications = [each for each in state if each["type"] == APPLICATION]
     asked = [*forgotten.candidates(plan, state), *applications]
-    with _finders(engine, _configuration(plan), local, state) as finders, ThreadPoolExecutor(_AT_ONCE) as pool:
+    with (
+        _finders(engine, _configuration(plan), local, state, asked) as finders,
+        ThreadPoolExecutor(_AT_ONCE) as pool,
+    ):
         answers = pool.map(lambda each: finders.find(each["type"], each["inputs"]), asked)
         return [Found(each, found) for each, found in zip(asked, answers, strict=True) if found is not None]
 
@@ -101,28 +107,35 @@ def _configuration(plan: Mapping[str, Any]) -> dict[str, str]:
 
 
 @contextmanager
-def azure(engine: Engine, configuration: Mapping[str, Any], local: LocalEnvironment | None) -> Iterator[Azure]:
-    """The cloud and tenant that the stack's configuration names, as its deployer."""
-    cloud = local_cloud(local) if local else CLOUDS[configuration["cloud"]]
-    options: dict[str, Any] = {"authority": cloud.authority_host}
-    if local:
-        options |= {"connection_verify": local.ca_file, "disable_instance_discovery": True}
-    deployer = credential(configuration["tenantId"], variables(engine.stack), **options)
-    with Azure(cloud, deployer, local.ca_file if local else None) as clients:
-        yield clients
+def _finders(
+    engine: Engine,
+    configuration: Mapping[str, str],
+    local: LocalEnvironment | None,
+    state: Sequence[Mapping[str, Any]],
+    asked: Sequence[Mapping[str, Any]],
+) -> Iterator[Finders]:
+    """Finders for the places that the stack's configuration names; the cluster's only if something of it is asked."""
+    with ExitStack() as stack:
+        clients = stack.enter_context(deployer(engine.stack, configuration, local))
+        objects = None
+        if any(each["type"].startswith(_KUBERNETES) for each in asked):
+            objects = stack.enter_context(_management_cluster(engine, configuration))
+        yield Finders(clients, objects, configuration["subscriptionId"], forgotten.ids(state))
 
 
 @contextmanager
-def _finders(
-    engine: Engine, configuration: Mapping[str, str], local: LocalEnvironment | None, state: Sequence[Mapping[str, Any]]
-) -> Iterator[Finders]:
-    """Finders for the places that the stack's configuration names."""
+def _management_cluster(engine: Engine, configuration: Mapping[str, str]) -> Iterator[Cluster]:
+    """The management cluster, reached as the stack reaches it."""
     management = json.loads(configuration.get("managementCluster") or "{}")
-    kubeconfig = management.get("kubeconfig") or (local.kubeconfig if local else None)
-    with ExitStack() as stack:
-        clients = stack.enter_context(azure(engine, configuration, local))
-        objects = None
-        if kubeconfig and configuration.get("clusterSide") == "stack":
-            path = engine.root / Path(kubeconfig).expanduser()
-            objects = stack.enter_context(cluster.connected(path, management.get("context")))
-        yield Finders(clients, objects, configuration["subscriptionId"], forgotten.ids(state))
+    if path := management.get("kubeconfig"):
+        with cluster.connected(engine.root / Path(path).expanduser(), management.get("context")) as found:
+            yield found
+        return
+    try:
+        known = stack_access(engine)
+        with known.api_server(variables(engine.stack)) as server:
+            user = {"token": server.token()}
+    except AccessError as error:
+        raise Trouble(str(error)) from None
+    with cluster.connected(known.kubeconfig.only(known.kubeconfig.chosen(), user=user)) as found:
+        yield found

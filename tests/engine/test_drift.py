@@ -124,6 +124,23 @@ def test_up_with_a_refresh_mends_all_of_it(small: LocalStack, seen: Seen) -> Non
     assert _as_the_workflow(small).returncode == 0
 
 
+def test_an_object_in_the_cluster_that_the_state_forgot_is_found_by_recover(small: LocalStack) -> None:
+    """The stack has no kubeconfig file: recover reaches the cluster as the stack does."""
+    resources = json.loads(small.pulumi("stack", "export").stdout)["deployment"]["resources"]
+    needed = {urn for each in resources for urn in each.get("dependencies") or ()}
+    forgotten = next(
+        each for each in resources if each["type"].startswith("kubernetes:apps") and each["urn"] not in needed
+    )
+    small.pulumi("state", "delete", "--yes", forgotten["urn"])
+
+    done = small.idstack("recover", "--no-up", "--json")
+
+    name = forgotten["urn"].rpartition("::")[2]
+    assert json.loads(done.stdout)["entered"] == {name: forgotten["id"]}
+    assert small.preview() == {name: "refresh"}, "known again, and read before its next use"
+    small.up()
+
+
 def test_after_an_application_was_deleted_recover_makes_another(small: LocalStack) -> None:
     before = small.resource("hc1-cloud-provider-entra-application")["id"]
     Colleague(small).graph("DELETE", before)

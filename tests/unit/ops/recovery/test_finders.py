@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,11 +19,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from identity.access.azure_rbac import AksCluster
+from identity.access.kubeconfig import Hints, Kubeconfig
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
 from localcloud.azure.entra.objects import Application, KeyCredential
 from localcloud.providers.azure_native.table import RESOURCES
 from localcloud.providers.azuread.provider import AzureAd
+from ops.cluster_access import StackAccess
+from ops.engine import Engine
+from ops.recovery import settle
 from ops.recovery.azure import Azure
 from ops.recovery.cluster import Cluster, connected
 from ops.recovery.finders import Finders
@@ -29,6 +36,7 @@ from ops.trouble import Trouble
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, World, cluster_body
 from tests.unit.localcloud.kubernetes_world import config_map, model
+from tests.unit.ops.conftest import FakeEngine
 from tests.unit.ops.recovery.conftest import FindersOf, SignedIn
 
 APPLICATION = "azuread:index/application:Application"
@@ -329,3 +337,37 @@ def test_a_cloud_that_does_not_answer_is_told(world: World, certificates: Certif
         pytest.raises(Trouble, match=r"https://127.0.0.1:1/x does not answer"),
     ):
         azure.resource("/x", "2024-11-01")
+
+
+def test_without_a_kubeconfig_file_the_cluster_is_reached_as_the_stack_reaches_it(
+    kubeconfig: Path, certificates: Certificates, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = base64.b64encode(certificates.ca_file.read_bytes()).decode()
+    text = kubeconfig.read_text().replace(
+        f"certificate-authority: {certificates.ca_file}", f"certificate-authority-data: {authority}"
+    )
+    known = Kubeconfig.parse(text, "AKS's")
+    asked: list[str] = []
+
+    def as_the_stack(of: Engine) -> StackAccess:
+        asked.append(of.stack)
+        return StackAccess(known, Hints(), AksCluster("/id"))
+
+    monkeypatch.setattr(settle, "stack_access", as_the_stack)
+    configuration = {"managementCluster": '{"resourceGroup": "aks", "name": "aks"}'}
+    with settle._management_cluster(Engine("dev"), configuration) as found:
+        assert found.has("v1", "Namespace", None, "default")
+        assert not found.has("v1", "Namespace", None, "clusters-hc1")
+    assert asked == ["dev"]
+
+    known = known.only(known.chosen(), user={"token": "wrong"})
+    with (
+        pytest.raises(Trouble, match="does not accept the token"),
+        settle._management_cluster(Engine("dev"), configuration),
+    ):
+        pass
+
+    named = {"managementCluster": json.dumps({"kubeconfig": str(kubeconfig)})}
+    with settle._management_cluster(Engine("dev"), named) as found:
+        assert found.has("v1", "Namespace", None, "default")
+    assert asked == ["dev", "dev"], "a file that is named goes first"

@@ -199,11 +199,11 @@ def only_one_left(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> Answers:
     """Of two applications the second was deleted."""
 
     @contextmanager
-    def azure(engine: Engine, configuration: dict[str, str], local: LocalEnvironment | None) -> Iterator[Directory]:
-        assert (engine.stack, configuration, local) == ("dev", {"tenantId": "t"}, None)
+    def deployer(stack: str, configuration: dict[str, str], local: LocalEnvironment | None) -> Iterator[Directory]:
+        assert (stack, configuration, local) == ("dev", {"tenantId": "t"}, None)
         yield Directory("/applications/one")
 
-    monkeypatch.setattr(settle, "azure", azure)
+    monkeypatch.setattr(settle, "deployer", deployer)
     resources = [*_credential("one"), *_credential("two")]
     answers.to("stack export", (0, json.dumps({"deployment": {"resources": resources}}), ""))
     answers.to("preview", (0, json.dumps({"steps": [], "config": {"idstack:tenantId": "t"}}), ""))
