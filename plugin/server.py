@@ -50,9 +50,12 @@ def serve(provider: Provider) -> None:
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    # The engine interrupts its plugins at the end of a command; that is no error, and no stack trace for its log.
     with suppress(KeyboardInterrupt):
         server.wait_for_termination()
+    # The engine interrupts its plugins at the end of a command, one after another, and gives all of them five seconds
+    # (pkg/host/host.go, ReleaseContext): whose turn comes too late "exited prematurely", and the command fails. So do
+    # not wait for calls, threads and the interpreter's own end, seconds on a busy machine.
+    os._exit(0)
 
 
 def _end_with_parent(parent: int) -> None:

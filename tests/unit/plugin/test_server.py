@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
@@ -13,9 +15,12 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from plugin.values import UNKNOWN, Secret, from_struct, to_struct
 
+_ROOT = Path(__file__).parents[3]
 _URN = "urn:pulumi:dev::project::idstack:azure:Vault$demo:index:Echo::name"
 
 _PLUGIN = """
+import threading
+from pathlib import Path
 from plugin import *
 
 class Echo(Resource):
@@ -27,6 +32,7 @@ class Echo(Resource):
         return Diff({path: PropertyChange(each.kind, replace=path == "name") for path, each in changes.items()})
     def create(self, urn, inputs, *, preview):
         if "boom" in inputs: raise PluginError("the thing is taken; choose another name")
+        if "forever" in inputs: Path(inputs["forever"]).touch(); threading.Event().wait()
         if "bug" in inputs: raise KeyError("bug")
         return Created("" if preview else "id-1", {**inputs, "computed": UNKNOWN if preview else Secret("s")})
     def read(self, urn, id, inputs, state):
@@ -46,14 +52,26 @@ serve(Demo())
 """
 
 
+@contextmanager
+def served(
+    *, stderr: int | None = None
+) -> Iterator[tuple[subprocess.Popen[str], provider_pb2_grpc.ResourceProviderStub]]:
+    """The plugin in a process of its own, and a client of it."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _PLUGIN], stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=_ROOT
+    ) as process:
+        assert process.stdout is not None
+        try:
+            with grpc.insecure_channel(f"127.0.0.1:{process.stdout.readline().strip()}") as channel:
+                yield process, provider_pb2_grpc.ResourceProviderStub(channel)
+        finally:
+            process.kill()
+
+
 @pytest.fixture(scope="module")
 def stub() -> Iterator[provider_pb2_grpc.ResourceProviderStub]:
-    root = Path(__file__).parents[3]
-    with subprocess.Popen([sys.executable, "-c", _PLUGIN], stdout=subprocess.PIPE, text=True, cwd=root) as process:
-        assert process.stdout is not None
-        with grpc.insecure_channel(f"127.0.0.1:{process.stdout.readline().strip()}") as channel:
-            yield provider_pb2_grpc.ResourceProviderStub(channel)
-        process.kill()
+    with served() as (_, client):
+        yield client
 
 
 def test_the_type_is_taken_from_a_nested_urn(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
@@ -132,3 +150,20 @@ def test_an_unknown_type_is_the_plugins_own_message(stub: provider_pb2_grpc.Reso
         stub.Check(provider_pb2.CheckRequest(urn="urn:pulumi:dev::project::demo:index:Other::x", news=to_struct({})))
 
     assert caught.value.details() == 'no type "demo:index:Other"'
+
+
+def test_an_interrupted_plugin_ends_at_once_whatever_is_under_way(tmp_path: Path) -> None:
+    """The engine interrupts its plugins one after another, and takes one whose turn comes late for a crashed one."""
+    begun = tmp_path / "begun"
+    with served(stderr=subprocess.PIPE) as (process, client):
+        call = client.Create.future(
+            provider_pb2.CreateRequest(urn=_URN, properties=to_struct({"forever": str(begun)})), wait_for_ready=True
+        )
+        while not begun.exists():
+            assert not call.done(), call.exception()
+
+        process.send_signal(signal.SIGINT)
+
+        assert process.wait(60) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == "", "no stack trace for the engine's log"
