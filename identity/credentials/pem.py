@@ -32,8 +32,9 @@ class Block:
 def standard_base64(data: bytes) -> bytes:
     """Go's base64.StdEncoding: padded, line ends ignored. Raises binascii.Error."""
     digits = data.translate(None, b"\r\n")
-    if len(digits) % _QUANTUM:  # Python's strict mode takes one padding character too many
-        raise binascii.Error("incorrect length")
+    # Python's strict mode takes one padding character too many, and whole quanta of them behind the last full one.
+    if len(digits) % _QUANTUM or digits.endswith(b"==="):
+        raise binascii.Error("incorrect padding")
     return binascii.a2b_base64(digits, strict_mode=True)
 
 

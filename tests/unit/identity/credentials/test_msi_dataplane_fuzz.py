@@ -267,6 +267,12 @@ class TestSecrets:
             with_secret_text(issued, secret[:place] + added + secret[place + data.draw(st.integers(0, 3)) :]),
         )
 
+    @pytest.mark.parametrize("padding", ["=", "==", "===", "===="])
+    def test_padding_behind_what_needs_none(self, upstream: Loader, issued: IssuedCertificate, padding: str) -> None:
+        bundle = (issued.private_key_pem + issued.certificate_pem).encode()
+        whole = base64.b64encode(bundle + b"\n" * (-len(bundle) % 3)).decode()
+        judged_alike(upstream, with_secret_text(issued, whole + padding))
+
 
 def in_pem(der: bytes) -> bytes:
     return b"-----BEGIN CERTIFICATE-----\n" + base64.encodebytes(der) + b"-----END CERTIFICATE-----\n"

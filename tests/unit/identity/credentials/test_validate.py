@@ -72,6 +72,7 @@ class TestProblems:
             ({"client_secret": "%%%"}, "found 3 characters that are not base64; accepted: standard padded base64"),
             ({"client_secret": "-_-_"}, "client_secret: found 4 characters that are not base64"),
             ({"client_secret": "YWI"}, "client_secret: found 3 characters that are not base64"),
+            ({"client_secret": "YWFh===="}, "client_secret: found 8 characters that are not base64"),
             ({"client_secret": "YWFhLQ/o="}, "client_secret: found 9 characters that are not base64"),
             ({"client_secret": "YWJj"}, "client_secret: found 3 bytes that are neither PEM nor PKCS#12"),
             ({"client_secret": ""}, "client_secret: found 0 bytes that are neither PEM nor PKCS#12"),
