@@ -6,7 +6,6 @@ Words and rules: Azure/secrets-store-csi-driver-provider-azure `pkg/provider/{pr
 
 from __future__ import annotations
 
-import base64
 import binascii
 import re
 from collections.abc import Mapping
@@ -14,6 +13,8 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 import yaml
+
+from identity.credentials.pem import standard_base64
 
 # strconv.ParseBool
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
@@ -76,10 +77,10 @@ class VaultObject:
         try:
             match self.object_encoding.lower():
                 case "base64":
-                    return base64.b64decode(value, validate=True)
-                case "hex":
-                    return bytes.fromhex(value)
-        except (binascii.Error, ValueError) as error:
+                    return standard_base64(value.encode())
+                case "hex":  # Go's hex knows no blanks and no line ends
+                    return binascii.unhexlify(value)
+        except ValueError as error:
             raise ProviderError(f"{self.object_encoding} decoding of {self.object_name} failed: {error}") from None
         return value.encode()
 

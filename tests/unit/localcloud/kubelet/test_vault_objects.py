@@ -172,6 +172,7 @@ def test_fields_that_the_provider_does_not_know_are_left_alone() -> None:
         ("utf-8", "aGk=", b"aGk="),
         ("base64", "aGk=", b"hi"),
         ("Base64", "aGk=", b"hi"),
+        ("base64", "aG\r\nk=\n", b"hi"),
         ("hex", "6869", b"hi"),
         ("utf-8", "é", "é".encode()),
     ],
@@ -184,7 +185,18 @@ def test_without_an_encoding_a_value_stays_as_it_is() -> None:
     assert entry().content("6869") == b"6869"
 
 
-@pytest.mark.parametrize(("encoding", "value"), [("base64", "marker!"), ("hex", "marker")])
+@pytest.mark.parametrize(
+    ("encoding", "value"),
+    [
+        ("base64", "marker!"),
+        ("base64", '{"marker"}=='),
+        ("base64", "bWFya2Vy===="),
+        ("hex", "marker"),
+        ("hex", "68 69"),
+        ("hex", "6869\n"),
+        ("hex", "é"),
+    ],
+)
 def test_a_value_in_another_encoding_than_the_class_says_is_refused_and_not_shown(encoding: str, value: str) -> None:
     with pytest.raises(ProviderError) as refused:
         entry(f"objectEncoding: {encoding}").content(value)
