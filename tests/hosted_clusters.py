@@ -6,6 +6,7 @@ in CEL are ours, all others are the API server's.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
@@ -358,6 +359,15 @@ BAD: Final[tuple[Bad, ...]] = (
 )
 """Changes after which the document is refused, and the refusal."""
 
+
+def _mappings(document: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Dotted path of every mapping in a document, its own first."""
+    yield path
+    for key, value in document.items():
+        if isinstance(value, dict):
+            yield from _mappings(value, f"{path}.{key}")
+
+
 UNKNOWN: Final[tuple[str, ...]] = (
     f"{_AZURE}.resourceGroupName",
     f"{_CPO}.clientId",
@@ -365,8 +375,13 @@ UNKNOWN: Final[tuple[str, ...]] = (
     f"{_CONTROL_PLANE}.velero",
     f"{_KMS}.activeKey.version",
     "spec.platfrom",
+    *(
+        f"{path}.unheardOf"
+        for part in ("platform", "secretEncryption")
+        for path in _mappings(hosted_cluster()["spec"][part], f"spec.{part}")
+    ),
 )
-"""Fields that strict validation refuses, and that are dropped without it."""
+"""Fields that strict validation refuses, and that are dropped without it: likely mistakes, and one at every level."""
 
 IMMUTABLE: Final[tuple[Bad, ...]] = (
     *(

@@ -30,15 +30,20 @@ _DEPLOYER = {
 }
 _KUBELET = {
     ("", "pods"): ("get", "list", "watch", "create", "delete"),
+    ("", "pods/status"): ("patch",),
     ("", "secrets"): ("get", "list", "watch"),
     ("", "configmaps"): ("get", "list", "watch"),
     ("", "events"): ("create", "patch"),
     ("apps", "deployments"): ("get", "list", "watch"),
+    ("apps", "deployments/status"): ("patch",),
     (_STORE, "secretproviderclasses"): ("get", "list", "watch"),
     (_STORE, "secretproviderclasspodstatuses"): ("create", "patch", "delete"),
 }
 _NOBODYS = {
     ("", "serviceaccounts"),
+    ("", "serviceaccounts/token"),
+    ("", "pods/exec"),
+    ("", "pods/log"),
     ("", "nodes"),
     ("rbac.authorization.k8s.io", "clusterroles"),
     ("rbac.authorization.k8s.io", "rolebindings"),
@@ -48,10 +53,12 @@ _VERBS = (*_WRITE, "update", "deletecollection", "impersonate", "escalate", "bin
 
 
 def granted(http: httpx.Client, group: str, resource: str) -> set[str]:
-    """The verbs that kube-apiserver's own authorizer grants on a resource."""
+    """The verbs that kube-apiserver's own authorizer grants on a resource, or on a subresource (`pods/status`)."""
+    resource, _, subresource = resource.partition("/")
+    place = {"namespace": _NAMESPACE, "group": group, "resource": resource, "subresource": subresource}
 
     def is_granted(verb: str) -> bool:
-        attributes = {"namespace": _NAMESPACE, "verb": verb, "group": group, "resource": resource}
+        attributes = {**place, "verb": verb}
         answer = http.post(_REVIEWS, json={"spec": {"resourceAttributes": attributes}})
         return bool(answer.raise_for_status().json()["status"]["allowed"])
 
