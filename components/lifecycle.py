@@ -1,4 +1,4 @@
-"""The resources of the project's own provider plugin: renewal schedule, certificate, sign-in gate.
+"""The resources of the project's own provider plugin: renewal schedule, certificate, two gates.
 
 Every input is an output as well, under the same name. What the resources do is told where it is done, in `provider/`.
 """
@@ -148,3 +148,38 @@ class SignInGate(_PluginResource):
         secret = pulumi.ResourceOptions(additional_secret_outputs=["private_key_pem"])
         opts = pulumi.ResourceOptions.merge(opts, secret)
         super().__init__("SignInGate", name, inputs, ("proven_at", "thumbprint"), opts)
+
+
+class ClusterGate(_PluginResource):
+    """Proves that a new management cluster can be used (`provider/cluster_gate.py`): name it in `depends_on`.
+
+    Args: the cluster's `cluster_id` (ARM id), `cluster_uid` and `has_azure_rbac`; `kubeconfig` (secret); `kinds` that
+    must be served, each `<group>/<version>/<plural>`; `timeout_seconds`.
+
+    Outputs: `opened_at` (RFC 3339, UTC; unknown in previews of a new proof).
+    """
+
+    opened_at: pulumi.Output[str]
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        cluster_id: pulumi.Input[str],
+        cluster_uid: pulumi.Input[str],
+        has_azure_rbac: bool,
+        kubeconfig: pulumi.Input[str],
+        kinds: Sequence[str],
+        timeout_seconds: int,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        inputs: dict[str, pulumi.Input[Any]] = {
+            "cluster_id": cluster_id,
+            "cluster_uid": cluster_uid,
+            "has_azure_rbac": has_azure_rbac,
+            "kubeconfig": kubeconfig,
+            "kinds": list(kinds),
+            "timeout_seconds": timeout_seconds,
+        }
+        secret = pulumi.ResourceOptions(additional_secret_outputs=["kubeconfig"])
+        super().__init__("ClusterGate", name, inputs, ("opened_at",), pulumi.ResourceOptions.merge(opts, secret))

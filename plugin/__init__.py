@@ -5,6 +5,7 @@ A plugin subclasses `Provider`, hands out one `Resource` per type token and call
 cannot marshal unknown values (docs/decisions/0002-own-plugin-runtime.md).
 """
 
+from plugin.log import say
 from plugin.provider import (
     Checked,
     CheckFailure,
@@ -37,6 +38,7 @@ __all__ = [
     "contains_secret",
     "contains_unknown",
     "diff_properties",
+    "say",
     "serve",
     "unwrap",
 ]

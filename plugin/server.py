@@ -9,12 +9,14 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent import futures
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
+from plugin.log import EngineLog, heard
 from plugin.provider import CheckFailure, PluginError, PropertyChange, Provider, Resource
 from plugin.values import Props, from_struct, to_struct
 
@@ -44,7 +46,9 @@ def serve(provider: Provider) -> None:
         futures.ThreadPoolExecutor(max_workers=_THREADS),
         options=[("grpc.max_receive_message_length", _MESSAGE_LIMIT), ("grpc.max_send_message_length", _MESSAGE_LIMIT)],
     )
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(_Servicer(provider), server)
+    # The engine starts a plugin with its own address as the only argument.
+    log = EngineLog(next(iter(sys.argv[1:]), None))
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(_Servicer(provider, log), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     sys.stdout.write(f"{port}\n")
@@ -85,8 +89,9 @@ def _answer(
 
 
 class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
-    def __init__(self, provider: Provider) -> None:
+    def __init__(self, provider: Provider, log: EngineLog) -> None:
         self._provider = provider
+        self._log = log
 
     def _resource(self, urn: str) -> Resource:
         # urn:pulumi:<stack>::<project>::<parent type>$<type>::<name>
@@ -159,7 +164,8 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     @_answer
     def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
         inputs = from_struct(request.properties)
-        created = self._resource(request.urn).create(request.urn, inputs, preview=request.preview)
+        with heard(partial(self._log.info, request.urn)):
+            created = self._resource(request.urn).create(request.urn, inputs, preview=request.preview)
         return provider_pb2.CreateResponse(id=created.id, properties=to_struct(created.state))
 
     @_answer
@@ -174,14 +180,15 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     @_answer
     def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
         old_inputs = from_struct(request.old_inputs)
-        state = self._resource(request.urn).update(
-            request.urn,
-            request.id,
-            old_inputs,
-            from_struct(request.olds),
-            _ignoring(request.ignoreChanges, old_inputs, from_struct(request.news)),
-            preview=request.preview,
-        )
+        with heard(partial(self._log.info, request.urn)):
+            state = self._resource(request.urn).update(
+                request.urn,
+                request.id,
+                old_inputs,
+                from_struct(request.olds),
+                _ignoring(request.ignoreChanges, old_inputs, from_struct(request.news)),
+                preview=request.preview,
+            )
         return provider_pb2.UpdateResponse(properties=to_struct(state))
 
     @_answer

@@ -6,6 +6,7 @@ from typing import Final
 
 from plugin import PluginError, Provider, Resource, serve
 from provider.certificate import Certificate
+from provider.cluster_gate import ClusterGate
 from provider.renewal_schedule import RenewalSchedule
 from provider.sign_in_gate import SignInGate
 
@@ -13,11 +14,12 @@ RESOURCES: Final[dict[str, Resource]] = {
     "idstack:index:RenewalSchedule": RenewalSchedule(),
     "idstack:index:Certificate": Certificate(),
     "idstack:index:SignInGate": SignInGate(),
+    "idstack:index:ClusterGate": ClusterGate(),
 }
 
 
 class IdstackProvider(Provider):
-    """Hands out the three resource types; the provider itself has no configuration."""
+    """Hands out the four resource types; the provider itself has no configuration."""
 
     name = "idstack"
     version = "0.1.0"

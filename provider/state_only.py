@@ -66,6 +66,17 @@ class Inputs:
         self.refuse(name, "a text that is not empty")
         return None
 
+    def truth(self, name: str) -> None:
+        """Refuse what is neither true nor false."""
+        if not isinstance(self._properties.get(name), bool):
+            self.refuse(name, "true or false")
+
+    def texts(self, name: str) -> None:
+        """Refuse what is no list of texts."""
+        value = self._properties.get(name)
+        if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+            self.refuse(name, "a list of texts that are not empty")
+
     def refuse(self, name: str, accepted: str) -> None:
         """Note that the value called `name` is wrong, unless it is not known yet."""
         value = self._properties.get(name)

@@ -12,21 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from identity.access.permissions import Permission
+from identity.catalogue import Role
 
 # How each refusal of AKS's authorizer ends (kubeguard/guard `authz/providers/azure/rbac/checkaccessreqhelper.go`).
 DENIAL: Final = "Update role assignment to allow access"
 
 
-@dataclass(frozen=True)
-class AzureRole:
-    """A built-in role. The name is the portal's, the GUID the same in every cloud."""
-
-    name: str
-    guid: str
-
-
-ADMIN: Final = AzureRole("Azure Kubernetes Service RBAC Admin", "3498e952-d568-435e-9b2c-8d77e338d7f7")
-CLUSTER_ADMIN: Final = AzureRole("Azure Kubernetes Service RBAC Cluster Admin", "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b")
+ADMIN: Final = Role("Azure Kubernetes Service RBAC Admin", "3498e952-d568-435e-9b2c-8d77e338d7f7")
+CLUSTER_ADMIN: Final = Role("Azure Kubernetes Service RBAC Cluster Admin", "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b")
 
 
 @dataclass(frozen=True)
@@ -42,7 +35,7 @@ class AksCluster:
         return cls(cluster_id, bool((properties.get("aadProfile") or {}).get("enableAzureRBAC")))
 
 
-def role_for(missing: Collection[Permission]) -> AzureRole:
+def role_for(missing: Collection[Permission]) -> Role:
     """The narrower one of the two roles that grant every kind of object, custom resources included.
 
     Only Cluster Admin may write and delete namespaces. RBAC Reader and Writer have no custom resources.
@@ -55,7 +48,7 @@ def role_for(missing: Collection[Permission]) -> AzureRole:
 _READ: Final = frozenset({"get", "list", "watch"})
 
 
-def assignment(role: AzureRole, cluster: AksCluster, object_id: str, principal_type: str) -> str:
+def assignment(role: Role, cluster: AksCluster, object_id: str, principal_type: str) -> str:
     """The line of the Azure CLI that gives the role on the cluster to somebody."""
     return shlex.join(
         [

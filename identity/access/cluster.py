@@ -37,6 +37,10 @@ class NotReady(AccessError):
     """The cluster can be reached, but something is still missing."""
 
 
+class NotAnswered(AccessError):
+    """The API server can not be reached, or does not know the token: of a new cluster both pass."""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What must be there before the first object: permissions, and kinds as (group/version, plural)."""
@@ -100,14 +104,17 @@ class ApiServer:
         wanted: Wanted,
         seconds: float,
         *,
+        is_new: bool = False,
         say: Callable[[str], object] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Return when everything is there; `say` is told what it waits for whenever that changes. Raises NotReady."""
+        """Return when everything is there; `say` is told what it waits for whenever that changes. Raises NotReady.
+
+        Of a new cluster (`is_new`) the server itself is waited for, too: its name and its trust in Entra ID spread.
+        """
         deadline, pause, said = clock() + seconds, _FIRST_PAUSE, ""
-        while missing := self.missing(wanted):
-            text = "; ".join(missing)
+        while text := self._still_missing(wanted, is_new):
             if clock() >= deadline:
                 raise NotReady(f"the cluster at {self.server} still lacks after {seconds:g} s: {text}. {self.mend}")
             if text != said:
@@ -115,6 +122,14 @@ class ApiServer:
                 say(f"waiting for the cluster at {self.server}: {text}")
             sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _still_missing(self, wanted: Wanted, is_new: bool) -> str:
+        try:
+            return "; ".join(self.missing(wanted))
+        except NotAnswered as error:
+            if not is_new:
+                raise
+            return f"an answer: {error}"
 
     @property
     def who(self) -> str:
@@ -166,13 +181,13 @@ class ApiServer:
         try:
             answer = self._http.request(method, path, json=body, headers=headers)
         except httpx.TransportError as error:
-            raise AccessError(
+            raise NotAnswered(
                 f"the API server at {self.server} can not be reached ({error}); is the cluster running, may this "
                 "machine's address reach it (authorized IP ranges), and if it is private, is this machine in its "
                 "network? managementCluster.access.publicFqdn: true takes the public name of a private cluster"
             ) from None
         if answer.status_code == HTTPStatus.UNAUTHORIZED:
-            raise AccessError(f"the API server at {self.server} does not accept the token: {_judged(self._token)}")
+            raise NotAnswered(f"the API server at {self.server} does not accept the token: {_judged(self._token)}")
         return answer
 
     def _sign_in(self) -> str:

@@ -33,7 +33,7 @@ TOKEN = unsigned(aud=AKS, tid=TENANT, oid="deployer-object-id")
 class FakeApiServer:
     """Knows one token; `denied` verbs are not allowed, `absent` versions not served. Both may change meanwhile.
 
-    `reason` is what the authorizer says of a refusal.
+    `reason` is what the authorizer says of a refusal. As a new server it refuses the token the first `unsure` times.
     """
 
     denied: set[str] = field(default_factory=set)
@@ -41,10 +41,12 @@ class FakeApiServer:
     reason: str = ""
     token: str = TOKEN
     reviews: list[str] = field(default_factory=list)
+    unsure: int = 0
 
     def app(self) -> Starlette:
         async def answer(request: Request) -> Response:
-            if request.headers.get("authorization") != f"Bearer {self.token}":
+            self.unsure -= 1
+            if self.unsure >= 0 or request.headers.get("authorization") != f"Bearer {self.token}":
                 return JSONResponse({"kind": "Status", "message": "Unauthorized"}, status_code=401)
             if request.method == "POST":
                 asked = (await request.json())["spec"]["resourceAttributes"]

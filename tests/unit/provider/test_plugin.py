@@ -157,5 +157,5 @@ def test_an_unknown_type_is_answered_with_the_ones_there_are(stub: Stub) -> None
         stub.Check(provider_pb2.CheckRequest(urn=urn("Rotation"), news=to_struct({})))
     assert caught.value.details() == (
         'the idstack plugin has no "idstack:index:Rotation": it has idstack:index:RenewalSchedule, '
-        "idstack:index:Certificate, idstack:index:SignInGate"
+        "idstack:index:Certificate, idstack:index:SignInGate, idstack:index:ClusterGate"
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from identity.access.azure_rbac import ADMIN, CLUSTER_ADMIN, AksCluster, AzureRole, role_for
+from identity.access.azure_rbac import ADMIN, CLUSTER_ADMIN, AksCluster, role_for
 from identity.access.permissions import Permission, permissions
+from identity.catalogue import Role
 from localcloud.azure.authorization import built_in_roles
 
 _ACTIONS = {
@@ -26,12 +27,12 @@ def data_action(permission: Permission) -> str:
     return f"Microsoft.ContainerService/managedClusters/{resource}/{_ACTIONS[permission.verb]}"
 
 
-def grants(role: AzureRole, permission: Permission) -> bool:
+def grants(role: Role, permission: Permission) -> bool:
     return built_in_roles()[role.guid].grants(data_action(permission), data=True)
 
 
 @pytest.mark.parametrize("role", [ADMIN, CLUSTER_ADMIN])
-def test_names_and_ids_are_azures(role: AzureRole) -> None:
+def test_names_and_ids_are_azures(role: Role) -> None:
     assert built_in_roles()[role.guid].role_name == role.name
 
 

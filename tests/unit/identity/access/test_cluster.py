@@ -117,6 +117,30 @@ def test_it_waits_for_permissions_and_kinds_and_names_them(connect: Connect, api
     assert pauses == [0.5, 1, 2, 4]
 
 
+def test_a_new_server_that_does_not_know_the_token_yet_is_waited_for(connect: Connect, api: FakeApiServer) -> None:
+    api.unsure = 3
+    said: list[str] = []
+    with connect() as server:
+        server.wait_for(Wanted(permissions()), 300, is_new=True, say=said.append, sleep=lambda _: None)
+    assert [each.partition(": ")[2][:10] for each in said] == ["an answer:"]
+    assert "does not accept the token" in said[0]
+
+
+def test_a_new_server_whose_name_is_not_known_yet_is_waited_for_to_the_end(connect: Connect) -> None:
+    now = iter(range(0, 1000, 100))
+    with (
+        connect(server="http://127.0.0.1:1") as server,
+        pytest.raises(NotReady, match=r"an answer: .*can not be reached"),
+    ):
+        server.wait_for(Wanted(permissions()), 300, is_new=True, clock=lambda: next(now), sleep=lambda _: None)
+
+
+def test_a_server_that_is_not_new_and_refuses_the_token_is_not_waited_for(connect: Connect, api: FakeApiServer) -> None:
+    api.unsure = 1
+    with connect() as server, pytest.raises(AccessError, match="does not accept the token"):
+        server.wait_for(Wanted(permissions()), 300, sleep=lambda _: pytest.fail("it waited"))
+
+
 def test_when_the_time_is_over_it_says_what_is_missing_for_whom_and_how_to_mend_it(
     connect: Connect, api: FakeApiServer
 ) -> None:

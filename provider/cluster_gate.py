@@ -1,0 +1,82 @@
+"""`ClusterGate`: proves that a new management cluster can be used, before anything is put into it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from identity.access import permissions
+from identity.access.azure_rbac import AksCluster
+from identity.access.cluster import ApiServer, Wanted
+from identity.access.errors import AccessError
+from identity.access.kubeconfig import Kubeconfig
+from identity.credentials import rfc3339
+from plugin import (
+    UNKNOWN,
+    Checked,
+    Created,
+    Diff,
+    PluginError,
+    Props,
+    diff_properties,
+    say,
+    unwrap,
+)
+from provider.clock import now
+from provider.state_only import Inputs, StateOnly
+
+_TEXTS: Final = ("clusterId", "clusterUid", "kubeconfig")
+# How long to wait, not for what.
+_PATIENCE: Final = "timeoutSeconds"
+
+
+class ClusterGate(StateOnly):
+    """Inputs: `clusterId` (ARM id), `clusterUid` (a cluster made anew has another), `hasAzureRbac` (whether Azure role
+    assignments decide there), `kubeconfig` (secret), `kinds` that must be served, each `<group>/<version>/<plural>`,
+    and `timeoutSeconds`.
+
+    Outputs also: `openedAt` (RFC 3339).
+    """
+
+    secrets = ("kubeconfig",)
+
+    def check(self, urn: str, old: Props | None, new: Props) -> Checked:
+        """Validate, and mark the kubeconfig."""
+        inputs = Inputs(unwrap(new))
+        for name in _TEXTS:
+            inputs.text(name)
+        inputs.texts("kinds")
+        inputs.truth("hasAzureRbac")
+        inputs.whole_number(_PATIENCE, least=1)
+        return Checked(self.marked(new), inputs.failures)
+
+    def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
+        """Every property may change in place."""
+        return Diff(diff_properties(old_inputs, new_inputs))
+
+    def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
+        """Wait for the cluster, or in a preview say that it will be waited for."""
+        name = urn.rsplit("::", 1)[-1]
+        return Created("", self._foreseen(inputs)) if preview else Created(name, self._opened(inputs))
+
+    def update(
+        self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
+    ) -> Props:
+        """Wait again if the cluster, the way to it or what it must serve changed."""
+        if not diff_properties(old_inputs, new_inputs).keys() - {_PATIENCE}:
+            return self.marked(new_inputs | {"openedAt": old_state["openedAt"]})
+        return self._foreseen(new_inputs) if preview else self._opened(new_inputs)
+
+    def _foreseen(self, inputs: Props) -> Props:
+        return self.marked(inputs | {"openedAt": UNKNOWN})
+
+    def _opened(self, inputs: Props) -> Props:
+        known = unwrap(inputs)
+        kinds = [each.rpartition("/") for each in known["kinds"]]
+        wanted = Wanted(permissions.permissions(), tuple((version, plural) for version, _, plural in kinds))
+        aks = AksCluster(known["clusterId"], known["hasAzureRbac"])
+        try:
+            with ApiServer(Kubeconfig.parse(known["kubeconfig"], "the kubeconfig of the new cluster"), aks) as server:
+                server.wait_for(wanted, known[_PATIENCE], is_new=True, say=say)
+        except AccessError as error:
+            raise PluginError(f"{error}. The cluster stays; run `pulumi up` again when that is mended") from None
+        return self.marked(inputs | {"openedAt": rfc3339.render(now())})

@@ -1,0 +1,93 @@
+"""What a resource says while it works reaches the engine, or nobody."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent import futures
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
+
+from plugin import say
+from plugin.log import EngineLog, heard
+from plugin.values import to_struct
+
+URN = "urn:pulumi:dev::project::demo:index:Slow::name"
+PLUGIN = """
+from plugin import *
+
+class Slow(Resource):
+    def diff(self, urn, id, old_inputs, old_state, new_inputs): return Diff()
+    def read(self, urn, id, inputs, state): return None
+    def delete(self, urn, id, inputs, state): pass
+    def create(self, urn, inputs, *, preview):
+        say("waiting for the tide")
+        return Created("id-1", inputs)
+    def update(self, urn, id, old_inputs, old_state, new_inputs, *, preview):
+        say("waiting again")
+        return new_inputs
+
+class Demo(Provider):
+    name, version = "demo", "1.2.3"
+    def resource(self, type_token): return Slow()
+
+serve(Demo())
+"""
+
+
+class Engine(engine_pb2_grpc.EngineServicer):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[int, str, str]] = []
+
+    def Log(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self.heard.append((request.severity, request.urn, request.message))
+        return empty_pb2.Empty()
+
+
+@pytest.fixture
+def engine() -> Iterator[tuple[Engine, str]]:
+    engine, server = Engine(), grpc.server(futures.ThreadPoolExecutor())
+    engine_pb2_grpc.add_EngineServicer_to_server(engine, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield engine, f"127.0.0.1:{port}"
+    server.stop(None)
+
+
+def test_the_engine_hears_what_create_and_update_say(engine: tuple[Engine, str]) -> None:
+    listening, address = engine
+    command = [sys.executable, "-c", PLUGIN, address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]) as process:
+        assert process.stdout is not None
+        with grpc.insecure_channel(f"127.0.0.1:{process.stdout.readline().strip()}") as channel:
+            stub = provider_pb2_grpc.ResourceProviderStub(channel)
+            stub.Create(provider_pb2.CreateRequest(urn=URN, properties=to_struct({})))
+            stub.Update(provider_pb2.UpdateRequest(urn=URN, news=to_struct({})))
+        process.kill()
+
+    assert listening.heard == [
+        (engine_pb2.INFO, URN, "waiting for the tide"),
+        (engine_pb2.INFO, URN, "waiting again"),
+    ]
+
+
+def test_without_an_engine_a_line_is_lost_and_nothing_else() -> None:
+    say("is anybody there?")
+    EngineLog(None).info(URN, "nobody")
+    EngineLog("127.0.0.1:1").info(URN, "nobody there either")
+
+
+def test_only_what_is_said_in_the_block_is_heard() -> None:
+    lines: list[str] = []
+    with heard(lines.append):
+        say("inside")
+    say("outside")
+    assert lines == ["inside"]
