@@ -6,7 +6,7 @@ import pulumi
 
 from components import configuration
 from components.aks_access import check_access
-from components.cluster_provider import with_cluster
+from components.cluster_provider import create_cluster, with_cluster
 from components.losses import check_losses
 from components.prerequisites import look_up
 from components.providers import check_tenant, register_providers
@@ -25,10 +25,11 @@ async def main() -> pulumi.Inputs:
         deployer = await check_tenant(settings, providers)
         prerequisites = await look_up(settings, providers, shared)
         await check_access(settings, providers, prerequisites.management_cluster)
-        providers = with_cluster(settings, providers)
+        cluster = create_cluster(settings, providers, deployer)
+        providers = with_cluster(settings, providers, cluster)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
-    return IdentityStack(settings, providers, deployer, prerequisites, shared).outputs()
+    return IdentityStack(settings, providers, deployer, prerequisites, shared, cluster).outputs()
 
 
 pulumi.run(main)

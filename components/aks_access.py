@@ -14,6 +14,8 @@ from typing import Any, Final
 import pulumi
 from pulumi_azure_native import containerservice
 
+from components.lifecycle import ClusterGate
+from components.management_cluster import ManagementCluster
 from components.providers import Providers, provider_said
 from identity.access import permissions
 from identity.access.aks import decode
@@ -29,6 +31,7 @@ from identity.settings import ManagementClusterSettings, Settings
 # AKS's own word for the public name of a private cluster.
 _PUBLIC: Final = "public"
 _READY_SECONDS: Final = 300  # how long Azure takes for a new role assignment, at most
+_NEW_CLUSTER_SECONDS: Final = 900  # the same once the cluster's own components run, and its name has spread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,11 +92,13 @@ def signed_in(value: str, login: Login | None, flavour: Flavour) -> Kubeconfig:
     return skeleton.only(context, user=skeleton.entries("users")[user])
 
 
-def access_args(settings: Settings, cluster: ManagementClusterSettings) -> AksAccessArgs:
-    """The inputs of `AksAccess` for a configured cluster; raises AccessError."""
+def access_args(
+    settings: Settings, cluster: ManagementClusterSettings, created: ManagementCluster | None = None
+) -> AksAccessArgs:
+    """The inputs of `AksAccess` for a configured cluster, which the stack may make itself; raises AccessError."""
     return AksAccessArgs(
         resource_group=cluster.resource_group,
-        cluster=cluster.name,
+        cluster=cluster.name if created is None else created.name,
         login=login_of(cluster.access, settings.tenant_id, settings.cloud.authority_host),
         flavour=Flavour(cluster.access.flavour),
         public_fqdn=cluster.access.public_fqdn,
@@ -101,19 +106,38 @@ def access_args(settings: Settings, cluster: ManagementClusterSettings) -> AksAc
     )
 
 
+def opened(settings: Settings, access: AksAccess, cluster: ManagementCluster) -> ClusterGate:
+    """The gate behind which a new cluster can be used: the deployer's permissions hold, the add-on's kinds are served.
+
+    It says what it waits for, and is asked again only when the cluster is made anew or reached in another way.
+    """
+    return ClusterGate(
+        "cluster-access-gate",
+        cluster_id=cluster.cluster_id,
+        cluster_uid=cluster.uid,
+        has_azure_rbac=cluster.has_azure_rbac,
+        kubeconfig=access.kubeconfig,
+        kinds=[f"{version}/{plural}" for version, plural in _kinds(settings)],
+        timeout_seconds=_NEW_CLUSTER_SECONDS,
+        opts=pulumi.ResourceOptions(parent=access, depends_on=cluster.ready),
+    )
+
+
 async def check_access(settings: Settings, providers: Providers, aks: AksCluster | None) -> None:
     """Sign in to the cluster as the stack will, before the first resource; raises RunError with the cause and its mend.
 
-    `aks` is what ARM says of the management cluster, None if the stack has none.
+    `aks` is what ARM says of the management cluster, None if there is none, or none yet.
     A preview needs no more than a sign-in, so a read-only identity may run it; an update also waits until the deployer
-    has its permissions and the kinds of the stack's objects are served.
+    has its permissions and the kinds of the stack's objects are served. Of a cluster that the stack makes, both may
+    come in this very run: `opened` waits for them then.
     """
     cluster = settings.management_cluster
     if cluster is None or aks is None or not settings.writes_to_management_cluster or cluster.kubeconfig is not None:
         return
     try:
         kubeconfig = await _kubeconfig(settings, cluster, providers)
-        await asyncio.to_thread(_wait_until_ready, kubeconfig, aks, _wanted(settings))
+        wanted = Wanted() if cluster.create is not None else _wanted(settings)
+        await asyncio.to_thread(_wait_until_ready, kubeconfig, aks, wanted)
     except AccessError as error:
         raise pulumi.RunError(f"idstack:managementCluster: {error}. Nothing was changed.") from None
 
@@ -122,7 +146,11 @@ def _wanted(settings: Settings) -> Wanted:
     """What must be there before the first object; in a preview nothing."""
     if pulumi.runtime.is_dry_run():
         return Wanted()
-    return Wanted(permissions.permissions(), permissions.KINDS if settings.cluster_side == "stack" else ())
+    return Wanted(permissions.permissions(), _kinds(settings))
+
+
+def _kinds(settings: Settings) -> tuple[tuple[str, str], ...]:
+    return permissions.KINDS if settings.cluster_side == "stack" else ()
 
 
 async def _kubeconfig(settings: Settings, cluster: ManagementClusterSettings, providers: Providers) -> Kubeconfig:

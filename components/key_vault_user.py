@@ -10,6 +10,7 @@ import pulumi
 from pulumi_azure_native import managedidentity
 
 from components.imported_credential import Principal
+from components.management_cluster import AddOnIdentity
 from components.role_grants import RoleGrants, RoleGrantsArgs
 from components.vault import Vault
 from identity.catalogue import KEY_VAULT_SECRETS_USER_ROLE
@@ -33,7 +34,7 @@ class NewIdentity:
 class KeyVaultUserArgs:
     """Inputs of `KeyVaultUser`: the identity (the AKS add-on's, one of the user's, or one to create) and the vault."""
 
-    identity: Principal | NewIdentity
+    identity: Principal | AddOnIdentity | NewIdentity
     vault: Vault
     subscription_id: str
 

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import pulumi
 
@@ -23,6 +23,7 @@ from components.imported_credential import (
     read_document,
     read_stored,
 )
+from components.management_cluster import ADD_ON
 from components.providers import Providers, management_cluster_id, provider_said
 from identity.access.azure_rbac import AksCluster
 from identity.catalogue import CONTROL_PLANE
@@ -37,9 +38,6 @@ from identity.settings import (
     Settings,
 )
 
-# As the AKS API spells it; `az` says azure-keyvault-secrets-provider.
-_ADD_ON: Final = "azureKeyvaultSecretsProvider"
-
 Place: TypeAlias = tuple[str | int, ...]
 
 
@@ -48,7 +46,8 @@ class Prerequisites:
     """What was found.
 
     `management_cluster` is what ARM says of it, `node_resource_group` that of its nodes, and `add_on_identity` the
-    identity of its secrets-store add-on. `imported` has the managed identities' credentials by hosted cluster and
+    identity of its secrets-store add-on. Of one that the stack makes there is the first at most, once it is ready.
+    `imported` has the managed identities' credentials by hosted cluster and
     catalogue field, `manifests` the user's parts of the HostedClusters by hosted cluster.
     """
 
@@ -79,10 +78,17 @@ async def look_up(settings: Settings, providers: Providers, shared: CredentialSt
     """
     vault = vault_of(settings, shared)
     wanted = list(_wanted(settings, shared, vault))
-    things = list(dict.fromkeys(thing for _, thing in wanted))
+    created = settings.management_cluster
+    may_be_absent = [_management_cluster(created)] if created is not None and created.create is not None else []
+    things = list(dict.fromkeys([*(thing for _, thing in wanted), *may_be_absent]))
     answers = await asyncio.gather(*(_read(thing, providers) for thing in things), return_exceptions=True)
     found = dict(zip(things, answers, strict=True))
     problems = [_absent(place, thing, found[thing]) for place, thing in wanted if isinstance(found[thing], Exception)]
+    problems += [
+        _absent(("managementCluster", "name"), thing, found[thing])
+        for thing in may_be_absent
+        if isinstance(found[thing], Exception) and not _is_missing(found[thing])
+    ]
     assembly = _Assembly(
         {thing: answer for thing, answer in found.items() if isinstance(answer, Mapping)}, vault, problems
     )
@@ -99,9 +105,13 @@ async def _read(thing: _Thing, providers: Providers) -> Mapping[str, Any]:
     return answer
 
 
-def _absent(place: Place, thing: _Thing, error: object) -> Problem:
+def _is_missing(error: object) -> bool:
     reason = provider_said(error)
-    missing = "NotFound" in reason or "Status=404" in reason
+    return "NotFound" in reason or "Status=404" in reason
+
+
+def _absent(place: Place, thing: _Thing, error: object) -> Problem:
+    reason, missing = provider_said(error), _is_missing(error)
     return Problem(
         place=place,
         found=f"{thing.what}, which {'does not exist' if missing else f'can not be read: {reason}'}",
@@ -116,16 +126,20 @@ def _wanted(settings: Settings, shared: CredentialStore | None, vault: str) -> I
     if shared is not None:
         yield ("sharedStack",), _vault(vault)
     if settings.management_cluster is not None:
-        yield ("managementCluster", "name"), _management_cluster(settings.management_cluster)
-    for index, cluster in enumerate(settings.hosted_clusters):
+        cluster = settings.management_cluster
+        if cluster.create is None:
+            yield ("managementCluster", "name"), _management_cluster(cluster)
+        else:
+            yield ("managementCluster", "resourceGroup"), _resource_group(cluster.resource_group)
+    for index, hosted in enumerate(settings.hosted_clusters):
         place: Place = ("hostedClusters", index)
-        yield (*place, "resourceGroup"), _resource_group(cluster.resource_group)
-        yield (*place, "dnsZoneResourceGroup"), _resource_group(cluster.dns_zone_resource_group)
-        yield (*place, "vnetID"), _virtual_network(cluster.vnet_id)
-        yield (*place, "subnetID"), _subnet(cluster.subnet_id)
-        yield (*place, "securityGroupID"), _security_group(cluster.security_group_id)
-        yield (*place, "kms", "activeKey", "keyVaultName"), _key_vault(cluster)
-        for name, identity in _imported(cluster):
+        yield (*place, "resourceGroup"), _resource_group(hosted.resource_group)
+        yield (*place, "dnsZoneResourceGroup"), _resource_group(hosted.dns_zone_resource_group)
+        yield (*place, "vnetID"), _virtual_network(hosted.vnet_id)
+        yield (*place, "subnetID"), _subnet(hosted.subnet_id)
+        yield (*place, "securityGroupID"), _security_group(hosted.security_group_id)
+        yield (*place, "kms", "activeKey", "keyVaultName"), _key_vault(hosted)
+        for name, identity in _imported(hosted):
             at = (*place, "identities", name)
             yield (*at, "resourceId"), _managed_identity(identity)
             if _is_stored(identity):
@@ -212,7 +226,9 @@ def _is_stored(identity: IdentitySettings) -> bool:
 
 def _aks_cluster(settings: Settings, answer: Mapping[str, Any]) -> AksCluster | None:
     cluster = settings.management_cluster
-    return None if cluster is None else AksCluster.of(management_cluster_id(settings, cluster), answer)
+    if cluster is None or (cluster.create is not None and answer.get("provisioningState") != "Succeeded"):
+        return None
+    return AksCluster.of(management_cluster_id(settings, cluster), answer)
 
 
 class _Assembly:
@@ -235,10 +251,11 @@ class _Assembly:
         manifests = read_manifests(settings, parse_arm_id(self._vault).name)
         self._problems += manifests.problems
         cluster_answer = self._cluster(settings.management_cluster)
+        is_created = settings.management_cluster is not None and settings.management_cluster.create is not None
         return Prerequisites(
             management_cluster=_aks_cluster(settings, cluster_answer),
-            node_resource_group=cluster_answer.get("nodeResourceGroup"),
-            add_on_identity=self._add_on(settings, cluster_answer),
+            node_resource_group=None if is_created else cluster_answer.get("nodeResourceGroup"),
+            add_on_identity=None if is_created else self._add_on(settings, cluster_answer),
             imported=imported,
             manifests=manifests.documents,
         )
@@ -250,7 +267,7 @@ class _Assembly:
         is_wanted = settings.shared_stack is None and settings.key_vault_user.source == "aks-addon"
         if not is_wanted or settings.management_cluster is None or not answer:
             return None
-        add_on = (answer.get("addonProfiles") or {}).get(_ADD_ON) or {}
+        add_on = (answer.get("addonProfiles") or {}).get(ADD_ON) or {}
         identity = add_on.get("identity") or {}
         if add_on.get("enabled") and identity.get("clientId") and identity.get("objectId"):
             return Principal(client_id=identity["clientId"], object_id=identity["objectId"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import pulumi
 from pulumi_azure_native import authorization
@@ -14,7 +15,11 @@ from identity.naming import role_assignment_name, role_definition_id
 
 @dataclass(frozen=True, kw_only=True)
 class RoleGrantsArgs:
-    """Inputs of `RoleGrants`. `scopes` maps a short word, part of the resource's name, to the scope's ARM id."""
+    """Inputs of `RoleGrants`. `scopes` maps a short word, part of the resource's name, to the scope's ARM id.
+
+    `is_deployer`: the principal is whoever runs the stack, a person or an application. Who ran first keeps the role: a
+    preview by somebody else must not show a change.
+    """
 
     infra_id: str
     component: str  # HyperShift's RBAC key
@@ -22,6 +27,7 @@ class RoleGrantsArgs:
     scopes: Mapping[str, str]
     subscription_id: str
     principal_id: pulumi.Input[str]  # object id of the service principal
+    is_deployer: bool = False
 
 
 class RoleGrants(pulumi.ComponentResource):
@@ -44,18 +50,22 @@ class RoleGrants(pulumi.ComponentResource):
                 scope=scope,
                 role_definition_id=role_definition_id(args.subscription_id, args.role.guid),
                 principal_id=args.principal_id,
-                # Without any Azure looks the principal up at once, and a fresh one is not everywhere yet; the SDK's
-                # default is "User".
-                principal_type=authorization.PrincipalType.SERVICE_PRINCIPAL,
+                principal_type=_looked_up() if args.is_deployer else authorization.PrincipalType.SERVICE_PRINCIPAL,
                 opts=pulumi.ResourceOptions(
                     parent=self,
                     # The provider would update the role in place, which Azure refuses. And neither role nor principal
                     # is part of the name, so a replacement needs the name free first.
                     replace_on_changes=["role_definition_id"],
                     delete_before_replace=True,
+                    ignore_changes=["principal_id"] if args.is_deployer else None,
                 ),
             )
         self.register_outputs({"assignment_names": self.assignment_names})
+
+
+def _looked_up() -> pulumi.Output[str]:
+    """No type: Azure finds it out, which would fail for a fresh principal. The SDK takes a bare None for "User"."""
+    return cast("pulumi.Output[str]", pulumi.Output.from_input(None))
 
 
 def _distinct(scopes: Mapping[str, str]) -> dict[str, str]:

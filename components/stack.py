@@ -10,6 +10,7 @@ from components.credential_store import CredentialStore
 from components.hosted_cluster import HostedCluster, HostedClusterArgs
 from components.imported_credential import Principal
 from components.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
+from components.management_cluster import AddOnIdentity, ManagementCluster
 from components.prerequisites import Prerequisites
 from components.providers import Deployer, Providers, management_cluster_id
 from components.vault import Vault, VaultArgs
@@ -20,7 +21,8 @@ from identity.settings import HostedClusterSettings, Settings, VaultSettings
 class IdentityStack:
     """Builds the components. They sit at the top of the stack, so this is no component itself.
 
-    `shared` is what the shared stack has made; None if vault and reader are this stack's own.
+    `shared` is what the shared stack has made; None if vault and reader are this stack's own. `cluster` is the
+    management cluster that this stack makes; None if it exists already.
     """
 
     def __init__(
@@ -30,8 +32,10 @@ class IdentityStack:
         deployer: Deployer,
         prerequisites: Prerequisites,
         shared: CredentialStore | None,
+        cluster: ManagementCluster | None,
     ) -> None:
         self._settings = settings
+        self._cluster = cluster
         self._options = providers.options()
         self._attach_command: pulumi.Output[str] | None = None
         self._store = shared or self._own_store(prerequisites)
@@ -120,7 +124,7 @@ class IdentityStack:
             self._options,
         )
 
-    def _reader(self, prerequisites: Prerequisites) -> Principal | NewIdentity:
+    def _reader(self, prerequisites: Prerequisites) -> Principal | AddOnIdentity | NewIdentity:
         user = self._settings.key_vault_user
         if user.name is not None:
             return NewIdentity(
@@ -128,10 +132,14 @@ class IdentityStack:
                 resource_group=self._settings.resource_group,
                 location=self._settings.location,
                 tags=self._settings.tags,
-                node_resource_group=prerequisites.node_resource_group,
+                node_resource_group=(
+                    prerequisites.node_resource_group if self._cluster is None else self._cluster.node_resource_group
+                ),
             )
         if user.client_id is not None and user.object_id is not None:
             return Principal(client_id=user.client_id, object_id=user.object_id)
+        if self._cluster is not None:
+            return self._cluster.add_on
         if prerequisites.add_on_identity is None:
             raise AssertionError("the settings ask for the add-on's identity, and look_up demands it then")
         return prerequisites.add_on_identity

@@ -57,6 +57,16 @@ def resource_id(subscription: str, resource_group: str, resource_type: str, *nam
     return f"{resource_group_id(subscription, resource_group)}/providers/{provider}/{path}"
 
 
+def node_resource_group(resource_group: str, cluster: str, location: str) -> str:
+    """The resource group of an AKS cluster's nodes, as AKS itself names it; 80 characters at most."""
+    return f"MC_{resource_group}_{cluster}_{location}"[:80].rstrip(".")
+
+
+def dns_prefix(cluster: str) -> str:
+    """Begin of an AKS cluster's address: 1-54 letters, digits and hyphens, no hyphen at an end."""
+    return cluster.replace("_", "-")[:54].rstrip("-")
+
+
 def vault_id(subscription: str, resource_group: str, vault: str) -> str:
     """ARM id of a key vault."""
     return resource_id(subscription, resource_group, "Microsoft.KeyVault/vaults", vault)

@@ -15,10 +15,12 @@ from identity.credentials.certificate import CLOCK_SKEW
 
 SlotName: TypeAlias = Literal["a", "b"]
 
-# How long after a renewal a pod may still sign in with the certificate before: the CSI driver's rotation poll (an hour
-# in ARO's production), the upstream loader's backstop (msi-dataplane pkg/dataplane/reloadCredentials.go) and the life
-# of the token it got last (Entra ID: 60 to 90 minutes).
-OVERLAP: Final = timedelta(hours=1) + timedelta(hours=6) + timedelta(minutes=90)
+# The CSI driver's rotation poll: an hour in ARO's production.
+LONGEST_POLL: Final = timedelta(hours=1)
+# How long after a renewal a pod may still sign in with the certificate before: the rotation poll, the upstream loader's
+# backstop (msi-dataplane pkg/dataplane/reloadCredentials.go) and the life of the token it got last (Entra ID: 60 to 90
+# minutes).
+OVERLAP: Final = LONGEST_POLL + timedelta(hours=6) + timedelta(minutes=90)
 
 # A loader takes a credential only if its not_before is strictly later than the loaded one's, in whole seconds
 # (msi-dataplane pkg/dataplane/reloadCredentials.go:165-194).

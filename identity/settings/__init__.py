@@ -2,11 +2,12 @@
 
 `Settings.load` takes Pulumi's raw configuration and returns settings that need no further check, or raises
 `ConfigurationError` with every problem at once. What a value looks like is in `types.py` and `arm_ids.py`, which keys
-there are in `model.py` and `workloads.py`, what must fit together in `rules.py`, `cluster_rules.py` and
-`workload_rules.py`.
+there are in `model.py`, `access.py`, `creation.py` and `workloads.py`, what must fit together in `rules.py` and the
+other `*_rules.py`.
 """
 
 from identity.settings.access import AccessSettings
+from identity.settings.creation import CreationSettings, NodePoolSettings
 from identity.settings.model import (
     CredentialSettings,
     HostedClusterObjectSettings,
@@ -28,6 +29,7 @@ from identity.settings.workloads import WorkloadSettings
 __all__ = [
     "AccessSettings",
     "ConfigurationError",
+    "CreationSettings",
     "CredentialSettings",
     "HostedClusterObjectSettings",
     "HostedClusterSettings",
@@ -37,6 +39,7 @@ __all__ = [
     "KmsKey",
     "KmsSettings",
     "ManagementClusterSettings",
+    "NodePoolSettings",
     "ProbeSettings",
     "Problem",
     "PropagationSettings",

@@ -28,6 +28,7 @@ from identity.credentials.certificate import KEY_SIZES
 from identity.settings import arm_ids, types
 from identity.settings.access import AccessSettings
 from identity.settings.base import Model
+from identity.settings.creation import CreationSettings
 from identity.settings.form import Form, refused, whole_number
 from identity.settings.problems import enumerate_words
 from identity.settings.workloads import WorkloadSettings
@@ -62,6 +63,8 @@ class ManagementClusterSettings(Model):
 
     resource_group: types.ResourceGroup
     name: types.ManagedClusterName
+    # What the stack makes it of; without it the cluster exists already.
+    create: CreationSettings | None = None
     access: AccessSettings = AccessSettings()
     # One of the user's own, instead of `access`.
     kubeconfig: types.FilePath | None = None
@@ -249,7 +252,7 @@ class Settings(Model):
         dict[types.TagName, types.TagValue],
         Form(accepted="at most 50 tags, a name and a text each", blank="<text>", check=_few_tags),
     ] = Field(default_factory=dict)
-    # Protects the vault and the applications against deletion.
+    # Protects the vault, a created cluster and the applications against deletion.
     protect: StrictBool = True
     cluster_side: Literal["stack", "hypershift"] = "stack"
     roles: Literal["hypershift", "builtin"] = "hypershift"

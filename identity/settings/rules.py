@@ -10,6 +10,11 @@ from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from identity.settings.access_rules import cluster_is_reached_in_one_way, login_is_described
 from identity.settings.cluster_rules import judge_cluster
+from identity.settings.creation_rules import (
+    created_cluster_belongs_to_the_vaults_stack,
+    created_cluster_has_one_authority,
+    created_cluster_is_reached_through_entra,
+)
 from identity.settings.model import Settings
 from identity.settings.problems import Place, Report, enumerate_words, path_of, to_remove, to_set
 from identity.settings.refused import PartRefused
@@ -237,6 +242,9 @@ _RULES: Final[tuple[Callable[[Settings, Report], None], ...]] = (
     _management_cluster_is_named_where_needed,
     cluster_is_reached_in_one_way,
     login_is_described,
+    created_cluster_has_one_authority,
+    created_cluster_is_reached_through_entra,
+    created_cluster_belongs_to_the_vaults_stack,
     _spare_outlives_the_current,
     _gate_has_time_to_settle,
     _probe_has_an_image_where_needed,

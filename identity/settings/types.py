@@ -38,6 +38,8 @@ SubscriptionId = Annotated[str, _uuid_form("the subscription", "`az account show
 ClientId = Annotated[str, _uuid_form("the identity (client id)", "`az identity show --query clientId` prints it")]
 ObjectId = Annotated[str, _uuid_form("the principal (object id)", "`az identity show --query principalId` prints it")]
 
+GroupId = Annotated[str, _uuid_form("the Entra ID group", "`az ad group show --group <name> --query id` prints it")]
+
 # HyperShift's operator compares locations of VNet, security group and resource group as plain strings.
 Location = Annotated[
     str,

@@ -96,7 +96,7 @@ def _provisioned(call: Call, cluster: Document, properties: dict[str, Any]) -> d
     """The properties of a cluster whose nodes are there, with the identities that AKS makes for them."""
     name, location = call.path.name, cluster["location"]
     group = properties.get("nodeResourceGroup") or default_node_group(str(call.path.resource_group), name, location)
-    filled = filled_in({**properties, "nodeResourceGroup": group}, cluster["id"], location, call.cloud.tenant_id)
+    filled = filled_in({**properties, "nodeResourceGroup": group}, location, call.cloud.tenant_id)
     nodes = _nodes(call, cluster["id"], group)
     nodes.create(location, cluster["tags"])
     kubelet = nodes.identity(f"{name}-agentpool", location)

@@ -66,9 +66,10 @@ def checked_properties(given: Mapping[str, Any], before: Mapping[str, Any], clus
     return {**properties, "kubernetesVersion": version}
 
 
-def filled_in(properties: Mapping[str, Any], cluster_id: str, location: str, tenant_id: str) -> dict[str, Any]:
+def filled_in(properties: Mapping[str, Any], location: str, tenant_id: str) -> dict[str, Any]:
     """The checked properties with the service's own: state, names, issuer, defaults of the parts that are asked for."""
-    uid = uuid.uuid5(uuid.NAMESPACE_URL, cluster_id.lower())
+    # Of two clusters with the same id, one after the other, each has its own.
+    uid = properties.get("resourceUID") or uuid.uuid4().hex[:24]
     version = properties["kubernetesVersion"]
     full_version = version if version.count(".") > 1 else f"{version}.{_PATCH}"
     prefix = properties.get("fqdnSubdomain") or properties["dnsPrefix"]
@@ -82,8 +83,8 @@ def filled_in(properties: Mapping[str, Any], cluster_id: str, location: str, ten
         "provisioningState": "Succeeded",
         "powerState": {"code": "Running"},
         "currentKubernetesVersion": full_version,
-        "fqdn": f"{prefix}-{uid.hex[:8]}.hcp.{location}.azmk8s.io",
-        "resourceUID": uid.hex[:24],
+        "fqdn": f"{prefix}-{uid[:8]}.hcp.{location}.azmk8s.io",
+        "resourceUID": uid,
     }
     filled["agentPoolProfiles"] = [
         {
@@ -108,7 +109,7 @@ def filled_in(properties: Mapping[str, Any], cluster_id: str, location: str, ten
     if (properties.get("aadProfile") or {}).get("managed"):
         filled["aadProfile"] = {"enableAzureRBAC": False, "tenantID": tenant_id, **properties["aadProfile"]}
     if (properties.get("oidcIssuerProfile") or {}).get("enabled"):
-        issuer = f"https://{location}.oic.prod-aks.azure.com/{tenant_id}/{uid}/"
+        issuer = f"https://{location}.oic.prod-aks.azure.com/{tenant_id}/{uuid.UUID(uid.ljust(32, '0'))}/"
         filled["oidcIssuerProfile"] = {**properties["oidcIssuerProfile"], "issuerURL": issuer}
     return filled
 

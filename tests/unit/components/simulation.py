@@ -79,6 +79,10 @@ def simulated(resource_type: str, name: str, inputs: Mapping[str, Any]) -> tuple
                 "thumbprint": certificate.thumbprint,
                 "notAfter": rfc3339.render(certificate.not_after),
             }
+        case "azure-native:containerservice:ManagedCluster":
+            return f"/clusters/{inputs['resourceName']}", {"name": inputs["resourceName"]}
+        case "idstack:index:ClusterGate":
+            return a_uuid(name), {"openedAt": "2026-11-21T09:00:30Z"}
         case "idstack:index:SignInGate":
             return a_uuid(name), {"provenAt": "2026-11-21T09:00:30Z", "thumbprint": issued(name[-1]).thumbprint}
         case _:

@@ -24,6 +24,10 @@ def test_a_role_assignment_is_named_as_hypershift_names_it() -> None:
         (naming.control_plane_namespace("clusters", "my.hc"), "clusters-my-hc"),
         (naming.credentials_secret_name("azure-disk", "hc.1"), "azure-disk-hc-1-json"),
         (naming.kebab("controlPlaneOperator"), "control-plane-operator"),
+        (naming.node_resource_group("aks", "mgmt", "eastus"), "MC_aks_mgmt_eastus"),
+        (naming.node_resource_group("g", "a" * 71 + ".", "eastus"), "MC_g_" + "a" * 71 + "._ea"),
+        (naming.dns_prefix("aks_mgmt-dev"), "aks-mgmt-dev"),
+        (naming.dns_prefix("a" * 53 + "_b"), "a" * 53),
         (
             naming.vault_id("s", "rg", "kv"),
             "/subscriptions/s/resourceGroups/rg/providers/Microsoft.KeyVault/vaults/kv",

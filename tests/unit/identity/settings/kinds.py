@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.unit.identity.settings.world import KEY_VERSION, OTHER
+from tests.unit.identity.settings.world import KEY_VERSION, OTHER, creation
 
 ZEROS: Final = "00000000-0000-0000-0000-000000000000"
 PLACEHOLDER: Final = "the placeholder of the example, still to be filled in"
@@ -54,6 +54,7 @@ def _uuid(path: str, whose: str, query: str, **also: Any) -> Kind:
 
 
 _READER = {"keyVaultUser": {"source": "existing", "clientId": OTHER, "objectId": OTHER}}
+_CREATED = {"managementCluster": creation()}
 STACK_KINDS: Final[Mapping[str, Kind]] = {
     "cloud": Kind(
         paths=("cloud",),
@@ -194,6 +195,58 @@ STACK_KINDS: Final[Mapping[str, Kind]] = {
         blank="<aks-cluster>",
         bad={"aks.mgmt": "aks-mgmt", "-aks": "<aks-cluster>", "x" * 64: "<aks-cluster>"},
         good=("a", "x" * 63),
+    ),
+    "Kubernetes version": Kind(
+        paths=("managementCluster__create__kubernetesVersion",),
+        accepted='a version of Kubernetes in quotes, such as "1.34" (its newest patch) or "1.34.1"',
+        blank='"<version>"',
+        hint="`az aks get-versions --location <region> --output table` lists them",
+        bad={"v1.34": "1.34", "latest": '"<version>"', "1.34.x": '"<version>"', "2.0": '"<version>"'},
+        good=("1.34", "1.34.1"),
+        also=_CREATED,
+    ),
+    "machines": Kind(
+        paths=("managementCluster__create__nodePool__count",),
+        accepted="a whole number of machines, 1 to 1000, without quotes",
+        blank="<1-1000>",
+        bad=dict.fromkeys((0, 1001, "3"), "<1-1000>"),
+        good=(1, 1000),
+        also=_CREATED,
+    ),
+    "machine size": Kind(
+        paths=("managementCluster__create__nodePool__vmSize",),
+        accepted="the size of a virtual machine, such as Standard_D4s_v5",
+        blank="<size>",
+        hint="`az vm list-skus --location <region> --resource-type virtualMachines --query [].name` lists them",
+        bad={"D4s_v5": "Standard_D4s_v5", "Standard D4": "<size>", 4: "<size>"},
+        good=("Standard_D4s_v5", "Standard_NC4as_T4_v3", "Standard_M8-2ms"),
+        also=_CREATED,
+    ),
+    "poll interval": Kind(
+        paths=("managementCluster__create__rotationPollInterval",),
+        accepted="a time from 30s to 1h in hours, minutes and seconds, such as 2m or 1m30s",
+        blank="2m",
+        bad={
+            **dict.fromkeys(("often", "2", 2, "2 m", "30s1m", "1.5m"), "2m"),
+            **dict.fromkeys(
+                ("2h", "61m", "1h1s"), ("2m", "a renewal counts on every pod's mount being new within the hour")
+            ),
+            **dict.fromkeys(
+                ("0s", "29s", "0m"), ("2m", "each poll reads every mounted secret, and Key Vault limits how often")
+            ),
+        },
+        good=("30s", "2m", "1m30s", "1h", "60m", "0h2m"),
+        also=_CREATED,
+    ),
+    "administrators": Kind(
+        paths=("managementCluster__create__adminGroupObjectIDs",),
+        accepted="the UUID of the Entra ID group, 8-4-4-4-12 hexadecimal digits",
+        blank="<uuid>",
+        hint="`az ad group show --group <name> --query id` prints it",
+        bad={"aks-admins": "<uuid>", ZEROS: ("<uuid>", PLACEHOLDER), f"{{{OTHER}}}": OTHER},
+        good=(OTHER,),
+        also={"managementCluster": creation(azureRBAC=False)},
+        in_list=True,
     ),
     "context": Kind(
         paths=("managementCluster__context",),

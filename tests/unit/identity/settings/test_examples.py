@@ -79,6 +79,15 @@ def test_the_clusters_stack_of_the_documentation_only_leaves_out_what_the_exampl
     assert load(document).shared_stack == "organization/idstack/shared-dev"
 
 
+def test_the_cluster_of_the_documentation_can_be_made() -> None:
+    [described] = examples("aks-access.md")
+    settings = load(yaml.safe_load(described.replace("<uuid>", TENANT)))
+
+    assert settings.management_cluster is not None
+    assert settings.management_cluster.create is not None
+    assert settings.management_cluster.create.azure_rbac
+
+
 def test_the_second_local_stack_of_the_documentation_is_ready_to_run() -> None:
     settings = load(yaml.safe_load(EXAMPLES[2]), local=LOCAL)
 

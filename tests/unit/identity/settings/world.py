@@ -57,6 +57,12 @@ def hosted_cluster(name: str = "hc1", **changes: Any) -> dict[str, Any]:
     } | changes
 
 
+def creation(**changes: Any) -> dict[str, Any]:
+    """A management cluster that the stack makes."""
+    create = {"nodePool": {"vmSize": "Standard_D4s_v5"}, "azureRBAC": True, **changes}
+    return {"resourceGroup": "aks", "name": "mgmt", "create": create}
+
+
 def configuration(**changes: Any) -> dict[str, Any]:
     """The whole configuration as a stack file holds it. A change's name is a path with `__` for each step."""
     whole: dict[str, Any] = {

@@ -136,7 +136,9 @@ def test_a_deleted_cluster_takes_nodes_and_principals_along(world: World) -> Non
 def test_a_cluster_made_again_is_another_one_to_entra_id(world: World) -> None:
     first = put(world)
     world.call("DELETE", CLUSTER)
-    assert add_on(put(world))["objectId"] != add_on(first)["objectId"]
+    second = put(world)
+    assert add_on(second)["objectId"] != add_on(first)["objectId"]
+    assert second["properties"]["resourceUID"] != first["properties"]["resourceUID"]
 
 
 def test_the_name_of_the_node_group_is_cut_at_80_characters(world: World) -> None:

@@ -1,0 +1,80 @@
+"""The keys of a management cluster that the stack makes itself."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Final
+
+from pydantic import Field, StrictBool, StrictInt
+
+from identity.credentials.schedule import LONGEST_POLL
+from identity.settings import types
+from identity.settings.base import Model
+from identity.settings.form import Form, matching, whole_number
+
+_SHORTEST_POLL: Final = timedelta(seconds=30)
+_DURATION: Final = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,4})s)?", re.ASCII)
+
+
+def _poll_interval(text: str) -> str:
+    match = _DURATION.fullmatch(text)
+    if match is None or not text:
+        raise ValueError
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    interval = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    if interval > LONGEST_POLL:
+        raise ValueError("a renewal counts on every pod's mount being new within the hour")
+    if interval < _SHORTEST_POLL:
+        raise ValueError("each poll reads every mounted secret, and Key Vault limits how often")
+    return text
+
+
+PollInterval = Annotated[
+    str,
+    Form(
+        accepted="a time from 30s to 1h in hours, minutes and seconds, such as 2m or 1m30s",
+        blank="2m",
+        check=_poll_interval,
+    ),
+]
+KubernetesVersion = Annotated[
+    str,
+    Form(
+        accepted='a version of Kubernetes in quotes, such as "1.34" (its newest patch) or "1.34.1"',
+        blank='"<version>"',
+        check=matching(r"1\.\d{1,2}(\.\d{1,3})?"),
+        hint="`az aks get-versions --location <region> --output table` lists them",
+        guess=lambda text: text.strip().removeprefix("v"),
+    ),
+]
+VmSize = Annotated[
+    str,
+    Form(
+        accepted="the size of a virtual machine, such as Standard_D4s_v5",
+        blank="<size>",
+        check=matching(r"(Standard|Basic)_[A-Za-z0-9_-]{1,60}"),
+        hint="`az vm list-skus --location <region> --resource-type virtualMachines --query [].name` lists them",
+        guess=lambda text: f"Standard_{text}",
+    ),
+]
+
+
+class NodePoolSettings(Model):
+    """The cluster's one node pool, whose machines also carry the cluster's own pods."""
+
+    vm_size: VmSize
+    count: Annotated[StrictInt, whole_number(1, 1000, "machines")] = 3
+
+
+class CreationSettings(Model):
+    """A cluster that the stack makes: AKS with Entra ID, without local accounts, with the secrets-store add-on."""
+
+    # AKS's default version unless given.
+    kubernetes_version: KubernetesVersion | None = None
+    node_pool: NodePoolSettings
+    # Who may do what in the cluster: Azure's role assignments, or Kubernetes' bindings with these groups above them.
+    azure_rbac: StrictBool = Field(default=False, alias="azureRBAC")
+    admin_group_object_ids: tuple[types.GroupId, ...] = Field(default=(), alias="adminGroupObjectIDs")
+    # How often the CSI driver looks for new versions of mounted secrets.
+    rotation_poll_interval: PollInterval = "2m"

@@ -1,0 +1,57 @@
+"""What must fit together in a management cluster that the stack makes; see `rules.py`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+from identity.settings.model import ManagementClusterSettings, Settings
+from identity.settings.problems import Place, Report, to_remove, to_set
+from identity.settings.refused import PartRefused
+
+_PLACE: Final = ("managementCluster", "create")
+_RBAC: Final = (*_PLACE, "azureRBAC")
+_GROUPS: Final = (*_PLACE, "adminGroupObjectIDs")
+
+
+def created_cluster_has_one_authority(settings: Settings, report: Report) -> None:
+    """Azure RBAC, or groups of administrators: AKS takes both at once, and then nobody knows which one decides."""
+    cluster = settings.management_cluster
+    if cluster is None or cluster.create is None:
+        return
+    by_roles, groups = cluster.create.azure_rbac, list(cluster.create.admin_group_object_ids)
+    if by_roles and groups:
+        accepted = "nothing with managementCluster.create.azureRBAC, by which role assignments decide alone"
+        report.refuse(_GROUPS, groups, accepted=accepted, mend=f"{to_remove(_GROUPS)}, or {to_remove(_RBAC)}")
+    if not by_roles and not groups:
+        accepted = "object ids of the Entra ID groups that administer the cluster, or azureRBAC: true instead"
+        mend = f"{to_set((*_GROUPS, 0), '<uuid>')}, or {to_set(_RBAC, 'true')}"
+        report.refuse(_GROUPS, None, accepted=accepted, mend=mend)
+
+
+def created_cluster_is_reached_through_entra(settings: Settings, report: Report) -> None:
+    """A cluster that is not there yet has no kubeconfig, and one without local accounts no static credential."""
+    cluster = settings.management_cluster
+    if cluster is None or cluster.create is None:
+        return
+    with suppress(PartRefused):
+        _no_kubeconfig(cluster, report)
+    if cluster.access.admin:
+        place: Place = ("managementCluster", "access", "admin")
+        accepted = "false with managementCluster.create: the cluster has no local accounts"
+        report.refuse(place, True, accepted=accepted, mend=to_remove(place))
+
+
+def _no_kubeconfig(cluster: ManagementClusterSettings, report: Report) -> None:
+    if cluster.kubeconfig is not None:
+        place: Place = ("managementCluster", "kubeconfig")
+        accepted = "nothing with managementCluster.create: AKS gives one out when the cluster is there"
+        report.refuse(place, cluster.kubeconfig, accepted=accepted, mend=to_remove(place))
+
+
+def created_cluster_belongs_to_the_vaults_stack(settings: Settings, report: Report) -> None:
+    """The add-on's identity reads the vault, so both are made by the stack that others share."""
+    cluster = settings.management_cluster
+    if settings.shared_stack is not None and cluster is not None and cluster.create is not None:
+        accepted = "nothing with sharedStack: the stack that has the vault makes the cluster whose add-on reads it"
+        report.refuse(_PLACE, {}, accepted=accepted, mend=f"{to_remove(_PLACE)}, or {to_remove(('sharedStack',))}")

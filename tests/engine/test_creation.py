@@ -1,0 +1,85 @@
+"""A stack that makes its own management cluster: from a preview without one to the end of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.engine.killing import small_stack
+from tests.harness import LocalStack
+
+CREATE = {
+    "kubernetesVersion": "1.35",
+    "nodePool": {"vmSize": "Standard_D4s_v5", "count": 3},
+    "azureRBAC": True,
+    "rotationPollInterval": "2m",
+}
+CLUSTER = {"resourceGroup": "aks-local", "name": "aks-made", "create": CREATE}
+AKS = "management-cluster-aks"
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    """A stack that was previewed and brought up once, with a management cluster of its own."""
+    with (
+        small_stack(tmp_path_factory.mktemp("creation"), "stack") as stack,
+        stack.configured(managementCluster=CLUSTER),
+    ):
+        foreseen = stack.preview()
+        assert foreseen[AKS] == foreseen["cluster-access-gate"] == foreseen["kubernetes"] == "create"
+        assert foreseen["hc1-cluster-side-namespace"] == "create"
+        stack.up()  # ends well only when every probe has signed in
+        yield stack
+
+
+def outputs(stack: LocalStack) -> dict[str, Any]:
+    found: dict[str, Any] = stack.resource(AKS)["outputs"]
+    return found
+
+
+def test_the_reader_of_the_vault_is_the_new_add_ons_identity(stack: LocalStack) -> None:
+    cluster = outputs(stack)
+    identity = cluster["addonProfiles"]["azureKeyvaultSecretsProvider"]["identity"]
+
+    assert stack.outputs["managementClusterId"].endswith("/managedClusters/aks-made")
+    assert stack.outputs["keyVaultUserClientId"] == identity["clientId"]
+    assert stack.resource("key-vault-user-roles-vault")["inputs"]["principalId"] == identity["objectId"]
+    object_ = stack.resource("hc1-cluster-side-disk-class-object")["inputs"]
+    assert object_["spec"]["parameters"]["userAssignedIdentityID"] == identity["clientId"]
+
+
+def test_the_deployer_administers_the_cluster_by_a_role_that_azure_knows_the_type_of(stack: LocalStack) -> None:
+    role = stack.resource("management-cluster-deployer-cluster")
+
+    assert role["inputs"]["scope"] == stack.resource(AKS)["id"]
+    assert role["inputs"]["roleDefinitionId"].endswith("/b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b")
+    assert "principalType" not in role["inputs"]
+    assert role["outputs"]["principalType"] == "ServicePrincipal"
+
+
+def test_a_second_run_finds_nothing_to_do(stack: LocalStack) -> None:
+    stack.up("--expect-no-changes")
+
+
+def test_a_change_of_the_cluster_is_one_update_and_touches_nothing_that_is_in_it(stack: LocalStack) -> None:
+    changed = {**CLUSTER, "create": {**CREATE, "rotationPollInterval": "5m"}}
+    with stack.configured(managementCluster=changed):
+        assert stack.preview() == {AKS: "update"}
+
+        stack.up()
+
+        config = outputs(stack)["addonProfiles"]["azureKeyvaultSecretsProvider"]["config"]
+        assert config["rotationPollInterval"] == "5m"
+
+
+def test_destroy_leaves_nothing_of_the_cluster_behind(stack: LocalStack) -> None:
+    principals = {outputs(stack)["identity"]["principalId"]}
+    principals |= {each["objectId"] for each in outputs(stack)["identityProfile"].values()}
+
+    stack.pulumi("destroy", "--yes", "--skip-preview")
+
+    left = stack.inventory()
+    assert [key for kind, key in left if kind == "arm" and "aks-made" in key] == []
+    assert [key for kind, key in left if key in principals] == []

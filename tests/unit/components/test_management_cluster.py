@@ -1,0 +1,259 @@
+"""The management cluster that the stack makes: what it is, what waits for it, and what a preview knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit import access_world
+from tests.unit.access_world import FakeApiServer, skeleton
+from tests.unit.components.conftest import Program
+from tests.unit.components.recorder import Recorder
+from tests.unit.components.simulation import UNKNOWN
+from tests.unit.components.world import ADD_ON, DEPLOYER, MANAGEMENT_CLUSTER, ROLES, TENANT, lookups
+from tests.unit.hosts import Serve
+
+AKS = "azure-native:containerservice:ManagedCluster"
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+CLASS = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
+GATE = "idstack:index:ClusterGate"
+KUBERNETES = "pulumi:providers:kubernetes"
+USER = "azure-native:containerservice:listManagedClusterUserCredentials"
+GET = "azure-native:containerservice:getManagedCluster"
+CREATE: dict[str, Any] = {"nodePool": {"vmSize": "Standard_D4s_v5"}, "azureRBAC": True}
+GROUP = "44444444-4444-4444-8444-444444444444"
+GONE = Exception('Status=404 Code="ResourceNotFound" Message="The Resource was not found."')
+# Without hosted clusters nothing is put into the management cluster, and a run is short.
+ALONE: dict[str, Any] = {"hostedClusters": []}
+READY: dict[str, Any] = {
+    "name": "aks-mgmt-dev",
+    "provisioningState": "Succeeded",
+    "resourceUID": "f00d",
+    "nodeResourceGroup": "MC_aks-dev_aks-mgmt-dev_eastus",
+    "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True, "identity": ADD_ON}},
+}
+
+
+def made_on_the_way() -> Callable[[Mapping[str, Any]], Any]:
+    """Answers that the cluster is not there, and from the second time on that it is."""
+    answers = iter([GONE])
+    return lambda _: next(answers, READY)
+
+
+class World:
+    """The stack with a cluster that it makes; `answers` are the lookups'."""
+
+    def __init__(self, run: Program, api: FakeApiServer, server: str) -> None:
+        self._run = run
+        self.api = api
+        self.answers: dict[str, Any] = {
+            **lookups(getManagedCluster=made_on_the_way()),
+            USER: {"kubeconfigs": [{"name": "clusterUser", "value": skeleton(server)}]},
+        }
+
+    def run(
+        self, options: Any = None, outputs: Any = None, access: Any = None, stack: Any = None, **create: Any
+    ) -> Recorder:
+        cluster: dict[str, Any] = {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "create": {**CREATE, **create}}
+        if access is not None:
+            cluster["access"] = access
+        options = {**(options or {}), **({"outputs": outputs} if outputs else {})}
+        return self._run(managementCluster=cluster, invokes=self.answers, options=options, **(stack or {}))
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve_plain: Serve, program: Program) -> World:
+    monkeypatch.setenv("PATH", f"{access_world.program(tmp_path / 'bin')}:/usr/bin:/bin")
+    api = FakeApiServer()
+    return World(program, api, serve_plain(api.app()))
+
+
+def test_it_is_a_cluster_with_entra_id_and_no_other_way_in(world: World) -> None:
+    assert world.run(stack=ALONE, kubernetesVersion="1.34").one(AKS).inputs == {
+        "resourceName": "aks-mgmt-dev",
+        "resourceGroupName": "aks-dev",
+        "location": "eastus",
+        "tags": {"team": "identity"},
+        "dnsPrefix": "aks-mgmt-dev",
+        "nodeResourceGroup": "MC_aks-dev_aks-mgmt-dev_eastus",
+        "kubernetesVersion": "1.34",
+        "identity": {"type": "SystemAssigned"},
+        "agentPoolProfiles": [
+            {
+                "name": "system",
+                "mode": "System",
+                "osType": "Linux",
+                "type": "VirtualMachineScaleSets",
+                "vmSize": "Standard_D4s_v5",
+                "count": 3,
+            }
+        ],
+        "enableRBAC": True,
+        "disableLocalAccounts": True,
+        "aadProfile": {"managed": True, "enableAzureRBAC": True, "tenantID": TENANT},
+        "oidcIssuerProfile": {"enabled": True},
+        "securityProfile": {"workloadIdentity": {"enabled": True}},
+        "addonProfiles": {
+            "azureKeyvaultSecretsProvider": {
+                "enabled": True,
+                "config": {"enableSecretRotation": "true", "rotationPollInterval": "2m"},
+            }
+        },
+    }
+
+
+def test_without_a_version_aks_chooses_one(world: World) -> None:
+    assert "kubernetesVersion" not in world.run(stack=ALONE).one(AKS).inputs
+
+
+def test_with_azure_rbac_the_deployer_administers_it_whoever_that_is(world: World) -> None:
+    recorder = world.run()
+
+    role = recorder.one(ASSIGNMENT, "management-cluster-deployer-cluster")
+    assert role.inputs == {
+        "roleAssignmentName": role.inputs["roleAssignmentName"],
+        "scope": MANAGEMENT_CLUSTER,
+        "roleDefinitionId": f"{ROLES}/b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b",
+        "principalId": DEPLOYER,
+    }
+    assert list(role.request.ignoreChanges) == ["principalId"]
+    assert recorder.waits_for(role, recorder.one(AKS))
+    assert recorder.waits_for(recorder.one(GATE), role)
+
+
+def test_with_groups_of_administrators_nobody_gets_a_role(world: World) -> None:
+    recorder = world.run(stack=ALONE, azureRBAC=False, adminGroupObjectIDs=[GROUP])
+
+    profile = {"managed": True, "enableAzureRBAC": False, "adminGroupObjectIDs": [GROUP], "tenantID": TENANT}
+    assert recorder.one(AKS).inputs["aadProfile"] == profile
+    assert [each for each in recorder.all(ASSIGNMENT) if each.inputs["scope"] == MANAGEMENT_CLUSTER] == []
+
+
+def test_it_is_protected_as_the_vault_is(world: World) -> None:
+    assert world.run(stack=ALONE).one(AKS).request.protect
+    world.answers[GET] = made_on_the_way()
+    assert not world.run(stack={**ALONE, "protect": "false"}).one(AKS).request.protect
+
+
+def test_its_add_on_reads_the_vault(world: World) -> None:
+    recorder = world.run()
+
+    assert recorder.one(ASSIGNMENT, "key-vault-user-roles-vault").inputs["principalId"] == ADD_ON["objectId"]
+    assert recorder.stack_outputs.values["keyVaultUserClientId"] == ADD_ON["clientId"]
+    parameters = recorder.one(CLASS, "hc1-cluster-side-disk-class-object").inputs["spec"]["parameters"]
+    assert parameters["userAssignedIdentityID"] == ADD_ON["clientId"]
+
+
+def test_an_identity_of_ones_own_is_attached_to_its_nodes(world: World) -> None:
+    recorder = world.run(stack={**ALONE, "keyVaultUser": {"source": "created", "name": "kv-reader"}})
+
+    assert "MC_aks-dev_aks-mgmt-dev_eastus" in recorder.stack_outputs.values["keyVaultUserAttachCommand"]
+
+
+def test_everything_in_it_waits_for_the_gate_and_the_gate_for_the_cluster(world: World) -> None:
+    recorder = world.run()
+
+    gate, cluster = recorder.one(GATE), recorder.one(AKS)
+    assert recorder.waits_for(gate, cluster)
+    assert recorder.waits_for(recorder.one(KUBERNETES), gate)
+    assert (gate.inputs["clusterId"], gate.inputs["clusterUid"]) == (MANAGEMENT_CLUSTER, "f00d")
+    assert gate.inputs["hasAzureRbac"]
+    assert gate.inputs["kinds"] == ["secrets-store.csi.x-k8s.io/v1/secretproviderclasses"]
+    assert gate.inputs["kubeconfig"] == recorder.one(KUBERNETES).inputs["kubeconfig"]
+    assert gate.secrets == {"kubeconfig"}
+    # From the first version on, so that objects survive a new address.
+    assert recorder.one(KUBERNETES).inputs["clusterIdentifier"] == MANAGEMENT_CLUSTER
+
+
+def test_where_nothing_is_put_into_it_there_is_no_gate(world: World) -> None:
+    recorder = world.run(stack={"clusterSide": "hypershift"})
+
+    assert recorder.one(AKS).name == "management-cluster-aks"
+    assert recorder.all(GATE) == recorder.all(KUBERNETES) == []
+
+
+def test_a_preview_before_it_exists_knows_its_name_and_leaves_open_what_azure_decides(world: World) -> None:
+    recorder = world.run(options={"preview": True})
+
+    assert recorder.one(KUBERNETES).inputs["kubeconfig"] == UNKNOWN
+    assert recorder.one(KUBERNETES).inputs["clusterIdentifier"] == MANAGEMENT_CLUSTER
+    assert recorder.one(ASSIGNMENT, "key-vault-user-roles-vault").inputs["principalId"] == UNKNOWN
+    assert recorder.stack_outputs.values["keyVaultUserClientId"] == UNKNOWN
+    assert recorder.stack_outputs.values["managementClusterId"] == MANAGEMENT_CLUSTER
+    assert USER not in {each.function for each in recorder.invoked}
+
+
+def test_nobody_signs_in_before_it_exists(world: World) -> None:
+    recorder = world.run()
+
+    assert world.api.reviews == []
+    asked = [each.function for each in recorder.invoked]
+    assert asked.count(USER) == 1, "for the kubeconfig, after the cluster"
+
+
+def test_one_that_is_there_is_signed_in_to_but_its_rights_may_come_in_this_run(world: World) -> None:
+    world.answers[GET] = READY
+    recorder = world.run()
+
+    assert [each.function for each in recorder.invoked].count(USER) == 2
+    assert world.api.reviews == [], "the role that grants them may be what was missing"
+
+
+def test_one_that_is_there_and_can_not_be_signed_in_to_is_said_before_the_first_resource(
+    world: World, tmp_path: Path
+) -> None:
+    world.answers[GET] = READY
+    access_world.program(tmp_path / "bin", code=1, error="idstack: c.pem: the certificate 9F expired")
+
+    recorder = world.run(options={"refused": True})
+
+    assert "c.pem: the certificate 9F expired. Nothing was changed." in str(recorder.failure)
+    assert recorder.all(AKS) == []
+
+
+def test_one_that_is_still_being_made_is_left_to_the_gate(world: World, tmp_path: Path) -> None:
+    world.answers[GET] = {**READY, "provisioningState": "Creating"}
+    access_world.program(tmp_path / "bin", code=1, error="idstack: not yet")
+
+    assert world.run().one(GATE).name == "cluster-access-gate"
+
+
+def test_its_resource_group_must_exist(world: World) -> None:
+    groups = {"aks-dev": GONE}
+    world.answers["azure-native:resources:getResourceGroup"] = lambda asked: groups.get(asked["resourceGroupName"], {})
+
+    recorder = world.run(options={"refused": True}, stack=ALONE)
+
+    assert "idstack:managementCluster.resourceGroup\n" in str(recorder.failure)
+    assert "1 problem" in str(recorder.failure)
+
+
+def test_that_it_can_not_be_looked_for_is_a_problem(world: World) -> None:
+    world.answers[GET] = Exception('Status=403 Code="AuthorizationFailed" Message="no"')
+
+    recorder = world.run(options={"refused": True}, stack=ALONE)
+
+    assert "idstack:managementCluster.name\n" in str(recorder.failure)
+    assert "which can not be read" in str(recorder.failure)
+
+
+def test_while_its_add_on_is_off_the_identity_is_the_one_that_an_update_brings(world: World) -> None:
+    world.answers[GET] = {**READY, "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": False}}}
+    another = {"clientId": "aaaaaaaa-0000-4000-8000-000000000003", "objectId": "aaaaaaaa-0000-4000-8000-000000000004"}
+    profiles = {"azureKeyvaultSecretsProvider": {"enabled": True, "identity": another}}
+
+    recorder = world.run(outputs={AKS: {"name": "aks-mgmt-dev", "addonProfiles": profiles}}, stack=ALONE)
+
+    assert recorder.stack_outputs.values["keyVaultUserClientId"] == another["clientId"]
+
+
+def test_an_add_on_that_stays_off_is_an_error_with_the_command_that_mends_it(world: World) -> None:
+    world.answers[GET] = {**READY, "addonProfiles": None}
+
+    outputs = {AKS: {"name": "aks-mgmt-dev", "addonProfiles": {}}}
+    recorder = world.run(options={"refused": True}, outputs=outputs, stack=ALONE)
+
+    assert "`pulumi up --refresh` switches it on again" in str(recorder.failure)
