@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from tests.harness import LocalStack
 
@@ -22,6 +23,16 @@ class Change:
     removed: frozenset[Key]
     changed: frozenset[Key]
 
+    @classmethod
+    def between(cls, before: Mapping[Key, str], after: Mapping[Key, str], *, preview: dict[str, str]) -> Self:
+        """What became of `before`, as the local cloud's contents tell it."""
+        return cls(
+            preview,
+            frozenset(after.keys() - before.keys()),
+            frozenset(before.keys() - after.keys()),
+            frozenset(key for key in before.keys() & after.keys() if before[key] != after[key]),
+        )
+
     @property
     def touched(self) -> frozenset[Key]:
         """What is not as it was."""
@@ -39,12 +50,7 @@ def bring_up(stack: LocalStack, **configuration: Any) -> Change:
     stack.up()
     after = stack.contents()
     assert stack.preview() == {}
-    return Change(
-        foreseen,
-        frozenset(after.keys() - before.keys()),
-        frozenset(before.keys() - after.keys()),
-        frozenset(key for key in before.keys() & after.keys() if before[key] != after[key]),
-    )
+    return Change.between(before, after, preview=foreseen)
 
 
 def refused(stack: LocalStack, **configuration: Any) -> list[str]:
