@@ -15,7 +15,7 @@ import pulumi
 from google.protobuf import empty_pb2, json_format, struct_pb2
 from pulumi.runtime import mocks, rpc
 from pulumi.runtime.proto import resource_pb2
-from pulumi.runtime.settings import set_root_resource
+from pulumi.runtime.settings import SETTINGS, set_root_resource
 from pulumi.runtime.stack import run_in_stack
 
 from tests.unit.components.simulation import UNKNOWN, foreseen, simulated
@@ -223,6 +223,9 @@ async def _program(build: Callable[[], Awaitable[Any] | Any], recorder: Recorder
         monitor=recorder,
     )
     set_root_resource(None)  # type: ignore[arg-type]
+    # Outputs that failed in a program before this one are kept for its end, which an error has cut short.
+    SETTINGS.rpc_manager.clear()
+    SETTINGS.outputs.clear()
     await run_in_stack(build)
 
 
