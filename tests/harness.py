@@ -170,8 +170,8 @@ class LocalStack:
         self._file.write_text(yaml.safe_dump(document), encoding="utf-8")
 
     def inventory(self) -> set[tuple[str, str]]:
-        """Kind and key of everything that the local cloud remembers."""
-        return set(self.contents())
+        """Kind and key of all that the local cloud remembers but events, which the kubelet writes at any time."""
+        return {(kind, key) for kind, key in self.contents() if not key.startswith("core/events/")}
 
     def contents(self) -> dict[tuple[str, str], str]:
         """Everything that the local cloud remembers, as JSON by kind and key; of kube-apiserver, the kinds we make."""
