@@ -47,8 +47,8 @@ class Prerequisites:
 
     `management_cluster` is what ARM says of it, `node_resource_group` that of its nodes, and `add_on_identity` the
     identity of its secrets-store add-on. Of one that the stack makes there is the first at most, once it is ready.
-    `imported` has the managed identities' credentials by hosted cluster and
-    catalogue field, `manifests` the user's parts of the HostedClusters by hosted cluster.
+    `imported` has the managed identities' credentials by hosted cluster and catalogue field, `manifests` the user's
+    parts of the HostedClusters by hosted cluster.
     """
 
     management_cluster: AksCluster | None = None
@@ -78,16 +78,14 @@ async def look_up(settings: Settings, providers: Providers, shared: CredentialSt
     """
     vault = vault_of(settings, shared)
     wanted = list(_wanted(settings, shared, vault))
-    created = settings.management_cluster
-    may_be_absent = [_management_cluster(created)] if created is not None and created.create is not None else []
-    things = list(dict.fromkeys([*(thing for _, thing in wanted), *may_be_absent]))
+    things = list(dict.fromkeys(thing for _, thing in wanted))
     answers = await asyncio.gather(*(_read(thing, providers) for thing in things), return_exceptions=True)
     found = dict(zip(things, answers, strict=True))
-    problems = [_absent(place, thing, found[thing]) for place, thing in wanted if isinstance(found[thing], Exception)]
-    problems += [
-        _absent(("managementCluster", "name"), thing, found[thing])
-        for thing in may_be_absent
-        if isinstance(found[thing], Exception) and not _is_missing(found[thing])
+    created = _created(settings)
+    problems = [
+        _absent(place, thing, found[thing])
+        for place, thing in wanted
+        if isinstance(found[thing], Exception) and not (thing == created and _is_missing(found[thing]))
     ]
     assembly = _Assembly(
         {thing: answer for thing, answer in found.items() if isinstance(answer, Mapping)}, vault, problems
@@ -121,16 +119,18 @@ def _absent(place: Place, thing: _Thing, error: object) -> Problem:
 
 
 def _wanted(settings: Settings, shared: CredentialStore | None, vault: str) -> Iterator[tuple[Place, _Thing]]:
-    """Everything that must exist, each with the place in the configuration that names it."""
+    """Everything that must exist, each with the place in the configuration that names it.
+
+    Of the management cluster that the stack makes it is the resource group: the cluster itself may be missing.
+    """
     yield ("resourceGroup",), _resource_group(settings.resource_group)
     if shared is not None:
         yield ("sharedStack",), _vault(vault)
     if settings.management_cluster is not None:
         cluster = settings.management_cluster
-        if cluster.create is None:
-            yield ("managementCluster", "name"), _management_cluster(cluster)
-        else:
+        if cluster.create is not None:
             yield ("managementCluster", "resourceGroup"), _resource_group(cluster.resource_group)
+        yield ("managementCluster", "name"), _management_cluster(cluster)
     for index, hosted in enumerate(settings.hosted_clusters):
         place: Place = ("hostedClusters", index)
         yield (*place, "resourceGroup"), _resource_group(hosted.resource_group)
@@ -144,6 +144,12 @@ def _wanted(settings: Settings, shared: CredentialStore | None, vault: str) -> I
             yield (*at, "resourceId"), _managed_identity(identity)
             if _is_stored(identity):
                 yield (*at, "credential", "secretName"), _stored_secret(vault, identity)
+
+
+def _created(settings: Settings) -> _Thing | None:
+    """The management cluster that the stack makes."""
+    cluster = settings.management_cluster
+    return None if cluster is None or cluster.create is None else _management_cluster(cluster)
 
 
 def _resource_group(name: str) -> _Thing:
@@ -251,7 +257,7 @@ class _Assembly:
         manifests = read_manifests(settings, parse_arm_id(self._vault).name)
         self._problems += manifests.problems
         cluster_answer = self._cluster(settings.management_cluster)
-        is_created = settings.management_cluster is not None and settings.management_cluster.create is not None
+        is_created = _created(settings) is not None
         return Prerequisites(
             management_cluster=_aks_cluster(settings, cluster_answer),
             node_resource_group=None if is_created else cluster_answer.get("nodeResourceGroup"),

@@ -17,9 +17,9 @@ from identity.catalogue import Role
 # How each refusal of AKS's authorizer ends (kubeguard/guard `authz/providers/azure/rbac/checkaccessreqhelper.go`).
 DENIAL: Final = "Update role assignment to allow access"
 
-
 ADMIN: Final = Role("Azure Kubernetes Service RBAC Admin", "3498e952-d568-435e-9b2c-8d77e338d7f7")
 CLUSTER_ADMIN: Final = Role("Azure Kubernetes Service RBAC Cluster Admin", "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b")
+_READ: Final = frozenset({"get", "list", "watch"})
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,6 @@ def role_for(missing: Collection[Permission]) -> Role:
     if any((each.group, each.resource) == ("", "namespaces") and each.verb not in _READ for each in missing):
         return CLUSTER_ADMIN
     return ADMIN
-
-
-_READ: Final = frozenset({"get", "list", "watch"})
 
 
 def assignment(role: Role, cluster: AksCluster, object_id: str, principal_type: str) -> str:
