@@ -16,12 +16,12 @@ import yaml
 from starlette.responses import JSONResponse, Response
 
 from identity.access.login import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
+from identity.naming import node_resource_group
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.managed_cluster import (
     ADD_ON,
     check_name,
     checked_properties,
-    default_node_group,
     filled_in,
     runs_add_on,
 )
@@ -95,7 +95,7 @@ def _beside(call: Call, standing: Document | None, cluster_id: str) -> dict[str,
 def _provisioned(call: Call, cluster: Document, properties: dict[str, Any]) -> dict[str, Any]:
     """The properties of a cluster whose nodes are there, with the identities that AKS makes for them."""
     name, location = call.path.name, cluster["location"]
-    group = properties.get("nodeResourceGroup") or default_node_group(str(call.path.resource_group), name, location)
+    group = properties.get("nodeResourceGroup") or node_resource_group(str(call.path.resource_group), name, location)
     filled = filled_in({**properties, "nodeResourceGroup": group}, location, call.cloud.tenant_id)
     nodes = _nodes(call, cluster["id"], group)
     nodes.create(location, cluster["tags"])

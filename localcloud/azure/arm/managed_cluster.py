@@ -114,11 +114,6 @@ def filled_in(properties: Mapping[str, Any], location: str, tenant_id: str) -> d
     return filled
 
 
-def default_node_group(resource_group: str, cluster: str, location: str) -> str:
-    """The node resource group of a cluster that names none; cut at 80 characters."""
-    return f"MC_{resource_group}_{cluster}_{location}"[:80]
-
-
 def runs_add_on(properties: Mapping[str, Any]) -> bool:
     """Whether the secrets-store add-on is on."""
     return bool(((properties.get("addonProfiles") or {}).get(ADD_ON) or {}).get("enabled"))

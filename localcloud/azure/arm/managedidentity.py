@@ -25,6 +25,7 @@ from localcloud.azure.http import ServiceError
 from localcloud.state import Document
 
 IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
+FEDERATED_CREDENTIALS: Final = f"{IDENTITIES}/federatedIdentityCredentials"
 MAXIMUM_CREDENTIALS: Final = 20
 _IDENTITY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}")
 _CREDENTIAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}")
@@ -74,7 +75,7 @@ def new_identity(cloud: LocalAzure, resources: Resources, identity: Document) ->
 class FederatedIdentityCredentials(_ManagedIdentityType):
     """Whom an identity trusts: a subject of an issuer. While a write lasts another one of the identity is refused."""
 
-    name = f"{IDENTITIES}/federatedIdentityCredentials"
+    name = FEDERATED_CREDENTIALS
 
     def __init__(self) -> None:
         self._being_written: set[str] = set()

@@ -9,7 +9,7 @@ import base64
 import json
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from localcloud import clock
 from localcloud.azure import LocalAzure
+from localcloud.azure.arm.managedidentity import FEDERATED_CREDENTIALS
 from localcloud.azure.arm.store import Resources
 from localcloud.azure.entra import assertion, errors, sessions
 from localcloud.azure.entra.federation import Issuers, Trust
@@ -35,7 +36,6 @@ _FIRST_PARTY = frozenset(first_party_audiences())
 _NOT_KEPT = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 # Where Entra's own page for codes is; every tenant shares it.
 _PAGE = "/common/oauth2/deviceauth"
-FEDERATED_CREDENTIALS: Final = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
 
 
 def app(cloud: LocalAzure, ca_file: Path | None = None) -> Starlette:
