@@ -170,14 +170,17 @@ class LocalStack:
         self._file.write_text(yaml.safe_dump(document), encoding="utf-8")
 
     def inventory(self) -> set[tuple[str, str]]:
-        """Kind and key of all that the local cloud remembers but events, which the kubelet writes at any time."""
-        return {(kind, key) for kind, key in self.contents() if not key.startswith("core/events/")}
+        """Kind and key of all that the local cloud remembers, as `contents` has it."""
+        return set(self.contents())
 
     def contents(self) -> dict[tuple[str, str], str]:
-        """Everything that the local cloud remembers, as JSON by kind and key; of kube-apiserver, the kinds we make."""
+        """All that the local cloud remembers, as JSON by kind and key; of kube-apiserver, the kinds we make.
+
+        Events are left out: the kubelet writes one whenever a pod is not ready for a moment.
+        """
         with closing(sqlite3.connect(f"{(self.state / 'state.sqlite').as_uri()}?mode=ro", uri=True)) as connection:
             rows = connection.execute("SELECT kind, key, document FROM documents")
-            found = {(kind, key): document for kind, key, document in rows}
+            found = {(kind, key): document for kind, key, document in rows if not key.startswith("core/events/")}
         if self.environment.cluster == ClusterKind.API_SERVER:
             with self.kubernetes("administrator") as http:
                 found |= {("kubernetes", key): text for kind in KINDS for key, text in _objects(http, kind)}
