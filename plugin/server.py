@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable
 from concurrent import futures
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -51,15 +51,20 @@ def serve(provider: Provider) -> None:
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(_Servicer(provider, log), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
+    _end_when_interrupted()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    with suppress(KeyboardInterrupt):
-        server.wait_for_termination()
+    server.wait_for_termination()
+
+
+def _end_when_interrupted() -> None:
+    """End at once, whatever is under way."""
     # The engine interrupts its plugins at the end of a command, one after another, and gives all of them five seconds
     # (pkg/host/host.go, ReleaseContext): whose turn comes too late "exited prematurely", and the command fails. So do
-    # not wait for calls, threads and the interpreter's own end, seconds on a busy machine.
-    os._exit(0)
+    # not wait for calls, threads and the interpreter's own end, seconds on a busy machine. Nor leave it to Python, which
+    # stays deaf to interrupts where it was born so, below a background job of a shell.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
 
 
 def _end_with_parent(parent: int) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -54,11 +55,16 @@ serve(Demo())
 
 @contextmanager
 def served(
-    *, stderr: int | None = None
+    *, stderr: int | None = None, preexec_fn: Callable[[], Any] | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], provider_pb2_grpc.ResourceProviderStub]]:
     """The plugin in a process of its own, and a client of it."""
     with subprocess.Popen(
-        [sys.executable, "-c", _PLUGIN], stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=_ROOT
+        [sys.executable, "-c", _PLUGIN],
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        cwd=_ROOT,
+        preexec_fn=preexec_fn,
     ) as process:
         assert process.stdout is not None
         try:
@@ -152,10 +158,17 @@ def test_an_unknown_type_is_the_plugins_own_message(stub: provider_pb2_grpc.Reso
     assert caught.value.details() == 'no type "demo:index:Other"'
 
 
-def test_an_interrupted_plugin_ends_at_once_whatever_is_under_way(tmp_path: Path) -> None:
-    """The engine interrupts its plugins one after another, and takes one whose turn comes late for a crashed one."""
+@pytest.mark.parametrize("born_with", [signal.SIG_DFL, signal.SIG_IGN])
+def test_an_interrupted_plugin_ends_at_once_whatever_is_under_way(tmp_path: Path, born_with: signal.Handlers) -> None:
+    """The engine interrupts its plugins one after another, and takes one whose turn comes late for a crashed one.
+
+    What a shell starts in the background is born ignoring interrupts.
+    """
     begun = tmp_path / "begun"
-    with served(stderr=subprocess.PIPE) as (process, client):
+    with served(stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, born_with)) as (
+        process,
+        client,
+    ):
         call = client.Create.future(
             provider_pb2.CreateRequest(urn=_URN, properties=to_struct({"forever": str(begun)})), wait_for_ready=True
         )
