@@ -62,7 +62,7 @@ def _end_when_interrupted() -> None:
     """End at once, whatever is under way."""
     # The engine interrupts its plugins at the end of a command, one after another, and gives all of them five seconds
     # (pkg/host/host.go, ReleaseContext): whose turn comes too late "exited prematurely", and the command fails. So do
-    # not wait for calls, threads and the interpreter's own end, seconds on a busy machine. Nor leave it to Python, which
+    # not wait for calls, threads and the interpreter's own end, seconds on a busy machine. Nor leave it to Python, that
     # stays deaf to interrupts where it was born so, below a background job of a shell.
     signal.signal(signal.SIGINT, lambda *_: os._exit(0))
 
