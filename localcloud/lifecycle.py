@@ -7,8 +7,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
+from identity.access.login import AKS_SERVER_APP_ID
 from localcloud import processes, readiness
 from localcloud.apiserver.apply import Administrator, roles
 from localcloud.apiserver.binaries import Binaries
@@ -26,6 +28,7 @@ from localcloud.statedir import StateDirectory
 
 DAEMON = readiness.DAEMON
 KUBELET = "kubelet"
+_LONGER_THAN_A_START = timedelta(minutes=10)
 # The kubelet ends its containers, for which it needs an API; kube-apiserver needs its etcd.
 _STOPPED_IN_ORDER = {  # with the seconds each one is given; a pod's own grace period is 30
     KUBELET: 45.0,
@@ -59,7 +62,7 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]
     with state.lock("lifecycle"):
         if _cluster(state, wanted) is ClusterKind.BUILT_IN:
             return [*_start(state, [_daemon(state)]), *_start(state, [_kubelet(state)])]
-        # kube-apiserver asks the daemon about tokens of Entra ID, so that goes first.
+        # kube-apiserver asks Entra ID for its signing keys once as it starts, then every ten seconds: that goes first.
         started = [*_start(state, [_daemon(state)]), *_start(state, _control_plane(state))]
         with Administrator(state.administrator_kubeconfig) as administrator:
             administrator.apply(roles())
@@ -97,6 +100,9 @@ def _control_plane(state: StateDirectory) -> list[_Program]:
 
     binaries = Binaries.find()
     prepared = prepare(state)
+    deployer = prepared.cloud.directory.service_principal_by_app(prepared.environment.deployer_client_id)
+    assert deployer is not None, "made by prepare"
+    token = prepared.cloud.tokens.issue(deployer, AKS_SERVER_APP_ID, lifetime=_LONGER_THAN_A_START)
     prepared.close()
     if processes.alive(state.pids, API_SERVER) is None:
         listen(KUBERNETES, prepared.ports[KUBERNETES]).close()  # or tell who is in the way
@@ -105,7 +111,7 @@ def _control_plane(state: StateDirectory) -> list[_Program]:
         _Program(
             API_SERVER,
             kube_apiserver(state, binaries, prepared.ports[KUBERNETES]),
-            readiness.api_server,
+            readiness.api_server(token),
             records_itself=False,
         ),
     ]

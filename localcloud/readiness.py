@@ -49,9 +49,17 @@ def services(state: StateDirectory, spawned: Spawned) -> None:
     raise NotStarted(f"{', '.join(waiting) or DAEMON} did not answer within {_WITHIN:.0f} s: {state.log(DAEMON)}")
 
 
-def api_server(state: StateDirectory, spawned: Spawned) -> None:
-    """Wait until kube-apiserver calls itself ready; raises `NotStarted`."""
-    _wait_until_found(state, API_SERVER, spawned, "/readyz")
+def api_server(token: str) -> Wait:
+    """Wait until kube-apiserver calls itself ready and knows Entra ID's signing keys, which its readiness leaves out.
+
+    `token` is one of Entra ID's that it has to accept, whoever's.
+    """
+
+    def wait(state: StateDirectory, spawned: Spawned) -> None:
+        _wait_until_found(state, API_SERVER, spawned, "/readyz")
+        _wait_until_found(state, API_SERVER, spawned, "/api", token)
+
+    return wait
 
 
 def service_accounts(state: StateDirectory, spawned: Spawned) -> None:
@@ -71,10 +79,12 @@ def recorded(name: str) -> Wait:
     return wait
 
 
-def _wait_until_found(state: StateDirectory, name: str, spawned: Spawned, path: str) -> None:
+def _wait_until_found(state: StateDirectory, name: str, spawned: Spawned, path: str, token: str | None = None) -> None:
+    """Wait until `path` is there for the bearer of `token`, who is else the administrator; raises `NotStarted`."""
     to = connection(str(state.administrator_kubeconfig))
+    headers = {"Authorization": f"Bearer {token}"} if token else to.headers
     with httpx.Client(
-        base_url=to.server, headers=to.headers, verify=to.verification(), timeout=2, trust_env=False
+        base_url=to.server, headers=headers, verify=to.verification(), timeout=2, trust_env=False
     ) as client:
         for _ in _attempts(state, name, spawned):
             try:

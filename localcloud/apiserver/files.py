@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import os
+from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from identity.access.login import AKS_SERVER_APP_ID
 from localcloud.cluster import USERS, ClusterKind, token
 from localcloud.state import Store
 from localcloud.statedir import StateDirectory
@@ -18,33 +20,65 @@ from localcloud.tls import write_if_changed
 _KIND: Final = "apiserver"
 _AES_KEY_BYTES: Final = 32
 # Without a token: health and version, and nothing else.
-_AUTHENTICATION: Final = {
-    "apiVersion": "apiserver.config.k8s.io/v1",
-    "kind": "AuthenticationConfiguration",
-    "anonymous": {
-        "enabled": True,
-        "conditions": [{"path": path} for path in ("/livez", "/readyz", "/healthz", "/version")],
-    },
-}
+_FOR_EVERYBODY: Final = ("/livez", "/readyz", "/healthz", "/version")
 
 
-def write(state: StateDirectory, store: Store, webhook_url: str) -> None:
-    """Write every file that is missing or differs; keys and tokens are made once and kept sealed in the store.
+@dataclass(frozen=True)
+class EntraTenant:
+    """The tenant as kube-apiserver trusts it."""
 
-    `webhook_url` is where kube-apiserver asks about tokens that it does not know.
-    """
+    issuer: str
+    """`iss` of its access tokens."""
+    metadata_url: str
+    """Where the document is that names its signing keys."""
+    webhook_url: str
+    """Who judges the tokens that leave out their groups."""
+
+
+def write(state: StateDirectory, store: Store, tenant: EntraTenant) -> None:
+    """Write every file that is missing or differs; keys and tokens are made once and kept sealed in the store."""
     for file, text in (
         (state.control_plane / "tokens.csv", _tokens(store)),
         (state.control_plane / "service-account.pem", _kept(store, "service-account-key", _service_account_key)),
         (state.control_plane / "encryption.yaml", _encryption(_kept(store, "encryption-key", _encryption_key))),
-        (state.control_plane / "authentication.yaml", yaml.safe_dump(_AUTHENTICATION)),
-        (state.control_plane / "webhook.yaml", yaml.safe_dump(_webhook(webhook_url, state))),
+        (state.control_plane / "authentication.yaml", yaml.safe_dump(_authentication(tenant, state))),
+        (state.control_plane / "webhook.yaml", yaml.safe_dump(_webhook(tenant.webhook_url, state))),
     ):
         write_if_changed(file, text)
 
 
+def _authentication(tenant: EntraTenant, state: StateDirectory) -> dict[str, Any]:
+    """Structured authentication: access tokens for the AKS server application, named as AKS names them.
+
+    People are known by `upn`, service principals by object id (kubeguard/guard, `auth/providers/azure`). The groups are
+    an expression because of a claim kube-apiserver would follow `_claim_names`, out of this machine.
+    """
+    return {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AuthenticationConfiguration",
+        "anonymous": {"enabled": True, "conditions": [{"path": path} for path in _FOR_EVERYBODY]},
+        "jwt": [
+            {
+                "issuer": {
+                    "url": tenant.issuer,
+                    "discoveryURL": tenant.metadata_url,
+                    "certificateAuthority": state.ca_file.read_text(),
+                    "audiences": [AKS_SERVER_APP_ID],
+                },
+                "claimValidationRules": [
+                    {"expression": "!has(claims._claim_names)", "message": "the token leaves out the groups"}
+                ],
+                "claimMappings": {
+                    "username": {"expression": "has(claims.upn) ? claims.upn : claims.oid"},
+                    "groups": {"expression": "has(claims.groups) ? claims.groups : []"},
+                },
+            }
+        ],
+    }
+
+
 def _webhook(url: str, state: StateDirectory) -> dict[str, Any]:
-    """The kubeconfig by which kube-apiserver finds its token webhook: tokens of Entra ID, as AKS judges them."""
+    """The kubeconfig by which kube-apiserver finds its token webhook."""
     cluster = {"server": url, "certificate-authority": str(state.ca_file)}
     return {
         "apiVersion": "v1",

@@ -137,6 +137,23 @@ def test_kubectl_signs_in_as_the_deployer_by_either_program(
     assert f'User "{who["username"]}" cannot list resource "nodes"' in refused.stderr
 
 
+def test_kube_apiserver_verifies_the_tokens_itself_and_names_whose_they_are(
+    stack: LocalStack, azure: LocalAzure, http: httpx.Client
+) -> None:
+    deployer = azure.directory.service_principal_by_app(stack.environment.deployer_client_id)
+    developer = azure.people.user_by_name(DEVELOPER)
+    assert deployer is not None
+    assert developer is not None
+    for token, name in (
+        (azure.tokens.issue(deployer, AKS), deployer.object_id),
+        (azure.tokens.issue_for_user(developer, AKS_CLIENT, AKS), DEVELOPER),
+    ):
+        who = whoami(stack, http, token)["status"]["userInfo"]
+        assert who["username"] == name
+        assert set(who["groups"]) == {DEPLOYERS, "system:authenticated"}
+        assert "oid" not in who.get("extra", {}), "what the webhook would have told"
+
+
 def test_somebody_in_no_bound_group_is_recognised_and_refused(
     stack: LocalStack, azure: LocalAzure, http: httpx.Client
 ) -> None:

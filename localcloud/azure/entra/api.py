@@ -46,6 +46,7 @@ def app(cloud: LocalAzure, ca_file: Path | None = None) -> Starlette:
     entra = _Entra(cloud, Issuers(ca_file))
     routes = [
         Route("/{tenant}/v2.0/.well-known/openid-configuration", entra.metadata, methods=["GET"]),
+        Route("/{tenant}/.well-known/openid-configuration", entra.metadata_v1, methods=["GET"]),
         Route("/{tenant}/discovery/v2.0/keys", entra.keys, methods=["GET"]),
         Route("/{tenant}/oauth2/v2.0/token", entra.token, methods=["POST"]),
         Route("/{tenant}/oauth2/v2.0/devicecode", entra.device_code, methods=["POST"]),
@@ -78,6 +79,22 @@ class _Entra:
                 "subject_types_supported": ["pairwise"],
                 "id_token_signing_alg_values_supported": ["RS256"],
                 "scopes_supported": sorted(_OPENID_SCOPES),
+            }
+        )
+
+    async def metadata_v1(self, request: Request) -> Response:
+        """Of version 1.0, whose issuer is the one in access tokens; services verify those by it."""
+        self._check_tenant(request)
+        root = self._root(request)
+        return JSONResponse(
+            {
+                "issuer": self._cloud.tokens.issuer,
+                "authorization_endpoint": f"{root}/oauth2/authorize",
+                "token_endpoint": f"{root}/oauth2/token",
+                "jwks_uri": f"{root}/discovery/v2.0/keys",
+                "response_types_supported": ["code", "id_token", "token"],
+                "subject_types_supported": ["pairwise"],
+                "id_token_signing_alg_values_supported": ["RS256"],
             }
         )
 

@@ -1,7 +1,8 @@
-"""The webhook's one route, TokenReview (authentication.k8s.io/v1).
+"""The webhook's one route, TokenReview (authentication.k8s.io/v1), for tokens that leave out their groups.
 
-Rules: github.com/kubeguard/guard, `auth/providers/azure`, in its mode for AKS: `upn`, else `oid`, is the user's name;
-the groups are the token's own, and only where it has too many of them is Graph asked, on behalf of the user.
+Rules: github.com/kubeguard/guard, `auth/providers/azure`, in its mode for AKS: the user's name is `upn`, and the groups
+are asked of Graph on behalf of the user. Any other token is kube-apiserver's own to judge; it has done so before it
+asks here, and what it refused stays refused.
 
 Left out: proof-of-possession tokens, which Arc's clusters take; the client certificate of kube-apiserver. Whoever asks
 here has the token that they ask about.
@@ -9,7 +10,6 @@ here has the token that they ask about.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -62,14 +62,14 @@ class _Guard:
             claims = self._tokens.claims(token, [AKS_SERVER_APP_ID])
         except InvalidToken as error:
             raise _NotAuthenticated(f"failed to verify token for azure: {error.reason}") from None
-        name, object_id = str(claims.get("upn", claims["oid"])), str(claims["oid"])
-        return {"username": name, "groups": await self._groups(token, claims, name), "extra": {"oid": [object_id]}}
-
-    async def _groups(self, token: str, claims: Mapping[str, Any], name: str) -> list[str]:
         if "groups" not in claims.get("_claim_names", {}):
-            return list(claims.get("groups", ()))
+            raise _NotAuthenticated("the token leaves out no groups, so kube-apiserver judges it alone")
         if claims["idtyp"] == "app":
             raise _NotAuthenticated("service principal with group membership exceeding 200 is not supported")
+        name = str(claims["upn"])
+        return {"username": name, "groups": await self._groups(token, name), "extra": {"oid": [str(claims["oid"])]}}
+
+    async def _groups(self, token: str, name: str) -> list[str]:
         lent = self._tokens.on_behalf_of(token, AKS_SERVER_APP_ID, GRAPH_AUDIENCES[0], _SCOPES)
         answer = await self._graph.post(
             f"/v1.0/users/{name}/getMemberGroups",

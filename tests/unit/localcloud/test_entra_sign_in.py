@@ -148,10 +148,12 @@ def test_the_token_can_be_verified_with_the_published_key(client: Client) -> Non
     with client.http() as http:
         root = f"{client.authority}/{LOCAL_TENANT_ID}"
         metadata = http.get(f"{root}/v2.0/.well-known/openid-configuration").json()
+        of_version_1 = http.get(f"{root}/.well-known/openid-configuration").json()
         key = jwt.PyJWKSet.from_dict(http.get(metadata["jwks_uri"]).json()).keys[0]
 
     claims = jwt.decode(token, key.key, algorithms=["RS256"], audience="https://management.core.windows.net/")
-    assert claims["iss"] == f"https://sts.windows.net/{LOCAL_TENANT_ID}/"
+    assert claims["iss"] == of_version_1["issuer"] == f"https://sts.windows.net/{LOCAL_TENANT_ID}/"
+    assert of_version_1["jwks_uri"] == metadata["jwks_uri"]
     assert metadata["token_endpoint"] == f"{root}/oauth2/v2.0/token"
 
 
