@@ -13,6 +13,7 @@ from ops.commands.export import export
 from ops.commands.handover import local, probe
 from ops.commands.kubeconfig import kubeconfig
 from ops.commands.preview import preview
+from ops.commands.rbac import rbac
 from ops.commands.recover import recover
 from ops.commands.renew import renew
 from ops.commands.rotate import rotate
@@ -36,6 +37,7 @@ cli.command()(status)
 cli.command()(token)
 cli.add_typer(export)
 cli.command()(kubeconfig)
+cli.command()(rbac)
 cli.command()(doctor)
 cli.command(context_settings={**PASS_ON, "help_option_names": []}, add_help_option=False)(local)
 

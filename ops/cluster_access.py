@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -51,20 +52,19 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
 
     Raises Trouble for a stack without a cluster, or what Azure refuses; AccessError for what can not be used.
     """
-    local = local_cloud.record() if engine.is_local else None
+    local = local_cloud.of(engine.stack)
     configuration = engine.configured()
-    cluster = configuration.get("managementCluster")
-    if not isinstance(cluster, dict):
+    if not isinstance(configuration.get("managementCluster"), dict):
         raise Trouble(f"the stack {engine.stack} names no managementCluster; name a kubeconfig to convert with --from")
     try:
-        access = AccessSettings.model_validate(cluster.get("access") or {})
+        access = AccessSettings.model_validate(configuration["managementCluster"].get("access") or {})
     except ValidationError:
         raise Trouble("idstack:managementCluster.access is not right; `pulumi preview` says what and why") from None
-    full_id = cluster_id(configuration["subscriptionId"], cluster["resourceGroup"], cluster["name"])
+    full_id = _cluster_id(configuration)
     is_admin = access.admin if admin is None else admin
     with deployer(engine.stack, configuration, local) as clients:
         found = skeleton(clients, full_id, admin=is_admin, public_fqdn=public_fqdn or access.public_fqdn)
-        aks = look_at(clients, full_id)
+        aks = look_at(clients, full_id) or AksCluster(full_id)
     tenant, authority = configuration["tenantId"], clients.cloud.authority_host
     hints = Hints(tenant, None, authority)
     if is_admin:
@@ -81,3 +81,22 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
         authority_host=authority,
     )
     return StackAccess(found, hints, aks, login, {"SSL_CERT_FILE": local.ca_file})
+
+
+def stack_cluster(engine: Engine) -> AksCluster:
+    """What ARM says of the stack's management cluster; raises Trouble if there is none, or Azure refuses."""
+    local = local_cloud.of(engine.stack)
+    configuration = engine.configured()
+    if not isinstance(configuration.get("managementCluster"), dict):
+        raise Trouble(f"the stack {engine.stack} names no managementCluster")
+    full_id = _cluster_id(configuration)
+    with deployer(engine.stack, configuration, local) as clients:
+        found = look_at(clients, full_id)
+    if found is None:
+        raise Trouble(f"{full_id} does not exist; correct its name, or create it")
+    return found
+
+
+def _cluster_id(configuration: Mapping[str, Any]) -> str:
+    cluster = configuration["managementCluster"]
+    return cluster_id(configuration["subscriptionId"], cluster["resourceGroup"], cluster["name"])

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from identity.clouds import LocalEnvironment
-from ops.environment import LOCAL_STACK, ROOT, local_paths, variables
+from ops.environment import LOCAL_STACK, ROOT, is_local, local_paths, variables
 from ops.trouble import Trouble
 
 
@@ -29,3 +29,13 @@ def record() -> LocalEnvironment | None:
         return LocalEnvironment.from_file(local_paths().record)
     except FileNotFoundError:
         return None
+
+
+def of(stack: str) -> LocalEnvironment | None:
+    """Where the cloud of a local stack answers, None for any other stack; raises Trouble if there is none."""
+    if not is_local(stack):
+        return None
+    found = record()
+    if found is None:
+        raise Trouble("there is no local stack: `make up` makes one")
+    return found

@@ -27,16 +27,17 @@ def cluster_id(subscription: str, resource_group: str, cluster: str) -> str:
     return resource_id(subscription, resource_group, _TYPE, cluster)
 
 
-def look_at(arm: Arm, full_id: str) -> AksCluster:
-    """What ARM says of a cluster."""
-    found = arm.resource(full_id, _API_VERSION) or {}
-    return AksCluster.of(full_id, found.get("properties", {}))
+def look_at(arm: Arm, full_id: str) -> AksCluster | None:
+    """What ARM says of a cluster, None if there is none."""
+    found = arm.resource(full_id, _API_VERSION)
+    return None if found is None else AksCluster.of(full_id, found["properties"])
 
 
 def skeleton(arm: Arm, full_id: str, *, admin: bool = False, public_fqdn: bool = False) -> Kubeconfig:
     """Server, authority and a user who has yet to sign in; with `admin` one who has, past Entra ID."""
     verb = f"listCluster{'Admin' if admin else 'User'}Credential"
-    answer = arm.action(full_id, verb, _API_VERSION, {"serverFqdn": "public"} if public_fqdn else {})
+    # Of the API; SDKs spell it serverFqdn.
+    answer = arm.action(full_id, verb, _API_VERSION, {"server-fqdn": "public"} if public_fqdn else {})
     return decode(answer["kubeconfigs"][0]["value"])
 
 

@@ -146,13 +146,15 @@ class ApiServer:
 
     @property
     def _grant(self) -> str:
+        is_person = claims_of(self._token or "").get("idtyp") == "user"
+        kind = "User" if is_person else "ServicePrincipal"
         if not self._aks.has_azure_rbac:
+            subject = "<object id of a group of theirs>" if is_person else f"{self.who} --principal-type {kind}"
             return (
                 f"give {self.who} (an object id, not an application id) the ClusterRole that "
-                "`idstack kubeconfig --rbac <group>` prints"
+                f"`idstack rbac {subject}` prints"
             )
         role = azure_rbac.role_for(self._lacking)
-        kind = "User" if claims_of(self._token or "").get("idtyp") == "user" else "ServicePrincipal"
         return (
             f"Azure RBAC decides on this cluster; give {self.who} the role {role.name}, which takes up to five "
             f"minutes: `{azure_rbac.assignment(role, self._aks, self.who, kind)}`"

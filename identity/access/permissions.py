@@ -1,6 +1,6 @@
 """What the deployer does on the management cluster: the verbs the stack needs, and no others.
 
-One table for the ClusterRole that grants them (`idstack kubeconfig --rbac`), the check before the first resource, and
+One table for the ClusterRole that grants them (`idstack rbac`), the check before the first resource, and
 the local cluster's own roles.
 """
 

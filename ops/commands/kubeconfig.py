@@ -1,4 +1,4 @@
-"""`idstack kubeconfig`: a kubeconfig that signs in by itself, written or merged; and what its user may do."""
+"""`idstack kubeconfig`: a kubeconfig that signs in by itself, written or merged."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-import yaml
 
 from identity.access import kubeconfig as kubeconfigs
 from identity.access.errors import AccessError
 from identity.access.exec_user import Flavour, exec_user
 from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
 from identity.access.login import AKS_SERVER_APP_ID, Login, LoginKind
-from identity.access.permissions import manifests
 from identity.clouds import CLOUDS
 from ops import login_options
 from ops.cluster_access import StackAccess, stack_access
@@ -42,14 +40,10 @@ def kubeconfig(
     server_id: login_options.ServerOption = None,
     public_fqdn: Annotated[bool, typer.Option(help="The public name of a private cluster.")] = False,
     admin: Annotated[bool, typer.Option(help="Past Entra ID, with the static credential of administrators.")] = False,
-    rbac: Annotated[str | None, typer.Option(help="Only print the deployers' role, bound to this Entra group.")] = None,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
     """Write a kubeconfig that signs in by itself, for the stack's management cluster or out of another kubeconfig."""
     screen = Screen(as_json=False)
-    if rbac is not None:
-        print(yaml.safe_dump_all(manifests(group=rbac), sort_keys=False), end="")
-        return
     try:
         known = (
             stack_access(Engine(stack), admin=admin, public_fqdn=public_fqdn)

@@ -21,9 +21,7 @@ def status(stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> N
 def show(stack: str, screen: Screen) -> None:
     """Print the rows; raises Trouble for an expired certificate or, locally, for a row that is not green."""
     engine = Engine(stack, output=screen.output)
-    environment = local_cloud.record() if engine.is_local else None
-    if engine.is_local and environment is None:
-        raise Trouble("there is no local stack: `make up` makes one")
+    environment = local_cloud.of(stack)
     outputs = engine.outputs()
     try:
         answers = probes.read(Path(environment.kubeconfig)) if environment and has_probes(outputs) else None

@@ -253,6 +253,7 @@ def test_doctor_names_the_verbs_that_the_deployer_lacks_and_how_to_get_them(
         profile = {**cluster["properties"]["aadProfile"], "enableAzureRBAC": True}
         clusters.put({**cluster, "properties": {**cluster["properties"], "aadProfile": profile}})
         azures = " ".join(stack.idstack("doctor", check=False).stderr.split())
+        assigned = stack.idstack("rbac", DEPLOYERS).stdout
     finally:
         clusters.put(cluster)
         administrator.post(binding, json=bound).raise_for_status()
@@ -262,6 +263,11 @@ def test_doctor_names_the_verbs_that_the_deployer_lacks_and_how_to_get_them(
         assert "create namespaces" in each
         assert "patch secretproviderclasses.secrets-store.csi.x-k8s.io" in each
     assert f"give {who} (an object id, not an application id) the ClusterRole" in said
+    assert f"`idstack rbac {who} --principal-type ServicePrincipal` prints" in said
+    assert assigned == (
+        f"az role assignment create --role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {CLUSTER} "
+        f"--assignee-object-id {DEPLOYERS} --assignee-principal-type Group\n"
+    )
     assert (
         f"`az role assignment create --role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {CLUSTER} "
         f"--assignee-object-id {who} --assignee-principal-type ServicePrincipal`"
@@ -332,7 +338,7 @@ def test_a_person_signs_in_with_a_device_code_and_is_renewed_without_it(
 def test_the_role_that_is_printed_is_the_one_that_kube_apiserver_takes(
     stack: LocalStack, kubectl: str, tmp_path: Path
 ) -> None:
-    printed = stack.idstack("kubeconfig", "--rbac", DEPLOYERS).stdout
+    printed = stack.idstack("rbac", DEPLOYERS).stdout
     documents: list[dict[str, Any]] = list(yaml.safe_load_all(printed))
     assert [each["kind"] for each in documents] == ["ClusterRole", "ClusterRoleBinding"]
     file = tmp_path / "role.yaml"

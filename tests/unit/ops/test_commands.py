@@ -67,9 +67,12 @@ def test_wrong_usage_is_code_2() -> None:
     assert CliRunner().invoke(cli, ["rotat"]).exit_code == 2
 
 
-def test_trouble_is_one_paragraph_without_a_trace(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "command", [["status"], ["doctor"], ["kubeconfig"], ["rbac", "99999999-8888-4777-8666-555555555555"]]
+)
+def test_trouble_is_one_paragraph_without_a_trace(tmp_path: Path, command: list[str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "ops", "status"],
+        [sys.executable, "-m", "ops", *command],
         cwd=ROOT,
         env={**os.environ, "LOCALCLOUD_STATE_DIR": str(tmp_path)},
         capture_output=True,

@@ -116,13 +116,6 @@ def test_kubectls_own_file_is_the_target_unless_one_is_named(
     assert (tmp_path / ".kube/config").exists()
 
 
-def test_the_deployers_role_is_printed_for_kubectl(idstack: Idstack) -> None:
-    done = idstack("kubeconfig", "--rbac", TENANT)
-    role, binding = yaml.safe_load_all(done.output)
-    assert (role["kind"], binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
-    assert binding["subjects"][0]["name"] == TENANT
-
-
 def test_the_converted_kubeconfig_is_the_same_in_every_run(idstack: Idstack, old: Path, tmp_path: Path) -> None:
     texts = set()
     for name in ("one", "two"):

@@ -184,8 +184,16 @@ def test_a_refusal_of_kubernetes_own_rbac_is_none_of_azures(connect: Connect, ap
     api.denied, api.reason = {"create namespaces"}, 'RBAC: clusterrole "idstack:deployer" not found'
     with connect() as server:
         server.missing(Wanted(permissions()))
-        assert "`idstack kubeconfig --rbac <group>`" in server.mend
+        assert f"`idstack rbac {server.who} --principal-type ServicePrincipal` prints" in server.mend
         assert "az role" not in server.mend
+
+
+def test_a_person_is_given_kubernetes_role_by_a_group(connect: Connect, api: FakeApiServer, tmp_path: Path) -> None:
+    api.denied, api.token = {"create namespaces"}, unsigned(aud=AKS, tid=TENANT, oid="ada", idtyp="user")
+    folder = program(tmp_path / "person", token=api.token)
+    with connect(path=str(folder)) as server:
+        server.missing(Wanted(permissions()))
+        assert "`idstack rbac <object id of a group of theirs>` prints" in server.mend
 
 
 def test_the_deployers_role_has_the_verbs_that_are_asked_for_and_no_more(api: FakeApiServer, connect: Connect) -> None:
