@@ -30,6 +30,7 @@ from identity.settings import ManagementClusterSettings, Settings
 
 # AKS's own word for the public name of a private cluster.
 _PUBLIC: Final = "public"
+_DENIED: Final = "AuthorizationFailed"  # ARM's code for whoever has no role that allows it
 _READY_SECONDS: Final = 300  # how long Azure takes for a new role assignment, at most
 _NEW_CLUSTER_SECONDS: Final = 900  # the same once the cluster's own components run, and its name has spread
 
@@ -164,9 +165,11 @@ async def _kubeconfig(settings: Settings, cluster: ManagementClusterSettings, pr
             pulumi.InvokeOptions(provider=providers.azure),
         )
     except Exception as error:
+        said = provider_said(error)
+        mend = f"; give the deployer the role Azure Kubernetes Service Cluster {who} Role on the cluster"
         raise AccessError(
-            f'AKS does not hand out the kubeconfig of "{cluster.name}": {provider_said(error).rstrip(".")}; give the '
-            f"deployer the role Azure Kubernetes Service Cluster {who} Role on the cluster"
+            f'AKS does not hand out the kubeconfig of "{cluster.name}": {said.rstrip(".")}'
+            f"{mend if _DENIED in said else ''}"
         ) from None
     return signed_in(answer["kubeconfigs"][0]["value"], None if args.admin else args.login, args.flavour)
 

@@ -6,14 +6,22 @@ import base64
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from identity.credentials.certificate import issue
+from localcloud.azure.arm.store import Resources
 from localcloud.kubernetes.endpoint import Endpoint
 from localcloud.statedir import StateDirectory
 from tests.harness import LocalStack
+
+MANAGEMENT_CLUSTER = (
+    "/subscriptions/10ca1000-0000-4000-8000-000000000002/resourceGroups/aks-local/providers/"
+    "Microsoft.ContainerService/managedClusters/aks-mgmt-local"
+)
 
 
 def _cluster(stack: LocalStack, **changes: Any) -> list[dict[str, Any]]:
@@ -86,6 +94,35 @@ def test_another_certificate_authority_of_the_cluster_updates_the_provider_and_r
         store.close()
 
     assert steps == {"kubernetes": "update"}
+
+
+def test_a_private_cluster_is_reached_by_its_public_name_where_that_is_asked_for(
+    stack: LocalStack, tmp_path: Path
+) -> None:
+    cluster = stack.configuration("managementCluster")
+    store = StateDirectory(stack.state).open_store()
+    clusters = Resources(store)
+    standing = clusters.get(MANAGEMENT_CLUSTER)
+    assert standing is not None
+    private = "mgmt.privatelink.eastus.azmk8s.io"
+    names = {"fqdn": "mgmt.hcp.eastus.azmk8s.io", "privateFQDN": private}
+    written = tmp_path / "kubeconfig"
+
+    def server(*options: str) -> str:
+        stack.idstack("kubeconfig", "--file", str(written), *options)
+        [found] = yaml.safe_load(written.read_text())["clusters"]
+        return str(found["cluster"]["server"])
+
+    clusters.put({**standing, "properties": {**standing["properties"], **names}})
+    try:
+        with stack.configured(managementCluster={**cluster, "access": {"publicFqdn": True}}):
+            assert stack.preview() == {}
+            assert server() == stack.environment.kubernetes_endpoint
+        assert server() == f"https://{private}:443"
+        assert server("--public-fqdn") == stack.environment.kubernetes_endpoint
+    finally:
+        clusters.put(standing)
+        store.close()
 
 
 def test_stacks_show_no_secret_output(stack: LocalStack) -> None:

@@ -173,7 +173,7 @@ def _kubeconfig(call: Call, cluster: Document, kind: str, user: dict[str, Any]) 
     endpoint, name = Endpoint.load(call.cloud.store), cluster["name"]
     context = f"{name}-admin" if kind == "clusterAdmin" else name
     who = f"{kind}_{call.path.resource_group}_{name}"
-    server = {"certificate-authority-data": endpoint.ca, "server": endpoint.server}
+    server = {"certificate-authority-data": endpoint.ca, "server": _server(call, cluster, endpoint)}
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -183,6 +183,18 @@ def _kubeconfig(call: Call, cluster: Document, kind: str, user: dict[str, Any]) 
         "preferences": {},
         "users": [{"name": who, "user": user}],
     }
+
+
+def _server(call: Call, cluster: Document, endpoint: Endpoint) -> str:
+    """The API server's address: of a private cluster the private name, which leads nowhere from here, or the public."""
+    properties = cluster["properties"]
+    if "privateFQDN" not in properties:
+        return endpoint.server
+    if call.query.get("server-fqdn") != "public":
+        return f"https://{properties['privateFQDN']}:443"
+    if "fqdn" not in properties:
+        raise errors.bad_request(f"The private cluster '{cluster['name']}' has no public FQDN.")
+    return endpoint.server
 
 
 def _credential(name: str, kubeconfig: dict[str, Any]) -> JSONResponse:

@@ -23,7 +23,8 @@ _PREFIX: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?")
 _VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?")
 _RULES: Final = "Please see https://aka.ms/aks-naming-rules for more details."
 _FIXED: Final = ("dnsPrefix", "nodeResourceGroup")
-_READ_ONLY: Final = frozenset({"provisioningState", "powerState", "fqdn", "currentKubernetesVersion", "resourceUID"})
+_NAMES: Final = frozenset({"fqdn", "privateFQDN"})
+_READ_ONLY: Final = _NAMES | {"provisioningState", "powerState", "currentKubernetesVersion", "resourceUID"}
 # Written, and in no answer: the parent's name and the property's.
 _WRITE_ONLY: Final = (
     ("windowsProfile", "adminPassword"),
@@ -60,6 +61,10 @@ def checked_properties(given: Mapping[str, Any], before: Mapping[str, Any], clus
         )
     _check_pools(properties.get("agentPoolProfiles"), before.get("agentPoolProfiles") or [])
     _check_entra(properties, before)
+    if before and _is_private(properties) is not _is_private(before):
+        raise errors.bad_request(
+            "Changing enablePrivateCluster is not allowed. It can only be set while creating the cluster."
+        )
     for parent, name in _WRITE_ONLY:
         if isinstance(properties.get(parent), dict):
             properties[parent] = {key: value for key, value in properties[parent].items() if key != name}
@@ -79,11 +84,11 @@ def filled_in(properties: Mapping[str, Any], location: str, tenant_id: str) -> d
         "networkProfile": {},
         "maxAgentPools": 100,
         "supportPlan": "KubernetesOfficial",
-        **properties,
+        **{name: value for name, value in properties.items() if name not in _NAMES},
         "provisioningState": "Succeeded",
         "powerState": {"code": "Running"},
         "currentKubernetesVersion": full_version,
-        "fqdn": f"{prefix}-{uid[:8]}.hcp.{location}.azmk8s.io",
+        **_names(properties, f"{prefix}-{uid[:8]}", location),
         "resourceUID": uid,
     }
     filled["agentPoolProfiles"] = [
@@ -112,6 +117,23 @@ def filled_in(properties: Mapping[str, Any], location: str, tenant_id: str) -> d
         issuer = f"https://{location}.oic.prod-aks.azure.com/{tenant_id}/{uuid.UUID(uid.ljust(32, '0'))}/"
         filled["oidcIssuerProfile"] = {**properties["oidcIssuerProfile"], "issuerURL": issuer}
     return filled
+
+
+def _names(properties: Mapping[str, Any], host: str, location: str) -> dict[str, str]:
+    """The API server's names: a private cluster has one in its private zone, and by default a public one beside it."""
+    public = {"fqdn": f"{host}.hcp.{location}.azmk8s.io"}
+    if not _is_private(properties):
+        return public
+    private = {"privateFQDN": f"{host}.{uuid.uuid5(uuid.NAMESPACE_DNS, host)}.privatelink.{location}.azmk8s.io"}
+    return (
+        private
+        if properties["apiServerAccessProfile"].get("enablePrivateClusterPublicFQDN") is False
+        else public | private
+    )
+
+
+def _is_private(properties: Mapping[str, Any]) -> bool:
+    return bool((properties.get("apiServerAccessProfile") or {}).get("enablePrivateCluster"))
 
 
 def runs_add_on(properties: Mapping[str, Any]) -> bool:

@@ -63,7 +63,7 @@ class AzureNative(Provider):
             if row.action is None:
                 response = session.arm.get(resource_id, row.api_version)
             else:
-                options = {name: str(args[name]) for name in row.options if name in given}
+                options = {query: str(args[name]) for name, query in row.options.items() if name in given}
                 response = session.arm.post(resource_id, row.action, row.api_version, options)
         except RefusalError as refused:
             raise PluginError(f"request failed {resource_id}: {refused}") from None

@@ -117,10 +117,13 @@ class ResourceRow(_Row):
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionRow(_Row):
-    """A function that reads one resource, or with `action` posts that to it; `options` are sent as query parameters."""
+    """A function that reads one resource, or with `action` posts that to it.
+
+    `options` are arguments of the SDK, and the query parameters of the API that they are sent as.
+    """
 
     action: str | None = None
-    options: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -204,7 +207,7 @@ def _function(module: str, name: str, api_version: str, path: str) -> FunctionRo
     return FunctionRow(token=f"azure-native:{module}:{name}", api_version=api_version, path=path)
 
 
-def _credentials(who: str, *options: str) -> FunctionRow:
+def _credentials(who: str, **options: str) -> FunctionRow:
     """A kubeconfig of a managed cluster; the SDK's plural is the OpenAPI document's operation."""
     return FunctionRow(
         token=f"azure-native:containerservice:listManagedCluster{who}Credentials",
@@ -222,8 +225,8 @@ FUNCTIONS: Final = {
     for row in (
         _function("resources", "getResourceGroup", "2024-03-01", _GROUP),
         _function("containerservice", "getManagedCluster", _CONTAINER_SERVICE, _MANAGED_CLUSTER),
-        _credentials("User", "format", "serverFqdn"),
-        _credentials("Admin", "serverFqdn"),
+        _credentials("User", format="format", serverFqdn="server-fqdn"),
+        _credentials("Admin", serverFqdn="server-fqdn"),
         _function("network", "getVirtualNetwork", _NETWORK, _NETWORKS),
         _function("network", "getSubnet", _NETWORK, f"{_NETWORKS}/subnets/{{subnetName}}"),
         _function(

@@ -54,6 +54,17 @@ def test_a_new_cluster_has_what_the_service_fills_in(world: World) -> None:
     assert own.display_name == "mgmt"
 
 
+def test_a_private_cluster_has_a_private_name_and_by_default_a_public_one_beside_it(world: World) -> None:
+    private = {"enablePrivateCluster": True}
+    names = put(world, apiServerAccessProfile=private)["properties"]
+    assert names["privateFQDN"].endswith(".privatelink.eastus.azmk8s.io")
+    assert names["fqdn"].endswith(".hcp.eastus.azmk8s.io")
+
+    hidden = put(world, apiServerAccessProfile={**private, "enablePrivateClusterPublicFQDN": False})["properties"]
+    assert hidden["privateFQDN"] == names["privateFQDN"]
+    assert "fqdn" not in hidden
+
+
 def test_the_add_ons_identity_is_a_managed_identity_that_the_nodes_carry(world: World) -> None:
     identity = add_on(put(world))
 

@@ -50,6 +50,18 @@ def test_a_users_kubeconfig_has_the_server_and_asks_for_a_device_code(aks: World
     ]
 
 
+@pytest.mark.parametrize("who", ["User", "Admin"])
+def test_a_private_cluster_is_told_by_its_private_name_unless_the_public_one_is_asked_for(aks: World, who: str) -> None:
+    put(aks, disableLocalAccounts=False, fqdn="mgmt.azmk8s.io", privateFQDN="mgmt.privatelink.eastus.azmk8s.io")
+
+    def server(**options: str) -> str:
+        [cluster] = kubeconfig(ask(aks, who, **options))["clusters"]
+        return str(cluster["cluster"]["server"])
+
+    assert server() == "https://mgmt.privatelink.eastus.azmk8s.io:443"
+    assert server(**{"server-fqdn": "public"}) == "https://127.0.0.1:6443"
+
+
 def test_the_old_form_has_the_removed_auth_provider(aks: World) -> None:
     [user] = kubeconfig(ask(aks, format="azure"))["users"]
     assert user["user"]["auth-provider"]["name"] == "azure"

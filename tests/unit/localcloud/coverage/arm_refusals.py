@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import httpx
 
+from localcloud.cluster import ClusterKind
+from localcloud.kubernetes.endpoint import Endpoint
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, cluster_body, send, vault_body
 from tests.unit.localcloud.coverage.cloud import Cloud
 
@@ -118,6 +120,13 @@ def _taken_node_group(cloud: Cloud) -> httpx.Response:
     return _cluster(cloud, "second", nodeResourceGroup="nodes")
 
 
+def _no_public_name(cloud: Cloud) -> httpx.Response:
+    private = {"enablePrivateCluster": True, "enablePrivateClusterPublicFQDN": False}
+    Endpoint("https://127.0.0.1:6443", "", ClusterKind.BUILT_IN).save(cloud.store)
+    assert _cluster(cloud, apiServerAccessProfile=private).status_code == 201
+    return cloud.call("POST", f"{CLUSTER}/listClusterUserCredential", **{"server-fqdn": "public"})
+
+
 def _other_audience(cloud: Cloud) -> httpx.Response:
     token = cloud.cloud.tokens.issue(cloud.deployer, "https://vault.azure.net")
     return asyncio.run(send(cloud.arm, ARM, "GET", GROUP, {"api-version": "2024-01-01"}, token, None))
@@ -184,6 +193,10 @@ REFUSALS: Final[Mapping[str, Callable[[Cloud], httpx.Response]]] = {
     "no local accounts and no Entra ID": lambda cloud: _cluster(cloud, aadProfile=None),
     "Entra ID switched off": lambda cloud: _cluster_changed(cloud, aadProfile={"managed": False}),
     "another DNS prefix": lambda cloud: _cluster_changed(cloud, dnsPrefix="other"),
+    "cluster made private later": lambda cloud: _cluster_changed(
+        cloud, apiServerAccessProfile={"enablePrivateCluster": True}
+    ),
+    "public name of a private cluster without": _no_public_name,
     "another size of a pool's machines": lambda cloud: _cluster_changed(
         cloud, agentPoolProfiles=[{**POOL, "vmSize": "Standard_D8s_v5"}]
     ),
