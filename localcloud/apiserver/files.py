@@ -31,8 +31,10 @@ class EntraTenant:
     """`iss` of its access tokens."""
     metadata_url: str
     """Where the document is that names its signing keys."""
-    webhook_url: str
+    token_reviews_url: str
     """Who judges the tokens that leave out their groups."""
+    access_reviews_url: str
+    """Who knows what Azure's role assignments allow."""
 
 
 def write(state: StateDirectory, store: Store, tenant: EntraTenant) -> None:
@@ -42,7 +44,8 @@ def write(state: StateDirectory, store: Store, tenant: EntraTenant) -> None:
         (state.control_plane / "service-account.pem", _kept(store, "service-account-key", _service_account_key)),
         (state.control_plane / "encryption.yaml", _encryption(_kept(store, "encryption-key", _encryption_key))),
         (state.control_plane / "authentication.yaml", yaml.safe_dump(_authentication(tenant, state))),
-        (state.control_plane / "webhook.yaml", yaml.safe_dump(_webhook(tenant.webhook_url, state))),
+        (state.control_plane / "token-reviews.yaml", yaml.safe_dump(_webhook(tenant.token_reviews_url, state))),
+        (state.control_plane / "access-reviews.yaml", yaml.safe_dump(_webhook(tenant.access_reviews_url, state))),
     ):
         write_if_changed(file, text)
 
@@ -78,7 +81,7 @@ def _authentication(tenant: EntraTenant, state: StateDirectory) -> dict[str, Any
 
 
 def _webhook(url: str, state: StateDirectory) -> dict[str, Any]:
-    """The kubeconfig by which kube-apiserver finds its token webhook."""
+    """The kubeconfig by which kube-apiserver finds a webhook."""
     cluster = {"server": url, "certificate-authority": str(state.ca_file)}
     return {
         "apiVersion": "v1",

@@ -1,81 +1,38 @@
-"""The webhook's one route, TokenReview (authentication.k8s.io/v1), for tokens that leave out their groups.
-
-Rules: github.com/kubeguard/guard, `auth/providers/azure`, in its mode for AKS: the user's name is `upn`, and the groups
-are asked of Graph on behalf of the user. Any other token is kube-apiserver's own to judge; it has done so before it
-asks here, and what it refused stays refused.
-
-Left out: proof-of-possession tokens, which Arc's clusters take; the client certificate of kube-apiserver. Whoever asks
-here has the token that they ask about.
-"""
+"""The webhooks that kube-apiserver asks, as AKS's asks its own: about tokens and about access."""
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Any, Final
 
-import httpx
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from identity.access.login import AKS_SERVER_APP_ID
 from localcloud.azure import LocalAzure
-from localcloud.azure.entra.resources import GRAPH_AUDIENCES
-from localcloud.azure.entra.tokens import InvalidToken
-from localcloud.azure.graph.api import app as graph
+from localcloud.azure.guard.access import AccessReviews
+from localcloud.azure.guard.tokens import TokenReviews
 from localcloud.azure.http import json_object, service_app
 
-PATH: Final = "/tokenreviews"
-# The least that Graph wants of somebody who reads a user's groups.
-_SCOPES: Final = ("User.ReadBasic.All", "GroupMember.Read.All")
-
-
-class _NotAuthenticated(Exception):
-    """Why a token is not accepted; kube-apiserver writes it into its log, and tells the client nothing."""
+TOKENS: Final = "/tokenreviews"
+ACCESS: Final = "/subjectaccessreviews"
 
 
 def app(cloud: LocalAzure) -> Starlette:
-    """The webhook's application."""
-    guard = _Guard(cloud)
-    return service_app("guard", [Route(PATH, guard.review, methods=["POST"])], dials=cloud.dials)
+    """The webhooks' application. A refusal is 200, too: of other answers kube-apiserver reads no reason."""
+    tokens, access = TokenReviews(cloud), AccessReviews(cloud)
 
-
-class _Guard:
-    def __init__(self, cloud: LocalAzure) -> None:
-        self._tokens = cloud.tokens
-        # Graph's own application, with its own judgement about who may ask for what.
-        self._graph = httpx.AsyncClient(transport=httpx.ASGITransport(graph(cloud)), base_url=GRAPH_AUDIENCES[0])
-
-    async def review(self, request: Request) -> Response:
-        """The judgement about one token. A refusal is 200, too: of other answers kube-apiserver reads no reason."""
-        document = await json_object(request)
-        try:
-            user = await self._user(str((document.get("spec") or {}).get("token", "")))
-            status: dict[str, Any] = {"authenticated": True, "user": user}
-        except _NotAuthenticated as error:
-            status = {"authenticated": False, "error": str(error)}
+    async def review_token(request: Request) -> Response:
+        status = await tokens.status(str((await _spec(request)).get("token", "")))
         return JSONResponse({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": status})
 
-    async def _user(self, token: str) -> dict[str, Any]:
-        try:
-            claims = self._tokens.claims(token, [AKS_SERVER_APP_ID])
-        except InvalidToken as error:
-            raise _NotAuthenticated(f"failed to verify token for azure: {error.reason}") from None
-        if "groups" not in claims.get("_claim_names", {}):
-            raise _NotAuthenticated("the token leaves out no groups, so kube-apiserver judges it alone")
-        if claims["idtyp"] == "app":
-            raise _NotAuthenticated("service principal with group membership exceeding 200 is not supported")
-        name = str(claims["upn"])
-        return {"username": name, "groups": await self._groups(token, name), "extra": {"oid": [str(claims["oid"])]}}
+    async def review_access(request: Request) -> Response:
+        status = access.status(await _spec(request))
+        return JSONResponse({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "status": status})
 
-    async def _groups(self, token: str, name: str) -> list[str]:
-        lent = self._tokens.on_behalf_of(token, AKS_SERVER_APP_ID, GRAPH_AUDIENCES[0], _SCOPES)
-        answer = await self._graph.post(
-            f"/v1.0/users/{name}/getMemberGroups",
-            json={"securityEnabledOnly": False},
-            headers={"Authorization": f"Bearer {lent}"},
-        )
-        if answer.status_code != HTTPStatus.OK:
-            raise _NotAuthenticated(f"failed to get groups: Graph answers {answer.status_code}: {answer.text}")
-        return list(answer.json()["value"])
+    routes = [Route(TOKENS, review_token, methods=["POST"]), Route(ACCESS, review_access, methods=["POST"])]
+    return service_app("guard", routes, dials=cloud.dials)
+
+
+async def _spec(request: Request) -> dict[str, Any]:
+    return (await json_object(request)).get("spec") or {}

@@ -40,7 +40,7 @@ def review(azure: LocalAzure) -> Review:
     app = guard.app(azure)
 
     def ask(token: str) -> dict[str, Any]:
-        answer = post(app, guard.PATH, {"kind": "TokenReview", "spec": {"token": token}})
+        answer = post(app, guard.TOKENS, {"kind": "TokenReview", "spec": {"token": token}})
         assert answer.status_code == 200
         document = answer.json()
         assert (document["apiVersion"], document["kind"]) == ("authentication.k8s.io/v1", "TokenReview")

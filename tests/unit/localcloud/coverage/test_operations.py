@@ -30,7 +30,7 @@ _HEADINGS: Final = {
     "graph_service": "### Microsoft Graph",
     "keyvault": "### Key Vault data plane",
     "imds": "### Instance metadata (IMDS)",
-    "guard": "### AKS's authentication webhook",
+    "guard": "### AKS's webhooks",
 }
 _KEY_VAULT: Final = table(_HEADINGS["keyvault"])
 
