@@ -35,9 +35,10 @@ def rbac(
     ] = False,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
-    """Print a ClusterRole with exactly the verbs that the stack needs, and its binding, for `kubectl apply -f -`.
+    """Print what gives a deployer their rights on the management cluster: a role of Kubernetes, or one of Azure.
 
-    Where Azure RBAC decides on the stack's cluster, print the `az role assignment create` line instead.
+    Of Kubernetes a ClusterRole with exactly the verbs that the stack needs and its binding, for `kubectl apply -f -`;
+    where Azure RBAC decides on the stack's cluster, the line of `az role assignment create`.
     """
     cluster = None if kubernetes else stack_cluster(Engine(stack))
     if cluster is not None and cluster.has_azure_rbac:
