@@ -98,7 +98,7 @@ def _prepare(state: StateDirectory) -> Prepared:
         users[state.controller_manager_kubeconfig] = CONTROLLER_MANAGER
         metadata = f"{cloud.authority_host}{cloud.tenant_id}/.well-known/openid-configuration"
         tokens, access = (f"{_url(ports, GUARD)}{path}" for path in (guard.TOKENS, guard.ACCESS))
-        files.write(state, store, files.EntraTenant(cloud.tokens.issuer, metadata, tokens, access))
+        files.write(state, store, files.Authorities(cloud.tokens.issuer, metadata, tokens, access))
     for file, user in users.items():
         signed_in = _kubeconfig(_url(ports, KUBERNETES), state.ca_file, token(store, cluster, user))
         write_if_changed(file, signed_in)

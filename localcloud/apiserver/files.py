@@ -24,37 +24,37 @@ _FOR_EVERYBODY: Final = ("/livez", "/readyz", "/healthz", "/version")
 
 
 @dataclass(frozen=True)
-class EntraTenant:
-    """The tenant as kube-apiserver trusts it."""
+class Authorities:
+    """Whom kube-apiserver trusts to say who somebody is, and what they may do."""
 
     issuer: str
-    """`iss` of its access tokens."""
+    """`iss` of the tenant's access tokens."""
     metadata_url: str
-    """Where the document is that names its signing keys."""
+    """Where the document is that names the tenant's signing keys."""
     token_reviews_url: str
     """Who judges the tokens that leave out their groups."""
     access_reviews_url: str
     """Who knows what Azure's role assignments allow."""
 
 
-def write(state: StateDirectory, store: Store, tenant: EntraTenant) -> None:
+def write(state: StateDirectory, store: Store, authorities: Authorities) -> None:
     """Write every file that is missing or differs; keys and tokens are made once and kept sealed in the store."""
     for file, text in (
         (state.control_plane / "tokens.csv", _tokens(store)),
         (state.control_plane / "service-account.pem", _kept(store, "service-account-key", _service_account_key)),
         (state.control_plane / "encryption.yaml", _encryption(_kept(store, "encryption-key", _encryption_key))),
-        (state.control_plane / "authentication.yaml", yaml.safe_dump(_authentication(tenant, state))),
-        (state.control_plane / "token-reviews.yaml", yaml.safe_dump(_webhook(tenant.token_reviews_url, state))),
-        (state.control_plane / "access-reviews.yaml", yaml.safe_dump(_webhook(tenant.access_reviews_url, state))),
+        (state.control_plane / "authentication.yaml", yaml.safe_dump(_authentication(authorities, state))),
+        (state.control_plane / "token-reviews.yaml", yaml.safe_dump(_webhook(authorities.token_reviews_url, state))),
+        (state.control_plane / "access-reviews.yaml", yaml.safe_dump(_webhook(authorities.access_reviews_url, state))),
     ):
         write_if_changed(file, text)
 
 
-def _authentication(tenant: EntraTenant, state: StateDirectory) -> dict[str, Any]:
+def _authentication(authorities: Authorities, state: StateDirectory) -> dict[str, Any]:
     """Structured authentication: access tokens for the AKS server application, named as AKS names them.
 
     People are known by `upn`, service principals by object id (kubeguard/guard, `auth/providers/azure`). The groups are
-    an expression because of a claim kube-apiserver would follow `_claim_names`, out of this machine.
+    an expression, for of a plain claim kube-apiserver would look for the source in `_claim_names`, out of this machine.
     """
     return {
         "apiVersion": "apiserver.config.k8s.io/v1",
@@ -63,8 +63,8 @@ def _authentication(tenant: EntraTenant, state: StateDirectory) -> dict[str, Any
         "jwt": [
             {
                 "issuer": {
-                    "url": tenant.issuer,
-                    "discoveryURL": tenant.metadata_url,
+                    "url": authorities.issuer,
+                    "discoveryURL": authorities.metadata_url,
                     "certificateAuthority": state.ca_file.read_text(),
                     "audiences": [AKS_SERVER_APP_ID],
                 },
