@@ -71,8 +71,8 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
         return StackAccess(found, hints, aks)
     if local is None:
         return StackAccess(found, hints, aks, login_of(access, tenant, authority))
-    # The variables of its deployer are set for the engine alone. Its authority is in no system's store; kubelogin (Go)
-    # and idstack read the same variable.
+    # The variables of its deployer are set for the engine alone. Its authority is in no system's store: kubelogin (Go)
+    # reads one variable, idstack the other one first, which many machines set to an authority of their own.
     login = Login(
         kind=LoginKind.CERTIFICATE,
         tenant_id=tenant,
@@ -80,7 +80,7 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
         certificate=Path(local.deployer_certificate),
         authority_host=authority,
     )
-    return StackAccess(found, hints, aks, login, {"SSL_CERT_FILE": local.ca_file})
+    return StackAccess(found, hints, aks, login, dict.fromkeys(("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"), local.ca_file))
 
 
 def stack_cluster(engine: Engine) -> AksCluster:

@@ -8,7 +8,7 @@ import re
 import ssl
 import subprocess
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from identity.access.claims import claims_of
+from identity.credentials.certificate import issue
 from localcloud.azure import LocalAzure
 from localcloud.azure.arm.store import Resources
 from localcloud.azure.assembly import assemble
@@ -116,6 +117,8 @@ def test_kubectl_signs_in_as_the_deployer_by_either_program(
 ) -> None:
     stack.idstack("kubeconfig", "--file", str(tmp_path / "config"), "--flavour", flavour)
     (tmp_path / "kubelogin").symlink_to(kubelogin.command())
+    other_authority = tmp_path / "authority.pem"
+    other_authority.write_text(issue("x", not_before=datetime.now(UTC), lifetime=timedelta(days=1)).certificate_pem)
     # Nothing of the engine's environment, and variables that lead elsewhere.
     environment = {
         "PATH": f"{tmp_path}:{stack.variables['VIRTUAL_ENV']}/bin:{os.defpath}",
@@ -123,6 +126,7 @@ def test_kubectl_signs_in_as_the_deployer_by_either_program(
         "AZURE_CLIENT_ID": AKS,
         "AZURE_TENANT_ID": AKS,
         "AAD_LOGIN_METHOD": "devicecode",
+        "REQUESTS_CA_BUNDLE": str(other_authority),
     }
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
