@@ -18,11 +18,6 @@ from localcloud.kubernetes.endpoint import Endpoint
 from localcloud.statedir import StateDirectory
 from tests.harness import LocalStack
 
-MANAGEMENT_CLUSTER = (
-    "/subscriptions/10ca1000-0000-4000-8000-000000000002/resourceGroups/aks-local/providers/"
-    "Microsoft.ContainerService/managedClusters/aks-mgmt-local"
-)
-
 
 def _cluster(stack: LocalStack, **changes: Any) -> list[dict[str, Any]]:
     [cluster] = stack.configuration("hostedClusters")
@@ -102,7 +97,7 @@ def test_a_private_cluster_is_reached_by_its_public_name_where_that_is_asked_for
     cluster = stack.configuration("managementCluster")
     store = StateDirectory(stack.state).open_store()
     clusters = Resources(store)
-    standing = clusters.get(MANAGEMENT_CLUSTER)
+    standing = clusters.get(stack.outputs["managementClusterId"])
     assert standing is not None
     private = "mgmt.privatelink.eastus.azmk8s.io"
     names = {"fqdn": "mgmt.hcp.eastus.azmk8s.io", "privateFQDN": private}
