@@ -125,11 +125,9 @@ def _names(properties: Mapping[str, Any], host: str, location: str) -> dict[str,
     if not _is_private(properties):
         return public
     private = {"privateFQDN": f"{host}.{uuid.uuid5(uuid.NAMESPACE_DNS, host)}.privatelink.{location}.azmk8s.io"}
-    return (
-        private
-        if properties["apiServerAccessProfile"].get("enablePrivateClusterPublicFQDN") is False
-        else public | private
-    )
+    if properties["apiServerAccessProfile"].get("enablePrivateClusterPublicFQDN") is False:
+        return private
+    return public | private
 
 
 def _is_private(properties: Mapping[str, Any]) -> bool:

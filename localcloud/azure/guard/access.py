@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from localcloud.azure import LocalAzure
+from localcloud.azure.arm.containerservice import ManagedClusters
 from localcloud.azure.arm.store import Resources
 
-_CLUSTERS: Final = "Microsoft.ContainerService/managedClusters"
 _ALLOWED: Final = {"allowed": True, "reason": "Access allowed by Azure RBAC"}
 _DENIED: Final = {
     "allowed": False,
@@ -63,7 +63,7 @@ class AccessReviews:
 
     def _clusters(self) -> Iterator[str]:
         """Ids of the clusters on which role assignments decide."""
-        for cluster in self._resources.below(f"/subscriptions/{self._cloud.subscription_id}", _CLUSTERS):
+        for cluster in self._resources.below(f"/subscriptions/{self._cloud.subscription_id}", ManagedClusters.name):
             if (cluster["properties"].get("aadProfile") or {}).get("enableAzureRBAC"):
                 yield cluster["id"]
 
@@ -89,7 +89,7 @@ def _data_action(spec: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _joined(*parts: str) -> str:
-    return "/".join([_CLUSTERS, *(part.strip("/") for part in parts if part.strip("/"))])
+    return "/".join([ManagedClusters.name, *(part.strip("/") for part in parts if part.strip("/"))])
 
 
 def _is_object_id(text: str) -> bool:
