@@ -19,13 +19,13 @@ from components.management_cluster import ManagementCluster
 from components.providers import Providers, provider_said
 from identity.access import permissions
 from identity.access.aks import decode
+from identity.access.api_server import AccessRequirements, ApiServer
 from identity.access.azure_rbac import AksCluster
-from identity.access.cluster import ApiServer, Wanted
-from identity.access.configured import login_of
 from identity.access.errors import AccessError
 from identity.access.exec_user import Flavour, exec_user
 from identity.access.kubeconfig import Kubeconfig
 from identity.access.login import Login
+from identity.access.login_from_settings import login_of
 from identity.settings import ManagementClusterSettings, Settings
 
 # AKS's own word for the public name of a private cluster.
@@ -125,7 +125,7 @@ def opened(settings: Settings, access: AksAccess, cluster: ManagementCluster) ->
 
 
 async def check_access(settings: Settings, providers: Providers, aks: AksCluster | None) -> None:
-    """Sign in to the cluster as the stack will, before the first resource; raises RunError with the cause and its mend.
+    """Sign in to the cluster as the stack will, before the first resource; raises RunError with the cause and its fix.
 
     `aks` is what ARM says of the management cluster, None if there is none, or none yet.
     A preview needs no more than a sign-in, so a read-only identity may run it; an update also waits until the deployer
@@ -137,17 +137,17 @@ async def check_access(settings: Settings, providers: Providers, aks: AksCluster
         return
     try:
         kubeconfig = await _kubeconfig(settings, cluster, providers)
-        wanted = Wanted() if cluster.create is not None else _wanted(settings)
+        wanted = AccessRequirements() if cluster.create is not None else _wanted(settings)
         await asyncio.to_thread(_wait_until_ready, kubeconfig, aks, wanted)
     except AccessError as error:
         raise pulumi.RunError(f"idstack:managementCluster: {error}. Nothing was changed.") from None
 
 
-def _wanted(settings: Settings) -> Wanted:
+def _wanted(settings: Settings) -> AccessRequirements:
     """What must be there before the first object; in a preview nothing."""
     if pulumi.runtime.is_dry_run():
-        return Wanted()
-    return Wanted(permissions.permissions(), _kinds(settings))
+        return AccessRequirements()
+    return AccessRequirements(permissions.permissions(), _kinds(settings))
 
 
 def _kinds(settings: Settings) -> tuple[tuple[str, str], ...]:
@@ -166,15 +166,15 @@ async def _kubeconfig(settings: Settings, cluster: ManagementClusterSettings, pr
         )
     except Exception as error:
         said = provider_said(error)
-        mend = f"; give the deployer the role Azure Kubernetes Service Cluster {who} Role on the cluster"
+        fix = f"; give the deployer the role Azure Kubernetes Service Cluster {who} Role on the cluster"
         raise AccessError(
             f'AKS does not hand out the kubeconfig of "{cluster.name}": {said.rstrip(".")}'
-            f"{mend if _DENIED in said else ''}"
+            f"{fix if _DENIED in said else ''}"
         ) from None
     return signed_in(answer["kubeconfigs"][0]["value"], None if args.admin else args.login, args.flavour)
 
 
-def _wait_until_ready(kubeconfig: Kubeconfig, aks: AksCluster, wanted: Wanted) -> None:
+def _wait_until_ready(kubeconfig: Kubeconfig, aks: AksCluster, wanted: AccessRequirements) -> None:
     with ApiServer(kubeconfig, aks) as server:
         server.check_sign_in()
-        server.wait_for(wanted, _READY_SECONDS, say=pulumi.log.info)
+        server.wait_for(wanted, _READY_SECONDS, log=pulumi.log.info)

@@ -77,7 +77,7 @@ def _unusable(place: Place, file: str | None, error: Exception) -> Problem:
         place=place,
         found=f'"{file}", which can not be used: {reason}',
         accepted="the path, from the project's folder, of a YAML file with one HostedCluster",
-        mend="put the HostedCluster there, or correct the path",
+        fix="put the HostedCluster there, or correct the path",
     )
 
 
@@ -100,7 +100,7 @@ def _judged(
                 place=(*place, key) if is_inline else place,
                 found=f"the key {key}",
                 accepted=f"the keys {enumerate_words(_KEYS)} of a HostedCluster",
-                mend="remove it",
+                fix="remove it",
             )
     spec = hosted_cluster_spec(
         platform(settings, cluster),
@@ -120,7 +120,7 @@ def _disagreeing(conflict: Conflict, place: Place) -> Problem:
         place=place,
         found=f"{show(conflict.given)} at {path_of(conflict.path)}, where the stack writes {written}",
         accepted="nothing there" if is_given_out else f"nothing there, or {written}",
-        mend="remove it" if is_given_out else "remove it, or correct the setting that the stack's value comes from",
+        fix="remove it" if is_given_out else "remove it, or correct the setting that the stack's value comes from",
     )
 
 

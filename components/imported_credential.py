@@ -19,7 +19,7 @@ from components.credential_secret import CredentialDates, Document, shown_facts
 from identity.credentials import rfc3339
 from identity.credentials.certificate import CLOCK_SKEW
 from identity.credentials.document import InvalidCredential, validate, wrap
-from identity.settings import ImportedCredential as ImportedCredentialSettings
+from identity.settings import ImportedCredentialSettings
 
 
 @dataclass(frozen=True, kw_only=True)

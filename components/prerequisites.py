@@ -114,7 +114,7 @@ def _absent(place: Place, thing: _Thing, error: object) -> Problem:
         place=place,
         found=f"{thing.what}, which {'does not exist' if missing else f'can not be read: {reason}'}",
         accepted="one that exists: the stack does not create it",
-        mend="create it, or correct the name" if missing else "let the deployer read it (role Reader), then try again",
+        fix="create it, or correct the name" if missing else "let the deployer read it (role Reader), then try again",
     )
 
 
@@ -283,7 +283,7 @@ class _Assembly:
                 place=("keyVaultUser", "source"),
                 found=f'aks-addon, but "{cluster.name}" does not run the add-on azure-keyvault-secrets-provider',
                 accepted="aks-addon with the add-on switched on, existing, or created",
-                mend="`az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation "
+                fix="`az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation "
                 f"--resource-group {cluster.resource_group} --name {cluster.name}`",
             )
         )
@@ -302,7 +302,7 @@ class _Assembly:
                     place=(*place, "clientId"),
                     found=f'"{identity.client_id}", but the managed identity has the client id "{principal.client_id}"',
                     accepted="the identity's own client id, or nothing",
-                    mend="remove it, or correct resourceId",
+                    fix="remove it, or correct resourceId",
                 )
             )
         now = datetime.now(UTC)
@@ -329,7 +329,7 @@ class _Assembly:
                     place=(*place, "credential", "file"),
                     found=f'"{identity.credential.file}", which can not be read ({error.__class__.__name__})',
                     accepted="the path of a file with the credential document, from the project's folder",
-                    mend="put the document there, or correct the path",
+                    fix="put the document there, or correct the path",
                 )
             )
         else:
@@ -342,5 +342,5 @@ def _unusable(place: Place, error: InvalidCredential) -> Problem:
         place=place,
         found="".join(("a credential document that can not be used:", *(f"\n    - {each}" for each in error.problems))),
         accepted="the document that the MSI data plane issued for this identity, as it is",
-        mend="have it issued again",
+        fix="have it issued again",
     )

@@ -92,7 +92,7 @@ def _misfits(settings: Settings, name: str, outputs: dict[str, Any]) -> Iterator
                 place=(key,),
                 found=f'"{found}"',
                 accepted=f'"{shared}", as in {name}, whose vault carries the credentials',
-                mend=to_set((key,), shared),
+                fix=to_set((key,), shared),
             )
     cluster, shared_cluster = settings.management_cluster, outputs[_MANAGEMENT_CLUSTER]
     if cluster is None or shared_cluster is None:
@@ -103,7 +103,7 @@ def _misfits(settings: Settings, name: str, outputs: dict[str, Any]) -> Iterator
             place=("managementCluster", "name"),
             found=f'"{cluster.name}" in the resource group "{cluster.resource_group}"',
             accepted=f'"{known.name}" in "{known.resource_group}", as in {name}: the key-vault-user is at home there',
-            mend=f"{to_set(('managementCluster', 'name'), known.name)} and "
+            fix=f"{to_set(('managementCluster', 'name'), known.name)} and "
             f"{to_set(('managementCluster', 'resourceGroup'), known.resource_group)}",
         )
 
@@ -113,5 +113,5 @@ def this_stack() -> str:
     return f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
 
 
-def _refused(found: str, accepted: str, mend: str) -> ConfigurationError:
-    return ConfigurationError([Problem(place=_PLACE, found=found, accepted=accepted, mend=mend)])
+def _refused(found: str, accepted: str, fix: str) -> ConfigurationError:
+    return ConfigurationError([Problem(place=_PLACE, found=found, accepted=accepted, fix=fix)])

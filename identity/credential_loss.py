@@ -27,12 +27,12 @@ _PARTS: Final = ("secret", "principal")
 class Loss:
     """The credentials that one hosted cluster would lose, a line for each.
 
-    `heir` is the index of a new cluster with its `infraID`: no run can replace the one by the other.
+    `successor` is the index of a new cluster with its `infraID`: no run can replace the one by the other.
     """
 
     cluster: str
     lines: tuple[str, ...]
-    heir: int | None = None
+    successor: int | None = None
 
 
 def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str) -> dict[str, dict[str, str]]:
@@ -78,9 +78,9 @@ def losses(settings: Settings, vault_id: str, outputs: Mapping[str, Any]) -> lis
 def refuse_losses(settings: Settings, found: list[Loss]) -> None:
     """Raise ConfigurationError with every loss that `allowCredentialLoss` does not name."""
     problems = [
-        _problem(loss, settings) if loss.heir is None else _two_runs(loss.cluster, loss.heir, settings)
+        _problem(loss, settings) if loss.successor is None else _two_runs(loss.cluster, loss.successor, settings)
         for loss in found
-        if loss.heir is not None or loss.cluster not in settings.allow_credential_loss
+        if loss.successor is not None or loss.cluster not in settings.allow_credential_loss
     ]
     if problems:
         raise ConfigurationError(problems)
@@ -125,16 +125,16 @@ def _problem(loss: Loss, settings: Settings) -> Problem:
         place=_PLACE,
         found="".join((f"{loss.cluster} would lose credentials in use:", *(f"\n    - {each}" for each in loss.lines))),
         accepted=f"a configuration that keeps them, or {loss.cluster} named here",
-        mend=f"put back what changed; or, once nobody uses them, {to_set((*_PLACE, index), loss.cluster)}, "
+        fix=f"put back what changed; or, once nobody uses them, {to_set((*_PLACE, index), loss.cluster)}, "
         f"and after `pulumi up` {to_remove(_PLACE)}",
     )
 
 
-def _two_runs(cluster: str, heir: int, settings: Settings) -> Problem:
-    place = ("hostedClusters", heir, "name")
+def _two_runs(cluster: str, successor: int, settings: Settings) -> Problem:
+    place = ("hostedClusters", successor, "name")
     return Problem(
         place=place,
-        found=f'"{settings.hosted_clusters[heir].name}" in the place of {cluster}, whose infraID it has',
+        found=f'"{settings.hosted_clusters[successor].name}" in the place of {cluster}, whose infraID it has',
         accepted=f'"{cluster}": names of role assignments are made of infraID, so the old ones must be gone before',
-        mend=f"{to_set(place, cluster)}; or take {cluster} out, run `pulumi up`, and only then add the new name",
+        fix=f"{to_set(place, cluster)}; or take {cluster} out, run `pulumi up`, and only then add the new name",
     )

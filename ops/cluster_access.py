@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from identity.access.aks import cluster_id, look_at, skeleton
+from identity.access.api_server import ApiServer
 from identity.access.azure_rbac import AksCluster
-from identity.access.cluster import ApiServer
-from identity.access.configured import login_of
 from identity.access.exec_user import Flavour, exec_user
-from identity.access.kubeconfig import Hints, Kubeconfig
+from identity.access.kubeconfig import Kubeconfig, LegacyLogin
 from identity.access.login import Login, LoginKind
+from identity.access.login_from_settings import login_of
 from identity.settings import AccessSettings
 from ops import local_cloud
 from ops.engine import Engine
@@ -32,7 +32,7 @@ class StackAccess:
     """
 
     kubeconfig: Kubeconfig
-    hints: Hints
+    hints: LegacyLogin
     cluster: AksCluster | None = None
     login: Login | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
         found = skeleton(clients, full_id, admin=is_admin, public_fqdn=public_fqdn or access.public_fqdn)
         aks = look_at(clients, full_id) or AksCluster(full_id)
     tenant, authority = configuration["tenantId"], clients.cloud.authority_host
-    hints = Hints(tenant, None, authority)
+    hints = LegacyLogin(tenant, None, authority)
     if is_admin:
         return StackAccess(found, hints, aks)
     if local is None:

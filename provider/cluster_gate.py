@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from identity.access import permissions
+from identity.access.api_server import AccessRequirements, ApiServer
 from identity.access.azure_rbac import AksCluster
-from identity.access.cluster import ApiServer, Wanted
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
 from identity.credentials import rfc3339
@@ -72,11 +72,11 @@ class ClusterGate(StateOnly):
     def _opened(self, inputs: Props) -> Props:
         known = unwrap(inputs)
         kinds = [each.rpartition("/") for each in known["kinds"]]
-        wanted = Wanted(permissions.permissions(), tuple((version, plural) for version, _, plural in kinds))
+        wanted = AccessRequirements(permissions.permissions(), tuple((version, plural) for version, _, plural in kinds))
         aks = AksCluster(known["clusterId"], known["hasAzureRbac"])
         try:
             with ApiServer(Kubeconfig.parse(known["kubeconfig"], "the kubeconfig of the new cluster"), aks) as server:
-                server.wait_for(wanted, known[_PATIENCE], is_new=True, say=say)
+                server.wait_for(wanted, known[_PATIENCE], is_new=True, log=say)
         except AccessError as error:
             raise PluginError(f"{error}. The cluster stays; run `pulumi up` again when that is mended") from None
         return self.marked(inputs | {"openedAt": rfc3339.render(now())})

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Final, get_args
 
 from identity.credentials import renewal_request, rfc3339, schedule
-from identity.credentials.renewal_request import Request
+from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import Renewal, Slot, SlotName, Slots
 from plugin import Checked, CheckFailure, Created, Diff, PluginError, Props, diff_properties, unwrap
 from provider import clock
@@ -54,7 +54,7 @@ class RenewalSchedule(StateOnly):
         except ValueError as error:
             raise PluginError(str(error)) from None
         slots = _slots(unwrap(old))
-        if request is Request.RENEW and now < (free := schedule.spare_is_free(slots)):
+        if request is RenewalRequest.RENEW and now < (free := schedule.spare_is_free(slots)):
             return Checked(new, [CheckFailure("", _too_soon(slots, free))])
         if request is not None:
             return Checked(settings | _as_requested(unwrap(old), slots, request, now, lifetime))
@@ -107,9 +107,9 @@ def _kept_or_renewed(
     }
 
 
-def _as_requested(old: Mapping[str, Any], slots: Slots, request: Request, now: datetime, lifetime: int) -> Props:
+def _as_requested(old: Mapping[str, Any], slots: Slots, request: RenewalRequest, now: datetime, lifetime: int) -> Props:
     spare = slots.spare
-    if request is Request.FRESH_SPARE:
+    if request is RenewalRequest.FRESH_SPARE:
         changed, what = schedule.with_fresh_spare(slots), "issued anew as the spare"
     else:
         changed, what = schedule.renewed(slots, Renewal(spare, now), now), "asked for"

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to a token, each with one message that names the mend.
+"""What can go wrong on the way to a token, each with one message that names the fix.
 
 AccessError              said to a person as it is
 ├── LoginRefused         the login is not described well enough, or its credential can not be used
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 
 class AccessError(Exception):
-    """What was found, what was expected, how to mend it; never key, secret or token."""
+    """What was found, what was expected, how to fix it; never key, secret or token."""
 
 
 class LoginRefused(AccessError):

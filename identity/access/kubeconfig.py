@@ -29,11 +29,11 @@ _ENVIRONMENTS: Final[Mapping[str, str]] = {
 
 
 class MalformedKubeconfig(AccessError):
-    """A kubeconfig that can not be used: which one, what is wrong, how to mend it."""
+    """A kubeconfig that can not be used: which one, what is wrong, how to fix it."""
 
 
 @dataclass(frozen=True)
-class Hints:
+class LegacyLogin:
     """What an older kubeconfig says about its sign-in; None where it does not."""
 
     tenant_id: str | None = None
@@ -56,16 +56,16 @@ class Kubeconfig:
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-            raise MalformedKubeconfig(f"{name} is no YAML{place}; {_MEND}") from None
+            raise MalformedKubeconfig(f"{name} is no YAML{place}; {_FIX}") from None
         if document is None:
             document = {}
         if not isinstance(document, dict):
-            raise MalformedKubeconfig(f"{name} is no kubeconfig: a mapping is expected; {_MEND}")
+            raise MalformedKubeconfig(f"{name} is no kubeconfig: a mapping is expected; {_FIX}")
         for section, member in _SECTIONS.items():
             entries = document.get(section) or []
             if not isinstance(entries, list) or not all(_is_entry(each, member) for each in entries):
                 raise MalformedKubeconfig(
-                    f"{name} is no kubeconfig: {section} has to be a list of entries with name and {member}; {_MEND}"
+                    f"{name} is no kubeconfig: {section} has to be a list of entries with name and {member}; {_FIX}"
                 )
         return cls(document, name)
 
@@ -77,7 +77,7 @@ class Kubeconfig:
         except FileNotFoundError:
             text = ""
         except (OSError, UnicodeDecodeError) as error:
-            raise MalformedKubeconfig(f"{path} can not be read ({error}); {_MEND}") from None
+            raise MalformedKubeconfig(f"{path} can not be read ({error}); {_FIX}") from None
         return cls.parse(text, str(path))
 
     @property
@@ -97,7 +97,7 @@ class Kubeconfig:
             if contexts[name].get(section) not in self.entries(f"{section}s"):
                 raise MalformedKubeconfig(
                     f'{self._name}: the context "{name}" names the {section} "{contexts[name].get(section)}", which is '
-                    f"not there; {_MEND}"
+                    f"not there; {_FIX}"
                 )
         return name
 
@@ -162,14 +162,14 @@ def is_convertible(user: Mapping[str, Any]) -> bool:
     return provider.get("name") == "azure" or command in {"kubelogin", "kubelogin.exe", "idstack"}
 
 
-def hints_of(user: Mapping[str, Any], name: str) -> Hints:
+def legacy_login_of(user: Mapping[str, Any], name: str) -> LegacyLogin:
     """What a user's block says; raises MalformedKubeconfig for a cluster that no token of today's can reach."""
     if (user.get("auth-provider") or {}).get("name") == "azure":
         return _of_auth_provider(user["auth-provider"].get("config") or {}, name)
     return _of_arguments((user.get("exec") or {}).get("args") or [], name)
 
 
-def _of_auth_provider(config: Mapping[str, str], name: str) -> Hints:
+def _of_auth_provider(config: Mapping[str, str], name: str) -> LegacyLogin:
     server = config.get("apiserver-id")
     if server is not None and server != AKS_SERVER_APP_ID:
         raise MalformedKubeconfig(
@@ -177,15 +177,15 @@ def _of_auth_provider(config: Mapping[str, str], name: str) -> Hints:
             "integration, at which no service principal can sign in. Move the cluster to AKS-managed Entra ID with "
             "`az aks update --enable-aad`, then fetch its kubeconfig anew"
         )
-    return Hints(config.get("tenant-id"), server, _authority(config.get("environment"), name))
+    return LegacyLogin(config.get("tenant-id"), server, _authority(config.get("environment"), name))
 
 
-def _of_arguments(arguments: Sequence[str], name: str) -> Hints:
+def _of_arguments(arguments: Sequence[str], name: str) -> LegacyLogin:
     values = dict(pairwise(arguments))
     # kubelogin's own short forms.
     tenant, server = values.get("--tenant-id", values.get("-t")), values.get("--server-id")
     host = values.get("--authority-host") or _authority(values.get("--environment", values.get("-e")), name)
-    return Hints(tenant, server, host)
+    return LegacyLogin(tenant, server, host)
 
 
 def _authority(environment: str | None, name: str) -> str | None:
@@ -200,7 +200,7 @@ def _authority(environment: str | None, name: str) -> str | None:
     return _ENVIRONMENTS[environment.upper()]
 
 
-_MEND: Final = "mend the file, or name another"
+_FIX: Final = "fix the file, or name another"
 
 
 def _is_entry(entry: object, member: str) -> bool:

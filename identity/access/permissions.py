@@ -17,7 +17,7 @@ _LOOK: Final = ("get", "list", "watch")
 
 
 @dataclass(frozen=True)
-class Rule:
+class PolicyRule:
     """Verbs on resources of one API group ("" is the core group), in every namespace."""
 
     group: str
@@ -45,16 +45,16 @@ class Permission:
 
 RULES: Final = (
     # What `components/` creates, reads and deletes. Namespaces: those of the hosted control planes.
-    Rule("", ("namespaces", "configmaps", "secrets"), _MANAGE),
-    Rule("apps", ("deployments",), _MANAGE),
-    Rule("policy", ("poddisruptionbudgets",), _MANAGE),
-    Rule("secrets-store.csi.x-k8s.io", ("secretproviderclasses",), _MANAGE),
-    Rule("infrastructure.cluster.x-k8s.io", ("azureclusteridentities",), _MANAGE),
-    Rule("hypershift.openshift.io", ("hostedclusters",), _MANAGE),
+    PolicyRule("", ("namespaces", "configmaps", "secrets"), _MANAGE),
+    PolicyRule("apps", ("deployments",), _MANAGE),
+    PolicyRule("policy", ("poddisruptionbudgets",), _MANAGE),
+    PolicyRule("secrets-store.csi.x-k8s.io", ("secretproviderclasses",), _MANAGE),
+    PolicyRule("infrastructure.cluster.x-k8s.io", ("azureclusteridentities",), _MANAGE),
+    PolicyRule("hypershift.openshift.io", ("hostedclusters",), _MANAGE),
     # How it went: why a pod is not ready, what is mounted, which kinds there are.
-    Rule("", ("pods", "events"), _LOOK),
-    Rule("secrets-store.csi.x-k8s.io", ("secretproviderclasspodstatuses",), _LOOK),
-    Rule("apiextensions.k8s.io", ("customresourcedefinitions",), _LOOK),
+    PolicyRule("", ("pods", "events"), _LOOK),
+    PolicyRule("secrets-store.csi.x-k8s.io", ("secretproviderclasspodstatuses",), _LOOK),
+    PolicyRule("apiextensions.k8s.io", ("customresourcedefinitions",), _LOOK),
 )
 
 # Kinds that must be served before the first object of theirs; the first comes with the add-on, after the cluster.

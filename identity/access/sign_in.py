@@ -30,7 +30,7 @@ _TIMEOUTS: Final = {"connection_timeout": 15, "read_timeout": 15, "retry_total":
 _GITHUB: Final = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN")
 
 # Entra's code: what to do. Codes: learn.microsoft.com/entra/identity-platform/reference-error-codes.
-_MENDS: Final[Mapping[str, str]] = {
+_FIXES: Final[Mapping[str, str]] = {
     "AADSTS90002": "correct the tenant, or the authority host if the tenant is in another cloud",
     "AADSTS700016": "correct the client id, or the tenant: the application is not in this one",
     "AADSTS7000229": "create the application's service principal in this tenant (`az ad sp create --id <client id>`)",
@@ -49,7 +49,7 @@ _MENDS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Source:
+class TokenSource:
     """A credential that is ready to be asked.
 
     `fingerprint` stands for it in the cache's key: a thumbprint or a digest. None where somebody else keeps the tokens
@@ -60,7 +60,7 @@ class Source:
     request: Callable[[], AccessToken]
 
 
-def source(login: Login, environ: Mapping[str, str], now: Clock) -> Source:
+def token_source(login: Login, environ: Mapping[str, str], now: Clock) -> TokenSource:
     """The credential that a login names; raises LoginRefused. Its `request` raises SignInRefused."""
     match login.kind:
         case LoginKind.CERTIFICATE:
@@ -84,7 +84,7 @@ def source(login: Login, environ: Mapping[str, str], now: Clock) -> Source:
     raise AssertionError("a device code is no credential: identity.access.device_code")
 
 
-def _arm(login: Login, environ: Mapping[str, str], now: Clock) -> Source:
+def _arm(login: Login, environ: Mapping[str, str], now: Clock) -> TokenSource:
     """The deployer of the ARM_* variables. Where the login names a client id, they must be that one's."""
     found = environ.get("ARM_CLIENT_ID") or None
     if login.client_id is not None and (found or "").lower() != login.client_id.lower():
@@ -120,7 +120,7 @@ def _certificate(
     now: Clock,
     password_file: Path | None = None,
     password: str | None = None,
-) -> Source:
+) -> TokenSource:
     found = certificate_file.read(path, password_file, now(), password=password)
     tenant_id = _agreed("tenant", path, login.tenant_id, found.tenant_id)
     client_id = _agreed("client", path, client_id, found.client_id)
@@ -140,7 +140,7 @@ def _agreed(what: str, path: Path, given: str | None, found: str | None) -> str:
     return agreed
 
 
-def _secret(login: Login, client_id: str | None, secret: str) -> Source:
+def _secret(login: Login, client_id: str | None, secret: str) -> TokenSource:
     if not secret:
         raise LoginRefused(f"{login.client_secret_file} is empty; put the value of the client secret there")
     return _asking(
@@ -150,7 +150,7 @@ def _secret(login: Login, client_id: str | None, secret: str) -> Source:
     )
 
 
-def _github(login: Login, environ: Mapping[str, str]) -> Source:
+def _github(login: Login, environ: Mapping[str, str]) -> TokenSource:
     if missing := [name for name in _GITHUB if not environ.get(name)]:
         raise LoginRefused(
             f"{' and '.join(missing)} not set; in the GitHub workflow give the job `permissions: id-token: write`"
@@ -159,7 +159,7 @@ def _github(login: Login, environ: Mapping[str, str]) -> Source:
     return _federated(login, login.client_id, arm_environment.assertion(only), environ[_GITHUB[1]])
 
 
-def _federated(login: Login, client_id: str | None, assertion: Callable[[], str], secret: str) -> Source:
+def _federated(login: Login, client_id: str | None, assertion: Callable[[], str], secret: str) -> TokenSource:
     """`secret` identifies the job that may ask for assertions; without one the assertion at hand does."""
     owner = secret or _owner(assertion())
     return _asking(
@@ -179,31 +179,31 @@ def _file(path: Path) -> Callable[[], str]:
     return lambda: certificate_file.content(path).decode(errors="replace").strip()
 
 
-def _managed_identity(login: Login, client_id: str | None) -> Source:
+def _managed_identity(login: Login, client_id: str | None) -> TokenSource:
     return _asking(login, f"managed identity {client_id}", lambda: ManagedIdentityCredential(client_id=client_id))
 
 
-def _azure_cli(login: Login) -> Source:
+def _azure_cli(login: Login) -> TokenSource:
     def connect() -> TokenCredential:
         return AzureCliCredential(tenant_id=login.tenant_id or "", process_timeout=_CLI_TIMEOUT)
 
     return _asking(login, None, connect)
 
 
-def _asking(login: Login, fingerprint: str | None, connect: Callable[[], TokenCredential]) -> Source:
+def _asking(login: Login, fingerprint: str | None, connect: Callable[[], TokenCredential]) -> TokenSource:
     def request() -> AccessToken:
         try:
             return connect().get_token(login.scope)
         except AzureError as error:
             said = refusal(error)
-            mend = _MENDS.get(said.code or "")
+            fix = _FIXES.get(said.code or "")
             raise SignInRefused(
-                f"{login.kind} sign-in: {str(said).rstrip(' .')}" + (f". {mend}" if mend else "")
+                f"{login.kind} sign-in: {str(said).rstrip(' .')}" + (f". {fix}" if fix else "")
             ) from None
         except ValueError as error:  # azure-identity's for an id or authority it can not use
             raise LoginRefused(f"{login.kind} sign-in: {error}") from None
 
-    return Source(fingerprint, request)
+    return TokenSource(fingerprint, request)
 
 
 def _options(login: Login) -> dict[str, Any]:

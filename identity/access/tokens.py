@@ -26,9 +26,9 @@ def token(
         key = key_of(login, "")
         return session_token(DeviceCode(login, http_post, clock), cache, key, show=show, clock=clock)
 
-    from identity.access.sign_in import source  # a third of a second that a device code's session does not spend
+    from identity.access.sign_in import token_source  # a third of a second that a device code's session does not spend
 
-    found = source(login, environ, clock)
+    found = token_source(login, environ, clock)
 
     def request() -> Token:
         answer = found.request()

@@ -22,8 +22,8 @@ from cryptography import x509
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import CLOCK_SKEW, KEY_SIZES, thumbprint
+from identity.credentials.document_parser import AUTHORITY, DATES, OBJECT_ENCODINGS, REQUIRED, DocumentParser
 from identity.credentials.key_material import KeyMaterial
-from identity.credentials.reader import AUTHORITY, DATES, OBJECT_ENCODINGS, REQUIRED, Reader
 
 # A Key Vault secret's limit, in bytes as stored.
 MAX_BYTES: Final = 25 * 1024
@@ -131,7 +131,7 @@ def wrap(text: str, object_encoding: str) -> str:
 
 def decode(text: str | bytes, *, object_encoding: str = "utf-8") -> Credential:
     """Read a stored secret value, or with the default encoding a mounted file; raises `InvalidCredential`."""
-    return _credential(Reader(text, object_encoding))
+    return _credential(DocumentParser(text, object_encoding))
 
 
 def validate(
@@ -149,29 +149,29 @@ def validate(
     pkg/dataplane/keyvault.go) in a sensible order and inside the certificate's validity, valid at `now`, the client id
     a UUID, tenant and client id as expected (letter case aside), 2048 bits of key, `max_bytes` at most as stored.
     """
-    reader = Reader(text, object_encoding, required=(*REQUIRED, *DATES[1:]))
+    parser = DocumentParser(text, object_encoding, required=(*REQUIRED, *DATES[1:]))
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > max_bytes:
-        reader.problems.append(
+        parser.problems.append(
             f"size: found {size} bytes; accepted: {max_bytes} at most, Key Vault's limit; "
             "store the key with its own certificate only"
         )
-    _judge_identity(reader, expected_tenant, expected_client_id)
-    _judge_dates(reader, now)
-    if reader.key_material:
-        _judge_certificate(reader, reader.key_material, now)
-    return _credential(reader)
+    _validate_identity(parser, expected_tenant, expected_client_id)
+    _validate_dates(parser, now)
+    if parser.key_material:
+        _validate_certificate(parser, parser.key_material, now)
+    return _credential(parser)
 
 
-def _credential(reader: Reader) -> Credential:
-    if reader.problems or reader.key_material is None:
-        raise InvalidCredential(reader.problems)
-    texts, dates = reader.texts, reader.dates
+def _credential(parser: DocumentParser) -> Credential:
+    if parser.problems or parser.key_material is None:
+        raise InvalidCredential(parser.problems)
+    texts, dates = parser.texts, parser.dates
     return Credential(
         authentication_endpoint=texts["authentication_endpoint"],
         client_id=texts["client_id"],
         tenant_id=texts["tenant_id"],
-        key_material=reader.key_material,
+        key_material=parser.key_material,
         not_before=dates["not_before"],
         not_after=dates.get("not_after"),
         renew_after=dates.get("renew_after"),
@@ -180,25 +180,25 @@ def _credential(reader: Reader) -> Credential:
         resource_id=texts.get("resource_id"),
         client_secret_url=texts.get("client_secret_url"),
         mtls_authentication_endpoint=texts.get("mtls_authentication_endpoint"),
-        custom_claims=reader.custom_claims,
+        custom_claims=parser.custom_claims,
     )
 
 
-def _judge_identity(reader: Reader, expected_tenant: str | None, expected_client_id: str | None) -> None:
-    client_id = reader.texts.get("client_id")
+def _validate_identity(parser: DocumentParser, expected_tenant: str | None, expected_client_id: str | None) -> None:
+    client_id = parser.texts.get("client_id")
     if client_id and not _UUID.fullmatch(client_id):
-        reader.refuse("client_id", reader.shown("client_id"), "write the client id")
+        parser.refuse("client_id", parser.shown("client_id"), "write the client id")
     for name, expected in (("tenant_id", expected_tenant), ("client_id", expected_client_id)):
-        found = reader.texts.get(name)
+        found = parser.texts.get(name)
         if found and expected and found.lower() != expected.lower():
-            reader.problems.append(
-                f'{name}: found {reader.shown(name)}; accepted: "{expected}", as configured; '
+            parser.problems.append(
+                f'{name}: found {parser.shown(name)}; accepted: "{expected}", as configured; '
                 "take the credential of this identity, or correct the configuration"
             )
 
 
-def _judge_dates(reader: Reader, now: datetime) -> None:
-    dates = reader.dates
+def _validate_dates(parser: DocumentParser, now: datetime) -> None:
+    dates = parser.dates
     ascending = (
         ("not_before", "not_after"),
         ("not_before", "renew_after"),
@@ -207,30 +207,30 @@ def _judge_dates(reader: Reader, now: datetime) -> None:
     )
     for earlier, later in ascending:
         if earlier in dates and later in dates and dates[earlier] >= dates[later]:
-            reader.refuse(later, f"{reader.shown(later)}, which is not after {earlier}", "correct the dates")
+            parser.refuse(later, f"{parser.shown(later)}, which is not after {earlier}", "correct the dates")
     if "not_after" in dates and dates["not_after"] <= now:
-        reader.refuse("not_after", f"{reader.shown('not_after')}, which is past", "issue the credential again")
+        parser.refuse("not_after", f"{parser.shown('not_after')}, which is past", "issue the credential again")
     if "not_before" in dates and dates["not_before"] > now + CLOCK_SKEW:
-        reader.refuse("not_before", f"{reader.shown('not_before')}, which is to come", "wait until it is valid")
+        parser.refuse("not_before", f"{parser.shown('not_before')}, which is to come", "wait until it is valid")
 
 
-def _judge_certificate(reader: Reader, material: KeyMaterial, now: datetime) -> None:
+def _validate_certificate(parser: DocumentParser, material: KeyMaterial, now: datetime) -> None:
     start, end = material.chain[0].not_valid_before_utc, material.chain[0].not_valid_after_utc
     validity = f"{rfc3339.render(start)} to {rfc3339.render(end)}"
     if end <= now or start > now + CLOCK_SKEW:
-        reader.problems.append(
+        parser.problems.append(
             f"client_secret: found a certificate valid from {validity}; accepted: one that is valid now; "
             "issue the credential again"
         )
-    before, after = reader.dates.get("not_before"), reader.dates.get("not_after")
+    before, after = parser.dates.get("not_before"), parser.dates.get("not_after")
     # A certificate has whole seconds.
     if (before and before.replace(microsecond=0) < start) or (after and after.replace(microsecond=0) > end):
-        reader.problems.append(
+        parser.problems.append(
             f"not_before, not_after: found dates outside of the certificate's validity ({validity}); "
             "accepted: dates within it; copy them from the certificate"
         )
     size = material.private_key.key_size
     if size < KEY_SIZES[0]:
-        reader.problems.append(
+        parser.problems.append(
             f"client_secret: found an RSA key of {size} bits; accepted: {KEY_SIZES[0]} or more; issue a new certificate"
         )

@@ -27,11 +27,11 @@ _KEYS: Final = ("PRIVATE KEY", "RSA PRIVATE KEY")
 _SHA1: Final = bytes.fromhex("06052b0e03021a")
 _PBES2: Final = bytes.fromhex("06092a864886f70d01050d")
 
-_MEND_PEM: Final = "write the key (PKCS#8 PEM, no password) and its certificate (PEM) one after the other"
+_FIX_PEM: Final = "write the key (PKCS#8 PEM, no password) and its certificate (PEM) one after the other"
 
 
 class UnreadableKeyMaterial(ValueError):
-    """`problems`: what is wrong and how to mend it, one sentence each."""
+    """`problems`: what is wrong and how to fix it, one sentence each."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__(*problems)
@@ -78,21 +78,21 @@ def _from_pem(blocks: Sequence[Block]) -> tuple[PrivateKeyTypes, Sequence[x509.C
     certificates = [block for block in blocks if block.label == "CERTIFICATE"]
     problems = []
     if not certificates:
-        problems.append(f"found PEM without a certificate; {_MEND_PEM}")
+        problems.append(f"found PEM without a certificate; {_FIX_PEM}")
     if len(keys) > 1:
         problems.append(f"found {len(keys)} private keys; accepted: one; keep the key of the certificate")
     elif any(block.is_locked or block.label.startswith("ENCRYPTED") for block in keys or others):
-        problems.append(f"found a private key with a password, which nobody can enter in a pod; {_MEND_PEM}")
+        problems.append(f"found a private key with a password, which nobody can enter in a pod; {_FIX_PEM}")
     elif not keys:
-        problems.append(f"found PEM without a private key{_named(others)}; {_MEND_PEM}")
+        problems.append(f"found PEM without a private key{_named(others)}; {_FIX_PEM}")
     if problems:
         raise UnreadableKeyMaterial(*problems)
     key = _private_key(keys[0])
     if key is None:
-        problems.append(f"found a PEM private key that can not be read; {_MEND_PEM}")
+        problems.append(f"found a PEM private key that can not be read; {_FIX_PEM}")
     parsed = [_certificate(block) for block in certificates]
     if None in parsed:
-        problems.append(f"found a PEM certificate that can not be read; {_MEND_PEM}")
+        problems.append(f"found a PEM certificate that can not be read; {_FIX_PEM}")
     if key is None or problems:
         raise UnreadableKeyMaterial(*problems)
     return key, [certificate for certificate in parsed if certificate]
@@ -148,24 +148,24 @@ def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificat
     if digest is None:
         raise UnreadableKeyMaterial(
             f"found {len(data)} bytes that are neither PEM nor PKCS#12; accepted: a PEM bundle of key and certificate, "
-            f"or PKCS#12 without a password; {_MEND_PEM}"
+            f"or PKCS#12 without a password; {_FIX_PEM}"
         )
     if not digest.startswith(_SHA1) or _PBES2 in data:
         raise UnreadableKeyMaterial(
             "found PKCS#12 with modern algorithms, which the loader in the pods can not read; "
-            f"accepted: SHA-1 MAC and 3DES encryption (`openssl pkcs12 -export -legacy`); better: {_MEND_PEM}"
+            f"accepted: SHA-1 MAC and 3DES encryption (`openssl pkcs12 -export -legacy`); better: {_FIX_PEM}"
         )
     bundle = _load_pkcs12(data)
     if bundle is None:
-        raise UnreadableKeyMaterial(f"found PKCS#12 that does not open with an empty password; {_MEND_PEM}")
+        raise UnreadableKeyMaterial(f"found PKCS#12 that does not open with an empty password; {_FIX_PEM}")
     key, certificate, others = bundle
     if key is None:
-        raise UnreadableKeyMaterial(f"found PKCS#12 without a private key; {_MEND_PEM}")
+        raise UnreadableKeyMaterial(f"found PKCS#12 without a private key; {_FIX_PEM}")
     certificates = [*([certificate] if certificate else []), *others]
     if not certificates:
-        raise UnreadableKeyMaterial(f"found PKCS#12 without a certificate; {_MEND_PEM}")
+        raise UnreadableKeyMaterial(f"found PKCS#12 without a certificate; {_FIX_PEM}")
     if not all(map(_is_sound, certificates)):
-        raise UnreadableKeyMaterial(f"found PKCS#12 with a certificate that can not be read; {_MEND_PEM}")
+        raise UnreadableKeyMaterial(f"found PKCS#12 with a certificate that can not be read; {_FIX_PEM}")
     return key, certificates
 
 

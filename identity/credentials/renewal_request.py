@@ -15,7 +15,7 @@ from typing import Final
 VARIABLE: Final = "IDSTACK_RENEWALS"
 
 
-class Request(StrEnum):
+class RenewalRequest(StrEnum):
     """What is asked of one schedule.
 
     RENEW issues the spare slot anew and makes it current; it is refused while pods may still use the spare's
@@ -27,21 +27,21 @@ class Request(StrEnum):
     FRESH_SPARE = "fresh-spare"
 
 
-def write(requests: Mapping[str, Request]) -> dict[str, str]:
+def write(requests: Mapping[str, RenewalRequest]) -> dict[str, str]:
     """The environment variable that carries the requests."""
     return {VARIABLE: json.dumps(requests)}
 
 
-def read(schedule: str, environ: Mapping[str, str]) -> Request | None:
+def read(schedule: str, environ: Mapping[str, str]) -> RenewalRequest | None:
     """What is asked of the schedule of that name; raises ValueError for a variable of another form."""
     text = environ.get(VARIABLE)
     if not text:
         return None
     try:
-        requests = {name: Request(request) for name, request in json.loads(text).items()}
+        requests = {name: RenewalRequest(request) for name, request in json.loads(text).items()}
     except (ValueError, AttributeError, TypeError):
         raise ValueError(
-            f"{VARIABLE}: found {text!r}; accepted: a JSON object of {', '.join(Request)} by schedule; "
+            f"{VARIABLE}: found {text!r}; accepted: a JSON object of {', '.join(RenewalRequest)} by schedule; "
             "`idstack rotate` sets it"
         ) from None
     return requests.get(schedule)

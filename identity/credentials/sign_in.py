@@ -143,7 +143,7 @@ def prove(
     if successes < 1 or settle > timeout:
         raise ValueError(f"{successes} successes over {settle} within {timeout}: at least one, and settle <= timeout")
     bundle = f"{private_key_pem.rstrip()}\n{certificate_pem.rstrip()}\n".encode("ascii")
-    row = _Row(settle / max(successes - 1, 1))
+    row = _SignInStreak(settle / max(successes - 1, 1))
     deadline = clock() + timeout
     while True:
         try:
@@ -167,7 +167,7 @@ def prove(
         sleep(row.pause.total_seconds())
 
 
-class _Row:
+class _SignInStreak:
     """Counts the sign-ins in a row, and says how long to pause before the next."""
 
     def __init__(self, spacing: timedelta) -> None:

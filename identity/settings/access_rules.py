@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from identity.settings.model import Settings
-from identity.settings.problems import Report, to_remove, to_set
+from identity.settings.problems import ProblemReport, to_remove, to_set
 
 
-def cluster_is_reached_in_one_way(settings: Settings, report: Report) -> None:
+def cluster_is_reached_in_one_way(settings: Settings, report: ProblemReport) -> None:
     """A kubeconfig of the user's own, or the stack's; a context belongs to the former."""
     cluster = settings.management_cluster
     if cluster is None:
@@ -17,15 +17,15 @@ def cluster_is_reached_in_one_way(settings: Settings, report: Report) -> None:
     place = ("managementCluster", "kubeconfig")
     if cluster.kubeconfig is not None and "access" in cluster.model_fields_set:
         accepted = "nothing with managementCluster.access, by which the stack makes a kubeconfig of its own"
-        report.refuse(place, cluster.kubeconfig, accepted=accepted, mend=to_remove(place))
+        report.refuse(place, cluster.kubeconfig, accepted=accepted, fix=to_remove(place))
     if cluster.context is not None and cluster.kubeconfig is None:
         at = ("managementCluster", "context")
-        mend = f"{to_remove(at)}, or {to_set(place, '<path>')}"
+        fix = f"{to_remove(at)}, or {to_set(place, '<path>')}"
         accepted = "nothing without managementCluster.kubeconfig: it is a context of that file"
-        report.refuse(at, cluster.context, accepted=accepted, mend=mend)
+        report.refuse(at, cluster.context, accepted=accepted, fix=fix)
 
 
-def login_is_described(settings: Settings, report: Report) -> None:
+def login_is_described(settings: Settings, report: ProblemReport) -> None:
     """What the login needs is given, and nothing that it has no use for."""
     access = settings.management_cluster.access if settings.management_cluster else None
     if access is None:
@@ -42,11 +42,11 @@ def login_is_described(settings: Settings, report: Report) -> None:
         if value is None and key in needs:
             blank = "<uuid>" if key == "clientId" else "<path>"
             report.refuse(
-                (*place, key), None, accepted=f"given with login: {access.login}", mend=to_set((*place, key), blank)
+                (*place, key), None, accepted=f"given with login: {access.login}", fix=to_set((*place, key), blank)
             )
         if value is not None and key not in (*needs, *takes):
             accepted = f"nothing with login: {access.login}"
-            report.refuse((*place, key), value, accepted=accepted, mend=to_remove((*place, key)))
+            report.refuse((*place, key), value, accepted=accepted, fix=to_remove((*place, key)))
 
 
 # What each login needs, and what it may have besides.

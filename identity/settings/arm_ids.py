@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 
 from identity.naming import ArmId, parse_arm_id
-from identity.settings.form import PLACEHOLDER, ZERO_UUID, Form, uuid
 from identity.settings.types import RESOURCE_GROUP_PATTERN
+from identity.settings.value_spec import PLACEHOLDER, ZERO_UUID, ValueSpec, uuid
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class _ArmType:
             raise ValueError from None
 
     @property
-    def form(self) -> Form:
-        return Form(
+    def spec(self) -> ValueSpec:
+        return ValueSpec(
             accepted=f"a resource id /subscriptions/<id>/resourceGroups/<name>/providers/{self.example}",
             blank="<resource id>",
             check=self.check,
@@ -70,7 +70,7 @@ VnetId = Annotated[
         255,
         "Microsoft.Network/virtualNetworks/<name>",
         "az network vnet show -g <group> -n <name>",
-    ).form,
+    ).spec,
 ]
 SubnetId = Annotated[
     str,
@@ -80,7 +80,7 @@ SubnetId = Annotated[
         355,
         "Microsoft.Network/virtualNetworks/<name>/subnets/<name>",
         "az network vnet subnet show -g <group> --vnet-name <name> -n <name>",
-    ).form,
+    ).spec,
 ]
 SecurityGroupId = Annotated[
     str,
@@ -90,7 +90,7 @@ SecurityGroupId = Annotated[
         255,
         "Microsoft.Network/networkSecurityGroups/<name>",
         "az network nsg show -g <group> -n <name>",
-    ).form,
+    ).spec,
 ]
 ManagedIdentityId = Annotated[
     str,
@@ -100,5 +100,5 @@ ManagedIdentityId = Annotated[
         345,
         "Microsoft.ManagedIdentity/userAssignedIdentities/<name>",
         "az identity show -g <group> -n <name>",
-    ).form,
+    ).spec,
 ]

@@ -14,20 +14,20 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from identity.settings.refused import REFUSED
+from identity.settings.invalid import INVALID
 
 
 class Model(BaseModel):
-    """Frozen, camelCase in the stack file, no unknown keys; `REFUSED` passes wherever a value stood."""
+    """Frozen, camelCase in the stack file, no unknown keys; `INVALID` passes wherever a value stood."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
 
     @model_validator(mode="wrap")
     @classmethod
-    def _let_refused_models_pass(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Any:
-        return value if value is REFUSED else handler(value)
+    def _let_invalid_models_pass(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Any:
+        return value if value is INVALID else handler(value)
 
     @field_validator("*", mode="wrap")
     @classmethod
-    def _let_refused_values_pass(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-        return value if value is REFUSED else handler(value)
+    def _let_invalid_values_pass(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        return value if value is INVALID else handler(value)

@@ -11,7 +11,7 @@ from pydantic import Field, StrictBool, StrictInt
 from identity.credentials.schedule import LONGEST_POLL
 from identity.settings import types
 from identity.settings.base import Model
-from identity.settings.form import Form, matching, whole_number
+from identity.settings.value_spec import ValueSpec, integer, matching
 
 _SHORTEST_POLL: Final = timedelta(seconds=30)
 _DURATION: Final = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,4})s)?", re.ASCII)
@@ -32,7 +32,7 @@ def _poll_interval(text: str) -> str:
 
 PollInterval = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted="a time from 30s to 1h in hours, minutes and seconds, such as 2m or 1m30s",
         blank="2m",
         check=_poll_interval,
@@ -40,7 +40,7 @@ PollInterval = Annotated[
 ]
 KubernetesVersion = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted='a version of Kubernetes in quotes, such as "1.34" (its newest patch) or "1.34.1"',
         blank='"<version>"',
         check=matching(r"1\.\d{1,2}(\.\d{1,3})?"),
@@ -50,7 +50,7 @@ KubernetesVersion = Annotated[
 ]
 VmSize = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted="the size of a virtual machine, such as Standard_D4s_v5",
         blank="<size>",
         check=matching(r"(Standard|Basic)_[A-Za-z0-9_-]{1,60}"),
@@ -64,7 +64,7 @@ class NodePoolSettings(Model):
     """The cluster's one node pool, whose machines also carry the cluster's own pods."""
 
     vm_size: VmSize
-    count: Annotated[StrictInt, whole_number(1, 1000, "machines")] = 3
+    count: Annotated[StrictInt, integer(1, 1000, "machines")] = 3
 
 
 class CreationSettings(Model):

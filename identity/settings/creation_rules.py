@@ -5,16 +5,16 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
+from identity.settings.invalid import DependsOnInvalid
 from identity.settings.model import ManagementClusterSettings, Settings
-from identity.settings.problems import Place, Report, to_remove, to_set
-from identity.settings.refused import PartRefused
+from identity.settings.problems import Place, ProblemReport, to_remove, to_set
 
 _PLACE: Final = ("managementCluster", "create")
 _RBAC: Final = (*_PLACE, "azureRBAC")
 _GROUPS: Final = (*_PLACE, "adminGroupObjectIDs")
 
 
-def created_cluster_has_one_authority(settings: Settings, report: Report) -> None:
+def created_cluster_has_one_authority(settings: Settings, report: ProblemReport) -> None:
     """Azure RBAC, or groups of administrators: AKS takes both at once, and then nobody knows which one decides."""
     cluster = settings.management_cluster
     if cluster is None or cluster.create is None:
@@ -22,36 +22,36 @@ def created_cluster_has_one_authority(settings: Settings, report: Report) -> Non
     by_roles, groups = cluster.create.azure_rbac, list(cluster.create.admin_group_object_ids)
     if by_roles and groups:
         accepted = "nothing with managementCluster.create.azureRBAC, by which role assignments decide alone"
-        report.refuse(_GROUPS, groups, accepted=accepted, mend=f"{to_remove(_GROUPS)}, or {to_remove(_RBAC)}")
+        report.refuse(_GROUPS, groups, accepted=accepted, fix=f"{to_remove(_GROUPS)}, or {to_remove(_RBAC)}")
     if not by_roles and not groups:
         accepted = "object ids of the Entra ID groups that administer the cluster, or azureRBAC: true instead"
-        mend = f"{to_set((*_GROUPS, 0), '<uuid>')}, or {to_set(_RBAC, 'true')}"
-        report.refuse(_GROUPS, None, accepted=accepted, mend=mend)
+        fix = f"{to_set((*_GROUPS, 0), '<uuid>')}, or {to_set(_RBAC, 'true')}"
+        report.refuse(_GROUPS, None, accepted=accepted, fix=fix)
 
 
-def created_cluster_is_reached_through_entra(settings: Settings, report: Report) -> None:
+def created_cluster_is_reached_through_entra(settings: Settings, report: ProblemReport) -> None:
     """A cluster that is not there yet has no kubeconfig, and one without local accounts no static credential."""
     cluster = settings.management_cluster
     if cluster is None or cluster.create is None:
         return
-    with suppress(PartRefused):
+    with suppress(DependsOnInvalid):
         _no_kubeconfig(cluster, report)
     if cluster.access.admin:
         place: Place = ("managementCluster", "access", "admin")
         accepted = "false with managementCluster.create: the cluster has no local accounts"
-        report.refuse(place, True, accepted=accepted, mend=to_remove(place))
+        report.refuse(place, True, accepted=accepted, fix=to_remove(place))
 
 
-def _no_kubeconfig(cluster: ManagementClusterSettings, report: Report) -> None:
+def _no_kubeconfig(cluster: ManagementClusterSettings, report: ProblemReport) -> None:
     if cluster.kubeconfig is not None:
         place: Place = ("managementCluster", "kubeconfig")
         accepted = "nothing with managementCluster.create: AKS gives one out when the cluster is there"
-        report.refuse(place, cluster.kubeconfig, accepted=accepted, mend=to_remove(place))
+        report.refuse(place, cluster.kubeconfig, accepted=accepted, fix=to_remove(place))
 
 
-def created_cluster_belongs_to_the_vaults_stack(settings: Settings, report: Report) -> None:
+def created_cluster_belongs_to_the_vaults_stack(settings: Settings, report: ProblemReport) -> None:
     """The add-on's identity reads the vault, so both are made by the stack that others share."""
     cluster = settings.management_cluster
     if settings.shared_stack is not None and cluster is not None and cluster.create is not None:
         accepted = "nothing with sharedStack: the stack that has the vault makes the cluster whose add-on reads it"
-        report.refuse(_PLACE, {}, accepted=accepted, mend=f"{to_remove(_PLACE)}, or {to_remove(('sharedStack',))}")
+        report.refuse(_PLACE, {}, accepted=accepted, fix=f"{to_remove(_PLACE)}, or {to_remove(('sharedStack',))}")

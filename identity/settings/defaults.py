@@ -7,14 +7,14 @@ from typing import Any
 from identity import naming
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import CLOUDS, LOCAL_CLOUD, Cloud, LocalEnvironment, local_cloud
+from identity.settings.invalid import INVALID
 from identity.settings.problems import Place
-from identity.settings.refused import REFUSED
 
 
 def fill_in(raw: dict[str, Any], local: LocalEnvironment | None) -> dict[Place, Place]:
     """Complete `raw` in place. Returns the places filled in, each with the place its value follows from.
 
-    Where that one is missing or of the wrong type, `REFUSED` is filled in: only its own place is worth a complaint.
+    Where that one is missing or of the wrong type, `INVALID` is filled in: only its own place is worth a complaint.
     """
     raw["cloud"] = _cloud(raw.get("cloud", "AzurePublicCloud"), local)
     filled: dict[Place, Place] = {}
@@ -43,12 +43,12 @@ def _fill_in_cluster(raw: dict[str, Any], cluster: dict[str, Any], place: Place,
             filled[*at, key] = source
 
     name = cluster.get("name")
-    dashed = name.replace(".", "-") if isinstance(name, str) else REFUSED
+    dashed = name.replace(".", "-") if isinstance(name, str) else INVALID
     follow(cluster, "infraID", dashed, at=place, source=(*place, "name"))
-    follow(cluster, "location", raw.get("location", REFUSED), at=place, source=("location",))
+    follow(cluster, "location", raw.get("location", INVALID), at=place, source=("location",))
     kms = cluster.get("kms")
     if isinstance(kms, dict):
-        group = raw.get("resourceGroup", REFUSED)
+        group = raw.get("resourceGroup", INVALID)
         follow(kms, "keyVaultResourceGroup", group, at=(*place, "kms"), source=("resourceGroup",))
     identities = cluster.setdefault("identities", {})
     if not isinstance(identities, dict):
@@ -63,5 +63,5 @@ def _fill_in_cluster(raw: dict[str, Any], cluster: dict[str, Any], place: Place,
             # A secret that exists already is mounted as it is, not copied.
             source: Place = (*at, "credential", "secretName")
             follow(identity, "secretName", credential["secretName"], at=at, source=source)
-        secret = naming.credentials_secret_name(row.secret_stem, name) if isinstance(name, str) else REFUSED
+        secret = naming.credentials_secret_name(row.secret_stem, name) if isinstance(name, str) else INVALID
         follow(identity, "secretName", secret, at=at, source=(*place, "name"))

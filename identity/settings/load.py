@@ -14,22 +14,22 @@ from pydantic_core import ErrorDetails
 
 from identity.clouds import LocalEnvironment
 from identity.settings.defaults import fill_in
+from identity.settings.invalid import INVALID
 from identity.settings.model import Settings
 from identity.settings.problems import (
     ConfigurationError,
     Place,
     Problem,
-    Report,
+    ProblemReport,
     enumerate_words,
     path_of,
     to_remove,
     to_set,
 )
-from identity.settings.refused import REFUSED
-from identity.settings.rules import judge
-from identity.settings.shape import Shape
+from identity.settings.rules import validate_settings
+from identity.settings.schema_node import SchemaNode
 
-_SETTINGS: Final = Shape(Settings)
+_SETTINGS: Final = SchemaNode(Settings)
 _TRUTH: Final = {"true": True, "false": False}
 # What a stack file leaves out arrives as the empty default that Pulumi.yaml declares for it.
 _LEFT_OUT: Final[tuple[Any, ...]] = (None, "", {}, [])
@@ -37,7 +37,7 @@ _LEFT_OUT: Final[tuple[Any, ...]] = (None, "", {}, [])
 
 def load(config: Mapping[str, str], *, secret_keys: Collection[str], local: LocalEnvironment | None) -> Settings:
     """See `Settings.load`."""
-    report = Report(secret_keys)
+    report = ProblemReport(secret_keys)
     raw = _parse(config, report)
     filled = fill_in(raw, local)
     try:
@@ -45,8 +45,8 @@ def load(config: Mapping[str, str], *, secret_keys: Collection[str], local: Loca
     except ValidationError as error:
         errors = _told_once(error.errors(include_url=False))
         _describe(errors, filled, report)
-        settings = Settings.model_validate(_without_refused(raw, errors), context=raw["cloud"])
-    judge(settings, local, report)
+        settings = Settings.model_validate(_without_invalid(raw, errors), context=raw["cloud"])
+    validate_settings(settings, local, report)
     if report.problems:
         raise ConfigurationError(sorted(report.problems, key=_in_order))
     return settings
@@ -59,27 +59,27 @@ def _in_order(problem: Problem) -> tuple[int, int]:
     return position, next((step for step in rest if isinstance(step, int)), -1)
 
 
-def _parse(config: Mapping[str, str], report: Report) -> dict[str, Any]:
-    """Values by key, structures parsed; no keys that are left out or unknown, `REFUSED` for what can not be read."""
+def _parse(config: Mapping[str, str], report: ProblemReport) -> dict[str, Any]:
+    """Values by key, structures parsed; no keys that are left out or unknown, `INVALID` for what can not be read."""
     raw: dict[str, Any] = {}
     for key, text in sorted(config.items()):
-        shape = _SETTINGS.step(key)
-        if shape is None:
+        node = _SETTINGS.step(key)
+        if node is None:
             _refuse_unknown_key((key,), report)
-        elif shape.is_structure:
-            raw[key] = _parse_structure(key, text, shape, report)
+        elif node.is_structure:
+            raw[key] = _parse_structure(key, text, node, report)
         else:
-            raw[key] = _TRUTH.get(text, text) if shape.annotation is bool else text
-    return {key: value for key, value in raw.items() if value is REFUSED or value not in _LEFT_OUT}
+            raw[key] = _TRUTH.get(text, text) if node.annotation is bool else text
+    return {key: value for key, value in raw.items() if value is INVALID or value not in _LEFT_OUT}
 
 
-def _parse_structure(key: str, text: str, shape: Shape, report: Report) -> Any:
+def _parse_structure(key: str, text: str, node: SchemaNode, report: ProblemReport) -> Any:
     """The mapping or list that Pulumi passes as JSON."""
     try:
         return json.loads(text) if text else None
     except (ValueError, RecursionError):  # RecursionError: thousands of brackets
-        report.refuse((key,), text, accepted=shape.accepted, mend=_mend((key,), shape, text, report))
-        return REFUSED
+        report.refuse((key,), text, accepted=node.accepted, fix=_fix((key,), node, text, report))
+        return INVALID
 
 
 def _told_once(errors: list[ErrorDetails]) -> list[ErrorDetails]:
@@ -92,55 +92,55 @@ def _told_once(errors: list[ErrorDetails]) -> list[ErrorDetails]:
     ]
 
 
-def _describe(errors: list[ErrorDetails], filled: Mapping[Place, Place], report: Report) -> None:
+def _describe(errors: list[ErrorDetails], filled: Mapping[Place, Place], report: ProblemReport) -> None:
     refused = {error["loc"] for error in errors}
     for error in errors:
         place = error["loc"]
         if any(filled.get(place[:end]) in refused for end in range(1, len(place) + 1)):
             continue
-        shape = _SETTINGS.at(place)
+        node = _SETTINGS.at(place)
         if place[-1] == "[key]":
             _refuse_name(place[:-1], report)
-        elif shape is None:
+        elif node is None:
             _refuse_unknown_key(place, report)
         else:
             value = None if error["type"] == "missing" else error["input"]
             reason = error["ctx"]["reason"] if error["type"] == "refused" else ""
-            report.refuse(place, value, accepted=shape.accepted, mend=_mend(place, shape, value, report), reason=reason)
+            report.refuse(place, value, accepted=node.accepted, fix=_fix(place, node, value, report), reason=reason)
 
 
-def _mend(place: Place, shape: Shape, found: object, report: Report) -> str:
+def _fix(place: Place, node: SchemaNode, found: object, report: ProblemReport) -> str:
     """The command that sets a right value at `place`, with a guess at what was meant where there is one."""
-    if shape.is_structure and not (shape.form and shape.form.hint):
+    if node.is_structure and not (node.spec and node.spec.hint):
         return f"write it as YAML at {path_of(place)} in the stack file"
-    if shape.annotation is SecretStr:
+    if node.annotation is SecretStr:
         return to_set(place, "< <file>", options="--secret")
-    guess = None if report.hides(place) else _guess(shape, found)
-    blank = shape.form.blank if shape.form else f"<{'|'.join(shape.choices or ('true', 'false'))}>"
-    hint = f"; {shape.form.hint}" if shape.form and shape.form.hint and not guess else ""
+    guess = None if report.hides(place) else _guess(node, found)
+    blank = node.spec.blank if node.spec else f"<{'|'.join(node.choices or ('true', 'false'))}>"
+    hint = f"; {node.spec.hint}" if node.spec and node.spec.hint and not guess else ""
     return to_set(place, guess or blank) + hint
 
 
-def _guess(shape: Shape, found: object) -> str | None:
-    if shape.form:
-        return shape.form.guessed(found)
-    lower = {choice.lower(): choice for choice in shape.choices}
+def _guess(node: SchemaNode, found: object) -> str | None:
+    if node.spec:
+        return node.spec.guessed(found)
+    lower = {choice.lower(): choice for choice in node.choices}
     close = get_close_matches(str(found).lower(), lower, n=1)
     return lower[close[0]] if close else None
 
 
-def _refuse_name(place: Place, report: Report) -> None:
+def _refuse_name(place: Place, report: ProblemReport) -> None:
     """Refuse a name in a mapping that has rules for its names."""
     *parents, name = place
     mapping = _SETTINGS.at(tuple(parents))
     assert mapping is not None, "pydantic reported a place in it"
-    form = mapping.key_form
-    guess = None if report.hides(place) else form.guessed(name)
-    mend = f"rename it to {guess}" if guess else f"{to_remove(place)}, or rename it"
-    report.refuse(place, name, accepted=form.accepted, mend=mend)
+    spec = mapping.key_spec
+    guess = None if report.hides(place) else spec.guessed(name)
+    fix = f"rename it to {guess}" if guess else f"{to_remove(place)}, or rename it"
+    report.refuse(place, name, accepted=spec.accepted, fix=fix)
 
 
-def _refuse_unknown_key(place: Place, report: Report) -> None:
+def _refuse_unknown_key(place: Place, report: ProblemReport) -> None:
     """Refuse a key that nothing reads, with the key that was probably meant."""
     *parents, key = place
     holder = _SETTINGS.at(tuple(parents))
@@ -149,39 +149,39 @@ def _refuse_unknown_key(place: Place, report: Report) -> None:
     close = get_close_matches(str(key).lower(), lower, n=1)
     head = re.split(r"[.\[]", str(key))[0]
     if not parents and head != key and head in known:
-        mend = (
+        fix = (
             f"{to_remove(place)}, then `pulumi config set --path {shlex.quote(str(key))} <value>`: a path needs --path"
         )
     elif close:
-        mend = f"rename it to {path_of((*parents, lower[close[0]]))}"
+        fix = f"rename it to {path_of((*parents, lower[close[0]]))}"
     else:
-        mend = to_remove(place)
+        fix = to_remove(place)
     accepted = f"the keys {enumerate_words(known)}"
-    report.problems.append(Problem(place=place, found="a key that nothing reads", accepted=accepted, mend=mend))
+    report.problems.append(Problem(place=place, found="a key that nothing reads", accepted=accepted, fix=fix))
 
 
-def _without_refused(raw: dict[str, Any], errors: list[ErrorDetails]) -> dict[str, Any]:
-    """`raw` (changed in place) with `REFUSED` where the errors are, and without the keys that nothing reads."""
+def _without_invalid(raw: dict[str, Any], errors: list[ErrorDetails]) -> dict[str, Any]:
+    """`raw` (changed in place) with `INVALID` where the errors are, and without the keys that nothing reads."""
     for error in errors:
         place = error["loc"]
         is_name = place[-1] == "[key]"
         kept = place[:-1] if is_name else place if _SETTINGS.at(place) is None else _replaceable(place)
         holder: Any = raw
         for step in kept[:-1]:
-            holder = REFUSED if holder is REFUSED else holder[step]
-        if holder is REFUSED:
+            holder = INVALID if holder is INVALID else holder[step]
+        if holder is INVALID:
             continue
         if is_name or _SETTINGS.at(place) is None:
             holder.pop(kept[-1], None)
         else:
-            holder[kept[-1]] = REFUSED
+            holder[kept[-1]] = INVALID
     return raw
 
 
 def _replaceable(place: Place) -> Place:
-    """The innermost place around `place` that takes `REFUSED`: a field of a model, or a model in a list or mapping."""
+    """The innermost place around `place` that takes `INVALID`: a field of a model, or a model in a list or mapping."""
     for end in range(len(place), 1, -1):
-        shape, holder = _SETTINGS.at(place[:end]), _SETTINGS.at(place[: end - 1])
-        if (shape and shape.model) or (holder and holder.model):
+        node, holder = _SETTINGS.at(place[:end]), _SETTINGS.at(place[: end - 1])
+        if (node and node.model) or (holder and holder.model):
             return place[:end]
     return place[:1]

@@ -29,8 +29,8 @@ from identity.settings import arm_ids, types
 from identity.settings.access import AccessSettings
 from identity.settings.base import Model
 from identity.settings.creation import CreationSettings
-from identity.settings.form import Form, refused, whole_number
 from identity.settings.problems import enumerate_words
+from identity.settings.value_spec import ValueSpec, integer, refused
 from identity.settings.workloads import WorkloadSettings
 
 
@@ -38,7 +38,7 @@ class VaultSettings(Model):
     """The Key Vault that holds the credentials of all hosted clusters of the stack."""
 
     name: types.VaultName
-    soft_delete_retention_days: Annotated[StrictInt, whole_number(7, 90, "days")] = 90
+    soft_delete_retention_days: Annotated[StrictInt, integer(7, 90, "days")] = 90
     purge_protection: StrictBool = True
     public_network_access: StrictBool = True
     # For callers that neither list allows.
@@ -74,9 +74,9 @@ class ManagementClusterSettings(Model):
 class PropagationSettings(Model):
     """When a certificate counts as known to Entra ID: so many sign-ins in a row, spread over the settle time."""
 
-    successes: Annotated[StrictInt, whole_number(1, 100, "sign-ins in a row")] = 5
-    settle_seconds: Annotated[StrictInt, whole_number(0, 3600, "seconds")] = 30
-    timeout_seconds: Annotated[StrictInt, whole_number(1, 7200, "seconds")] = 600
+    successes: Annotated[StrictInt, integer(1, 100, "sign-ins in a row")] = 5
+    settle_seconds: Annotated[StrictInt, integer(0, 3600, "seconds")] = 30
+    timeout_seconds: Annotated[StrictInt, integer(1, 7200, "seconds")] = 600
 
 
 def _key_size(bits: int) -> int:
@@ -88,13 +88,13 @@ def _key_size(bits: int) -> int:
 class CredentialSettings(Model):
     """Life and renewal of the certificates that the stack issues."""
 
-    lifetime_days: Annotated[StrictInt, whole_number(2, 730, "days")] = 90
-    renew_before_days: Annotated[StrictInt, whole_number(1, 729, "days")] = 45
+    lifetime_days: Annotated[StrictInt, integer(2, 730, "days")] = 90
+    renew_before_days: Annotated[StrictInt, integer(1, 729, "days")] = 45
     key_size: Annotated[
         StrictInt,
         ValidationError,
         ValidationInfo,
-        Form(
+        ValueSpec(
             accepted=f"the bits of an RSA key: {enumerate_words(map(str, KEY_SIZES), last='or')}",
             blank=str(KEY_SIZES[0]),
             check=_key_size,
@@ -127,7 +127,7 @@ class KmsSettings(Model):
 
     active_key: Annotated[
         KmsKey,
-        Form(
+        ValueSpec(
             accepted="a mapping with keyVaultName, keyName and keyVersion, or the key's URL "
             "https://<vault>.<the cloud's vault suffix>/keys/<key>/<version>",
             blank="<url>",
@@ -156,7 +156,7 @@ class KmsSettings(Model):
             raise refused(f"{part['loc'][0]}: {part['ctx']['reason'] or 'not of the form for one'}") from None
 
 
-class ImportedCredential(Model):
+class ImportedCredentialSettings(Model):
     """A credential document issued elsewhere: a secret configuration value, a file, or a secret in the vault."""
 
     value: SecretStr | None = None
@@ -173,7 +173,7 @@ class IdentitySettings(Model):
     # Of a managed identity.
     resource_id: arm_ids.ManagedIdentityId | None = None
     client_id: types.ClientId | None = None
-    credential: ImportedCredential | None = None
+    credential: ImportedCredentialSettings | None = None
 
 
 class HostedClusterObjectSettings(Model):
@@ -238,7 +238,7 @@ class Settings(Model):
 
     cloud: Annotated[
         SkipValidation[Cloud],
-        Form(
+        ValueSpec(
             accepted=enumerate_words((*CLOUDS, LOCAL_CLOUD), last="or"),
             blank="AzurePublicCloud",
             check=_known_cloud,
@@ -250,7 +250,7 @@ class Settings(Model):
     resource_group: types.ResourceGroup
     tags: Annotated[
         dict[types.TagName, types.TagValue],
-        Form(accepted="at most 50 tags, a name and a text each", blank="<text>", check=_few_tags),
+        ValueSpec(accepted="at most 50 tags, a name and a text each", blank="<text>", check=_few_tags),
     ] = Field(default_factory=dict)
     # Protects the vault, a created cluster and the applications against deletion.
     protect: StrictBool = True

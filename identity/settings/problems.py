@@ -23,14 +23,14 @@ class Problem:
     place: Place
     found: str
     accepted: str
-    mend: str
+    fix: str
 
     def __str__(self) -> str:
         return (
             f"{NAMESPACE}:{path_of(self.place)}\n"
             f"  found:    {self.found}\n"
             f"  accepted: {self.accepted}\n"
-            f"  mend:     {self.mend}"
+            f"  fix:      {self.fix}"
         )
 
 
@@ -48,19 +48,19 @@ class ConfigurationError(Exception):
 
 
 @dataclass
-class Report:
+class ProblemReport:
     """Collects problems. `secret_keys` are the top-level keys whose values must not be shown."""
 
     secret_keys: Collection[str]
     problems: list[Problem] = field(default_factory=list)
 
-    def refuse(self, place: Place, value: object, *, accepted: str, mend: str, reason: str = "") -> None:
+    def refuse(self, place: Place, value: object, *, accepted: str, fix: str, reason: str = "") -> None:
         """Refuse the value at `place`; a `reason` says what is wrong with it where `accepted` does not."""
         if self.hides(place) and isinstance(value, (str, int, float)):
             found = f"{kind_of(value)} that is not shown because it may be a secret"
         else:
             found = show(value) + (f": {reason}" if reason else "")
-        self.problems.append(Problem(place=place, found=found, accepted=accepted, mend=mend))
+        self.problems.append(Problem(place=place, found=found, accepted=accepted, fix=fix))
 
     def hides(self, place: Place) -> bool:
         """Whether the value at `place` may be a secret, declared as one or not."""

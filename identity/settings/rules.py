@@ -9,64 +9,64 @@ from typing import Final
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from identity.settings.access_rules import cluster_is_reached_in_one_way, login_is_described
-from identity.settings.cluster_rules import judge_cluster
+from identity.settings.cluster_rules import validate_cluster
 from identity.settings.creation_rules import (
     created_cluster_belongs_to_the_vaults_stack,
     created_cluster_has_one_authority,
     created_cluster_is_reached_through_entra,
 )
+from identity.settings.invalid import DependsOnInvalid
 from identity.settings.model import Settings
-from identity.settings.problems import Place, Report, enumerate_words, path_of, to_remove, to_set
-from identity.settings.refused import PartRefused
+from identity.settings.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 
 
-def judge(settings: Settings, local: LocalEnvironment | None, report: Report) -> None:
-    """Apply every rule; `settings` may hold `REFUSED` wherever a value was."""
+def validate_settings(settings: Settings, local: LocalEnvironment | None, report: ProblemReport) -> None:
+    """Apply every rule; `settings` may hold `INVALID` wherever a value was."""
     for rule in _RULES:
-        with suppress(PartRefused):
+        with suppress(DependsOnInvalid):
             rule(settings, report)
-    with suppress(PartRefused):
+    with suppress(DependsOnInvalid):
         _kubeconfig_is_the_local_clouds(settings, local, report)
-    with suppress(PartRefused):
+    with suppress(DependsOnInvalid):
         for index, cluster in enumerate(settings.hosted_clusters):
-            judge_cluster(settings, cluster, ("hostedClusters", index), report)
+            validate_cluster(settings, cluster, ("hostedClusters", index), report)
 
 
-def _tenant_fits_cloud(settings: Settings, report: Report) -> None:
+def _tenant_fits_cloud(settings: Settings, report: ProblemReport) -> None:
     _reserved_id_fits_cloud(settings, "tenantId", settings.tenant_id, LOCAL_TENANT_ID, report)
 
 
-def _subscription_fits_cloud(settings: Settings, report: Report) -> None:
+def _subscription_fits_cloud(settings: Settings, report: ProblemReport) -> None:
     _reserved_id_fits_cloud(settings, "subscriptionId", settings.subscription_id, LOCAL_SUBSCRIPTION_ID, report)
 
 
-def _reserved_id_fits_cloud(settings: Settings, key: str, found: str, reserved: str, report: Report) -> None:
+def _reserved_id_fits_cloud(settings: Settings, key: str, found: str, reserved: str, report: ProblemReport) -> None:
     is_local = settings.cloud.name == LOCAL_CLOUD
     if is_local and found != reserved:
         report.refuse(
             (key,),
             found,
             accepted=f"{reserved} with cloud: local, which has no other",
-            mend=f"{to_set((key,), reserved)}, or name a real cloud with {to_set(('cloud',), '<cloud>')}",
+            fix=f"{to_set((key,), reserved)}, or name a real cloud with {to_set(('cloud',), '<cloud>')}",
         )
     if not is_local and found == reserved:
         report.refuse(
             (key,),
             found,
             accepted="an id of your own: this one is reserved for cloud: local",
-            mend=f"{to_set((key,), '<uuid>')}, or use the local cloud with {to_set(('cloud',), LOCAL_CLOUD)}",
+            fix=f"{to_set((key,), '<uuid>')}, or use the local cloud with {to_set(('cloud',), LOCAL_CLOUD)}",
         )
 
 
-def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment | None, report: Report) -> None:
+def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment | None, report: ProblemReport) -> None:
     cluster = settings.management_cluster
     if settings.cloud.name == LOCAL_CLOUD and local and cluster and cluster.kubeconfig not in (None, local.kubeconfig):
         place = ("managementCluster", "kubeconfig")
         accepted = "nothing with cloud: local, whose own kubeconfig is taken"
-        report.refuse(place, cluster.kubeconfig, accepted=accepted, mend=to_remove(place))
+        report.refuse(place, cluster.kubeconfig, accepted=accepted, fix=to_remove(place))
 
 
-def _spare_outlives_the_current(settings: Settings, report: Report) -> None:
+def _spare_outlives_the_current(settings: Settings, report: ProblemReport) -> None:
     lifetime, before = settings.credentials.lifetime_days, settings.credentials.renew_before_days
     if not lifetime <= 2 * before < 2 * lifetime:
         place = ("credentials", "renewBeforeDays")
@@ -74,25 +74,25 @@ def _spare_outlives_the_current(settings: Settings, report: Report) -> None:
             place,
             before,
             accepted="less than credentials.lifetimeDays and at least half of it: the spare must live until its turn",
-            mend=f"{to_set(place, '<days>')}, or change credentials.lifetimeDays",
+            fix=f"{to_set(place, '<days>')}, or change credentials.lifetimeDays",
         )
 
 
-def _gate_has_time_to_settle(settings: Settings, report: Report) -> None:
+def _gate_has_time_to_settle(settings: Settings, report: ProblemReport) -> None:
     propagation = settings.credentials.propagation
     if propagation.timeout_seconds <= propagation.settle_seconds:
         place = ("credentials", "propagation", "timeoutSeconds")
         accepted = "more than credentials.propagation.settleSeconds"
-        report.refuse(place, propagation.timeout_seconds, accepted=accepted, mend=to_set(place, "<seconds>"))
+        report.refuse(place, propagation.timeout_seconds, accepted=accepted, fix=to_set(place, "<seconds>"))
 
 
-def _vault_and_reader_are_here_or_shared(settings: Settings, report: Report) -> None:
+def _vault_and_reader_are_here_or_shared(settings: Settings, report: ProblemReport) -> None:
     set_shared = to_set(("sharedStack",), "<organization>/<project>/<stack>")
     if settings.shared_stack is None:
         if settings.vault is None:
             accepted = "the Key Vault of the credentials, by its name; or sharedStack, the stack that has it"
-            mend = f"{to_set(('vault', 'name'), '<vault>')}, or {set_shared}"
-            report.refuse(("vault",), None, accepted=accepted, mend=mend)
+            fix = f"{to_set(('vault', 'name'), '<vault>')}, or {set_shared}"
+            report.refuse(("vault",), None, accepted=accepted, fix=fix)
         return
     for key, is_given in (
         ("vault", settings.vault is not None),
@@ -100,31 +100,31 @@ def _vault_and_reader_are_here_or_shared(settings: Settings, report: Report) -> 
     ):
         if is_given:
             accepted = "nothing with sharedStack, which has the vault and its reader"
-            report.refuse((key,), {}, accepted=accepted, mend=f"{to_remove((key,))}, or {to_remove(('sharedStack',))}")
+            report.refuse((key,), {}, accepted=accepted, fix=f"{to_remove((key,))}, or {to_remove(('sharedStack',))}")
 
 
-def _vault_lists_have_an_effect(settings: Settings, report: Report) -> None:
+def _vault_lists_have_an_effect(settings: Settings, report: ProblemReport) -> None:
     vault = settings.vault
     if vault is None:
         return
     if not vault.public_network_access:
         overruling = "publicNetworkAccess: false, which leaves private endpoints only"
-        mend = to_set(("vault", "publicNetworkAccess"), "true")
+        fix = to_set(("vault", "publicNetworkAccess"), "true")
     elif vault.default_action == "Allow":
         overruling = "defaultAction: Allow, which lets every network in"
-        mend = to_set(("vault", "defaultAction"), "Deny")
+        fix = to_set(("vault", "defaultAction"), "Deny")
     else:
         return
     for key, networks in (("allowedIpRanges", vault.allowed_ip_ranges), ("allowedSubnetIds", vault.allowed_subnet_ids)):
-        with suppress(PartRefused):
+        with suppress(DependsOnInvalid):
             if networks:
                 place = ("vault", key)
                 report.refuse(
-                    place, networks, accepted=f"nothing with {overruling}", mend=f"{to_remove(place)}, or {mend}"
+                    place, networks, accepted=f"nothing with {overruling}", fix=f"{to_remove(place)}, or {fix}"
                 )
 
 
-def _key_vault_user_is_described_by_its_source(settings: Settings, report: Report) -> None:
+def _key_vault_user_is_described_by_its_source(settings: Settings, report: ProblemReport) -> None:
     if settings.shared_stack is not None:
         return
     user = settings.key_vault_user
@@ -140,10 +140,10 @@ def _key_vault_user_is_described_by_its_source(settings: Settings, report: Repor
     ):
         place = ("keyVaultUser", key)
         if key in wanted and value is None:
-            report.refuse(place, None, accepted=what, mend=to_set(place, "<name>" if key == "name" else "<uuid>"))
+            report.refuse(place, None, accepted=what, fix=to_set(place, "<name>" if key == "name" else "<uuid>"))
         if key not in wanted and value is not None:
-            mend = f"{to_remove(place)}, or choose another keyVaultUser.source"
-            report.refuse(place, value, accepted=f"nothing with source: {user.source}", mend=mend)
+            fix = f"{to_remove(place)}, or choose another keyVaultUser.source"
+            report.refuse(place, value, accepted=f"nothing with source: {user.source}", fix=fix)
 
 
 def _makes_cluster_sides(settings: Settings) -> bool:
@@ -156,13 +156,13 @@ def _creating(settings: Settings) -> Iterator[str]:
         yield "clusterSide: stack"
         return
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(PartRefused):
+        with suppress(DependsOnInvalid):
             if cluster.hosted_cluster is not None:
                 yield path_of(("hostedClusters", index, "hostedCluster"))
                 return
 
 
-def _management_cluster_is_named_where_needed(settings: Settings, report: Report) -> None:
+def _management_cluster_is_named_where_needed(settings: Settings, report: ProblemReport) -> None:
     if settings.management_cluster is not None:
         return
     from_addon = settings.shared_stack is None and settings.key_vault_user.source == "aks-addon"
@@ -177,55 +177,55 @@ def _management_cluster_is_named_where_needed(settings: Settings, report: Report
             for key, blank in (("resourceGroup", "<resource-group>"), ("name", "<aks-cluster>"))
         )
         accepted = f"resourceGroup and name of the AKS cluster: {enumerate_words(reasons)}"
-        report.refuse(place, None, accepted=accepted, mend=set_both)
+        report.refuse(place, None, accepted=accepted, fix=set_both)
 
 
-def _probe_has_an_image_where_needed(settings: Settings, report: Report) -> None:
+def _probe_has_an_image_where_needed(settings: Settings, report: ProblemReport) -> None:
     if _makes_cluster_sides(settings) and settings.probe.image is None:
         place = ("probe", "image")
         report.refuse(
             place,
             None,
             accepted="the image of the credential probe: clusterSide: stack runs one for each mount",
-            mend=f"{to_set(place, '<image>')}, or {to_set(('clusterSide',), 'hypershift')}",
+            fix=f"{to_set(place, '<image>')}, or {to_set(('clusterSide',), 'hypershift')}",
         )
 
 
-def _clusters_are_told_apart(settings: Settings, report: Report) -> None:
+def _clusters_are_told_apart(settings: Settings, report: ProblemReport) -> None:
     names: dict[str, Place] = {}
     infra_ids: dict[str, Place] = {}
     for index, cluster in enumerate(settings.hosted_clusters):
         name, infra_id = ("hostedClusters", index, "name"), ("hostedClusters", index, "infraID")
-        with suppress(PartRefused):
+        with suppress(DependsOnInvalid):
             first = names.setdefault(_as_in_derived_names(cluster.name), name)
             if first != name:
                 accepted = f"a name other than {path_of(first)}; a dot counts as a hyphen"
-                report.refuse(name, cluster.name, accepted=accepted, mend=to_set(name, "<cluster>"))
+                report.refuse(name, cluster.name, accepted=accepted, fix=to_set(name, "<cluster>"))
                 continue  # whatever follows from the name is equal as well
             first = infra_ids.setdefault(cluster.infra_id, infra_id)
             if first != infra_id:
                 accepted = f"an id other than {path_of(first)}: the names of role assignments are made of it"
-                report.refuse(infra_id, cluster.infra_id, accepted=accepted, mend=to_set(infra_id, "<infra-id>"))
+                report.refuse(infra_id, cluster.infra_id, accepted=accepted, fix=to_set(infra_id, "<infra-id>"))
 
 
-def _secrets_are_told_apart(settings: Settings, report: Report) -> None:
+def _secrets_are_told_apart(settings: Settings, report: ProblemReport) -> None:
     owners: dict[str, Place] = {}
     names: set[str] = set()
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(PartRefused):
+        with suppress(DependsOnInvalid):
             name = _as_in_derived_names(cluster.name)
             if name in names:
                 continue  # refused for its name
             names.add(name)
         for row in CONTROL_PLANE:
-            with suppress(PartRefused):
+            with suppress(DependsOnInvalid):
                 identity = cluster.identity(row)
                 place: Place = ("hostedClusters", index, "identities", row.field, "secretName")
                 # Key Vault does not tell upper from lower case.
                 first = owners.setdefault(identity.secret_name.lower(), place) if identity.enabled else place
                 if first != place:
                     accepted = f"a name other than {path_of(first)}: one secret holds one credential"
-                    report.refuse(place, identity.secret_name, accepted=accepted, mend=to_set(place, "<secret>"))
+                    report.refuse(place, identity.secret_name, accepted=accepted, fix=to_set(place, "<secret>"))
 
 
 def _as_in_derived_names(cluster: str) -> str:
@@ -233,7 +233,7 @@ def _as_in_derived_names(cluster: str) -> str:
     return cluster.replace(".", "-")
 
 
-_RULES: Final[tuple[Callable[[Settings, Report], None], ...]] = (
+_RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     _tenant_fits_cloud,
     _subscription_fits_cloud,
     _vault_and_reader_are_here_or_shared,

@@ -15,16 +15,16 @@ from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from identity.catalogue import CONTROL_PLANE
-from identity.settings.form import PLACEHOLDER, Form, matching, uuid
 from identity.settings.problems import NAMESPACE, enumerate_words
+from identity.settings.value_spec import PLACEHOLDER, ValueSpec, matching, uuid
 
 
 def _with_hyphens(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9-]+", "-", text)
 
 
-def _uuid_form(what: str, hint: str) -> Form:
-    return Form(
+def _uuid_spec(what: str, hint: str) -> ValueSpec:
+    return ValueSpec(
         accepted=f"the UUID of {what}, 8-4-4-4-12 hexadecimal digits",
         blank="<uuid>",
         check=uuid,
@@ -33,17 +33,17 @@ def _uuid_form(what: str, hint: str) -> Form:
     )
 
 
-TenantId = Annotated[str, _uuid_form("the Entra ID tenant", "`az account show --query tenantId` prints it")]
-SubscriptionId = Annotated[str, _uuid_form("the subscription", "`az account show --query id` prints it")]
-ClientId = Annotated[str, _uuid_form("the identity (client id)", "`az identity show --query clientId` prints it")]
-ObjectId = Annotated[str, _uuid_form("the principal (object id)", "`az identity show --query principalId` prints it")]
+TenantId = Annotated[str, _uuid_spec("the Entra ID tenant", "`az account show --query tenantId` prints it")]
+SubscriptionId = Annotated[str, _uuid_spec("the subscription", "`az account show --query id` prints it")]
+ClientId = Annotated[str, _uuid_spec("the identity (client id)", "`az identity show --query clientId` prints it")]
+ObjectId = Annotated[str, _uuid_spec("the principal (object id)", "`az identity show --query principalId` prints it")]
 
-GroupId = Annotated[str, _uuid_form("the Entra ID group", "`az ad group show --group <name> --query id` prints it")]
+GroupId = Annotated[str, _uuid_spec("the Entra ID group", "`az ad group show --group <name> --query id` prints it")]
 
 # HyperShift's operator compares locations of VNet, security group and resource group as plain strings.
 Location = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted="the short name of an Azure region, lower-case letters and digits, such as eastus",
         blank="<region>",
         check=matching(r"[a-z][a-z0-9]{2,49}"),
@@ -53,7 +53,7 @@ Location = Annotated[
 ]
 
 RESOURCE_GROUP_PATTERN: Final = r"[a-zA-Z0-9_()\-.]{0,89}[a-zA-Z0-9_()\-]"
-_RESOURCE_GROUP: Final = Form(
+_RESOURCE_GROUP: Final = ValueSpec(
     accepted='the name of a resource group: 1-90 letters, digits, "_", "-", "(", ")" and ".", not ending with "."',
     blank="<resource-group>",
     check=matching(RESOURCE_GROUP_PATTERN),
@@ -72,7 +72,7 @@ ManagedResourceGroup = Annotated[
 # Vaults: Azure and the CSI provider; the HostedCluster API alone would take 255 characters.
 VaultName = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted="the name of a key vault: 3-24 letters, digits and single hyphens, from a letter to a letter or digit",
         blank="<vault>",
         check=matching(r"(?!.*--)[a-zA-Z][a-zA-Z0-9-]{1,22}[a-zA-Z0-9]"),
@@ -81,7 +81,7 @@ VaultName = Annotated[
 ]
 SecretName = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted="the name of a Key Vault secret: 1-127 letters, digits and hyphens",
         blank="<secret>",
         check=matching(r"[a-zA-Z0-9-]{1,127}"),
@@ -90,7 +90,7 @@ SecretName = Annotated[
 ]
 KeyName = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted="the name of a Key Vault key: 1-127 letters, digits and hyphens",
         blank="<key>",
         check=matching(r"[a-zA-Z0-9-]{1,127}"),
@@ -108,7 +108,7 @@ def _key_version(text: str) -> str:
 
 KeyVersion = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted="the version of a Key Vault key, 32 hexadecimal digits",
         blank="<version>",
         check=_key_version,
@@ -117,7 +117,7 @@ KeyVersion = Annotated[
 ]
 ManagedIdentityName = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted='the name of a managed identity: 3-128 letters, digits, "-" and "_", starting with a letter or digit',
         blank="<name>",
         check=matching(r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,127}"),
@@ -126,7 +126,7 @@ ManagedIdentityName = Annotated[
 ]
 ManagedClusterName = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted='the name of an AKS cluster: 1-63 letters, digits, "-" and "_", neither mark at an end',
         blank="<aks-cluster>",
         check=matching(r"[a-zA-Z0-9]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9])?"),
@@ -137,7 +137,7 @@ ManagedClusterName = Annotated[
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 ClusterName = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted='the name of a hosted cluster: 1-54 lower-case letters, digits, "-" and ".", as a Kubernetes object',
         blank="<cluster>",
         check=matching(rf"(?=.{{1,54}}$){_LABEL}(\.{_LABEL})*"),
@@ -146,7 +146,7 @@ ClusterName = Annotated[
 ]
 Namespace = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted='a Kubernetes namespace: 1-63 lower-case letters, digits and "-", which is not at an end',
         blank="<namespace>",
         check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
@@ -155,7 +155,7 @@ Namespace = Annotated[
 ]
 InfraId = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted='an infrastructure id: 1-253 lower-case letters, digits and "-", which is not at an end',
         blank="<infra-id>",
         check=matching(rf"(?=.{{1,253}}$){_LABEL}"),
@@ -164,7 +164,7 @@ InfraId = Annotated[
 ]
 StackName = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted=f"the full name of a stack, such as organization/{NAMESPACE}/shared-dev",
         blank=f"<organization>/{NAMESPACE}/<stack>",
         check=matching(r"[\w.-]{1,100}/[\w.-]{1,100}/[\w.-]{1,100}"),
@@ -183,20 +183,23 @@ def _catalogue_field(name: str) -> str:
 
 IdentityField = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted=f"one of {enumerate_words(_FIELDS, last='or')}",
         blank=_FIELDS[0],
         check=_catalogue_field,
         guess=lambda text: next(iter(get_close_matches(text, _FIELDS, n=1)), text),
     ),
 ]
-NonEmpty = Annotated[str, Form(accepted="a text that is not empty", blank="<text>", check=matching(r"(?s)\S(.*\S)?"))]
+NonEmpty = Annotated[
+    str, ValueSpec(accepted="a text that is not empty", blank="<text>", check=matching(r"(?s)\S(.*\S)?"))
+]
 FilePath = Annotated[
-    str, Form(accepted="the path of a file, from the project's folder", blank="<path>", check=matching(r"[^\0\n]*\S"))
+    str,
+    ValueSpec(accepted="the path of a file, from the project's folder", blank="<path>", check=matching(r"[^\0\n]*\S")),
 ]
 Image = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted="a container image such as registry.example.com/idstack/credential-probe:1.0 or ...@sha256:<digest>",
         blank="<image>",
         check=matching(
@@ -220,7 +223,7 @@ def _issuer(text: str) -> str:
 
 IssuerUrl = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted="the public https URL of the cluster's OIDC issuer, exactly as in its tokens, at most 255 characters",
         blank="<url>",
         check=_issuer,
@@ -250,7 +253,7 @@ def _network_of(text: str) -> str:
 
 IpRange = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted="a public IPv4 address or range, such as 203.0.113.7 or 203.0.113.0/24",
         blank="<range>",
         check=_ip_range,
@@ -262,12 +265,12 @@ IpRange = Annotated[
 # Azure's limits for tags of a resource.
 TagName = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted=r"a tag name: 1-512 characters without < > % & \ ? /, not beginning with azure, microsoft or windows",
         blank="<name>",
         check=matching(r"(?i:(?!azure|microsoft|windows))[^<>%&\\?/\x00-\x1f]{1,512}"),
     ),
 ]
 TagValue = Annotated[
-    str, Form(accepted="a text of at most 256 characters", blank="<text>", check=matching(r"(?s).{0,256}"))
+    str, ValueSpec(accepted="a text of at most 256 characters", blank="<text>", check=matching(r"(?s).{0,256}"))
 ]

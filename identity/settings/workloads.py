@@ -11,8 +11,8 @@ from pydantic import Field, StrictInt
 
 from identity.settings import types
 from identity.settings.base import Model
-from identity.settings.form import Form, matching, whole_number
 from identity.settings.problems import enumerate_words
+from identity.settings.value_spec import ValueSpec, integer, matching
 
 _RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _PART: Final = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
@@ -27,7 +27,7 @@ def _resource(name: str) -> str:
 
 WorkloadName = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted='the name of a Deployment: 1-63 lower-case letters, digits and "-", which is not at an end',
         blank="<name>",
         check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
@@ -35,20 +35,22 @@ WorkloadName = Annotated[
 ]
 ServiceAccountName = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted='the name of a ServiceAccount: 1-253 lower-case letters, digits, "-" and "."',
         blank="<service-account>",
         check=matching(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*"),
     ),
 ]
-Word = Annotated[str, Form(accepted="a word of a command line, in quotes", blank="<word>", check=matching(r"[^\0]*"))]
+Word = Annotated[
+    str, ValueSpec(accepted="a word of a command line, in quotes", blank="<word>", check=matching(r"[^\0]*"))
+]
 ResourceName = Annotated[
     str,
-    Form(accepted=f"one of {enumerate_words(_RESOURCES, last='or')}", blank=_RESOURCES[0], check=_resource),
+    ValueSpec(accepted=f"one of {enumerate_words(_RESOURCES, last='or')}", blank=_RESOURCES[0], check=_resource),
 ]
 Quantity = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted='a quantity that is not negative, in quotes if it is a number: "100m", "0.5", "2", "64Mi" or "1G"',
         blank="<quantity>",
         check=matching(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?"),
@@ -56,7 +58,7 @@ Quantity = Annotated[
 ]
 LabelName = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted='the name of a label: at most 63 letters, digits, "-", "_" and ".", after an optional <domain>/',
         blank="<label>",
         check=matching(rf"((?=[^/]{{1,253}}/){_LABEL}(\.{_LABEL})*/)?{_PART}"),
@@ -64,7 +66,7 @@ LabelName = Annotated[
 ]
 LabelValue = Annotated[
     str,
-    Form(
+    ValueSpec(
         accepted='the value of a label, in quotes if it is a number or true: at most 63 letters, digits, "-", "_", "."',
         blank="<value>",
         check=matching(rf"({_PART})?"),
@@ -86,7 +88,7 @@ class TolerationSettings(Model):
     operator: Literal["Equal", "Exists"] = "Equal"
     value: LabelValue | None = None
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-    toleration_seconds: Annotated[StrictInt, whole_number(0, 31_536_000, "seconds")] | None = None
+    toleration_seconds: Annotated[StrictInt, integer(0, 31_536_000, "seconds")] | None = None
 
 
 class WorkloadSettings(Model):
@@ -98,7 +100,7 @@ class WorkloadSettings(Model):
     command: tuple[Word, ...] = ()
     args: tuple[Word, ...] = ()
     identities: tuple[types.IdentityField, ...]
-    replicas: Annotated[StrictInt, whole_number(1, 100, "pods")] = 1
+    replicas: Annotated[StrictInt, integer(1, 100, "pods")] = 1
     resources: ResourceSettings = ResourceSettings()
     service_account: ServiceAccountName | None = None
     node_selector: dict[LabelName, LabelValue] = Field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from identity.access.cluster import Wanted
+from identity.access.api_server import AccessRequirements
 from identity.access.errors import AccessError
 from identity.access.permissions import KINDS, permissions
 from ops.cluster_access import stack_access
@@ -33,7 +33,7 @@ def doctor(
     try:
         with stack_access(Engine(stack)).api_server(variables(stack)) as server:
             server.check_sign_in()
-            missing = server.missing(Wanted(permissions(), KINDS))
+            missing = server.missing(AccessRequirements(permissions(), KINDS))
     except AccessError as error:
         raise Trouble(str(error)) from None
     if as_json:
@@ -41,6 +41,6 @@ def doctor(
     else:
         screen.console.print(f"signed in to {server.server} as {server.who}")
     if missing:
-        raise Trouble(f"{stage}: {'; '.join(missing)}. {server.mend}")
+        raise Trouble(f"{stage}: {'; '.join(missing)}. {server.hint}")
     if not as_json:
         screen.console.print("every permission and kind that the stack needs is there")

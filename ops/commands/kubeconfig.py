@@ -91,7 +91,7 @@ def _of_file(source: Path, context: str | None) -> StackAccess:
         raise MalformedKubeconfig(
             f'user "{owner}" signs in by {ways}, not to AKS by Entra ID; nothing was changed. Name another --context'
         )
-    return StackAccess(found, kubeconfigs.hints_of(user, owner))
+    return StackAccess(found, kubeconfigs.legacy_login_of(user, owner))
 
 
 def _usual() -> Path:

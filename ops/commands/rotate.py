@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from identity.credentials import renewal_request, rfc3339
-from identity.credentials.renewal_request import Request
+from identity.credentials.renewal_request import RenewalRequest
 from ops.commands.status import show
 from ops.commands.up import start_local_cloud
 from ops.engine import Engine
@@ -48,13 +48,13 @@ def rotate(
         screen.console.print(_revocation(identities))
     else:
         _refuse_or_name_those_at_risk(identities, screen, force=force)
-    _run(engine, identities, Request.FORCE if force or revoke else Request.RENEW, context.args)
+    _run(engine, identities, RenewalRequest.FORCE if force or revoke else RenewalRequest.RENEW, context.args)
     if revoke:
-        _run(engine, identities, Request.FRESH_SPARE, context.args)
+        _run(engine, identities, RenewalRequest.FRESH_SPARE, context.args)
     show(stack, screen)
 
 
-def _run(engine: Engine, identities: Iterable[Rotatable], request: Request, arguments: Iterable[str]) -> None:
+def _run(engine: Engine, identities: Iterable[Rotatable], request: RenewalRequest, arguments: Iterable[str]) -> None:
     """One `pulumi up` of these identities alone, in which their schedules do what is asked."""
     requests = renewal_request.write({each.schedule: request for each in identities})
     targets = [argument for each in identities for urn in each.urns for argument in ("--target", urn)]

@@ -19,10 +19,10 @@ import httpx
 import pytest
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LocalEnvironment
+from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
-from identity.credentials.probe.proof import ProofCall
-from identity.credentials.probe.source import Source
+from identity.credentials.probe.proof import ProofRequest
 from identity.naming import role_assignment_name, role_definition_id
 from localcloud.providers.azure_native.session import Session
 from localcloud.providers.client import RefusalError
@@ -175,7 +175,7 @@ def test_a_fresh_role_has_no_effect_at_first_and_a_probe_that_is_left_alone_gets
     gate(local, client_id, issued)
     file = tmp_path / "credential"
     file.write_text(document(local, client_id, issued))
-    call = ProofCall.parse(
+    call = ProofRequest.parse(
         json.dumps(
             {
                 "method": "GET",
@@ -184,7 +184,7 @@ def test_a_fresh_role_has_no_effect_at_first_and_a_probe_that_is_left_alone_gets
             }
         )
     )
-    prober = Prober(Source("file", str(file)), call, Metrics())
+    prober = Prober(CredentialSource("file", str(file)), call, Metrics())
 
     assign(hindered.session, MANAGED, str(uuid.uuid4()), object_id, READER)
     at_once = prober.prove()

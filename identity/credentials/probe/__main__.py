@@ -18,11 +18,11 @@ from typing import Final
 import uvicorn
 
 from identity.credentials.probe import log
+from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
-from identity.credentials.probe.proof import ProofCall
+from identity.credentials.probe.proof import ProofRequest
 from identity.credentials.probe.server import app
-from identity.credentials.probe.source import Source
 
 _LOG: Final = logging.getLogger("identity.credentials.probe")
 
@@ -35,11 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        source = Source.parse(options.credential, options.mount_root)
+        source = CredentialSource.parse(options.credential, options.mount_root)
     except ValueError as error:
         parser.error(f"--credential: {error}")
     try:
-        call = ProofCall.parse(options.proof)
+        call = ProofRequest.parse(options.proof)
     except ValueError as error:
         parser.error(f"--proof: {error}")
     metrics = Metrics()

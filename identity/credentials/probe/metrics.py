@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from identity.credentials.events import Event, EventKind
-from identity.credentials.probe.report import Report
+from identity.credentials.probe.report import ProbeReport
 
 
 class Metrics:
@@ -49,7 +49,7 @@ class Metrics:
         """Count a file that could not be loaded while there was no credential yet."""
         self._loads.labels(EventKind.REFUSED).inc()
 
-    def proven(self, report: Report) -> None:
+    def proven(self, report: ProbeReport) -> None:
         """Count one round."""
         self._ready.set(report.is_ready)
         if report.sign_in:

@@ -13,10 +13,10 @@ from azure.identity import CredentialUnavailableError
 
 from identity.credentials.document import Credential, InvalidCredential
 from identity.credentials.events import Event, EventKind
+from identity.credentials.probe.credential_source import CredentialNotNamed, CredentialSource
 from identity.credentials.probe.metrics import Metrics
-from identity.credentials.probe.proof import ProofCall
-from identity.credentials.probe.report import Proof, Report, SignIn
-from identity.credentials.probe.source import CredentialNotNamed, Source
+from identity.credentials.probe.proof import ProofRequest
+from identity.credentials.probe.report import ProbeReport, ProofResult, SignInResult
 from identity.credentials.sign_in import Clock, refusal, sign_in, utc_now
 from identity.credentials.token_credential import MountedCredential
 
@@ -29,8 +29,10 @@ _LONGEST_RETRY: Final = timedelta(seconds=5)
 class Prober:
     """Proves a credential again and again. `report` is what it found last, `reloads` how often a new one came."""
 
-    def __init__(self, source: Source, call: ProofCall, metrics: Metrics, *, clock: Clock = utc_now) -> None:
-        self.report = Report()
+    def __init__(
+        self, source: CredentialSource, call: ProofRequest, metrics: Metrics, *, clock: Clock = utc_now
+    ) -> None:
+        self.report = ProbeReport()
         self.reloads = 0
         self._source = source
         self._call = call
@@ -61,7 +63,7 @@ class Prober:
         if self._mounted:
             self._mounted.close()
 
-    def prove(self) -> Report:
+    def prove(self) -> ProbeReport:
         """One round."""
         before, self.report = self.report, self._round()
         self._metrics.proven(self.report)
@@ -75,16 +77,16 @@ class Prober:
         """The last report with what only the prober knows."""
         return self.report.to_json(action=self._call.action, reloads=self.reloads)
 
-    def _round(self) -> Report:
+    def _round(self) -> ProbeReport:
         try:
             file = self._source.path()
         except CredentialNotNamed as error:
-            return Report(sign_in=SignIn(self._clock(), str(error)))
+            return ProbeReport(sign_in=SignInResult(self._clock(), str(error)))
         try:
             credential = self._load(file)
         except (CredentialUnavailableError, InvalidCredential) as error:
             self._metrics.refused()
-            return Report(file=file, sign_in=SignIn(self._clock(), str(error)))
+            return ProbeReport(file=file, sign_in=SignInResult(self._clock(), str(error)))
         try:
             token = sign_in(
                 credential.authority_host,
@@ -94,10 +96,14 @@ class Prober:
                 self._call.scope,
             )
         except AzureError as error:
-            return Report(file=file, credential=credential, sign_in=SignIn(self._clock(), str(refusal(error))))
-        signed_in = SignIn(self._clock(), None)
+            return ProbeReport(
+                file=file, credential=credential, sign_in=SignInResult(self._clock(), str(refusal(error)))
+            )
+        signed_in = SignInResult(self._clock(), None)
         outcome = self._call.make(token.token)
-        return Report(file=file, credential=credential, sign_in=signed_in, proof=Proof(self._clock(), outcome))
+        return ProbeReport(
+            file=file, credential=credential, sign_in=signed_in, proof=ProofResult(self._clock(), outcome)
+        )
 
     def _load(self, file: Path) -> Credential:
         if self._mounted is None or self._mounted.path != file:

@@ -32,7 +32,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProofCall:
+class ProofRequest:
     """`scope` is the token's (`https://.../.default`); `action` names the proven permission, for the report only."""
 
     method: str
@@ -43,7 +43,7 @@ class ProofCall:
     body: Mapping[str, Any] | None = None
 
     @classmethod
-    def parse(cls, text: str) -> ProofCall:
+    def parse(cls, text: str) -> ProofRequest:
         """Read the argument's JSON; raises ValueError."""
         call = json.loads(text)
         if not isinstance(call, dict) or not {"method", "url", "scope"} <= call.keys() <= _KEYS:

@@ -13,7 +13,7 @@ from identity.credentials.probe.proof import Outcome
 
 
 @dataclass(frozen=True)
-class SignIn:
+class SignInResult:
     """How the last sign-in went, and when."""
 
     at: datetime
@@ -21,7 +21,7 @@ class SignIn:
 
 
 @dataclass(frozen=True)
-class Proof:
+class ProofResult:
     """How the last proof call went, and when."""
 
     at: datetime
@@ -29,13 +29,13 @@ class Proof:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class ProbeReport:
     """What the probe knows: `None` stands for what it has not tried yet."""
 
     file: Path | None = None
     credential: Credential | None = None
-    sign_in: SignIn | None = None
-    proof: Proof | None = None
+    sign_in: SignInResult | None = None
+    proof: ProofResult | None = None
 
     @property
     def is_ready(self) -> bool:

@@ -128,20 +128,20 @@ def test_every_conflict_is_named_with_its_path_and_both_values(program: Program)
     assert said.startswith("The stack's configuration has 5 problems; nothing was changed.\n\n")
     assert said.split("\n\n")[1:] == [
         f"idstack:{inside}.statuss\n  found:    the key statuss\n"
-        "  accepted: the keys apiVersion, kind, metadata and spec of a HostedCluster\n  mend:     remove it",
+        "  accepted: the keys apiVersion, kind, metadata and spec of a HostedCluster\n  fix:      remove it",
         f'idstack:{inside}.kind\n  found:    "NodePool" at kind, where the stack writes "HostedCluster"\n'
         '  accepted: nothing there, or "HostedCluster"\n'
-        "  mend:     remove it, or correct the setting that the stack's value comes from",
+        "  fix:      remove it, or correct the setting that the stack's value comes from",
         f'idstack:{azure}.location\n  found:    "westus" at spec.platform.azure.location, where the stack writes '
         '"eastus"\n  accepted: nothing there, or "eastus"\n'
-        "  mend:     remove it, or correct the setting that the stack's value comes from",
+        "  fix:      remove it, or correct the setting that the stack's value comes from",
         f'idstack:{azure}.azureAuthenticationConfig\n  found:    "none" at '
         "spec.platform.azure.azureAuthenticationConfig, where the stack writes a mapping\n"
         "  accepted: nothing there, or a mapping\n"
-        "  mend:     remove it, or correct the setting that the stack's value comes from",
+        "  fix:      remove it, or correct the setting that the stack's value comes from",
         f'idstack:{inside}.spec.secretEncryption.kms.azure.kms.clientID\n  found:    "{"3" * 36}" at '
         "spec.secretEncryption.kms.azure.kms.clientID, where the stack writes a client id that Azure gives out\n"
-        "  accepted: nothing there\n  mend:     remove it",
+        "  accepted: nothing there\n  fix:      remove it",
     ]
 
 

@@ -18,7 +18,7 @@ from components.imported_credential import (
     read_document,
 )
 from identity.credentials.document import InvalidCredential
-from identity.settings import ImportedCredential as ImportedCredentialSettings
+from identity.settings import ImportedCredentialSettings
 from tests.unit.components.recorder import Recorder, run
 from tests.unit.components.world import REGISTRY, TENANT, principal
 

@@ -246,7 +246,7 @@ def problems(told: str) -> list[str]:
 
 @pytest.mark.parametrize("source", _SOURCES)
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
-def test_each_rule_is_told_with_what_was_found_what_is_accepted_and_how_to_mend_it(
+def test_each_rule_is_told_with_what_was_found_what_is_accepted_and_how_to_fix_it(
     program: Program,
     capfd: pytest.CaptureFixture[str],
     tmp_path: Path,
@@ -265,7 +265,7 @@ def test_each_rule_is_told_with_what_was_found_what_is_accepted_and_how_to_mend_
     )
     assert told.endswith(
         "\n  accepted: the document that the MSI data plane issued for this identity, as it is"
-        "\n  mend:     have it issued again"
+        "\n  fix:      have it issued again"
     )
     assert bad.told(issued) in problems(told)
 

@@ -64,7 +64,7 @@ def test_the_report_says_what_is_lost_and_both_ways_on(next_run: Run) -> None:
         "  found:    hc1 would lose credentials in use:\n"
         "    - imageRegistry: ciro-hc1-json -> nothing\n"
         "  accepted: a configuration that keeps them, or hc1 named here\n"
-        "  mend:     put back what changed; or, once nobody uses them, "
+        "  fix:      put back what changed; or, once nobody uses them, "
         "`pulumi config set --path 'allowCredentialLoss[0]' hc1`, and after `pulumi up` "
         "`pulumi config rm allowCredentialLoss`"
     )
@@ -105,7 +105,7 @@ def test_a_cluster_is_not_renamed_in_one_run_whatever_is_allowed(next_run: Run) 
         "idstack:hostedClusters[1].name\n"
         '  found:    "new" in the place of hc1, whose infraID it has\n'
         '  accepted: "hc1": names of role assignments are made of infraID, so the old ones must be gone before\n'
-        "  mend:     `pulumi config set --path 'hostedClusters[1].name' hc1`; "
+        "  fix:      `pulumi config set --path 'hostedClusters[1].name' hc1`; "
         "or take hc1 out, run `pulumi up`, and only then add the new name"
     )
 

@@ -250,7 +250,7 @@ def test_while_its_add_on_is_off_the_identity_is_the_one_that_an_update_brings(w
     assert recorder.stack_outputs.values["keyVaultUserClientId"] == another["clientId"]
 
 
-def test_an_add_on_that_stays_off_is_an_error_with_the_command_that_mends_it(world: World) -> None:
+def test_an_add_on_that_stays_off_is_an_error_with_the_command_that_fixes_it(world: World) -> None:
     world.answers[GET] = {**READY, "addonProfiles": None}
 
     outputs = {AKS: {"name": "aks-mgmt-dev", "addonProfiles": {}}}

@@ -91,7 +91,7 @@ def test_one_missing_scope_is_one_clear_error(program: Program) -> None:
         "idstack:hostedClusters[0].dnsZoneResourceGroup\n"
         '  found:    the resource group "dns-dev", which does not exist\n'
         "  accepted: one that exists: the stack does not create it\n"
-        "  mend:     create it, or correct the name"
+        "  fix:      create it, or correct the name"
     )
 
 
@@ -107,7 +107,7 @@ def test_what_the_deployer_may_not_read_is_not_called_missing(program: Program) 
         'the virtual network "hc1-vnet" in the resource group "hc1-network", '
         f"which can not be read: {' '.join(str(forbidden).split())}"
     ]
-    assert "mend:     let the deployer read it (role Reader), then try again" in report
+    assert "fix:      let the deployer read it (role Reader), then try again" in report
 
 
 def test_a_thing_that_is_named_twice_is_looked_up_once_and_reported_at_both_places(program: Program) -> None:
@@ -141,7 +141,7 @@ def test_an_add_on_that_does_not_run_is_one_error_with_the_command_that_enables_
         "idstack:keyVaultUser.source\n"
         '  found:    aks-addon, but "aks-mgmt-dev" does not run the add-on azure-keyvault-secrets-provider\n'
         "  accepted: aks-addon with the add-on switched on, existing, or created\n"
-        "  mend:     `az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation "
+        "  fix:      `az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation "
         "--resource-group aks-dev --name aks-mgmt-dev`"
     )
 

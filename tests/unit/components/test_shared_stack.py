@@ -138,10 +138,10 @@ def refused(program: Program, invokes: Mapping[str, Any], **changes: Any) -> str
     return str(recorder.failure)
 
 
-def report(key: str, found: str, accepted: str, mend: str) -> str:
+def report(key: str, found: str, accepted: str, fix: str) -> str:
     return (
         "The stack's configuration has 1 problem; nothing was changed.\n\n"
-        f"idstack:{key}\n  found:    {found}\n  accepted: {accepted}\n  mend:     {mend}"
+        f"idstack:{key}\n  found:    {found}\n  accepted: {accepted}\n  fix:      {fix}"
     )
 
 
@@ -215,7 +215,7 @@ def test_tenant_subscription_and_management_cluster_are_the_shared_stacks(progra
     assert said[1] == (
         f'idstack:tenantId\n  found:    "{TENANT}"\n'
         f'  accepted: "{OTHER}", as in {SHARED}, whose vault carries the credentials\n'
-        f"  mend:     `pulumi config set tenantId {OTHER}`"
+        f"  fix:      `pulumi config set tenantId {OTHER}`"
     )
     assert said[2].startswith(f'idstack:subscriptionId\n  found:    "{SUBSCRIPTION}"\n  accepted: "{OTHER}"')
     assert said[3].startswith(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.cluster import ApiServer
+from identity.access.api_server import ApiServer
 from identity.access.exec_user import Flavour, exec_user
 from identity.access.kubeconfig import Kubeconfig
 from identity.access.login import Login, LoginKind

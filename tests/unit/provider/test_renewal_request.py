@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from identity.credentials.renewal_request import Request, read, write
+from identity.credentials.renewal_request import RenewalRequest, read, write
 from plugin import PluginError
 from tests.unit.provider.conftest import SetClock
 from tests.unit.provider.test_renewal_schedule import FIRST_ISSUE, PROGRAM, START, URN, changes, checked, schedule
@@ -105,6 +105,6 @@ def test_a_variable_of_another_form_is_refused(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_what_is_written_is_read() -> None:
-    environ = write({"hc1-kms-schedule": Request.FORCE})
+    environ = write({"hc1-kms-schedule": RenewalRequest.FORCE})
 
-    assert (read("hc1-kms-schedule", environ), read("hc1-disk-schedule", environ)) == (Request.FORCE, None)
+    assert (read("hc1-kms-schedule", environ), read("hc1-disk-schedule", environ)) == (RenewalRequest.FORCE, None)

@@ -180,7 +180,7 @@ def test_a_managed_identity_is_signed_in_by_the_federated_credential_that_arm_ha
 
 
 @pytest.mark.parametrize(
-    ("trusted", "code", "mend"),
+    ("trusted", "code", "fix"),
     [
         ({"issuer": "https://token.actions.githubusercontent.com"}, 700211, "token's issuer"),
         ({"subject": SUBJECT.upper()}, 700213, "token's subject"),
@@ -188,12 +188,12 @@ def test_a_managed_identity_is_signed_in_by_the_federated_credential_that_arm_ha
     ],
 )
 def test_a_federated_token_that_no_credential_expects_is_refused_with_what_to_register(
-    by_file: ByFile, pipeline: Pipeline, issuer: Issuer, trusted: dict[str, str], code: int, mend: str
+    by_file: ByFile, pipeline: Pipeline, issuer: Issuer, trusted: dict[str, str], code: int, fix: str
 ) -> None:
     pipeline.trusts(**{"issuer": issuer.url, **trusted})
     token = issuer.token()
     said = refused(by_file(token), code)
-    assert mend in said
+    assert fix in said
     assert token not in said
 
 

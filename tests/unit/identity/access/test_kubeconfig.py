@@ -12,7 +12,7 @@ import yaml
 
 from identity.access.errors import LoginRefused
 from identity.access.exec_user import Flavour, exec_user
-from identity.access.kubeconfig import Hints, Kubeconfig, MalformedKubeconfig, hints_of, is_convertible
+from identity.access.kubeconfig import Kubeconfig, LegacyLogin, MalformedKubeconfig, is_convertible, legacy_login_of
 from identity.access.login import Login, LoginKind
 
 TENANT = "99999999-8888-4777-8666-555555555555"
@@ -53,7 +53,7 @@ def test_a_legacy_auth_provider_is_converted_and_its_tokens_are_thrown_away() ->
     legacy = parsed(**{"auth-provider": LEGACY})
     user = legacy.entries("users")["u"]
     assert is_convertible(user)
-    assert hints_of(user, "u") == Hints(TENANT, AKS, "https://login.microsoftonline.com/")
+    assert legacy_login_of(user, "u") == LegacyLogin(TENANT, AKS, "https://login.microsoftonline.com/")
 
     login = Login(kind=LoginKind.ARM, tenant_id=TENANT)
     text = legacy.only("mgmt", user=exec_user(login, Flavour.IDSTACK)).to_json()
@@ -65,7 +65,7 @@ def test_a_legacy_auth_provider_is_converted_and_its_tokens_are_thrown_away() ->
 def test_a_legacy_cluster_with_applications_of_its_own_is_refused_with_the_reason() -> None:
     config = {**LEGACY["config"], "apiserver-id": CLIENT, "config-mode": "0"}  # type: ignore[dict-item]
     with pytest.raises(MalformedKubeconfig, match=r"no service principal can sign in.*az aks update --enable-aad"):
-        hints_of({"auth-provider": {"name": "azure", "config": config}}, "u")
+        legacy_login_of({"auth-provider": {"name": "azure", "config": config}}, "u")
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_a_legacy_cluster_with_applications_of_its_own_is_refused_with_the_reaso
 def test_a_sovereign_clouds_authority_is_taken_over_from_either_generation(environment: str, host: str) -> None:
     arguments = ["get-token", "--environment", environment, "--server-id", AKS, "--tenant-id", TENANT]
     provider = {"name": "azure", "config": {"environment": environment, "tenant-id": TENANT}}
-    assert hints_of({"exec": {"command": "kubelogin", "args": arguments}}, "u").authority_host == host
-    assert hints_of({"auth-provider": provider}, "u").authority_host == host
+    assert legacy_login_of({"exec": {"command": "kubelogin", "args": arguments}}, "u").authority_host == host
+    assert legacy_login_of({"auth-provider": provider}, "u").authority_host == host
 
 
 @pytest.mark.parametrize("environment", ["AzureStackCloud", "AzureGermanCloud", "public"])
 def test_an_unknown_cloud_is_refused_instead_of_taken_for_the_public_one(environment: str) -> None:
     with pytest.raises(MalformedKubeconfig, match=f'"{environment}"; accepted are AzurePublicCloud'):
-        hints_of({"exec": {"command": "kubelogin", "args": ["get-token", "-e", environment]}}, "u")
+        legacy_login_of({"exec": {"command": "kubelogin", "args": ["get-token", "-e", environment]}}, "u")
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_what_a_token_says_is_told_without_the_token(command: Command, somebody:
         (["--device-code", "--tenant-id", TENANT], "there is no terminal to ask somebody at"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_message_with_the_mend(command: Command, arguments: list[str], said: str) -> None:
+def test_what_is_wrong_is_said_in_one_message_with_the_fix(command: Command, arguments: list[str], said: str) -> None:
     done = command("--exec", *arguments)
 
     assert (done.returncode, done.stdout) == (1, "")

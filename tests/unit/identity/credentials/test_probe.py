@@ -13,10 +13,10 @@ import pytest
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.probe.__main__ import main
+from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
-from identity.credentials.probe.proof import ProofCall
-from identity.credentials.probe.source import Source
+from identity.credentials.probe.proof import ProofRequest
 from tests.unit.identity.credentials.world import CLIENT, CsiMount, Entra, certificate, document, proof
 
 PATIENCE = 30  # seconds until a missing event is a failure; no test waits for it otherwise
@@ -130,14 +130,16 @@ class TestOnce:
 class TestLoop:
     def test_a_file_that_can_not_be_loaded_at_first_is_counted(self, entra: Entra, mount: CsiMount) -> None:
         metrics = Metrics()
-        prober = Prober(Source.parse(f"file:{mount.path}", None), ProofCall.parse(proof(entra)), metrics)
+        prober = Prober(CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(entra)), metrics)
         assert not prober.prove().is_ready
         assert 'idstack_credential_loads_total{result="refused"} 1.0' in metrics.render().decode()
 
     def test_it_retries_until_ready_and_proves_again_at_once_after_a_reload(
         self, entra: Entra, mount: CsiMount, issued: IssuedCertificate
     ) -> None:
-        prober = Recorder(Source.parse(f"file:{mount.path}", None), ProofCall.parse(proof(entra)), Metrics())
+        prober = Recorder(
+            CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(entra)), Metrics()
+        )
         loop = threading.Thread(target=prober.run, args=(timedelta(hours=1),))
         loop.start()
         try:
@@ -159,7 +161,7 @@ class TestLoop:
 
     def test_every_round_signs_in_anew_so_a_revoked_certificate_is_seen(self, known: Entra, mount: CsiMount) -> None:
         metrics = Metrics()
-        prober = Prober(Source.parse(f"file:{mount.path}", None), ProofCall.parse(proof(known)), metrics)
+        prober = Prober(CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(known)), metrics)
         try:
             assert prober.prove().is_ready
             known.registered.clear()

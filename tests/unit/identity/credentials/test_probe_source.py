@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.credentials.probe.source import CredentialNotNamed, Source
+from identity.credentials.probe.credential_source import CredentialNotNamed, CredentialSource
 
 
 @pytest.mark.parametrize(
@@ -16,29 +16,29 @@ from identity.credentials.probe.source import CredentialNotNamed, Source
     [(None, "/mnt/certs/x"), (Path("/pods/a"), "/pods/a/mnt/certs/x"), (Path("/mnt"), "/mnt/certs/x")],
 )
 def test_the_mount_root_is_put_before_a_path_outside_of_it(root: Path | None, located: str) -> None:
-    assert Source.parse("file:/mnt/certs/x", root).path() == Path(located)
+    assert CredentialSource.parse("file:/mnt/certs/x", root).path() == Path(located)
 
 
 def test_a_relative_path_stays_as_it_is() -> None:
-    assert Source.parse("file:x/y", Path("/pods/a")).path() == Path("x/y")
+    assert CredentialSource.parse("file:x/y", Path("/pods/a")).path() == Path("x/y")
 
 
 def test_env_names_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARO_HCP_CLIENT_CREDENTIALS_PATH", "/var/run/secrets/azure/x")
-    source = Source.parse("env:ARO_HCP_CLIENT_CREDENTIALS_PATH", Path("/pods/a"))
+    source = CredentialSource.parse("env:ARO_HCP_CLIENT_CREDENTIALS_PATH", Path("/pods/a"))
     assert source.path() == Path("/pods/a/var/run/secrets/azure/x")
 
 
 def test_an_unset_variable_is_told_by_name() -> None:
     with pytest.raises(CredentialNotNamed, match="variable IDSTACK_TEST_UNSET: found none"):
-        Source.parse("env:IDSTACK_TEST_UNSET", None).path()
+        CredentialSource.parse("env:IDSTACK_TEST_UNSET", None).path()
 
 
 def test_a_cloud_config_below_the_mount_root_names_a_file_below_it(tmp_path: Path) -> None:
     config = tmp_path / "etc" / "cloud" / "cloud.conf"
     config.parent.mkdir(parents=True)
     config.write_text(json.dumps({"aadMSIDataPlaneIdentityPath": "/mnt/certs/x"}))
-    source = Source.parse("cloud-config:/etc/cloud/cloud.conf", tmp_path)
+    source = CredentialSource.parse("cloud-config:/etc/cloud/cloud.conf", tmp_path)
     assert source.path() == tmp_path / "mnt" / "certs" / "x"
 
 
@@ -57,10 +57,10 @@ def test_a_cloud_config_that_names_none_is_told(tmp_path: Path, content: str | N
     if content is not None:
         config.write_text(content)
     with pytest.raises(CredentialNotNamed, match=re.escape(f"cloud config {config}: {found}")):
-        Source.parse(f"cloud-config:{config}", None).path()
+        CredentialSource.parse(f"cloud-config:{config}", None).path()
 
 
 @pytest.mark.parametrize("text", ["/mnt/certs/x", "file:", "vault:x", ""])
 def test_another_form_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="accepted: file:PATH, env:NAME or cloud-config:PATH"):
-        Source.parse(text, None)
+        CredentialSource.parse(text, None)

@@ -42,7 +42,7 @@ def legacy_pfx(cipher: pkcs12.PBES) -> serialization.KeySerializationEncryption:
 
 
 class TestProblems:
-    """Each names the place, what was found, what is accepted and how to mend it."""
+    """Each names the place, what was found, what is accepted and how to fix it."""
 
     @pytest.mark.parametrize(
         ("fields", "expected"),

@@ -1,4 +1,4 @@
-"""The forms of single values on the level of the stack: what is accepted, what is refused and how it is mended."""
+"""The forms of single values on the level of the stack: what is accepted, what is refused and how to fix it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS: Final = "a whole number of seconds, {}, without quotes"
 class Kind:
     """One form of value and where it stands.
 
-    `bad` has for each value what the mending command offers: a guess at what was meant, or `blank`; with the reason
+    `bad` has for each value what the fixing command offers: a guess at what was meant, or `blank`; with the reason
     that follows the value in the report, where there is one. `hint` follows the command unless there is a guess.
     """
 

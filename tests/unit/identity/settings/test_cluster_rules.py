@@ -123,7 +123,7 @@ def test_an_application_has_nothing_of_a_managed_identity(key: str, value: Any, 
 
 
 @pytest.mark.parametrize(
-    ("credential", "found", "mend"),
+    ("credential", "found", "fix"),
     [
         ({}, "it is empty", f"`pulumi config set --path '{REGISTRY}.credential.file' <path>`"),
         (
@@ -134,13 +134,13 @@ def test_an_application_has_nothing_of_a_managed_identity(key: str, value: Any, 
         ),
     ],
 )
-def test_a_credential_comes_from_one_place(credential: dict[str, str], found: str, mend: str) -> None:
+def test_a_credential_comes_from_one_place(credential: dict[str, str], found: str, fix: str) -> None:
     assert refusals(with_registry(**{**IMPORTED, "credential": credential})) == [
         block(
             f"{REGISTRY}.credential",
             f"a mapping: {found}",
             "exactly one of value (a secret), file and secretName",
-            mend,
+            fix,
         )
     ]
 

@@ -31,9 +31,9 @@ def test_without_it_the_cluster_exists_already() -> None:
 
 def test_a_size_of_machine_is_asked_for() -> None:
     path = f"{PATH}.nodePool"
-    accepted, mend = "a mapping with the keys vmSize and count", f"write it as YAML at {path} in the stack file"
+    accepted, fix = "a mapping with the keys vmSize and count", f"write it as YAML at {path} in the stack file"
     config = configuration(managementCluster=creation(), managementCluster__create__nodePool=ABSENT)
-    assert refusals(config) == [block(path, "nothing", accepted, mend)]
+    assert refusals(config) == [block(path, "nothing", accepted, fix)]
 
 
 def test_somebody_has_to_decide_who_may_do_what() -> None:

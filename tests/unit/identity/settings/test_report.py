@@ -90,7 +90,7 @@ def test_what_follows_from_a_bad_value_is_not_told_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "mend"),
+    ("key", "fix"),
     [
         ("hostedCluster", "rename it to hostedClusters"),
         ("TenantID", "rename it to tenantId"),
@@ -107,12 +107,12 @@ def test_what_follows_from_a_bad_value_is_not_told_again() -> None:
         ),
     ],
 )
-def test_an_unknown_key_is_told_with_the_nearest_known_one(key: str, mend: str) -> None:
-    assert refusals(configuration() | {key: "x"}) == [block(key, "a key that nothing reads", f"the keys {KEYS}", mend)]
+def test_an_unknown_key_is_told_with_the_nearest_known_one(key: str, fix: str) -> None:
+    assert refusals(configuration() | {key: "x"}) == [block(key, "a key that nothing reads", f"the keys {KEYS}", fix)]
 
 
 @pytest.mark.parametrize(
-    ("path", "key", "known", "mend"),
+    ("path", "key", "known", "fix"),
     [
         ("probe__imag", "probe.imag", "image", "rename it to probe.image"),
         (
@@ -129,10 +129,10 @@ def test_an_unknown_key_is_told_with_the_nearest_known_one(key: str, mend: str) 
         ),
     ],
 )
-def test_an_unknown_key_inside_is_told_in_its_place(path: str, key: str, known: str, mend: str) -> None:
+def test_an_unknown_key_inside_is_told_in_its_place(path: str, key: str, known: str, fix: str) -> None:
     found = refusals(configuration(**{path: 1}))
 
-    assert found == [block(key, "a key that nothing reads", f"the keys {known}", mend)]
+    assert found == [block(key, "a key that nothing reads", f"the keys {known}", fix)]
 
 
 def test_an_unknown_identity_is_told_with_the_nearest_one() -> None:
@@ -166,7 +166,7 @@ def test_a_structure_of_the_wrong_kind_is_written_as_yaml(
     [problem] = [each for each in refusals(configuration(**{path: value})) if each.startswith(f"idstack:{key}\n")]
 
     assert f"\n  found:    {found}\n  accepted: {accepted or 'a mapping with the keys '}" in problem
-    assert problem.endswith(f"\n  mend:     write it as YAML at {key} in the stack file")
+    assert problem.endswith(f"\n  fix:      write it as YAML at {key} in the stack file")
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, "kv-dev", "nul"])
@@ -202,7 +202,7 @@ def test_a_tag_has_a_name_that_azure_takes(name: str) -> None:
 
     assert (
         "\n  accepted: a tag name: 1-512 characters without < > % & \\ ? /, not beginning with azure, microsoft or "
-        "windows\n  mend:     `pulumi config rm --path "
+        "windows\n  fix:      `pulumi config rm --path "
     ) in problem
 
 

@@ -104,7 +104,7 @@ def test_the_local_cloud_has_a_kubeconfig_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("vault", "overruling", "mend"),
+    ("vault", "overruling", "fix"),
     [
         (
             {"publicNetworkAccess": False},
@@ -118,7 +118,7 @@ def test_the_local_cloud_has_a_kubeconfig_of_its_own() -> None:
         ),
     ],
 )
-def test_lists_of_networks_without_effect_are_refused(vault: dict[str, Any], overruling: str, mend: str) -> None:
+def test_lists_of_networks_without_effect_are_refused(vault: dict[str, Any], overruling: str, fix: str) -> None:
     lists = {"allowedIpRanges": ["203.0.113.7"], "allowedSubnetIds": [f"{VNET}/subnets/aks"]}
 
     assert refusals(configuration(vault={"name": "kv-dev", **vault, **lists})) == [
@@ -126,7 +126,7 @@ def test_lists_of_networks_without_effect_are_refused(vault: dict[str, Any], ove
             f"vault.{key}",
             "a list",
             f"nothing with {overruling}",
-            f"`pulumi config rm --path vault.{key}`, or {mend}",
+            f"`pulumi config rm --path vault.{key}`, or {fix}",
         )
         for key in lists
     ]

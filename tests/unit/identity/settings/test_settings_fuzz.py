@@ -148,5 +148,5 @@ def _accepted_or_explained(config: dict[str, Any]) -> None:
     except ConfigurationError as error:
         for problem in error.problems:
             assert problem.accepted
-            assert problem.mend
+            assert problem.fix
         str(error).encode("utf-8")

@@ -39,7 +39,7 @@ def _bad() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("kind", "path", "value", "offered", "reason"), list(_bad()))
-def test_a_bad_value_is_one_problem_with_what_is_accepted_and_the_command_that_mends_it(
+def test_a_bad_value_is_one_problem_with_what_is_accepted_and_the_command_that_fixes_it(
     kind: Kind, path: str, value: Any, offered: str, reason: str
 ) -> None:
     key = path_of(path) + ("[0]" if kind.in_list else "")

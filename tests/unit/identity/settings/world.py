@@ -117,9 +117,9 @@ def refusals(
     return []
 
 
-def block(key: str, found: str, accepted: str, mend: str) -> str:
+def block(key: str, found: str, accepted: str, fix: str) -> str:
     """A block of the report."""
-    return f"idstack:{key}\n  found:    {found}\n  accepted: {accepted}\n  mend:     {mend}"
+    return f"idstack:{key}\n  found:    {found}\n  accepted: {accepted}\n  fix:      {fix}"
 
 
 def path_of(path: str) -> str:

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from identity.access.azure_rbac import AksCluster
-from identity.access.kubeconfig import Hints, Kubeconfig
+from identity.access.kubeconfig import Kubeconfig, LegacyLogin
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
 from localcloud.azure.entra.objects import Application, KeyCredential
@@ -351,7 +351,7 @@ def test_without_a_kubeconfig_file_the_cluster_is_reached_as_the_stack_reaches_i
 
     def as_the_stack(of: Engine) -> StackAccess:
         asked.append(of.stack)
-        return StackAccess(known, Hints(), AksCluster("/id"))
+        return StackAccess(known, LegacyLogin(), AksCluster("/id"))
 
     monkeypatch.setattr(settle, "stack_access", as_the_stack)
     configuration = {"managementCluster": '{"resourceGroup": "aks", "name": "aks"}'}

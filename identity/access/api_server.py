@@ -33,16 +33,16 @@ _LONGEST_PAUSE: Final = 10.0
 _AT_ONCE: Final = 8  # some sixty reviews, each a round trip
 
 
-class NotReady(AccessError):
+class ClusterNotReady(AccessError):
     """The cluster can be reached, but something is still missing."""
 
 
-class NotAnswered(AccessError):
+class ApiServerUnavailable(AccessError):
     """The API server can not be reached, or does not know the token: of a new cluster both pass."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AccessRequirements:
     """What must be there before the first object: permissions, and kinds as (group/version, plural)."""
 
     permissions: tuple[Permission, ...] = ()
@@ -72,7 +72,7 @@ class ApiServer:
         self._http.close()
 
     def check_sign_in(self) -> None:
-        """Sign in and be recognised; raises AccessError with the cause and its mend."""
+        """Sign in and be recognised; raises AccessError with the cause and its fix."""
         answer = self._call("GET", "/api")
         # Whoever is known but may not look at this path is signed in all the same.
         if answer.is_error and answer.status_code != HTTPStatus.FORBIDDEN:
@@ -83,17 +83,17 @@ class ApiServer:
         self.check_sign_in()
         return self._token or ""
 
-    def missing(self, wanted: Wanted) -> list[str]:
+    def missing(self, required: AccessRequirements) -> list[str]:
         """What of it is not there (yet), in words."""
         if self._token is None:
             self._token = self._sign_in()
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            answers = list(pool.map(self._refusal, wanted.permissions))
-        refused = {each: why for each, why in zip(wanted.permissions, answers, strict=True) if why is not None}
+            answers = list(pool.map(self._refusal, required.permissions))
+        refused = {each: why for each, why in zip(required.permissions, answers, strict=True) if why is not None}
         self._lacking = list(refused)
         if any(DENIAL in why for why in refused.values()):
             self._aks = replace(self._aks, has_azure_rbac=True)
-        absent = [f"{plural}.{version}" for version, plural in wanted.kinds if not self._is_served(version, plural)]
+        absent = [f"{plural}.{version}" for version, plural in required.kinds if not self._is_served(version, plural)]
         return [
             *([f"permissions: {', '.join(map(str, refused))}"] if refused else []),
             *([f"kinds: {', '.join(absent)}"] if absent else []),
@@ -101,32 +101,34 @@ class ApiServer:
 
     def wait_for(
         self,
-        wanted: Wanted,
+        required: AccessRequirements,
         seconds: float,
         *,
         is_new: bool = False,
-        say: Callable[[str], object] = lambda _: None,
+        log: Callable[[str], object] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Return when everything is there; `say` is told what it waits for whenever that changes. Raises NotReady.
+        """Return when everything is there; `log` gets what it waits for whenever that changes. Raises ClusterNotReady.
 
         Of a new cluster (`is_new`) the server itself is waited for, too: its name and its trust in Entra ID spread.
         """
         deadline, pause, said = clock() + seconds, _FIRST_PAUSE, ""
-        while text := self._still_missing(wanted, is_new):
+        while text := self._still_missing(required, is_new):
             if clock() >= deadline:
-                raise NotReady(f"the cluster at {self.server} still lacks after {seconds:g} s: {text}. {self.mend}")
+                raise ClusterNotReady(
+                    f"the cluster at {self.server} still lacks after {seconds:g} s: {text}. {self.hint}"
+                )
             if text != said:
                 said = text
-                say(f"waiting for the cluster at {self.server}: {text}")
+                log(f"waiting for the cluster at {self.server}: {text}")
             sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
-    def _still_missing(self, wanted: Wanted, is_new: bool) -> str:
+    def _still_missing(self, required: AccessRequirements, is_new: bool) -> str:
         try:
-            return "; ".join(self.missing(wanted))
-        except NotAnswered as error:
+            return "; ".join(self.missing(required))
+        except ApiServerUnavailable as error:
             if not is_new:
                 raise
             return f"an answer: {error}"
@@ -137,7 +139,7 @@ class ApiServer:
         return str(claims_of(self._token or "").get("oid", "the signed-in identity"))
 
     @property
-    def mend(self) -> str:
+    def hint(self) -> str:
         """What helps against the permissions and kinds that were missing last."""
         return (
             f"Permissions: {self._grant}. Kinds: switch the add-on azure-keyvault-secrets-provider on, or install "
@@ -183,13 +185,15 @@ class ApiServer:
         try:
             answer = self._http.request(method, path, json=body, headers=headers)
         except httpx.TransportError as error:
-            raise NotAnswered(
+            raise ApiServerUnavailable(
                 f"the API server at {self.server} can not be reached ({error}); is the cluster running, may this "
                 "machine's address reach it (authorized IP ranges), and if it is private, is this machine in its "
                 "network? managementCluster.access.publicFqdn: true takes the public name of a private cluster"
             ) from None
         if answer.status_code == HTTPStatus.UNAUTHORIZED:
-            raise NotAnswered(f"the API server at {self.server} does not accept the token: {_judged(self._token)}")
+            raise ApiServerUnavailable(
+                f"the API server at {self.server} does not accept the token: {_refusal_reason(self._token)}"
+            )
         return answer
 
     def _sign_in(self) -> str:
@@ -220,7 +224,7 @@ class ApiServer:
             ) from None
 
 
-def _judged(token: str) -> str:
+def _refusal_reason(token: str) -> str:
     """Why a token may be refused, from its own claims."""
     claims = claims_of(token)
     found = f"its tenant is {claims.get('tid')}, its audience {claims.get('aud')}, its object id {claims.get('oid')}"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from identity.access.api_server import AccessRequirements, ApiServer, ClusterNotReady
 from identity.access.azure_rbac import AksCluster
-from identity.access.cluster import ApiServer, NotReady, Wanted
 from identity.access.errors import AccessError
 from identity.access.exec_user import Flavour, exec_user
 from identity.access.kubeconfig import Kubeconfig
@@ -107,7 +107,7 @@ def test_it_waits_for_permissions_and_kinds_and_names_them(connect: Connect, api
             api.absent = set()
 
     with connect() as server:
-        server.wait_for(Wanted(permissions(), KINDS), 300, say=said.append, sleep=sleep)
+        server.wait_for(AccessRequirements(permissions(), KINDS), 300, log=said.append, sleep=sleep)
 
     where = f"waiting for the cluster at {server.server}: "
     assert said == [
@@ -121,7 +121,7 @@ def test_a_new_server_that_does_not_know_the_token_yet_is_waited_for(connect: Co
     api.unsure = 3
     said: list[str] = []
     with connect() as server:
-        server.wait_for(Wanted(permissions()), 300, is_new=True, say=said.append, sleep=lambda _: None)
+        server.wait_for(AccessRequirements(permissions()), 300, is_new=True, log=said.append, sleep=lambda _: None)
     assert [each.partition(": ")[2][:10] for each in said] == ["an answer:"]
     assert "does not accept the token" in said[0]
 
@@ -130,24 +130,26 @@ def test_a_new_server_whose_name_is_not_known_yet_is_waited_for_to_the_end(conne
     now = iter(range(0, 1000, 100))
     with (
         connect(server="http://127.0.0.1:1") as server,
-        pytest.raises(NotReady, match=r"an answer: .*can not be reached"),
+        pytest.raises(ClusterNotReady, match=r"an answer: .*can not be reached"),
     ):
-        server.wait_for(Wanted(permissions()), 300, is_new=True, clock=lambda: next(now), sleep=lambda _: None)
+        server.wait_for(
+            AccessRequirements(permissions()), 300, is_new=True, clock=lambda: next(now), sleep=lambda _: None
+        )
 
 
 def test_a_server_that_is_not_new_and_refuses_the_token_is_not_waited_for(connect: Connect, api: FakeApiServer) -> None:
     api.unsure = 1
     with connect() as server, pytest.raises(AccessError, match="does not accept the token"):
-        server.wait_for(Wanted(permissions()), 300, sleep=lambda _: pytest.fail("it waited"))
+        server.wait_for(AccessRequirements(permissions()), 300, sleep=lambda _: pytest.fail("it waited"))
 
 
-def test_when_the_time_is_over_it_says_what_is_missing_for_whom_and_how_to_mend_it(
+def test_when_the_time_is_over_it_says_what_is_missing_for_whom_and_how_to_fix_it(
     connect: Connect, api: FakeApiServer
 ) -> None:
     api.denied = {"patch deployments", "list pods"}
     now = iter(range(0, 1000, 100))
-    with connect() as server, pytest.raises(NotReady) as caught:
-        server.wait_for(Wanted(permissions()), 300, clock=lambda: next(now), sleep=lambda _: None)
+    with connect() as server, pytest.raises(ClusterNotReady) as caught:
+        server.wait_for(AccessRequirements(permissions()), 300, clock=lambda: next(now), sleep=lambda _: None)
     text = str(caught.value)
     assert "still lacks after 300 s: permissions: patch deployments.apps, list pods" in text
     assert "give deployer-object-id (an object id, not an application id) the ClusterRole" in text
@@ -160,40 +162,40 @@ def test_where_azure_rbac_decides_the_line_that_assigns_the_role_is_printed(
     """Whether ARM said so, or the refusal alone."""
     api.denied, api.reason = {"create namespaces", "patch deployments"}, reason
     with connect(has_azure_rbac=has_azure_rbac) as server:
-        assert server.missing(Wanted(permissions()))
+        assert server.missing(AccessRequirements(permissions()))
         assert (
             "`az role assignment create --role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b "
             f"--scope {CLUSTER} --assignee-object-id deployer-object-id --assignee-principal-type ServicePrincipal`"
-        ) in server.mend
-        assert "ClusterRole" not in server.mend
+        ) in server.hint
+        assert "ClusterRole" not in server.hint
 
         api.denied = {"patch deployments"}
-        server.missing(Wanted(permissions()))
-        assert "--role 3498e952-d568-435e-9b2c-8d77e338d7f7 " in server.mend
+        server.missing(AccessRequirements(permissions()))
+        assert "--role 3498e952-d568-435e-9b2c-8d77e338d7f7 " in server.hint
 
 
 def test_a_persons_role_is_assigned_to_a_user(connect: Connect, api: FakeApiServer, tmp_path: Path) -> None:
     api.denied, api.token = {"create namespaces"}, unsigned(aud=AKS, tid=TENANT, oid="ada", idtyp="user")
     folder = program(tmp_path / "person", token=api.token)
     with connect(has_azure_rbac=True, path=str(folder)) as server:
-        server.missing(Wanted(permissions()))
-        assert "--assignee-object-id ada --assignee-principal-type User`" in server.mend
+        server.missing(AccessRequirements(permissions()))
+        assert "--assignee-object-id ada --assignee-principal-type User`" in server.hint
 
 
 def test_a_refusal_of_kubernetes_own_rbac_is_none_of_azures(connect: Connect, api: FakeApiServer) -> None:
     api.denied, api.reason = {"create namespaces"}, 'RBAC: clusterrole "idstack:deployer" not found'
     with connect() as server:
-        server.missing(Wanted(permissions()))
-        assert f"`idstack rbac {server.who} --principal-type ServicePrincipal` prints" in server.mend
-        assert "az role" not in server.mend
+        server.missing(AccessRequirements(permissions()))
+        assert f"`idstack rbac {server.who} --principal-type ServicePrincipal` prints" in server.hint
+        assert "az role" not in server.hint
 
 
 def test_a_person_is_given_kubernetes_role_by_a_group(connect: Connect, api: FakeApiServer, tmp_path: Path) -> None:
     api.denied, api.token = {"create namespaces"}, unsigned(aud=AKS, tid=TENANT, oid="ada", idtyp="user")
     folder = program(tmp_path / "person", token=api.token)
     with connect(path=str(folder)) as server:
-        server.missing(Wanted(permissions()))
-        assert "`idstack rbac <object id of a group of theirs>` prints" in server.mend
+        server.missing(AccessRequirements(permissions()))
+        assert "`idstack rbac <object id of a group of theirs>` prints" in server.hint
 
 
 def test_the_deployers_role_has_the_verbs_that_are_asked_for_and_no_more(api: FakeApiServer, connect: Connect) -> None:
@@ -206,7 +208,7 @@ def test_the_deployers_role_has_the_verbs_that_are_asked_for_and_no_more(api: Fa
         for verb in rule["verbs"]
     }
     with connect() as server:
-        assert server.missing(Wanted(permissions())) == []
+        assert server.missing(AccessRequirements(permissions())) == []
     assert granted == set(permissions())
     assert len(api.reviews) == len(granted)
     assert "*" not in {part for each in granted for part in (each.group, each.resource, each.verb)}

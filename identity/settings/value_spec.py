@@ -1,4 +1,4 @@
-"""How a type of the configuration carries its rule, the sentence a user reads when it is broken, and how to mend it."""
+"""The rule of a type of the configuration, the sentence a user reads when it is broken, and how to fix it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ ZERO_UUID: Final = "00000000-0000-0000-0000-000000000000"
 
 
 def refused(reason: str) -> PydanticCustomError:
-    """The error that a validator raises; an empty reason leaves it to the accepted form."""
+    """The error that a validator raises; an empty reason leaves it to `accepted`."""
     return PydanticCustomError("refused", "{reason}", {"reason": reason})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Form:
-    """The shape of a value, as metadata of an annotated type.
+class ValueSpec:
+    """What a value must look like, as metadata of an annotated type.
 
-    `accepted` completes "accepted: ..."; `blank` stands for the value in the mending command, `hint` follows it.
+    `accepted` completes "accepted: ..."; `blank` stands for the value in the fixing command, `hint` follows it.
     `check` returns the value as it is kept; it raises ValueError with a reason, empty where `accepted` says it all.
     """
 
@@ -67,7 +67,7 @@ def matching(pattern: str) -> Callable[[str], str]:
     return check
 
 
-def whole_number(low: int, high: int, unit: str) -> Form:
+def integer(low: int, high: int, unit: str) -> ValueSpec:
     """The form of an integer from `low` to `high`."""
 
     def check(number: int) -> int:
@@ -75,7 +75,7 @@ def whole_number(low: int, high: int, unit: str) -> Form:
             raise ValueError
         return number
 
-    return Form(
+    return ValueSpec(
         accepted=f"a whole number of {unit}, {low} to {high}, without quotes", blank=f"<{low}-{high}>", check=check
     )
 

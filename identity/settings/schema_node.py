@@ -9,27 +9,27 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from identity.settings.form import Form
 from identity.settings.problems import Place, enumerate_words
+from identity.settings.value_spec import ValueSpec
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A type without its wrappings, and the form among them."""
+class SchemaNode:
+    """A type without its wrappings, and the `ValueSpec` among them."""
 
     annotation: Any
-    form: Form | None = None
+    spec: ValueSpec | None = None
 
     @classmethod
-    def of(cls, annotation: Any, metadata: Iterable[object] = ()) -> Shape:
+    def of(cls, annotation: Any, metadata: Iterable[object] = ()) -> SchemaNode:
         """Take `Annotated` and `| None` off."""
-        form = next((each for each in metadata if isinstance(each, Form)), None)
+        spec = next((each for each in metadata if isinstance(each, ValueSpec)), None)
         if get_origin(annotation) is Annotated:
             annotation, *inner = get_args(annotation)
-            return cls.of(annotation, [*([form] if form else []), *inner])
+            return cls.of(annotation, [*([spec] if spec else []), *inner])
         if get_origin(annotation) in (Union, types.UnionType):
-            return cls.of(next(each for each in get_args(annotation) if each is not type(None)), [form])
-        return cls(annotation, form)
+            return cls.of(next(each for each in get_args(annotation) if each is not type(None)), [spec])
+        return cls(annotation, spec)
 
     @property
     def model(self) -> type[BaseModel] | None:
@@ -52,17 +52,17 @@ class Shape:
         return tuple(str(field.alias) for field in self.model.model_fields.values()) if self.model else ()
 
     @property
-    def key_form(self) -> Form:
-        """The form of a mapping's names; the types of `model.py` give every mapping one."""
-        form = Shape.of(get_args(self.annotation)[0]).form
-        assert form is not None, f"{self.annotation} has names without a form"
-        return form
+    def key_spec(self) -> ValueSpec:
+        """The `ValueSpec` of a mapping's names; the types of `model.py` give every mapping one."""
+        spec = SchemaNode.of(get_args(self.annotation)[0]).spec
+        assert spec is not None, f"{self.annotation} has names without a spec"
+        return spec
 
     @property
     def accepted(self) -> str:
         """Completes "accepted: ..."."""
-        if self.form:
-            return self.form.accepted
+        if self.spec:
+            return self.spec.accepted
         if self.choices:
             return enumerate_words(self.choices, last="or")
         if self.model:
@@ -70,19 +70,19 @@ class Shape:
         kinds = {tuple: "a list", dict: "a mapping", bool: "true or false"}
         return kinds.get(get_origin(self.annotation) or self.annotation, "a text")
 
-    def step(self, key: str | int) -> Shape | None:
-        """The shape of one entry; None for a key that a model does not have."""
+    def step(self, key: str | int) -> SchemaNode | None:
+        """The node of one entry; None for a key that a model does not have."""
         if self.model:
             for field in self.model.model_fields.values():
                 if field.alias == key:
-                    return Shape.of(field.annotation, field.metadata)
+                    return SchemaNode.of(field.annotation, field.metadata)
             return None
         arguments = get_args(self.annotation)
-        return Shape.of(arguments[1 if get_origin(self.annotation) is dict else 0]) if arguments else None
+        return SchemaNode.of(arguments[1 if get_origin(self.annotation) is dict else 0]) if arguments else None
 
-    def at(self, place: Place) -> Shape | None:
-        """The shape at `place` below this one; None if there is nothing of the kind."""
-        shape: Shape | None = self
+    def at(self, place: Place) -> SchemaNode | None:
+        """The node at `place` below this one; None if there is nothing of the kind."""
+        node: SchemaNode | None = self
         for key in place:
-            shape = shape.step(key) if shape else None
-        return shape
+            node = node.step(key) if node else None
+        return node

@@ -43,7 +43,7 @@ _SHOWABLE: Final = {
 }
 
 
-class Reader:
+class DocumentParser:
     """What could be read of a stored document, and `problems`: everything that could not.
 
     `texts` holds the string fields, `dates` the parsed ones among them. `stored` is a secret's value or a mounted file.
@@ -63,9 +63,9 @@ class Reader:
             self._read_secret()
             self._read_claims(document.get("custom_claims"))
 
-    def refuse(self, name: str, found: str, mend: str) -> None:
+    def refuse(self, name: str, found: str, fix: str) -> None:
         """Note that field `name` is wrong: what was found, what is accepted, what to do."""
-        self.problems.append(f"{name}: found {found}; accepted: {_ACCEPTED.get(name, 'a text')}; {mend}")
+        self.problems.append(f"{name}: found {found}; accepted: {_ACCEPTED.get(name, 'a text')}; {fix}")
 
     def shown(self, name: str) -> str:
         """The field's value for a message, unless it could be something secret in the wrong place."""
@@ -123,8 +123,8 @@ class Reader:
                 self.refuse(name, _kind(value), "write it as a JSON string")
             elif name in required:
                 camel_case = re.sub(r"_(.)", lambda match: match[1].upper(), name)
-                mend = f'rename "{camel_case}" to "{name}"' if camel_case in document else "add it"
-                self.refuse(name, "nothing", mend)
+                fix = f'rename "{camel_case}" to "{name}"' if camel_case in document else "add it"
+                self.refuse(name, "nothing", fix)
         if self.texts.get("client_id") == "":
             self.refuse("client_id", "an empty text", "write the client id")
 

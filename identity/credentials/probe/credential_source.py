@@ -19,7 +19,7 @@ class CredentialNotNamed(ValueError):
 
 
 @dataclass(frozen=True)
-class Source:
+class CredentialSource:
     """`file:PATH`, `env:NAME` of a variable with the path, or `cloud-config:PATH` of a document that names it.
 
     `mount_root` is put before absolute paths that do not lie below it already: set where pods are processes without
@@ -31,7 +31,7 @@ class Source:
     mount_root: Path | None = None
 
     @classmethod
-    def parse(cls, text: str, mount_root: Path | None) -> Source:
+    def parse(cls, text: str, mount_root: Path | None) -> CredentialSource:
         """Read the argument; raises ValueError."""
         kind, _, name = text.partition(":")
         for known in get_args(Kind):
