@@ -121,8 +121,8 @@ def _needs(resources: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def _run(latency: float) -> _Run:
-    dials = {**NO_LAG, "latency": dict.fromkeys(_SERVICES, latency)}
-    with local_stack(**dials) as stack, stack.configured(clusterSide="hypershift"):
+    faults = {**NO_LAG, "latency": dict.fromkeys(_SERVICES, latency)}
+    with local_stack(**faults) as stack, stack.configured(clusterSide="hypershift"):
         spans = _created(stack)
         return _Run(spans, json.loads(stack.pulumi("stack", "export").stdout)["deployment"]["resources"])
 

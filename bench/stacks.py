@@ -15,7 +15,7 @@ from bench.measure import Cost, run
 from tests.harness import PROJECT, LocalStack, running_stack
 
 _ON_EXIT: Final = PROJECT / "bench/on_exit"
-# Dials of a local cloud that is consistent at once and throttles nobody.
+# Faults of a local cloud that is consistent at once and throttles nobody.
 NO_LAG: Final[Mapping[str, Any]] = {
     "replica_delays": [0.0],
     "principal_delay": 0.0,
@@ -38,9 +38,9 @@ def unchanged(stack: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def local_stack(**dials: Any) -> Iterator[LocalStack]:
+def local_stack(**faults: Any) -> Iterator[LocalStack]:
     """A stack that is configured and empty, with a local cloud of its own; nothing of it is left."""
-    with TemporaryDirectory(prefix="bench-") as root, running_stack(Path(root), **dials) as stack:
+    with TemporaryDirectory(prefix="bench-") as root, running_stack(Path(root), **faults) as stack:
         yield stack
 
 

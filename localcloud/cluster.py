@@ -25,19 +25,19 @@ class OtherCluster(ValueError):
 
 
 @dataclass(frozen=True)
-class User:
+class KubernetesUser:
     """Someone who signs in with a bearer token of its own."""
 
     name: str
     groups: tuple[str, ...] = ()
 
 
-DEPLOYER: Final = User("deployer")
-KUBELET: Final = User("kubelet")
+DEPLOYER: Final = KubernetesUser("deployer")
+KUBELET: Final = KubernetesUser("kubelet")
 # system:masters: past all authorization, as `az aks get-credentials --admin` hands it out.
-ADMINISTRATOR: Final = User("administrator", ("system:masters",))
+ADMINISTRATOR: Final = KubernetesUser("administrator", ("system:masters",))
 # The name that kube-apiserver's own bootstrap roles are bound to.
-CONTROLLER_MANAGER: Final = User("system:kube-controller-manager")
+CONTROLLER_MANAGER: Final = KubernetesUser("system:kube-controller-manager")
 USERS: Final = (DEPLOYER, KUBELET, ADMINISTRATOR, CONTROLLER_MANAGER)
 
 
@@ -65,7 +65,7 @@ def choose(store: Store, wanted: ClusterKind | None = None) -> ClusterKind:
 _SPOKEN: Final = {ClusterKind.BUILT_IN: "the built-in server", ClusterKind.API_SERVER: "kube-apiserver"}
 
 
-def token(store: Store, cluster: ClusterKind, user: User) -> str:
+def token(store: Store, cluster: ClusterKind, user: KubernetesUser) -> str:
     """The user's bearer token, made on the first call and kept sealed; the built-in API knows the deployer's alone."""
     owner = user if cluster is ClusterKind.API_SERVER else DEPLOYER
     key = f"kubernetes-token-{owner.name}"

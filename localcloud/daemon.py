@@ -14,16 +14,16 @@ from collections.abc import Callable
 from starlette.applications import Starlette
 
 from localcloud import processes
+from localcloud.azure.aks_webhooks.api import app as aks_webhooks
 from localcloud.azure.arm.api import app as arm
 from localcloud.azure.entra.api import app as entra
 from localcloud.azure.graph.api import app as graph
-from localcloud.azure.guard.api import app as guard
 from localcloud.azure.imds.api import app as imds
 from localcloud.azure.keyvault.api import app as keyvault
 from localcloud.environment import Prepared, is_plain_text, listen, prepare
 from localcloud.kubernetes.api import app as kubernetes
 from localcloud.lifecycle import DAEMON
-from localcloud.serving import Server
+from localcloud.serving import ServiceServer
 from localcloud.statedir import StateDirectory
 
 _APPS: dict[str, Callable[[Prepared], Starlette]] = {
@@ -32,7 +32,7 @@ _APPS: dict[str, Callable[[Prepared], Starlette]] = {
     "graph": lambda prepared: graph(prepared.cloud),
     "keyvault": lambda prepared: keyvault(prepared.cloud),
     "imds": lambda prepared: imds(prepared.cloud),
-    "guard": lambda prepared: guard(prepared.cloud),
+    "aks-webhooks": lambda prepared: aks_webhooks(prepared.cloud),
     "kubernetes": lambda prepared: kubernetes(prepared.store, prepared.kubernetes_token, prepared.cloud.tokens),
 }
 
@@ -59,11 +59,11 @@ def run(state: StateDirectory) -> None:
         prepared.close()
 
 
-def _server(prepared: Prepared, service: str) -> Server:
-    return Server(_APPS[service](prepared), None if is_plain_text(service) else prepared.state.server_file)
+def _server(prepared: Prepared, service: str) -> ServiceServer:
+    return ServiceServer(_APPS[service](prepared), None if is_plain_text(service) else prepared.state.server_file)
 
 
-async def _serve(servers: list[tuple[Server, socket.socket]]) -> None:
+async def _serve(servers: list[tuple[ServiceServer, socket.socket]]) -> None:
     def end() -> None:
         for server, _ in servers:
             server.should_exit = True

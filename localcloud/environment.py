@@ -16,10 +16,10 @@ import yaml
 from identity.clouds import LocalEnvironment
 from localcloud.apiserver import files
 from localcloud.azure import LocalAzure
+from localcloud.azure.aks_webhooks import api as aks_webhooks
 from localcloud.azure.assembly import assemble
 from localcloud.azure.deployer import ensure_deployer
-from localcloud.azure.dials import Dials
-from localcloud.azure.guard import api as guard
+from localcloud.azure.faults import Faults
 from localcloud.cluster import (
     ADMINISTRATOR,
     CONTROLLER_MANAGER,
@@ -36,11 +36,11 @@ from localcloud.tls import ensure_certificate, write_if_changed
 
 ADDRESS = "127.0.0.1"
 KUBERNETES = "kubernetes"
-GUARD = "guard"
-SERVICES = ("entra", "arm", "graph", "keyvault", "imds", GUARD, KUBERNETES)
+AKS_WEBHOOKS = "aks-webhooks"
+SERVICES = ("entra", "arm", "graph", "keyvault", "imds", AKS_WEBHOOKS, KUBERNETES)
 # Each kind of Kubernetes API does without one of them: the built-in one judges tokens itself, the other one is served
 # by kube-apiserver.
-_NOT_SERVED = {ClusterKind.BUILT_IN: GUARD, ClusterKind.API_SERVER: KUBERNETES}
+_NOT_SERVED = {ClusterKind.BUILT_IN: AKS_WEBHOOKS, ClusterKind.API_SERVER: KUBERNETES}
 _PLAIN_TEXT = frozenset({"imds"})
 # Below the ports that Linux gives to outgoing connections (ip_local_port_range starts at 32768), which could take ours.
 _PORTS = range(20000, 32000)
@@ -85,7 +85,7 @@ def _prepare(state: StateDirectory) -> Prepared:
     cluster = choose(store)
     ports = _ports(store)
     ensure_certificate(state.ca_file, state.server_file)
-    cloud = assemble(store, Dials.from_environment(), authority_host=f"{_url(ports, 'entra')}/")
+    cloud = assemble(store, Faults.from_environment(), authority_host=f"{_url(ports, 'entra')}/")
     authority = base64.b64encode(state.ca_file.read_bytes()).decode()
     Endpoint(_url(ports, KUBERNETES), authority, cluster).save(store)
     deployer = ensure_deployer(store, cloud.directory, state.deployer_file)
@@ -97,7 +97,7 @@ def _prepare(state: StateDirectory) -> Prepared:
     if cluster is ClusterKind.API_SERVER:
         users[state.controller_manager_kubeconfig] = CONTROLLER_MANAGER
         metadata = f"{cloud.authority_host}{cloud.tenant_id}/.well-known/openid-configuration"
-        tokens, access = (f"{_url(ports, GUARD)}{path}" for path in (guard.TOKENS, guard.ACCESS))
+        tokens, access = (f"{_url(ports, AKS_WEBHOOKS)}{path}" for path in (aks_webhooks.TOKENS, aks_webhooks.ACCESS))
         files.write(state, store, files.Authorities(cloud.tokens.issuer, metadata, tokens, access))
     for file, user in users.items():
         signed_in = _kubeconfig(_url(ports, KUBERNETES), state.ca_file, token(store, cluster, user))

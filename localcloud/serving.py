@@ -17,7 +17,7 @@ _GRACE_SECONDS = 1
 _KEEP_ALIVE_SECONDS = 75
 
 
-class Server(uvicorn.Server):
+class ServiceServer(uvicorn.Server):
     """Serves `app`, over TLS if `server_file`, which holds key and certificate, is given.
 
     Ends when `should_exit` is set; signals are left to the process.

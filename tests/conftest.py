@@ -12,7 +12,7 @@ import pytest
 from identity.clouds import LocalEnvironment
 from localcloud.azure import LocalAzure
 from localcloud.azure.assembly import assemble
-from localcloud.azure.dials import NO_DELAYS
+from localcloud.azure.faults import NO_DELAYS
 from tests.harness import LocalStack, running_stack
 from tests.stores import open_store
 

@@ -34,7 +34,7 @@ from identity.credentials import rfc3339
 from identity.credentials.certificate import issue
 from identity.credentials.sign_in import prove
 from localcloud.cluster import ClusterKind
-from localcloud.kubernetes.kinds import KINDS, Kind
+from localcloud.kubernetes.kinds import KINDS, ResourceKind
 from localcloud.kubernetes.kubeconfig import connection
 from localcloud.statedir import StateDirectory
 from ops import environment
@@ -48,7 +48,7 @@ class LocalStack:
     """One stack in `root`, a project directory whose `.localcloud` holds everything it leaves behind."""
 
     root: Path
-    dials: Mapping[str, Any] = field(default_factory=dict)
+    faults: Mapping[str, Any] = field(default_factory=dict)
     name: str = "local"
 
     @property
@@ -59,7 +59,7 @@ class LocalStack:
     @property
     def variables(self) -> dict[str, str]:
         """Environment of every command of the stack."""
-        base = {**os.environ, "LOCALCLOUD_STATE_DIR": str(self.state), "LOCALCLOUD_DIALS": json.dumps(self.dials)}
+        base = {**os.environ, "LOCALCLOUD_STATE_DIR": str(self.state), "LOCALCLOUD_FAULTS": json.dumps(self.faults)}
         return environment.variables(self.name, base)
 
     @cached_property
@@ -119,7 +119,7 @@ class LocalStack:
 
     def beside(self, name: str, **configuration: Any) -> LocalStack:
         """Another, empty stack on the same local cloud; keys that are not given are missing in its configuration."""
-        other = LocalStack(self.root, self.dials, name)
+        other = LocalStack(self.root, self.faults, name)
         config = {f"idstack:{key}": value for key, value in configuration.items()}
         guard = {"pulumi:disable-default-providers": ["azure-native", "azuread", "kubernetes"]}
         other._file.write_text(yaml.safe_dump({"config": guard | config}), encoding="utf-8")
@@ -201,13 +201,13 @@ class LocalStack:
 
 
 @contextmanager
-def running_stack(root: Path, **dials: Any) -> Iterator[LocalStack]:
+def running_stack(root: Path, **faults: Any) -> Iterator[LocalStack]:
     """A local cloud, started and seeded, and an empty stack; afterwards no process is left."""
     for entry in PROJECT.iterdir():
         if entry.name not in {".git", ".localcloud", "Pulumi.local.yaml"}:
             (root / entry.name).symlink_to(entry)
     (root / "Pulumi.local.yaml").write_bytes((PROJECT / "Pulumi.local.yaml").read_bytes())
-    stack = LocalStack(root, dials)
+    stack = LocalStack(root, faults)
     try:
         stack.local_cloud("start")
         stack.local_cloud("seed")
@@ -223,7 +223,7 @@ def client_of(kubeconfig: Path) -> httpx.Client:
     return httpx.Client(base_url=to.server, headers=to.headers, verify=to.verification(), timeout=60, trust_env=False)
 
 
-def _objects(http: httpx.Client, kind: Kind) -> Iterator[tuple[str, str]]:
+def _objects(http: httpx.Client, kind: ResourceKind) -> Iterator[tuple[str, str]]:
     """Objects as JSON by their keys in the built-in API's store. Events come and go by themselves."""
     if kind.kind == "Event":
         return

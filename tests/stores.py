@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from localcloud.azure.assembly import assemble
-from localcloud.azure.dials import NO_DELAYS
+from localcloud.azure.faults import NO_DELAYS
 from localcloud.state import SEAL_KEY_BYTES, Store
 
 _SEAL_KEY = bytes(SEAL_KEY_BYTES)

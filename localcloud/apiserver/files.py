@@ -86,10 +86,10 @@ def _webhook(url: str, state: StateDirectory) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "guard", "cluster": cluster}],
+        "clusters": [{"name": "aks-webhooks", "cluster": cluster}],
         "users": [{"name": "kube-apiserver"}],
-        "contexts": [{"name": "guard", "context": {"cluster": "guard", "user": "kube-apiserver"}}],
-        "current-context": "guard",
+        "contexts": [{"name": "aks-webhooks", "context": {"cluster": "aks-webhooks", "user": "kube-apiserver"}}],
+        "current-context": "aks-webhooks",
     }
 
 

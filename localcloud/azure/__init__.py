@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from localcloud.azure.authorization import Authorization
-    from localcloud.azure.dials import Dials
     from localcloud.azure.entra.directory import Directory
     from localcloud.azure.entra.people import People
     from localcloud.azure.entra.tokens import Tokens
+    from localcloud.azure.faults import Faults
     from localcloud.state import Store
 
 
@@ -19,7 +19,7 @@ class LocalAzure:
     """What every service of the local Azure is built from: `app(cloud: LocalAzure) -> Starlette`."""
 
     store: Store
-    dials: Dials
+    faults: Faults
     directory: Directory
     people: People
     tokens: Tokens

@@ -25,7 +25,7 @@ from typing import Final
 
 import yaml
 
-from localcloud.azure.dials import Dials
+from localcloud.azure.faults import Faults
 from localcloud.azure.http import ServiceError
 from localcloud.clock import now
 from localcloud.state import Store
@@ -72,9 +72,9 @@ def built_in_roles() -> Mapping[str, RoleDefinition]:
 class Authorization:
     """The check every service makes before it answers. Reads role assignments from the store at each call."""
 
-    def __init__(self, store: Store, dials: Dials) -> None:
+    def __init__(self, store: Store, faults: Faults) -> None:
         self._store = store
-        self._dials = dials
+        self._faults = faults
 
     def allowed(self, object_id: str, action: str, scope: str, *, data: bool = False) -> bool:
         """Whether the principal may perform `action` at `scope` (an ARM id; `data`: on the data plane)."""
@@ -109,7 +109,7 @@ class Authorization:
             )
 
     def _roles(self, object_id: str, scope: str) -> Iterator[RoleDefinition]:
-        effective_before = now() - timedelta(seconds=self._dials.role_delay)
+        effective_before = now() - timedelta(seconds=self._faults.role_delay)
         for ancestor in _scope_and_above(scope):
             for _, assignment in self._store.items("arm", ancestor + ASSIGNMENT_SEGMENT):
                 properties = assignment["properties"]

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from localcloud.azure.dials import Dials
+from localcloud.azure.faults import Faults
 
 _log: Final = logging.getLogger(__name__)
 
@@ -41,13 +41,15 @@ def azure_error(error: ServiceError) -> Response:
     return JSONResponse(body, status_code=error.status, headers=error.headers)
 
 
-def service_app(service: str, routes: Sequence[BaseRoute], *, dials: Dials, render: Render = azure_error) -> Starlette:
+def service_app(
+    service: str, routes: Sequence[BaseRoute], *, faults: Faults, render: Render = azure_error
+) -> Starlette:
     """A service's application: its routes, every failure in its shape, `x-ms-request-id` on each answer.
 
     Args:
-        service: the name that `Dials.latency` uses: entra, graph, arm, keyvault, imds.
+        service: the name that `Faults.latency` uses: entra, graph, arm, keyvault, imds.
         routes: the service's routes; handlers raise `ServiceError`.
-        dials: where latency and faults come from.
+        faults: where latency and faults come from.
         render: turns a `ServiceError` into the service's answer.
     """
 
@@ -69,7 +71,7 @@ def service_app(service: str, routes: Sequence[BaseRoute], *, dials: Dials, rend
         )
 
     handlers: dict[Any, Any] = {ServiceError: refused, HTTPException: unrouted, Exception: broken}
-    middleware = [Middleware(_Envelope, service=service, dials=dials, render=render)]
+    middleware = [Middleware(_Envelope, service=service, faults=faults, render=render)]
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
     # ARM and Key Vault tell `/x` from `/x/`, and a redirect would drop a client's bearer.
     app.router.redirect_slashes = False
@@ -99,13 +101,13 @@ def bearer(request: Request) -> str | None:
 
 
 class _Envelope:
-    """Around every request: the dialled latency before it, now and then a fault, a request id on its answer."""
+    """Around every request: the latency of `Faults` before it, its share of failures, a request id on each answer."""
 
-    def __init__(self, app: ASGIApp, *, service: str, dials: Dials, render: Render) -> None:
+    def __init__(self, app: ASGIApp, *, service: str, faults: Faults, render: Render) -> None:
         self._app = app
         self._service = service
-        self._dials = dials
-        self._chance = dials.random()
+        self._faults = faults
+        self._chance = faults.random()
         self._unavailable = render(
             ServiceError(
                 503, "ServiceUnavailable", f"The {service} service is unavailable. Try again.", {"Retry-After": "1"}
@@ -116,7 +118,7 @@ class _Envelope:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if delay := self._dials.latency_of(self._service, scope["method"]):
+        if delay := self._faults.latency_of(self._service, scope["method"]):
             await asyncio.sleep(delay)
         request_id = str(uuid.uuid4()).encode()
 
@@ -125,5 +127,5 @@ class _Envelope:
                 message["headers"] = [*message["headers"], (b"x-ms-request-id", request_id)]
             await send(message)
 
-        fails = self._chance.random() < self._dials.fault_of(self._service, scope["method"])
+        fails = self._chance.random() < self._faults.error_rate_of(self._service, scope["method"])
         await (self._unavailable if fails else self._app)(scope, receive, answer)

@@ -1,4 +1,4 @@
-"""How long the kubelet waits for what: dials, in seconds."""
+"""The intervals of the kubelet, in seconds."""
 
 from __future__ import annotations
 

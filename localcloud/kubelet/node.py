@@ -56,7 +56,7 @@ class PodManager:
         """A Secret, ConfigMap or SecretProviderClass of the namespace has changed."""
         for (place, _), worker in self._workers.items():
             if place == namespace:
-                worker.stir()
+                worker.wake()
 
     async def stop(self) -> None:
         """Stop every pod; their objects stay and say so."""

@@ -46,7 +46,7 @@ class PodWorker:
         self._containers = [
             Container(node, self._pod, spec, self._tree, self._status_changed) for spec in pod["spec"]["containers"]
         ]
-        self._stirred = asyncio.Event()
+        self._woken = asyncio.Event()
         self._report = asyncio.Event()
         self._reported: dict[str, Any] = {}
         self.is_mounted = False
@@ -71,9 +71,9 @@ class PodWorker:
         """Namespace and name of what the pod belongs to."""
         return self._pod["metadata"]["namespace"], trees.workload_of(self._pod)
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """Something a volume may come from has changed: look at once."""
-        self._stirred.set()
+        self._woken.set()
 
     async def stop(self, *, is_gone: bool) -> None:
         """End the processes and remove the mounts; of a pod that is not gone the API says that it does not run."""
@@ -116,7 +116,7 @@ class PodWorker:
             await self._node.recorder.warning(self._pod, "Failed", "the local kubelet runs no init containers")
             await asyncio.Event().wait()
         for delay in self._node.intervals.mount.delays():
-            self._stirred.clear()
+            self._woken.clear()
             try:
                 await self._volumes.set_up()
                 return
@@ -124,13 +124,13 @@ class PodWorker:
                 await self._node.recorder.warning(self._pod, "FailedMount", str(error))
             except (ApiError, httpx.HTTPError) as error:
                 _log.warning("mounting for %s: %s", self._name, error)
-            await self._stirred_within(delay)
+            await self._woken_within(delay)
 
     async def _keep_volumes(self) -> None:
         """Swap changed content in. The driver masks a failed rotation from the kubelet: the old files stay."""
         while True:
-            await self._stirred_within(self._node.intervals.rotation if self._volumes.rotate else None)
-            self._stirred.clear()
+            await self._woken_within(self._node.intervals.rotation if self._volumes.rotate else None)
+            self._woken.clear()
             try:
                 for name in await self._volumes.set_up():
                     await self._node.recorder.normal(
@@ -141,11 +141,11 @@ class PodWorker:
             except (ApiError, httpx.HTTPError) as error:
                 _log.warning("rotation for %s: %s", self._name, error)
 
-    async def _stirred_within(self, seconds: float | None) -> None:
+    async def _woken_within(self, seconds: float | None) -> None:
         # Not `asyncio.wait_for`: before Python 3.12 it loses a cancellation that comes together with the event.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._stirred.wait()
+                await self._woken.wait()
 
     def _status_changed(self) -> None:
         self._report.set()

@@ -28,7 +28,7 @@ from localcloud.kubernetes.errors import (
     unauthorized,
     unsupported_media_type,
 )
-from localcloud.kubernetes.kinds import NAMESPACE, Kind
+from localcloud.kubernetes.kinds import NAMESPACE, ResourceKind
 from localcloud.kubernetes.objects import Object, Objects, Written, find_kind
 from localcloud.kubernetes.selectors import field_selector, label_selector
 from localcloud.state import Store
@@ -71,7 +71,7 @@ def app(store: Store, token: str, entra: Tokens | None = None) -> Starlette:
 class _Target:
     """What a path names: a kind, or one object of it, or its status."""
 
-    kind: Kind
+    kind: ResourceKind
     namespace: str | None
     name: str | None
     subresource: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from localcloud.kubernetes import patches, schemas
-from localcloud.kubernetes.kinds import KINDS, Kind
+from localcloud.kubernetes.kinds import KINDS, ResourceKind
 
 _VERBS: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]
 _STATUS_VERBS: Final = ["get", "patch", "update"]
@@ -87,7 +87,7 @@ def openapi(path: str) -> dict[str, Any] | None:
     }
 
 
-def _paths(kind: Kind) -> dict[str, Any]:
+def _paths(kind: ResourceKind) -> dict[str, Any]:
     gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     scope = "namespaces/{namespace}/" if kind.namespaced else ""
     query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("dryRun", "fieldValidation")]
@@ -102,7 +102,7 @@ def _paths(kind: Kind) -> dict[str, Any]:
     return {f"/{_root(kind)}/{scope}{kind.plural}/{{name}}": {"patch": patch}}
 
 
-def _root(kind: Kind) -> str:
+def _root(kind: ResourceKind) -> str:
     return f"apis/{kind.group}/{kind.version}" if kind.group else f"api/{kind.version}"
 
 
@@ -114,7 +114,7 @@ def _group(name: str) -> dict[str, Any]:
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _resource(kind: Kind, name: str, verbs: list[str]) -> dict[str, Any]:
+def _resource(kind: ResourceKind, name: str, verbs: list[str]) -> dict[str, Any]:
     return {
         "name": name,
         "singularName": kind.singular if "/" not in name else "",

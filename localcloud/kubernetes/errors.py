@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.kubernetes.kinds import Kind
+from localcloud.kubernetes.kinds import ResourceKind
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class StatusError(Exception):
         }
 
 
-def not_found(kind: Kind, name: str) -> StatusError:
+def not_found(kind: ResourceKind, name: str) -> StatusError:
     return StatusError(404, "NotFound", f'{kind.resource} "{name}" not found', _details(kind, name))
 
 
@@ -50,11 +50,11 @@ def no_such_resource() -> StatusError:
     return StatusError(404, "NotFound", "the server could not find the requested resource")
 
 
-def already_exists(kind: Kind, name: str) -> StatusError:
+def already_exists(kind: ResourceKind, name: str) -> StatusError:
     return StatusError(409, "AlreadyExists", f'{kind.resource} "{name}" already exists', _details(kind, name))
 
 
-def conflict(kind: Kind, name: str) -> StatusError:
+def conflict(kind: ResourceKind, name: str) -> StatusError:
     return StatusError(
         409,
         "Conflict",
@@ -64,7 +64,7 @@ def conflict(kind: Kind, name: str) -> StatusError:
     )
 
 
-def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> StatusError:
+def invalid(kind: ResourceKind, name: str, causes: Sequence[Cause]) -> StatusError:
     sentences = [f"{cause.field}: {cause.message}" for cause in causes]
     listed = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
     resource = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
@@ -105,5 +105,5 @@ def unauthorized() -> StatusError:
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
-def _details(kind: Kind, name: str) -> dict[str, Any]:
+def _details(kind: ResourceKind, name: str) -> dict[str, Any]:
     return {"name": name, "kind": kind.plural} | ({"group": kind.group} if kind.group else {})

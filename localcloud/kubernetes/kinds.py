@@ -10,7 +10,7 @@ from localcloud.kubernetes.definitions import Definition, definitions, version
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class ResourceKind:
     """One kind as `group/version`; everything the server does differently for it is a field here."""
 
     group: str = ""
@@ -51,10 +51,10 @@ _INVOLVED: Final = tuple(f"involvedObject.{field}" for field in ("kind", "namesp
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
-def _custom(definition: Definition) -> Kind:
+def _custom(definition: Definition) -> ResourceKind:
     spec, served = definition["spec"], version(definition)
     names = spec["names"]
-    return Kind(
+    return ResourceKind(
         group=spec["group"],
         version=served["name"],
         kind=names["kind"],
@@ -67,12 +67,12 @@ def _custom(definition: Definition) -> Kind:
     )
 
 
-KINDS: Final[tuple[Kind, ...]] = (
-    Kind(kind="Namespace", plural="namespaces", short_names=("ns",), namespaced=False, has_status=True),
-    Kind(kind="Secret", plural="secrets", immutable=("type",), selectable=("type",)),
-    Kind(kind="ConfigMap", plural="configmaps", short_names=("cm",)),
-    Kind(kind="ServiceAccount", plural="serviceaccounts", short_names=("sa",)),
-    Kind(
+KINDS: Final[tuple[ResourceKind, ...]] = (
+    ResourceKind(kind="Namespace", plural="namespaces", short_names=("ns",), namespaced=False, has_status=True),
+    ResourceKind(kind="Secret", plural="secrets", immutable=("type",), selectable=("type",)),
+    ResourceKind(kind="ConfigMap", plural="configmaps", short_names=("cm",)),
+    ResourceKind(kind="ServiceAccount", plural="serviceaccounts", short_names=("sa",)),
+    ResourceKind(
         kind="Pod",
         plural="pods",
         short_names=("po",),
@@ -81,14 +81,14 @@ KINDS: Final[tuple[Kind, ...]] = (
         has_generation=True,
         selectable=("spec.nodeName", "spec.restartPolicy", "status.phase", "status.podIP"),
     ),
-    Kind(
+    ResourceKind(
         kind="Event",
         plural="events",
         short_names=("ev",),
         selectable=(*_INVOLVED, "reason", "type"),
         lifetime=timedelta(hours=1),
     ),
-    Kind(
+    ResourceKind(
         group="apps",
         kind="Deployment",
         plural="deployments",
@@ -98,7 +98,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         has_generation=True,
         immutable=("spec.selector",),
     ),
-    Kind(
+    ResourceKind(
         group="policy",
         kind="PodDisruptionBudget",
         plural="poddisruptionbudgets",
@@ -106,8 +106,8 @@ KINDS: Final[tuple[Kind, ...]] = (
         has_status=True,
         has_generation=True,
     ),
-    Kind(group=_RBAC, kind="Role", plural="roles"),
-    Kind(group=_RBAC, kind="RoleBinding", plural="rolebindings", immutable=("roleRef",)),
+    ResourceKind(group=_RBAC, kind="Role", plural="roles"),
+    ResourceKind(group=_RBAC, kind="RoleBinding", plural="rolebindings", immutable=("roleRef",)),
     *map(_custom, definitions()),
 )
 

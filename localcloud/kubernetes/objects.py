@@ -15,8 +15,8 @@ from typing import Any, Final
 from localcloud import clock
 from localcloud.kubernetes import defaults, schemas, validation
 from localcloud.kubernetes.errors import Cause, already_exists, bad_request, conflict, invalid, not_found
-from localcloud.kubernetes.kinds import BY_PLURAL, KINDS, NAMESPACE, Kind
-from localcloud.kubernetes.watch import Broker, Change
+from localcloud.kubernetes.kinds import BY_PLURAL, KINDS, NAMESPACE, ResourceKind
+from localcloud.kubernetes.watch import Broker, WatchEvent
 from localcloud.state import Store
 
 Object = dict[str, Any]
@@ -52,21 +52,21 @@ class Objects:
         """The resource version of the newest change."""
         return int((self._store.get(*_VERSION) or {"version": 0})["version"])
 
-    def get(self, kind: Kind, namespace: str | None, name: str) -> Object:
+    def get(self, kind: ResourceKind, namespace: str | None, name: str) -> Object:
         """The object; raises a 404 `StatusError`."""
         document = self._store.get(_STORED, _key(kind, namespace, name))
         if document is None:
             raise not_found(kind, name)
         return self._unsealed(kind, document)
 
-    def list(self, kind: Kind, namespace: str | None, wanted: Callable[[Object], bool]) -> list[Object]:
+    def list(self, kind: ResourceKind, namespace: str | None, wanted: Callable[[Object], bool]) -> list[Object]:
         """The objects of one namespace, or of all."""
         prefix = _key(kind, namespace, "")
         found = (self._unsealed(kind, document) for _, document in self._store.items(_STORED, prefix))
         return [document for document in found if wanted(document)]
 
     def create(
-        self, kind: Kind, namespace: str | None, body: Object, *, dry_run: bool = False, strict: bool = False
+        self, kind: ResourceKind, namespace: str | None, body: Object, *, dry_run: bool = False, strict: bool = False
     ) -> Written:
         """Create; raises 404 for a missing namespace, 409 AlreadyExists, 422 Invalid."""
         metadata = dict(body.get("metadata") or {})
@@ -99,7 +99,7 @@ class Objects:
 
     def replace(
         self,
-        kind: Kind,
+        kind: ResourceKind,
         old: Object,
         body: Object,
         *,
@@ -136,7 +136,7 @@ class Objects:
         return Written(document, warnings)
 
     def delete(
-        self, kind: Kind, namespace: str | None, name: str, *, orphan: bool = False, dry_run: bool = False
+        self, kind: ResourceKind, namespace: str | None, name: str, *, orphan: bool = False, dry_run: bool = False
     ) -> Object:
         """Delete an object, what it owns (unless `orphan`), what is in it (a namespace); returns what it was."""
         document = self.get(kind, namespace, name)
@@ -144,7 +144,7 @@ class Objects:
             return document
         with self._store.transaction():
             self._store.delete(_STORED, _key(kind, namespace, name))
-            self.broker.publish(Change(self._next_version(document), "DELETED", kind, document))
+            self.broker.publish(WatchEvent(self._next_version(document), "DELETED", kind, document))
             if kind is NAMESPACE:
                 for inner in (each for each in KINDS if each.namespaced):
                     for item in self.list(inner, name, lambda _: True):
@@ -161,7 +161,7 @@ class Objects:
                 if self._store.get(_STORED, _key(kind, namespace, item["metadata"]["name"])) is not None:
                     self.delete(kind, namespace, item["metadata"]["name"])
 
-    def _expire(self, kind: Kind, namespace: str | None) -> None:
+    def _expire(self, kind: ResourceKind, namespace: str | None) -> None:
         if kind.lifetime is None:
             return
         oldest = clock.rfc3339(clock.now() - kind.lifetime)
@@ -172,14 +172,14 @@ class Objects:
         if self._store.get(_STORED, _key(NAMESPACE, None, name)) is None:
             raise not_found(NAMESPACE, name)
 
-    def _write(self, kind: Kind, document: Object, *, before: Object | None) -> None:
+    def _write(self, kind: ResourceKind, document: Object, *, before: Object | None) -> None:
         with self._store.transaction():
             version = self._next_version(document)
             metadata = document["metadata"]
             self._store.put(
                 _STORED, _key(kind, metadata.get("namespace"), metadata["name"]), self._sealed(kind, document)
             )
-        self.broker.publish(Change(version, "ADDED" if before is None else "MODIFIED", kind, document, before))
+        self.broker.publish(WatchEvent(version, "ADDED" if before is None else "MODIFIED", kind, document, before))
 
     def _next_version(self, document: Object) -> int:
         version = self.version + 1
@@ -187,27 +187,27 @@ class Objects:
         document["metadata"]["resourceVersion"] = str(version)
         return version
 
-    def _sealed(self, kind: Kind, document: Object) -> Object:
+    def _sealed(self, kind: ResourceKind, document: Object) -> Object:
         return _with_secret_values(kind, document, self._store.seal)
 
-    def _unsealed(self, kind: Kind, document: Object) -> Object:
+    def _unsealed(self, kind: ResourceKind, document: Object) -> Object:
         return _with_secret_values(kind, document, self._store.unseal)
 
 
-def _key(kind: Kind, namespace: str | None, name: str) -> str:
+def _key(kind: ResourceKind, namespace: str | None, name: str) -> str:
     place = f"{kind.group or 'core'}/{kind.plural}/"
     if kind.namespaced and namespace is None:
         return place
     return f"{place}{namespace or ''}/{name}"
 
 
-def _with_secret_values(kind: Kind, document: Object, change: Callable[[str], str]) -> Object:
+def _with_secret_values(kind: ResourceKind, document: Object, change: Callable[[str], str]) -> Object:
     if (kind.group, kind.kind) != ("", "Secret") or "data" not in document:
         return document
     return {**document, "data": {key: change(value) for key, value in document["data"].items()}}
 
 
-def _checked(kind: Kind, body: Object, *, strict: bool) -> tuple[Object, tuple[str, ...]]:
+def _checked(kind: ResourceKind, body: Object, *, strict: bool) -> tuple[Object, tuple[str, ...]]:
     for field, expected in (("apiVersion", kind.api_version), ("kind", kind.kind)):
         if body.get(field, expected) != expected:
             raise bad_request(
@@ -225,7 +225,7 @@ def _checked(kind: Kind, body: Object, *, strict: bool) -> tuple[Object, tuple[s
     return document, warnings
 
 
-def _complete(kind: Kind, document: Object, *, old: Object | None) -> None:
+def _complete(kind: ResourceKind, document: Object, *, old: Object | None) -> None:
     if kind.kind == "Secret":
         validation.merge_string_data(document)
     defaults.fill_in(document)
@@ -233,7 +233,7 @@ def _complete(kind: Kind, document: Object, *, old: Object | None) -> None:
         raise invalid(kind, document["metadata"]["name"], causes)
 
 
-def _keeps_status_on_create(kind: Kind) -> bool:
+def _keeps_status_on_create(kind: ResourceKind) -> bool:
     # A namespace's phase is a default; the others' status is written through the subresource only.
     return kind is NAMESPACE
 
@@ -246,6 +246,6 @@ def _is_owned_by(document: Object, uid: str) -> bool:
     return any(owner["uid"] == uid for owner in document["metadata"].get("ownerReferences", []))
 
 
-def find_kind(group: str, version: str, plural: str) -> Kind | None:
+def find_kind(group: str, version: str, plural: str) -> ResourceKind | None:
     """The kind behind a path."""
     return BY_PLURAL.get((group, version, plural))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from localcloud.kubernetes.definitions import definitions, version
 from localcloud.kubernetes.errors import Cause
-from localcloud.kubernetes.kinds import Kind
+from localcloud.kubernetes.kinds import ResourceKind
 
 Schema = dict[str, Any]
 
@@ -48,7 +48,7 @@ class Findings:
     causes: list[Cause] = field(default_factory=list)
 
 
-def check(kind: Kind, document: dict[str, Any]) -> tuple[dict[str, Any], Findings]:
+def check(kind: ResourceKind, document: dict[str, Any]) -> tuple[dict[str, Any], Findings]:
     """The document without unknown fields, and all findings about it."""
     findings = Findings()
     pruned = _check(components()[kind.kind], document, "", findings)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from localcloud.kubernetes.errors import bad_request
-from localcloud.kubernetes.kinds import Kind
+from localcloud.kubernetes.kinds import ResourceKind
 
 Matches = Callable[[Mapping[str, Any]], bool]
 
@@ -27,7 +27,7 @@ def label_selector(text: str) -> Matches:
     return matches
 
 
-def field_selector(kind: Kind, text: str) -> Matches:
+def field_selector(kind: ResourceKind, text: str) -> Matches:
     """`metadata.name=x,type!=y` over the fields that the kind makes selectable; others are a 400 `StatusError`."""
     supported = ("metadata.name", *(("metadata.namespace",) if kind.namespaced else ()), *kind.selectable)
     tests: list[Matches] = []

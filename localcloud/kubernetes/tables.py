@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from localcloud import clock
-from localcloud.kubernetes.kinds import Kind
+from localcloud.kubernetes.kinds import ResourceKind
 
 _Cell = Callable[[dict[str, Any]], Any]
 
 
-def rendered(kind: Kind, documents: Sequence[dict[str, Any]], accept: str) -> dict[str, Any] | None:
+def rendered(kind: ResourceKind, documents: Sequence[dict[str, Any]], accept: str) -> dict[str, Any] | None:
     """A `Table` of the objects if the client asks for one, else None."""
     if "as=Table" not in accept or "v=v1;" not in accept.replace(" ", "") + ";":
         return None

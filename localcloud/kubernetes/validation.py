@@ -8,7 +8,7 @@ import re
 from typing import Any, Final
 
 from localcloud.kubernetes.errors import Cause
-from localcloud.kubernetes.kinds import Kind
+from localcloud.kubernetes.kinds import ResourceKind
 from localcloud.kubernetes.selectors import field_at
 
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -22,7 +22,7 @@ _SUBDOMAIN_RULE: Final = (
 )
 
 
-def problems(kind: Kind, document: dict[str, Any], old: dict[str, Any] | None) -> list[Cause]:
+def problems(kind: ResourceKind, document: dict[str, Any], old: dict[str, Any] | None) -> list[Cause]:
     """What is wrong with a document that fits its schema; `old` is the object before an update."""
     causes = _name_problems(kind, document["metadata"]["name"])
     if old is not None:
@@ -48,7 +48,7 @@ def merge_string_data(document: dict[str, Any]) -> None:
         document.setdefault("data", {})[key] = base64.b64encode(text.encode()).decode()
 
 
-def _name_problems(kind: Kind, name: str) -> list[Cause]:
+def _name_problems(kind: ResourceKind, name: str) -> list[Cause]:
     if kind.kind in _RBAC_KINDS:
         return []
     if kind.kind == "Namespace" and (not re.fullmatch(_LABEL, name) or len(name) > 63):
@@ -63,7 +63,7 @@ def _name_problems(kind: Kind, name: str) -> list[Cause]:
     return []
 
 
-def _data_problems(kind: Kind, document: dict[str, Any], old: dict[str, Any] | None) -> list[Cause]:
+def _data_problems(kind: ResourceKind, document: dict[str, Any], old: dict[str, Any] | None) -> list[Cause]:
     causes: list[Cause] = []
     for key, value in document.get("data", {}).items():
         if not _DATA_KEY.fullmatch(key):

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from localcloud.kubernetes.errors import expired
-from localcloud.kubernetes.kinds import Kind
+from localcloud.kubernetes.kinds import ResourceKind
 
 # How many past events a watch may start behind; a client that is further behind lists again (410 Expired).
 _HISTORY: Final = 4096
 
 
 @dataclass(frozen=True)
-class Change:
+class WatchEvent:
     """One event. `before` is the object before a modification: a watch with a selector needs both sides."""
 
     version: int
     type: Literal["ADDED", "MODIFIED", "DELETED"]
-    kind: Kind
+    kind: ResourceKind
     document: dict[str, Any]
     before: dict[str, Any] | None = None
 
@@ -32,10 +32,10 @@ class Broker:
 
     def __init__(self, version: int) -> None:
         self._oldest = version
-        self._history: deque[Change] = deque(maxlen=_HISTORY)
-        self._queues: set[asyncio.Queue[Change]] = set()
+        self._history: deque[WatchEvent] = deque(maxlen=_HISTORY)
+        self._queues: set[asyncio.Queue[WatchEvent]] = set()
 
-    def publish(self, change: Change) -> None:
+    def publish(self, change: WatchEvent) -> None:
         """Record a change and wake the watches."""
         if len(self._history) == _HISTORY:
             self._oldest = self._history[0].version
@@ -44,7 +44,7 @@ class Broker:
             queue.put_nowait(change)
 
     async def watch(
-        self, kind: Kind, since: int, wanted: Callable[[dict[str, Any]], bool], timeout: float | None
+        self, kind: ResourceKind, since: int, wanted: Callable[[dict[str, Any]], bool], timeout: float | None
     ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
         """`(type, object)` of every change after version `since` to objects of the kind that are `wanted`.
 
@@ -53,7 +53,7 @@ class Broker:
         if since < self._oldest:
             raise expired()
         ends = None if timeout is None else asyncio.get_running_loop().time() + timeout
-        queue: asyncio.Queue[Change] = asyncio.Queue()
+        queue: asyncio.Queue[WatchEvent] = asyncio.Queue()
         for change in self._history:
             if change.version > since:
                 queue.put_nowait(change)
@@ -71,7 +71,7 @@ class Broker:
             self._queues.discard(queue)
 
 
-def _type_for(change: Change, wanted: Callable[[dict[str, Any]], bool]) -> str | None:
+def _type_for(change: WatchEvent, wanted: Callable[[dict[str, Any]], bool]) -> str | None:
     """An object that comes into a selector is ADDED to its watch, one that leaves it is DELETED from it."""
     is_wanted = wanted(change.document)
     if change.type != "MODIFIED" or change.before is None:

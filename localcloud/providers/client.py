@@ -17,7 +17,7 @@ import httpx
 from azure.core.exceptions import AzureError
 from azure.identity import CertificateCredential
 
-from localcloud.providers.settings import ProviderSettings
+from localcloud.providers.settings import AzureProviderSettings
 from plugin import PluginError
 
 _TIMEOUT: Final = httpx.Timeout(60.0)
@@ -58,10 +58,10 @@ def never(_: httpx.Response) -> bool:
     return False
 
 
-class SignIn:
+class DeployerCredential:
     """The deployer's sign-in at the local Entra with its client certificate; tokens are cached until they run out."""
 
-    def __init__(self, settings: ProviderSettings) -> None:
+    def __init__(self, settings: AzureProviderSettings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
 
@@ -103,7 +103,7 @@ class RestClient:
         self,
         base_url: str,
         scope: str,
-        sign_in: SignIn,
+        sign_in: DeployerCredential,
         *,
         ca_file: str,
         retry: Retry,

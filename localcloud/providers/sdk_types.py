@@ -25,7 +25,7 @@ _SCALARS: Final[Mapping[type, str]] = {str: "string", bool: "boolean", int: "int
 
 
 @dataclass(frozen=True)
-class Shape:
+class PropertyType:
     """What a property may hold: an object of a generated class, a list, a map, a scalar, or anything.
 
     `choices` are the values of an enum; `item` is the shape of a list's or map's elements.
@@ -33,12 +33,12 @@ class Shape:
 
     kind: Literal["object", "list", "map", "scalar", "any"]
     type: type = object
-    item: Shape | None = None
+    item: PropertyType | None = None
     choices: tuple[str, ...] = ()
 
 
 @cache
-def properties(cls: type) -> Mapping[str, Shape]:
+def properties(cls: type) -> Mapping[str, PropertyType]:
     """Wire names of a generated class (arguments, outputs or a resource) and the shape of each."""
     if issubclass(cls, pulumi.Resource):
         hints = sdk.resource_types(cls)
@@ -74,7 +74,7 @@ def problems(cls: type, values: Mapping[str, Value], path: str = "", also: tuple
             yield f"'{_join(path, name)}' is no property of {cls.__name__} in the installed SDK{meant}"
 
 
-def _value_problems(shape: Shape, value: Value, path: str) -> Iterator[str]:
+def _value_problems(shape: PropertyType, value: Value, path: str) -> Iterator[str]:
     plain = unwrap(value)
     match shape.kind:
         case _ if plain is UNKNOWN or plain is None:
@@ -113,25 +113,25 @@ def _article(value: Value) -> str:
     return "a boolean" if isinstance(value, bool) else "a string" if isinstance(value, str) else "a number"
 
 
-def _item(shape: Shape) -> Shape:
-    return shape.item or Shape("any")
+def _item(shape: PropertyType) -> PropertyType:
+    return shape.item or PropertyType("any")
 
 
-def _shape(hint: Any) -> Shape:
+def _shape(hint: Any) -> PropertyType:
     members = [each for each in _members(hint) if not typing.is_typeddict(each)]
     enums = [each for each in members if isinstance(each, type) and issubclass(each, enum.Enum)]
     if enums:
-        return Shape("scalar", str, choices=tuple(str(each.value) for each in enums[0]))
+        return PropertyType("scalar", str, choices=tuple(str(each.value) for each in enums[0]))
     for member in members:
         origin = typing.get_origin(member)
         if origin is collections.abc.Mapping:
-            return Shape("map", item=_shape(typing.get_args(member)[1]))
+            return PropertyType("map", item=_shape(typing.get_args(member)[1]))
         if origin is collections.abc.Sequence:
-            return Shape("list", item=_shape(typing.get_args(member)[0]))
+            return PropertyType("list", item=_shape(typing.get_args(member)[0]))
         if isinstance(member, type) and (sdk.is_input_type(member) or sdk.is_output_type(member)):
-            return Shape("object", member)
+            return PropertyType("object", member)
     scalars = [each for each in members if each in _SCALARS]
-    return Shape("scalar", scalars[0]) if scalars else Shape("any")
+    return PropertyType("scalar", scalars[0]) if scalars else PropertyType("any")
 
 
 def _members(hint: Any) -> Iterator[Any]:

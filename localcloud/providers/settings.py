@@ -26,7 +26,7 @@ _VARIABLES: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class ProviderSettings:
+class AzureProviderSettings:
     """What a configured provider knows: where the local cloud is, and who it signs in as there."""
 
     environment: LocalEnvironment
@@ -36,7 +36,7 @@ class ProviderSettings:
     subscription_id: str
 
     @classmethod
-    def load(cls, plugin: str, inputs: Props, environ: Mapping[str, str] = os.environ) -> ProviderSettings:
+    def load(cls, plugin: str, inputs: Props, environ: Mapping[str, str] = os.environ) -> AzureProviderSettings:
         """Settings out of inputs and environment; raises PluginError for a stack that is not the local cloud's."""
         if problem := _refusal(plugin, inputs, environ):
             raise PluginError(problem)

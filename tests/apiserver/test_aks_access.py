@@ -21,7 +21,7 @@ from identity.credentials.certificate import issue
 from localcloud.azure import LocalAzure
 from localcloud.azure.arm.store import Resources
 from localcloud.azure.assembly import assemble
-from localcloud.azure.dials import NO_DELAYS
+from localcloud.azure.faults import NO_DELAYS
 from localcloud.statedir import StateDirectory
 from tests.harness import LocalStack
 from tools import cluster, kubelogin

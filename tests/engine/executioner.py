@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from localcloud import daemon
 from localcloud.environment import Prepared
-from localcloud.serving import Server
+from localcloud.serving import ServiceServer
 from localcloud.statedir import StateDirectory
 
 
@@ -95,7 +95,7 @@ def main(state: Path, last: int, moment: str, only: str) -> None:
 
     serve = daemon._serve
 
-    async def announced(servers: list[tuple[Server, socket.socket]]) -> None:
+    async def announced(servers: list[tuple[ServiceServer, socket.socket]]) -> None:
         print("serving", flush=True)
         await serve(servers)
 

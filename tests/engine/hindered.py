@@ -10,7 +10,7 @@ from typing import Final
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from identity.naming import role_assignment_name, role_definition_id
-from localcloud.providers.azure_native.session import Session
+from localcloud.providers.azure_native.session import ArmSession
 from tests.harness import LocalStack
 
 GROUP: Final = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/resourceGroups/identity-local"
@@ -59,7 +59,7 @@ class Hindered:
     """
 
     stack: LocalStack
-    session: Session
+    session: ArmSession
     said: str = ""
     commands: list[str] = field(default_factory=list)
     refused: list[tuple[str, str, str]] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Hindered:
         return False
 
 
-def take_names(session: Session) -> None:
+def take_names(session: ArmSession) -> None:
     """Vault and secret are deleted and recoverable; HyperShift's CLI and somebody else have assigned roles before."""
     _vault_with_a_deleted_secret(session)
     principal = session.arm.get(_INGRESS, "2023-01-31")["properties"]["principalId"]
@@ -86,7 +86,7 @@ def take_names(session: Session) -> None:
     assign(session, _DNS, str(uuid.uuid4()), principal, _INGRESS_ROLE)
 
 
-def _vault_with_a_deleted_secret(session: Session) -> None:
+def _vault_with_a_deleted_secret(session: ArmSession) -> None:
     properties = {
         "tenantId": session.client_config()["tenantId"],
         "sku": {"family": "A", "name": "standard"},
@@ -99,7 +99,7 @@ def _vault_with_a_deleted_secret(session: Session) -> None:
     session.arm.delete(VAULT, "2024-11-01")
 
 
-def assign(session: Session, scope: str, name: str, principal: str, role: str) -> None:
+def assign(session: ArmSession, scope: str, name: str, principal: str, role: str) -> None:
     """Assign a role as somebody beside the stack."""
     properties = {
         "principalId": principal,
@@ -110,7 +110,7 @@ def assign(session: Session, scope: str, name: str, principal: str, role: str) -
     session.arm.put(path, "2022-04-01", {"properties": properties})
 
 
-def fresh_principal(session: Session, name: str) -> str:
+def fresh_principal(session: ArmSession, name: str) -> str:
     """Object id of a new managed identity."""
     made = session.arm.put(f"{IDENTITIES}/{name}", "2023-01-31", {"location": "eastus"})
     return str(made["properties"]["principalId"])
@@ -122,7 +122,7 @@ def refusals(stack: LocalStack) -> list[tuple[str, str, str]]:
     return re.findall(r"arm refused (\w+) (\S+): \d+ (\w+)", log)
 
 
-def purge(session: Session) -> None:
+def purge(session: ArmSession) -> None:
     """Take the vault out of soft delete for good, so that its name is free."""
     place = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/providers/Microsoft.KeyVault/locations/eastus"
     path = f"{place}/deletedVaults/kv-idstack-local/purge"

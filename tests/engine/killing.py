@@ -55,9 +55,9 @@ class Kill:
 
 
 @contextmanager
-def small_stack(root: Path, cluster_side: str, **dials: Any) -> Iterator[LocalStack]:
+def small_stack(root: Path, cluster_side: str, **faults: Any) -> Iterator[LocalStack]:
     """A stack with every type of resource, but few of each: two Entra applications, one credential for the others."""
-    with running_stack(root, **dials) as stack:
+    with running_stack(root, **faults) as stack:
         [cluster] = stack.configuration("hostedClusters")
         imported = cluster["identities"]["imageRegistry"]
         fields = ("controlPlaneOperator", "ingress", "network", "disk", "file", "kms")

@@ -76,7 +76,7 @@ class Rotating:
     def propagation(self, *, successes: int, settle: int, replica_delays: tuple[float, ...]) -> Iterator[None]:
         """Within the block the gate asks for this, of an Entra ID as slow as that."""
         asked = {"successes": successes, "settleSeconds": settle, "timeoutSeconds": 60}
-        before = self.stack.dials
+        before = self.stack.faults
         with self.stack.configured(credentials={**_LIFE, "propagation": asked}):
             self._restart({**before, "replica_delays": replica_delays})
             try:
@@ -84,11 +84,11 @@ class Rotating:
             finally:
                 self._restart(before)
 
-    def _restart(self, dials: Any) -> None:
+    def _restart(self, faults: Any) -> None:
         daemon = processes.alive(self.stack.state / "pids", DAEMON)
         assert daemon is not None
         daemon.end(grace=30)
-        self.stack.dials = dials
+        self.stack.faults = faults
         self.stack.local_cloud("start")
 
 

@@ -1,6 +1,6 @@
 """Azure's truths bite whoever does not know them. Each is met twice: without the program's countermeasure, and with it.
 
-One local cloud with its dials turned up, so that every truth is met, and one stack that finds its names taken.
+One local cloud with its faults turned up, so that every quirk is met, and one stack that finds its names taken.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
 from identity.credentials.probe.proof import ProofRequest
 from identity.naming import role_assignment_name, role_definition_id
-from localcloud.providers.azure_native.session import Session
+from localcloud.providers.azure_native.session import ArmSession
 from localcloud.providers.client import RefusalError
-from localcloud.providers.settings import ProviderSettings
+from localcloud.providers.settings import AzureProviderSettings
 from tests.engine.fresh import LAG, PATIENCE, await_ready, document, fresh_certificate, gate, sign_ins
 from tests.engine.hindered import (
     GROUP,
@@ -49,7 +49,7 @@ from tests.harness import Graph, LocalStack
 _PRINCIPAL: Final = "hc1-cloud-provider-entra-principal"
 _OF_PRINCIPAL: Final = role_assignment_name("hc1-infra", "cloud-provider", MANAGED)
 _CONCURRENT: Final = "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity"
-_DIALS: Final[dict[str, Any]] = {
+_FAULTS: Final[dict[str, Any]] = {
     "replica_delays": [0.0, LAG, LAG],
     "principal_delay": 60.0,
     "role_delay": 3.0,
@@ -62,18 +62,18 @@ _DIALS: Final[dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     """Nothing but Azure's side, as HyperShift's operators have the rest."""
-    with small_stack(tmp_path_factory.mktemp("truths"), "hypershift", **_DIALS) as made:
+    with small_stack(tmp_path_factory.mktemp("truths"), "hypershift", **_FAULTS) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def session(stack: LocalStack) -> Session:
+def session(stack: LocalStack) -> ArmSession:
     """ARM and Key Vault as azure-native speaks to them."""
-    return Session.open(ProviderSettings.load("azure-native", {}, stack.variables))
+    return ArmSession.open(AzureProviderSettings.load("azure-native", {}, stack.variables))
 
 
 @pytest.fixture(scope="module")
-def hindered(stack: LocalStack, session: Session) -> Hindered:
+def hindered(stack: LocalStack, session: ArmSession) -> Hindered:
     """Brought up by doing what each failed `up` says."""
     take_names(session)
     hindered = Hindered(stack, session)
@@ -102,7 +102,7 @@ def test_federated_credentials_side_by_side_are_refused_and_one_after_another_th
 
 
 def test_a_fresh_principal_is_found_only_by_those_who_say_what_it_is(
-    hindered: Hindered, naive: list[tuple[str, str]], session: Session
+    hindered: Hindered, naive: list[tuple[str, str]], session: ArmSession
 ) -> None:
     principal, role = fresh_principal(session, "fresh"), role_definition_id(LOCAL_SUBSCRIPTION_ID, READER)
     properties = {"principalId": principal, "roleDefinitionId": role}
@@ -125,7 +125,7 @@ def test_names_that_are_taken_stop_an_up_with_the_commands_that_free_them(hinder
     assert sorted(verbs) == ["import --stack"] * 4 + ["local recover"] * 2
 
 
-def test_whoever_does_not_wait_is_throttled(stack: LocalStack, session: Session) -> None:
+def test_whoever_does_not_wait_is_throttled(stack: LocalStack, session: ArmSession) -> None:
     local, token = stack.environment, session.sign_in.token(session.cloud.arm_scope)
 
     async def at_once() -> list[httpx.Response]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
-from localcloud.serving import Server
+from localcloud.serving import ServiceServer
 
 Serve = Callable[[Starlette], str]
 """Serves an application until the test's end; returns its URL."""
@@ -27,7 +27,7 @@ class Certificates:
     server_file: Path
 
 
-class Host(Server):
+class Host(ServiceServer):
     """One port for one application after another: to start and end a server takes longer than most tests."""
 
     def __init__(self, server_file: Path | None, listener: socket.socket) -> None:

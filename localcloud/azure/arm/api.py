@@ -44,7 +44,7 @@ def app(cloud: LocalAzure) -> Starlette:
     """The service, over the given store, directory and authorization."""
     known = {each.name.lower(): each for namespace in _NAMESPACES for each in namespace.types()}
     store = Resources(cloud.store)
-    throttle = Throttle(cloud.dials.arm_requests)
+    throttle = Throttle(cloud.faults.arm_requests)
 
     async def handle(request: Request) -> Response:
         _check_api_version(request.query_params)
@@ -66,7 +66,7 @@ def app(cloud: LocalAzure) -> Starlette:
         return response
 
     methods = [*_OPERATIONS, "POST"]
-    return service_app("arm", [Route("/{path:path}", handle, methods=methods)], dials=cloud.dials)
+    return service_app("arm", [Route("/{path:path}", handle, methods=methods)], faults=cloud.faults)
 
 
 def _check_api_version(query: Mapping[str, str]) -> None:

@@ -21,7 +21,7 @@ from localcloud.azure.http import ServiceError
 from localcloud.azure.keyvault.present import secret_id
 from localcloud.azure.keyvault.secrets import SecretChange, Secrets, SecretVersion
 from localcloud.azure.keyvault.vault_properties import checked_properties, merged_properties
-from localcloud.azure.keyvault.vaults import VAULTS, DeletedVault, Vault, Vaults
+from localcloud.azure.keyvault.vaults import VAULTS, DeletedVault, KeyVault, Vaults
 from localcloud.clock import now, rfc3339
 from localcloud.state import Document
 
@@ -70,7 +70,7 @@ class KeyVaults(StoredType):
         standing = call.standing
         if standing is None:
             return Response(status_code=204)
-        Vaults(call.resources).delete(Vault(standing))
+        Vaults(call.resources).delete(KeyVault(standing))
         return Response(status_code=200)
 
     def _recover(self, call: Call, vaults: Vaults, deleted: DeletedVault | None) -> Response:
@@ -186,11 +186,11 @@ def _deleted_vault_not_found(name: str) -> ServiceError:
     return ServiceError(404, "DeletedVaultNotFound", f"The specified deleted vault '{name}' does not exist.")
 
 
-def _vault(call: Call) -> Vault:
+def _vault(call: Call) -> KeyVault:
     resource = call.resources.get(str(call.path.parent_id))
     if resource is None:
         raise errors.parent_not_found(call.path, VaultSecrets.name, "read")
-    return Vault(resource)
+    return KeyVault(resource)
 
 
 def _secret_properties(call: Call) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _secret_properties(call: Call) -> dict[str, Any]:
     return call.properties
 
 
-def _secret_resource(vault: Vault, version: SecretVersion) -> dict[str, Any]:
+def _secret_resource(vault: KeyVault, version: SecretVersion) -> dict[str, Any]:
     attributes = {
         "enabled": version.enabled,
         "nbf": version.nbf,

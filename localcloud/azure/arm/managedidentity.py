@@ -107,7 +107,7 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
             )
         self._being_written.add(identity)
         try:
-            await asyncio.sleep(call.cloud.dials.federated_credential_write)
+            await asyncio.sleep(call.cloud.faults.federated_credential_write)
             yield
         finally:
             self._being_written.remove(identity)

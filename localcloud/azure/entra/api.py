@@ -52,7 +52,7 @@ def app(cloud: LocalAzure, ca_file: Path | None = None) -> Starlette:
         Route("/{tenant}/oauth2/v2.0/devicecode", entra.device_code, methods=["POST"]),
         Route(_PAGE, entra.page, methods=["GET", "POST"]),
     ]
-    return service_app("entra", routes, dials=cloud.dials, render=errors.render)
+    return service_app("entra", routes, faults=cloud.faults, render=errors.render)
 
 
 class _Entra:
@@ -60,8 +60,8 @@ class _Entra:
         self._cloud = cloud
         self._issuers = issuers
         self._tenant = cloud.tenant_id
-        self._replicas = Replicas(cloud.dials)
-        self._sessions = Sessions(cloud.store, cloud.dials, cloud.people)
+        self._replicas = Replicas(cloud.faults)
+        self._sessions = Sessions(cloud.store, cloud.faults, cloud.people)
 
     async def metadata(self, request: Request) -> Response:
         if request.path_params["tenant"] != self._tenant:
@@ -239,7 +239,7 @@ class _Entra:
             raise errors.tenant_not_found(request.path_params["tenant"])
 
     def _root(self, request: Request) -> str:
-        # Under the name that the client dialled: it insists that the issuer's host is its authority's.
+        # Under the name that the client called: it insists that the issuer's host is its authority's.
         return f"https://{request.headers['host']}/{self._tenant}"
 
 

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from localcloud import clock
-from localcloud.azure.dials import Dials
 from localcloud.azure.entra.objects import Application, KeyCredential, ServicePrincipal
+from localcloud.azure.faults import Faults
 from localcloud.azure.http import ServiceError
 from localcloud.state import Store
 
@@ -40,9 +40,9 @@ class DeletedObject:
 class Directory:
     """Applications and service principals of the one tenant."""
 
-    def __init__(self, store: Store, dials: Dials) -> None:
+    def __init__(self, store: Store, faults: Faults) -> None:
         self._store = store
-        self._dials = dials
+        self._faults = faults
 
     def create_application(
         self, display_name: str, owners: Sequence[str] = (), properties: Mapping[str, Any] | None = None
@@ -163,7 +163,7 @@ class Directory:
     def is_replicated(self, object_id: str) -> bool:
         """Whether ARM finds the principal yet (`principal_delay` after its creation)."""
         principal = self.service_principal(object_id)
-        delay = timedelta(seconds=self._dials.principal_delay)
+        delay = timedelta(seconds=self._faults.principal_delay)
         return principal is not None and principal.created_at + delay <= clock.now()
 
     def update(self, entry: Application | ServicePrincipal) -> None:
@@ -186,7 +186,7 @@ class Directory:
             now = clock.now()
             standing = {key.key_id: key for key in entry.key_credentials}
             wanted = {key.key_id: key for key in credentials}
-            kept_until = now - timedelta(seconds=max(self._dials.replica_delays))
+            kept_until = now - timedelta(seconds=max(self._faults.replica_delays))
             fading = [key for key in entry.keys if key.removed_at is not None and key.removed_at > kept_until]
             fading += [replace(key, removed_at=now) for key_id, key in standing.items() if key_id not in wanted]
             current = [standing.get(key_id, replace(key, added_at=now)) for key_id, key in wanted.items()]

@@ -18,7 +18,7 @@ from localcloud.azure.http import ServiceError
 _DOCS = "https://docs.microsoft.com/azure/active-directory/develop/active-directory-certificate-credentials"
 
 
-class SignInRefused(ServiceError):
+class EntraError(ServiceError):
     """A refusal of the token endpoint; `number` is the AADSTS code, `code` the OAuth 2.0 error (RFC 6749 5.2)."""
 
     def __init__(self, number: int, code: str, text: str, status: int) -> None:
@@ -35,7 +35,7 @@ def render(error: ServiceError) -> Response:
         "error_description": (
             f"{error.message} Trace ID: {trace_id} Correlation ID: {correlation_id} Timestamp: {timestamp}"
         ),
-        "error_codes": [error.number] if isinstance(error, SignInRefused) else [],
+        "error_codes": [error.number] if isinstance(error, EntraError) else [],
         "timestamp": timestamp,
         "trace_id": trace_id,
         "correlation_id": correlation_id,
@@ -43,9 +43,9 @@ def render(error: ServiceError) -> Response:
     return JSONResponse(body, status_code=error.status, headers=error.headers)
 
 
-def tenant_not_found(tenant: str, *, code: str = "invalid_request") -> SignInRefused:
+def tenant_not_found(tenant: str, *, code: str = "invalid_request") -> EntraError:
     """90002; the metadata endpoint calls it `invalid_tenant`."""
-    return SignInRefused(
+    return EntraError(
         90002,
         code,
         f"Tenant '{tenant}' not found. Check to make sure you have the correct tenant ID and are signing into the "
@@ -55,9 +55,9 @@ def tenant_not_found(tenant: str, *, code: str = "invalid_request") -> SignInRef
     )
 
 
-def application_not_found(client_id: str, tenant: str) -> SignInRefused:
+def application_not_found(client_id: str, tenant: str) -> EntraError:
     """700016."""
-    return SignInRefused(
+    return EntraError(
         700016,
         "unauthorized_client",
         f"Application with identifier '{client_id}' was not found in the directory '{tenant}'. This can happen if the "
@@ -67,9 +67,9 @@ def application_not_found(client_id: str, tenant: str) -> SignInRefused:
     )
 
 
-def service_principal_missing(client_id: str, tenant: str) -> SignInRefused:
+def service_principal_missing(client_id: str, tenant: str) -> EntraError:
     """7000229: the application is there, its service principal is not (or not known to this replica yet)."""
-    return SignInRefused(
+    return EntraError(
         7000229,
         "unauthorized_client",
         f"The client application {client_id} is missing service principal in the tenant {tenant}. "
@@ -78,14 +78,14 @@ def service_principal_missing(client_id: str, tenant: str) -> SignInRefused:
     )
 
 
-def application_disabled(client_id: str, name: str) -> SignInRefused:
+def application_disabled(client_id: str, name: str) -> EntraError:
     """7000112."""
-    return SignInRefused(7000112, "unauthorized_client", f"Application '{client_id}'({name}) is disabled.", 401)
+    return EntraError(7000112, "unauthorized_client", f"Application '{client_id}'({name}) is disabled.", 401)
 
 
-def resource_not_found(resource: str, tenant: str) -> SignInRefused:
+def resource_not_found(resource: str, tenant: str) -> EntraError:
     """500011."""
-    return SignInRefused(
+    return EntraError(
         500011,
         "invalid_resource",
         f"The resource principal named {resource} was not found in the tenant named {tenant}. This can happen if the "
@@ -95,9 +95,9 @@ def resource_not_found(resource: str, tenant: str) -> SignInRefused:
     )
 
 
-def scope_invalid(scope: str) -> SignInRefused:
+def scope_invalid(scope: str) -> EntraError:
     """1002012."""
-    return SignInRefused(
+    return EntraError(
         1002012,
         "invalid_scope",
         f"The provided value for scope {scope} is not valid. Client credential flows must have a scope value with "
@@ -106,23 +106,21 @@ def scope_invalid(scope: str) -> SignInRefused:
     )
 
 
-def parameter_missing(name: str) -> SignInRefused:
+def parameter_missing(name: str) -> EntraError:
     """900144."""
-    return SignInRefused(
+    return EntraError(
         900144, "invalid_request", f"The request body must contain the following parameter: '{name}'.", 400
     )
 
 
-def grant_unsupported(grant: str) -> SignInRefused:
+def grant_unsupported(grant: str) -> EntraError:
     """70003."""
-    return SignInRefused(
-        70003, "unsupported_grant_type", f"The app requested an unsupported grant type '{grant}'.", 400
-    )
+    return EntraError(70003, "unsupported_grant_type", f"The app requested an unsupported grant type '{grant}'.", 400)
 
 
-def credential_missing() -> SignInRefused:
+def credential_missing() -> EntraError:
     """7000216."""
-    return SignInRefused(
+    return EntraError(
         7000216,
         "invalid_client",
         "'client_assertion', 'client_secret' or 'request' is required for the 'client_credentials' grant type.",
@@ -130,9 +128,9 @@ def credential_missing() -> SignInRefused:
     )
 
 
-def secret_invalid(client_id: str) -> SignInRefused:
+def secret_invalid(client_id: str) -> EntraError:
     """7000215."""
-    return SignInRefused(
+    return EntraError(
         7000215,
         "invalid_client",
         "Invalid client secret provided. Ensure the secret being sent in the request is the client secret value, not "
@@ -141,9 +139,9 @@ def secret_invalid(client_id: str) -> SignInRefused:
     )
 
 
-def secret_expired(client_id: str) -> SignInRefused:
+def secret_expired(client_id: str) -> EntraError:
     """7000222."""
-    return SignInRefused(
+    return EntraError(
         7000222,
         "invalid_client",
         f"The provided client secret keys for app '{client_id}' are expired. Visit the Azure portal to create new keys "
@@ -153,24 +151,24 @@ def secret_expired(client_id: str) -> SignInRefused:
     )
 
 
-def federated_issuer_unknown(issuer: str) -> SignInRefused:
+def federated_issuer_unknown(issuer: str) -> EntraError:
     """700211."""
     return _no_federated_record(700211, "issuer", issuer)
 
 
-def federated_audience_unknown(audience: str) -> SignInRefused:
+def federated_audience_unknown(audience: str) -> EntraError:
     """700212."""
     return _no_federated_record(700212, "audience", audience)
 
 
-def federated_subject_unknown(subject: str) -> SignInRefused:
+def federated_subject_unknown(subject: str) -> EntraError:
     """700213."""
     return _no_federated_record(700213, "subject", subject)
 
 
-def federated_key_unknown(key_id: str, issuer: str) -> SignInRefused:
+def federated_key_unknown(key_id: str, issuer: str) -> EntraError:
     """7000272."""
-    return SignInRefused(
+    return EntraError(
         7000272,
         "invalid_client",
         f"The certificate with identifier {key_id} used to sign the federated credential could not be found in the "
@@ -180,19 +178,19 @@ def federated_key_unknown(key_id: str, issuer: str) -> SignInRefused:
     )
 
 
-def issuer_unreachable() -> SignInRefused:
+def issuer_unreachable() -> EntraError:
     """90061."""
-    return SignInRefused(90061, "invalid_request", "Request to External OIDC endpoint failed.", 400)
+    return EntraError(90061, "invalid_request", "Request to External OIDC endpoint failed.", 400)
 
 
-def assertion_malformed(problem: str) -> SignInRefused:
+def assertion_malformed(problem: str) -> EntraError:
     """50027."""
-    return SignInRefused(50027, "invalid_client", f"JWT token is invalid or malformed. {problem}", 401)
+    return EntraError(50027, "invalid_client", f"JWT token is invalid or malformed. {problem}", 401)
 
 
-def assertion_of_another_client() -> SignInRefused:
+def assertion_of_another_client() -> EntraError:
     """700021."""
-    return SignInRefused(
+    return EntraError(
         700021,
         "invalid_client",
         "Client assertion application identifier doesn't match 'client_id' parameter. "
@@ -201,9 +199,9 @@ def assertion_of_another_client() -> SignInRefused:
     )
 
 
-def assertion_for_another_audience() -> SignInRefused:
+def assertion_for_another_audience() -> EntraError:
     """700023."""
-    return SignInRefused(
+    return EntraError(
         700023,
         "invalid_client",
         f"Client assertion audience claim does not match Realm issuer. Review the documentation at {_DOCS} .",
@@ -211,9 +209,9 @@ def assertion_for_another_audience() -> SignInRefused:
     )
 
 
-def assertion_out_of_time(now: datetime, valid_from: datetime, expires: datetime) -> SignInRefused:
+def assertion_out_of_time(now: datetime, valid_from: datetime, expires: datetime) -> EntraError:
     """700024."""
-    return SignInRefused(
+    return EntraError(
         700024,
         "invalid_client",
         f"Client assertion is not within its valid time range. Current time: {_ticks(now)}, assertion valid from "
@@ -222,26 +220,26 @@ def assertion_out_of_time(now: datetime, valid_from: datetime, expires: datetime
     )
 
 
-def certificate_unknown(client_id: str, thumbprint: str) -> SignInRefused:
+def certificate_unknown(client_id: str, thumbprint: str) -> EntraError:
     """700027: nothing with this thumbprint is registered, as far as this replica knows."""
     return _bad_certificate("not registered on application", "The key was not found", client_id, thumbprint)
 
 
-def certificate_out_of_time(client_id: str, thumbprint: str, key: KeyCredential) -> SignInRefused:
+def certificate_out_of_time(client_id: str, thumbprint: str, key: KeyCredential) -> EntraError:
     """700027: registered, but outside its dates."""
     return _bad_certificate("expired on application", "The key used is expired", client_id, thumbprint, key)
 
 
-def signature_wrong(client_id: str, thumbprint: str, key: KeyCredential) -> SignInRefused:
+def signature_wrong(client_id: str, thumbprint: str, key: KeyCredential) -> EntraError:
     """700027: the assertion was signed with another key than the certificate it names."""
     return _bad_certificate(
         None, "The provided signature value did not match the expected signature value", client_id, thumbprint, key
     )
 
 
-def authorization_pending() -> SignInRefused:
+def authorization_pending() -> EntraError:
     """70016: nobody has entered the code yet."""
-    return SignInRefused(
+    return EntraError(
         70016,
         "authorization_pending",
         "OAuth 2.0 device flow error. Authorization is pending. Continue polling.",
@@ -249,34 +247,34 @@ def authorization_pending() -> SignInRefused:
     )
 
 
-def slow_down() -> SignInRefused:
+def slow_down() -> EntraError:
     """RFC 8628 3.5, under the number of a pending authorization: Entra documents none."""
-    return SignInRefused(70016, "slow_down", "OAuth 2.0 device flow error. Polling is too frequent.", 400)
+    return EntraError(70016, "slow_down", "OAuth 2.0 device flow error. Polling is too frequent.", 400)
 
 
-def authorization_declined() -> SignInRefused:
+def authorization_declined() -> EntraError:
     """65004: the person declined."""
-    return SignInRefused(65004, "authorization_declined", "User declined to consent to access the app.", 400)
+    return EntraError(65004, "authorization_declined", "User declined to consent to access the app.", 400)
 
 
-def device_code_unknown() -> SignInRefused:
+def device_code_unknown() -> EntraError:
     """70018."""
-    return SignInRefused(70018, "bad_verification_code", "The verification code is invalid.", 400)
+    return EntraError(70018, "bad_verification_code", "The verification code is invalid.", 400)
 
 
-def device_code_expired() -> SignInRefused:
+def device_code_expired() -> EntraError:
     """70019."""
-    return SignInRefused(70019, "expired_token", "Verification code expired. Have the user retry the sign-in.", 400)
+    return EntraError(70019, "expired_token", "Verification code expired. Have the user retry the sign-in.", 400)
 
 
-def refresh_token_malformed() -> SignInRefused:
+def refresh_token_malformed() -> EntraError:
     """9002313, which Entra answers to a refresh token that it did not make for this client."""
-    return SignInRefused(9002313, "invalid_grant", "Invalid request. Request is malformed or invalid.", 400)
+    return EntraError(9002313, "invalid_grant", "Invalid request. Request is malformed or invalid.", 400)
 
 
-def sessions_ended(valid_from: datetime) -> SignInRefused:
+def sessions_ended(valid_from: datetime) -> EntraError:
     """50173."""
-    return SignInRefused(
+    return EntraError(
         50173,
         "invalid_grant",
         "The provided grant has expired due to it being revoked, a fresh auth token is needed. The user might have "
@@ -285,9 +283,9 @@ def sessions_ended(valid_from: datetime) -> SignInRefused:
     )
 
 
-def refresh_token_expired(issued: datetime) -> SignInRefused:
+def refresh_token_expired(issued: datetime) -> EntraError:
     """700082."""
-    return SignInRefused(
+    return EntraError(
         700082,
         "invalid_grant",
         f"The refresh token has expired due to inactivity. The token was issued on {_ticks(issued)} and was inactive "
@@ -296,8 +294,8 @@ def refresh_token_expired(issued: datetime) -> SignInRefused:
     )
 
 
-def _no_federated_record(number: int, claim: str, found: str) -> SignInRefused:
-    return SignInRefused(
+def _no_federated_record(number: int, claim: str, found: str) -> EntraError:
+    return EntraError(
         number,
         "invalid_client",
         f"No matching federated identity record found for presented assertion {claim} '{found}'. Check your federated "
@@ -309,13 +307,13 @@ def _no_federated_record(number: int, claim: str, found: str) -> SignInRefused:
 
 def _bad_certificate(
     fault: str | None, reason: str, client_id: str, thumbprint: str, key: KeyCredential | None = None
-) -> SignInRefused:
+) -> EntraError:
     if fault is None:
         lead = "Client assertion contains an invalid signature."
     else:
         lead = f"The certificate with identifier used to sign the client assertion is {fault}."
     found = f", Found key 'Start={_us_date(key.start)}, End={_us_date(key.end)}'" if key else ""
-    return SignInRefused(
+    return EntraError(
         700027,
         "invalid_client",
         f"{lead} [Reason - {reason}., Thumbprint of key used by client: '{thumbprint}'{found}, Please visit the Azure "

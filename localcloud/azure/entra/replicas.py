@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from localcloud import clock
-from localcloud.azure.dials import Dials
+from localcloud.azure.faults import Faults
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class Replica:
 
 
 class Replicas:
-    """Chooses a replica for each sign-in, at random (repeatable with `Dials.seed`)."""
+    """Chooses a replica for each sign-in, at random (repeatable with `Faults.seed`)."""
 
-    def __init__(self, dials: Dials) -> None:
-        self._delays = dials.replica_delays
-        self._chance = dials.random()
+    def __init__(self, faults: Faults) -> None:
+        self._delays = faults.replica_delays
+        self._chance = faults.random()
 
     def choose(self) -> Replica:
         """The replica for the request that came in now."""

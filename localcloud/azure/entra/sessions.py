@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from localcloud import clock
-from localcloud.azure.dials import Dials
 from localcloud.azure.entra import errors
 from localcloud.azure.entra.people import People, User
+from localcloud.azure.faults import Faults
 from localcloud.state import Document, Store
 
 DEVICE_CODE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
@@ -31,9 +31,9 @@ _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without what is read as someth
 class Sessions:
     """Device codes and refresh tokens of the tenant."""
 
-    def __init__(self, store: Store, dials: Dials, people: People) -> None:
+    def __init__(self, store: Store, faults: Faults, people: People) -> None:
         self._store = store
-        self._interval = timedelta(seconds=dials.device_code_interval)
+        self._interval = timedelta(seconds=faults.device_code_interval)
         self._people = people
 
     def begin(self, client_id: str, resource: str, page: str) -> dict[str, Any]:

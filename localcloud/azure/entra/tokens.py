@@ -23,10 +23,10 @@ from jwt.utils import to_base64url_uint
 
 from identity.access.login import AKS_SERVER_APP_ID
 from localcloud import clock
-from localcloud.azure.dials import Dials
 from localcloud.azure.entra.objects import ServicePrincipal
 from localcloud.azure.entra.people import People, User
 from localcloud.azure.entra.resources import GRAPH_APP_ID, GRAPH_AUDIENCES
+from localcloud.azure.faults import Faults
 from localcloud.state import Store
 
 _KIND = "entra-signing-key"
@@ -62,16 +62,16 @@ class Caller:
 class Tokens:
     """Issues and verifies the tenant's access tokens with one RSA key, kept sealed in the store."""
 
-    def __init__(self, store: Store, dials: Dials, tenant_id: str, people: People) -> None:
+    def __init__(self, store: Store, faults: Faults, tenant_id: str, people: People) -> None:
         self._store = store
         self._people = people
         self._tenant_id = tenant_id
-        self._chance = dials.random()
-        self._lifetimes = dials.token_lifetime
+        self._chance = faults.random()
+        self._lifetimes = faults.token_lifetime
         self.issuer = f"https://sts.windows.net/{tenant_id}/"
 
     def lifetime(self) -> timedelta:
-        """The life of the next token, at random within the dial's limits."""
+        """The lifetime of the next token, at random within `Faults.token_lifetime`."""
         return timedelta(seconds=self._chance.randint(*self._lifetimes))
 
     def issue(self, principal: ServicePrincipal, resource: str, *, lifetime: timedelta | None = None) -> str:

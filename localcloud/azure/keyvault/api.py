@@ -27,7 +27,7 @@ from localcloud.azure.keyvault import errors, present
 from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.secrets import SecretChange, Secrets
-from localcloud.azure.keyvault.vaults import Vault, Vaults
+from localcloud.azure.keyvault.vaults import KeyVault, Vaults
 from localcloud.state import Document
 
 _SUFFIX: Final = ".vault.azure.net"
@@ -62,7 +62,7 @@ def app(cloud: LocalAzure) -> Starlette:
         plane.route("POST", keys + "/{version:path}/{operation}", plane.use_key),
         Route("/{path:path}", _not_emulated, methods=_METHODS),
     ]
-    return service_app("keyvault", routes, dials=cloud.dials, render=errors.render)
+    return service_app("keyvault", routes, faults=cloud.faults, render=errors.render)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _Visit:
     """A request whose vault and caller are known."""
 
     request: Request
-    vault: Vault
+    vault: KeyVault
     caller: Caller
 
     def part(self, name: str) -> str:
@@ -200,7 +200,7 @@ class _DataPlane:
         result = use(key, body.get("alg"), body.get("value"))
         return JSONResponse({"kid": present.key_id(visit.vault, key), "value": result})
 
-    def _vault(self, request: Request) -> Vault:
+    def _vault(self, request: Request) -> KeyVault:
         host = request.url.hostname or ""
         if host.endswith(_SUFFIX):
             vault = self._vaults.named(host.removesuffix(_SUFFIX))

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from localcloud.azure.keyvault import errors
-from localcloud.azure.keyvault.vaults import KEY_KIND, Vault
+from localcloud.azure.keyvault.vaults import KEY_KIND, KeyVault
 from localcloud.clock import now
 from localcloud.state import Store
 
@@ -40,7 +40,7 @@ class Keys:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def add(self, vault: Vault, name: str, *, version: str | None = None, key_size: int = 2048) -> KeyVersion:
+    def add(self, vault: KeyVault, name: str, *, version: str | None = None, key_size: int = 2048) -> KeyVersion:
         """A new version of the key, and the key with it if it is new; an existing `version` is answered as it is.
 
         Args:
@@ -59,17 +59,17 @@ class Keys:
         self._store.put(KEY_KIND, _key(vault, name), {"versions": [asdict(each) for each in (*versions, added)]})
         return added
 
-    def versions(self, vault: Vault, name: str) -> list[KeyVersion]:
+    def versions(self, vault: KeyVault, name: str) -> list[KeyVersion]:
         """Every version of the key, the newest last; empty when there is no such key."""
         document = self._store.get(KEY_KIND, _key(vault, name))
         return [KeyVersion(**each) for each in document["versions"]] if document else []
 
-    def all(self, vault: Vault) -> list[KeyVersion]:
+    def all(self, vault: KeyVault) -> list[KeyVersion]:
         """The newest version of each key of the vault, by name."""
         found = self._store.items(KEY_KIND, _key(vault, ""))
         return [KeyVersion(**document["versions"][-1]) for _, document in found]
 
-    def find(self, vault: Vault, name: str, version: str | None) -> KeyVersion:
+    def find(self, vault: KeyVault, name: str, version: str | None) -> KeyVersion:
         """The named version, the newest for None or ""; raises 404 `KeyNotFound`."""
         versions = self.versions(vault, name)
         found = versions if not version else [each for each in versions if each.version == version]
@@ -130,5 +130,5 @@ def _base64url_uint(number: int) -> str:
     return base64url(number.to_bytes((number.bit_length() + 7) // 8))
 
 
-def _key(vault: Vault, name: str) -> str:
+def _key(vault: KeyVault, name: str) -> str:
     return f"{vault.name}/{name}".lower()

@@ -6,18 +6,18 @@ from typing import Any, Final
 
 from localcloud.azure.keyvault.keys import KeyVersion
 from localcloud.azure.keyvault.secrets import DeletedSecret, SecretVersion
-from localcloud.azure.keyvault.vaults import Vault
+from localcloud.azure.keyvault.vaults import KeyVault
 
 _KEY_OPERATIONS: Final = ("encrypt", "decrypt", "wrapKey", "unwrapKey")
 
 
-def secret_id(vault: Vault, secret: SecretVersion, *, versioned: bool = True) -> str:
+def secret_id(vault: KeyVault, secret: SecretVersion, *, versioned: bool = True) -> str:
     """`https://<vault>.vault.azure.net/secrets/<name>[/<version>]`."""
     unversioned = f"{vault.uri}/secrets/{secret.name}"
     return f"{unversioned}/{secret.version}" if versioned else unversioned
 
 
-def secret_item(vault: Vault, secret: SecretVersion, *, versioned: bool) -> dict[str, Any]:
+def secret_item(vault: KeyVault, secret: SecretVersion, *, versioned: bool) -> dict[str, Any]:
     """A version without its value."""
     dates = {"nbf": secret.nbf, "exp": secret.exp, "created": secret.created, "updated": secret.updated}
     return _without_none(
@@ -30,12 +30,12 @@ def secret_item(vault: Vault, secret: SecretVersion, *, versioned: bool) -> dict
     )
 
 
-def secret_bundle(vault: Vault, secret: SecretVersion, value: str) -> dict[str, Any]:
+def secret_bundle(vault: KeyVault, secret: SecretVersion, value: str) -> dict[str, Any]:
     """A version with its value in clear."""
     return {"value": value, **secret_item(vault, secret, versioned=True)}
 
 
-def deleted_secret(vault: Vault, deleted: DeletedSecret, *, versioned: bool) -> dict[str, Any]:
+def deleted_secret(vault: KeyVault, deleted: DeletedSecret, *, versioned: bool) -> dict[str, Any]:
     """A soft-deleted secret and its dates."""
     return {
         **secret_item(vault, deleted.secret.current, versioned=versioned),
@@ -45,28 +45,28 @@ def deleted_secret(vault: Vault, deleted: DeletedSecret, *, versioned: bool) -> 
     }
 
 
-def key_id(vault: Vault, key: KeyVersion, *, versioned: bool = True) -> str:
+def key_id(vault: KeyVault, key: KeyVersion, *, versioned: bool = True) -> str:
     """`https://<vault>.vault.azure.net/keys/<name>[/<version>]`."""
     unversioned = f"{vault.uri}/keys/{key.name}"
     return f"{unversioned}/{key.version}" if versioned else unversioned
 
 
-def key_item(vault: Vault, key: KeyVersion, *, versioned: bool) -> dict[str, Any]:
+def key_item(vault: KeyVault, key: KeyVersion, *, versioned: bool) -> dict[str, Any]:
     """A key without its public half."""
     return {"kid": key_id(vault, key, versioned=versioned), "attributes": _key_attributes(vault, key)}
 
 
-def key_bundle(vault: Vault, key: KeyVersion, public_numbers: dict[str, str]) -> dict[str, Any]:
+def key_bundle(vault: KeyVault, key: KeyVersion, public_numbers: dict[str, str]) -> dict[str, Any]:
     """A key's public half as a JSON Web Key."""
     jwk = {"kid": key_id(vault, key), "kty": "RSA", "key_ops": list(_KEY_OPERATIONS), **public_numbers}
     return {"key": jwk, "attributes": _key_attributes(vault, key)}
 
 
-def _key_attributes(vault: Vault, key: KeyVersion) -> dict[str, Any]:
+def _key_attributes(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:
     return {"enabled": True, "created": key.created, "updated": key.created, **_recovery(vault)}
 
 
-def _recovery(vault: Vault) -> dict[str, Any]:
+def _recovery(vault: KeyVault) -> dict[str, Any]:
     return {"recoveryLevel": vault.recovery_level, "recoverableDays": vault.retention.days}
 
 

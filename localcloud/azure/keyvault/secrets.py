@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final, TypeGuard
 
 from localcloud.azure.keyvault import errors
-from localcloud.azure.keyvault.vaults import SECRET_KIND, Vault
+from localcloud.azure.keyvault.vaults import SECRET_KIND, KeyVault
 from localcloud.clock import now
 from localcloud.state import Store
 
@@ -73,7 +73,7 @@ class SecretChange:
 
 
 @dataclass(frozen=True)
-class Secret:
+class KeyVaultSecret:
     """A secret with all its versions, the newest last."""
 
     name: str
@@ -95,7 +95,7 @@ class Secret:
 class DeletedSecret:
     """A secret in its retention period."""
 
-    secret: Secret
+    secret: KeyVaultSecret
     deleted_at: datetime
 
 
@@ -105,21 +105,21 @@ class Secrets:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def find(self, vault: Vault, name: str) -> Secret | None:
+    def find(self, vault: KeyVault, name: str) -> KeyVaultSecret | None:
         """The live secret of this name."""
         found = self._load(vault, name)
-        return found if isinstance(found, Secret) else None
+        return found if isinstance(found, KeyVaultSecret) else None
 
-    def find_deleted(self, vault: Vault, name: str) -> DeletedSecret | None:
+    def find_deleted(self, vault: KeyVault, name: str) -> DeletedSecret | None:
         """The soft-deleted secret of this name."""
         found = self._load(vault, name)
         return found if isinstance(found, DeletedSecret) else None
 
-    def all(self, vault: Vault) -> list[Secret]:
+    def all(self, vault: KeyVault) -> list[KeyVaultSecret]:
         """Every live secret of the vault, by name."""
-        return [each for each in self._everything(vault) if isinstance(each, Secret)]
+        return [each for each in self._everything(vault) if isinstance(each, KeyVaultSecret)]
 
-    def all_deleted(self, vault: Vault) -> list[DeletedSecret]:
+    def all_deleted(self, vault: KeyVault) -> list[DeletedSecret]:
         """Every soft-deleted secret of the vault, by name."""
         return [each for each in self._everything(vault) if isinstance(each, DeletedSecret)]
 
@@ -127,7 +127,7 @@ class Secrets:
         """The value in clear."""
         return self._store.unseal(version.sealed)
 
-    def set(self, vault: Vault, name: str, value: object, change: SecretChange) -> SecretVersion:
+    def set(self, vault: KeyVault, name: str, value: object, change: SecretChange) -> SecretVersion:
         """Add a version, and the secret with it if it is new.
 
         Raises:
@@ -156,10 +156,10 @@ class Secrets:
                 content_type=change.content_type,
                 tags=change.tags,
             )
-            self._save(vault, Secret(version.name, (*(standing.versions if standing else ()), version)))
+            self._save(vault, KeyVaultSecret(version.name, (*(standing.versions if standing else ()), version)))
         return version
 
-    def update(self, vault: Vault, name: str, version: str | None, change: SecretChange) -> SecretVersion:
+    def update(self, vault: KeyVault, name: str, version: str | None, change: SecretChange) -> SecretVersion:
         """Change what is not None in `change` of one version; raises 404."""
         with self._store.transaction():
             secret = self.find(vault, name)
@@ -172,7 +172,7 @@ class Secrets:
             self._save(vault, replace(secret, versions=versions))
         return changed
 
-    def delete(self, vault: Vault, name: str) -> DeletedSecret:
+    def delete(self, vault: KeyVault, name: str) -> DeletedSecret:
         """Soft-delete a secret with all its versions; raises 404."""
         with self._store.transaction():
             secret = self.find(vault, name)
@@ -182,7 +182,7 @@ class Secrets:
             self._save(vault, secret, deleted.deleted_at)
         return deleted
 
-    def recover(self, vault: Vault, name: str) -> Secret:
+    def recover(self, vault: KeyVault, name: str) -> KeyVaultSecret:
         """Bring a soft-deleted secret back; raises 404."""
         with self._store.transaction():
             deleted = self.find_deleted(vault, name)
@@ -191,7 +191,7 @@ class Secrets:
             self._save(vault, deleted.secret)
         return deleted.secret
 
-    def purge(self, vault: Vault, name: str) -> None:
+    def purge(self, vault: KeyVault, name: str) -> None:
         """Remove a soft-deleted secret for good; raises 404, or 403 under purge protection."""
         if self.find_deleted(vault, name) is None:
             raise errors.not_found("secret", name)
@@ -199,16 +199,16 @@ class Secrets:
             raise errors.purge_protected(vault.name, vault.location)
         self._store.delete(SECRET_KIND, _key(vault, name))
 
-    def _everything(self, vault: Vault) -> Iterator[Secret | DeletedSecret | None]:
+    def _everything(self, vault: KeyVault) -> Iterator[KeyVaultSecret | DeletedSecret | None]:
         for key, _ in self._store.items(SECRET_KIND, _key(vault, "")):
             yield self._load(vault, key.partition("/")[2])
 
-    def _load(self, vault: Vault, name: str) -> Secret | DeletedSecret | None:
+    def _load(self, vault: KeyVault, name: str) -> KeyVaultSecret | DeletedSecret | None:
         """What is kept under this name; a deleted secret whose time is over is purged on the way."""
         document = self._store.get(SECRET_KIND, _key(vault, name))
         if document is None:
             return None
-        secret = Secret(document["name"], tuple(SecretVersion(**each) for each in document["versions"]))
+        secret = KeyVaultSecret(document["name"], tuple(SecretVersion(**each) for each in document["versions"]))
         if document["deletedAt"] is None:
             return secret
         deleted = DeletedSecret(secret, datetime.fromisoformat(document["deletedAt"]))
@@ -217,7 +217,7 @@ class Secrets:
         self._store.delete(SECRET_KIND, _key(vault, name))
         return None
 
-    def _save(self, vault: Vault, secret: Secret, deleted_at: datetime | None = None) -> None:
+    def _save(self, vault: KeyVault, secret: KeyVaultSecret, deleted_at: datetime | None = None) -> None:
         document: dict[str, Any] = {
             "name": secret.name,
             "versions": [asdict(version) for version in secret.versions],
@@ -226,7 +226,7 @@ class Secrets:
         self._store.put(SECRET_KIND, _key(vault, secret.name), document)
 
 
-def _key(vault: Vault, name: str) -> str:
+def _key(vault: KeyVault, name: str) -> str:
     return f"{vault.name}/{name}".lower()
 
 

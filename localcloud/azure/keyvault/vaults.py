@@ -23,7 +23,7 @@ DEFAULT_RETENTION_DAYS: Final = 90
 
 
 @dataclass(frozen=True)
-class Vault:
+class KeyVault:
     """A vault as the data plane sees it."""
 
     resource: Document
@@ -69,7 +69,7 @@ class Vault:
 class DeletedVault:
     """A vault in its retention period."""
 
-    vault: Vault
+    vault: KeyVault
     deleted_at: datetime
 
     @property
@@ -85,25 +85,25 @@ class Vaults:
         self._resources = resources
         self._store = resources.store
 
-    def named(self, name: str) -> Vault | None:
+    def named(self, name: str) -> KeyVault | None:
         """The live vault of this name, in any letter case."""
         known = self._store.get(_NAME_KIND, name.lower())
         resource = self._resources.get(known["id"]) if known else None
-        return Vault(resource) if resource else None
+        return KeyVault(resource) if resource else None
 
-    def stacks_own(self) -> Vault | None:
+    def stacks_own(self) -> KeyVault | None:
         """The one vault that was not seeded: what a loopback address means. None when there is none, or several."""
         found = [self.named(name) for name, _ in self._store.items(_NAME_KIND)]
         own = [vault for vault in found if vault is not None and not vault.resource.get("seeded")]
         return own[0] if len(own) == 1 else None
 
-    def put(self, resource: Document) -> Vault:
+    def put(self, resource: Document) -> KeyVault:
         """Write a vault's ARM document."""
         with self._store.transaction():
             self._store.put(_NAME_KIND, resource["name"].lower(), {"id": resource["id"]})
-            return Vault(self._resources.put(resource))
+            return KeyVault(self._resources.put(resource))
 
-    def delete(self, vault: Vault) -> None:
+    def delete(self, vault: KeyVault) -> None:
         """Soft-delete: the vault is gone from ARM, its name and content are kept."""
         with self._store.transaction():
             self._resources.delete(vault.id)
@@ -115,7 +115,7 @@ class Vaults:
         document = self._store.get(_DELETED_KIND, name.lower())
         if document is None:
             return None
-        deleted = DeletedVault(Vault(document["resource"]), datetime.fromisoformat(document["deletedAt"]))
+        deleted = DeletedVault(KeyVault(document["resource"]), datetime.fromisoformat(document["deletedAt"]))
         if deleted.purge_at <= now():
             self.purge(name)
             return None
@@ -126,7 +126,7 @@ class Vaults:
         found = [self.deleted(name) for name, _ in self._store.items(_DELETED_KIND)]
         return [each for each in found if each is not None]
 
-    def recover(self, deleted: DeletedVault) -> Vault:
+    def recover(self, deleted: DeletedVault) -> KeyVault:
         """Bring a soft-deleted vault back with its content."""
         with self._store.transaction():
             self._store.delete(_DELETED_KIND, deleted.vault.name.lower())

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from localcloud.providers.azure_native.table import ResourceRow
-from localcloud.providers.sdk_types import Shape, properties
+from localcloud.providers.sdk_types import PropertyType, properties
 from plugin import UNKNOWN, Props, Secret, Value, unwrap
 
 API_VERSION: Final = "azureApiVersion"
@@ -94,7 +94,7 @@ def _project(cls: type, values: Mapping[str, Value]) -> Props:
     return {name: _project_value(shape, values[name]) for name, shape in properties(cls).items() if name in values}
 
 
-def _project_value(shape: Shape, value: Value) -> Value:
+def _project_value(shape: PropertyType, value: Value) -> Value:
     if shape.kind == "object" and isinstance(value, dict):
         return _project(shape.type, value)
     if shape.kind == "list" and shape.item is not None and isinstance(value, list):
@@ -104,7 +104,7 @@ def _project_value(shape: Shape, value: Value) -> Value:
     return value
 
 
-def _to_wire(shape: Shape, value: Value) -> Value:
+def _to_wire(shape: PropertyType, value: Value) -> Value:
     if shape.kind == "object" and isinstance(value, dict):
         shapes = properties(shape.type)
         return {_wire_name(shape.type, name): _to_wire(shapes[name], item) for name, item in value.items()}
@@ -113,7 +113,7 @@ def _to_wire(shape: Shape, value: Value) -> Value:
     return value
 
 
-def _from_wire(shape: Shape, value: Any) -> Value:
+def _from_wire(shape: PropertyType, value: Any) -> Value:
     if shape.kind == "object" and isinstance(value, dict):
         return outputs(shape.type, value)
     if shape.kind == "list" and shape.item is not None and isinstance(value, list):
@@ -123,7 +123,7 @@ def _from_wire(shape: Shape, value: Any) -> Value:
     return value
 
 
-def _preview_value(shape: Shape, value: Value) -> Value:
+def _preview_value(shape: PropertyType, value: Value) -> Value:
     if isinstance(value, Secret):
         return Secret(_preview_value(shape, value.value))
     if shape.kind == "object" and isinstance(value, dict):

@@ -8,10 +8,10 @@ from typing import Final
 from localcloud.providers import sdk_types
 from localcloud.providers.azure_native import projection
 from localcloud.providers.azure_native.resource import ArmResource
-from localcloud.providers.azure_native.session import Session
+from localcloud.providers.azure_native.session import ArmSession
 from localcloud.providers.azure_native.table import FUNCTIONS, RESOURCES, FunctionRow
 from localcloud.providers.client import RefusalError
-from localcloud.providers.settings import ProviderSettings, check_settings
+from localcloud.providers.settings import AzureProviderSettings, check_settings
 from plugin import Checked, PluginError, Props, Provider, Resource, unwrap
 
 _CLIENT_CONFIG: Final = "azure-native:authorization:getClientConfig"
@@ -25,14 +25,14 @@ class AzureNative(Provider):
     version = metadata.version("pulumi-azure-native")
 
     def __init__(self) -> None:
-        self._session: Session | None = None
+        self._session: ArmSession | None = None
         self._resources = {token: ArmResource(row, self._open_session) for token, row in RESOURCES.items()}
 
     def check_config(self, urn: str, old: Props | None, new: Props) -> Checked:
         return Checked(new, check_settings(self.name, new))
 
     def configure(self, inputs: Props) -> None:
-        self._session = Session.open(ProviderSettings.load(self.name, inputs))
+        self._session = ArmSession.open(AzureProviderSettings.load(self.name, inputs))
 
     def resource(self, type_token: str) -> Resource:
         if type_token not in self._resources:
@@ -71,7 +71,7 @@ class AzureNative(Provider):
         has_version = projection.API_VERSION in sdk_types.properties(row.outputs)
         return {**found, projection.API_VERSION: row.api_version} if has_version else found
 
-    def _open_session(self) -> Session:
+    def _open_session(self) -> ArmSession:
         if self._session is None:
             raise PluginError("the azure-native provider is not configured")
         return self._session

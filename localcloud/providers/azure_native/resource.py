@@ -16,7 +16,7 @@ from typing import Any
 from localcloud.providers import sdk_types
 from localcloud.providers.azure_native import projection
 from localcloud.providers.azure_native.projection import API_VERSION
-from localcloud.providers.azure_native.session import OpenSession, Session
+from localcloud.providers.azure_native.session import ArmSession, OpenSession
 from localcloud.providers.azure_native.table import ResourceRow
 from localcloud.providers.client import RefusalError
 from localcloud.providers.secret_marks import mark_secrets
@@ -153,7 +153,7 @@ class ArmResource(Resource):
         told = change.kind == "add" and path in old_state and unwrap(old_state[path]) == unwrap(new_inputs[path])
         return change if told else replace(change, replace=True)
 
-    def _written(self, session: Session, resource_id: str, response: dict[str, Any], inputs: Props) -> Props:
+    def _written(self, session: ArmSession, resource_id: str, response: dict[str, Any], inputs: Props) -> Props:
         """State after a write: what a read answers, for it may differ from what the write answered."""
         with suppress(RefusalError):
             response = session.arm.get(resource_id, self._row.api_version)

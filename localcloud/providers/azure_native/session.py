@@ -10,8 +10,8 @@ import httpx
 
 from identity.clouds import Cloud, local_cloud
 from localcloud.providers.azure_native.arm import RETRY, ArmClient
-from localcloud.providers.client import RestClient, Retry, SignIn, error_of
-from localcloud.providers.settings import ProviderSettings
+from localcloud.providers.client import DeployerCredential, RestClient, Retry, error_of
+from localcloud.providers.settings import AzureProviderSettings
 from plugin import PluginError, Props
 
 _GRAPH_SCOPE: Final = "https://graph.microsoft.com/.default"
@@ -24,21 +24,21 @@ _VAULT_RETRY: Final = Retry(
 
 
 @dataclass(frozen=True)
-class Session:
+class ArmSession:
     """What every call of a configured provider uses."""
 
     cloud: Cloud
     subscription_id: str
-    sign_in: SignIn
+    sign_in: DeployerCredential
     arm: ArmClient
     vault: RestClient
 
     @classmethod
-    def open(cls, settings: ProviderSettings) -> Session:
+    def open(cls, settings: AzureProviderSettings) -> ArmSession:
         """Clients for the local ARM and Key Vault; nobody signs in before the first request."""
         environment = settings.environment
         cloud = local_cloud(environment)
-        sign_in = SignIn(settings)
+        sign_in = DeployerCredential(settings)
 
         def client(base_url: str, scope: str, retry: Retry) -> RestClient:
             return RestClient(base_url, scope, sign_in, ca_file=environment.ca_file, retry=retry)
@@ -75,7 +75,7 @@ class Session:
         return {"token": self.sign_in.token(f"{endpoint or 'https://management.azure.com/'}/.default")}
 
 
-OpenSession = Callable[[], Session]
+OpenSession = Callable[[], ArmSession]
 
 
 def _response_error(response: httpx.Response, url: str) -> str:

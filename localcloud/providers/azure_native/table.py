@@ -48,7 +48,7 @@ def _sdk_class(module: str, name: str) -> type:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Row:
+class _TypeRow:
     token: str
     api_version: str
     path: str
@@ -78,7 +78,7 @@ class _Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResourceRow(_Row):
+class ResourceRow(_TypeRow):
     """A resource type.
 
     Attributes:
@@ -116,7 +116,7 @@ class ResourceRow(_Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FunctionRow(_Row):
+class FunctionRow(_TypeRow):
     """A function that reads one resource, or with `action` posts that to it.
 
     `options` are arguments of the SDK, and the query parameters of the API that they are sent as.

@@ -22,7 +22,7 @@ _AUDIENCES: Final = (
 )
 
 
-class Application(GraphResource):
+class ApplicationResource(GraphResource):
     """An application registration. Its id is `/applications/<object id>`."""
 
     arguments_type = pulumi_azuread.ApplicationArgs

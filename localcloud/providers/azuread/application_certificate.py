@@ -26,7 +26,7 @@ from plugin import PluginError, Props, unwrap
 _KIND: Final = "certificate"
 
 
-class ApplicationCertificate(GraphResource):
+class ApplicationCertificateResource(GraphResource):
     """A certificate registered on an application. Its id is `<object id>/certificate/<key id>`.
 
     Graph has no call for one certificate: the whole list is read and written again, so the calls for one application

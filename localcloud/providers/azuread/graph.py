@@ -24,7 +24,7 @@ RETRY: Final = Retry(
 _LOOKS_IN_A_ROW: Final = 5
 # Seconds between two looks. The provider waits 1 s (5 s after a deletion); the local replicas are quicker, too.
 _LOOK_EVERY: Final = 0.1
-_PATIENCE: Final = 600.0
+_TIMEOUT: Final = 600.0
 
 RetryIf = Callable[[httpx.Response], bool]
 
@@ -91,11 +91,11 @@ class GraphClient:
 
     def wait(self, what: str, is_so: Callable[[], bool]) -> None:
         """Look until five answers in a row agree, for one proves little; raises PluginError after ten minutes."""
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _TIMEOUT
         in_a_row = 0
         while in_a_row < _LOOKS_IN_A_ROW:
             if time.monotonic() > deadline:
-                raise PluginError(f"Waiting for {what}: timeout after {_PATIENCE:.0f} s")
+                raise PluginError(f"Waiting for {what}: timeout after {_TIMEOUT:.0f} s")
             in_a_row = in_a_row + 1 if is_so() else 0
             self._sleep(_LOOK_EVERY)
 

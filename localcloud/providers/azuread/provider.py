@@ -7,14 +7,14 @@ from importlib import metadata
 from typing import Any, Final
 
 from localcloud.providers.azuread.application import PREFIX as APPLICATION_PREFIX
-from localcloud.providers.azuread.application import Application, application_state
-from localcloud.providers.azuread.application_certificate import ApplicationCertificate
+from localcloud.providers.azuread.application import ApplicationResource, application_state
+from localcloud.providers.azuread.application_certificate import ApplicationCertificateResource
 from localcloud.providers.azuread.graph import RETRY, GraphClient
-from localcloud.providers.azuread.resource import OpenSession, Session
+from localcloud.providers.azuread.resource import GraphSession, OpenSession
 from localcloud.providers.azuread.service_principal import PREFIX as PRINCIPAL_PREFIX
-from localcloud.providers.azuread.service_principal import ServicePrincipal, principal_state
-from localcloud.providers.client import RestClient, SignIn
-from localcloud.providers.settings import ProviderSettings, check_settings
+from localcloud.providers.azuread.service_principal import ServicePrincipalResource, principal_state
+from localcloud.providers.client import DeployerCredential, RestClient
+from localcloud.providers.settings import AzureProviderSettings, check_settings
 from plugin import Checked, PluginError, Props, Provider, Resource, unwrap
 
 _GRAPH_SCOPE: Final = "https://graph.microsoft.com/.default"
@@ -23,9 +23,9 @@ _SELECTORS: Final[Mapping[str, str]] = {"objectId": "id", "clientId": "appId", "
 
 
 RESOURCES: Final[Mapping[str, Callable[[OpenSession], Resource]]] = {
-    "azuread:index/application:Application": Application,
-    "azuread:index/applicationCertificate:ApplicationCertificate": ApplicationCertificate,
-    "azuread:index/servicePrincipal:ServicePrincipal": ServicePrincipal,
+    "azuread:index/application:Application": ApplicationResource,
+    "azuread:index/applicationCertificate:ApplicationCertificate": ApplicationCertificateResource,
+    "azuread:index/servicePrincipal:ServicePrincipal": ServicePrincipalResource,
 }
 
 
@@ -36,7 +36,7 @@ class AzureAd(Provider):
     version = metadata.version("pulumi-azuread")
 
     def __init__(self) -> None:
-        self._session: Session | None = None
+        self._session: GraphSession | None = None
         self._resources = {token: made(self._open_session) for token, made in RESOURCES.items()}
         self._functions: Mapping[str, Callable[[Props], Props]] = {
             "azuread:index/getApplication:getApplication": self._get_application,
@@ -49,12 +49,12 @@ class AzureAd(Provider):
 
     def configure(self, inputs: Props) -> None:
         # The real provider signs in here too: it wants to know its own object id (`internal/clients/client.go`).
-        settings = ProviderSettings.load(self.name, inputs)
+        settings = AzureProviderSettings.load(self.name, inputs)
         environment = settings.environment
-        sign_in = SignIn(settings)
+        sign_in = DeployerCredential(settings)
         claims = sign_in.claims(_GRAPH_SCOPE)
         rest = RestClient(environment.graph_endpoint, _GRAPH_SCOPE, sign_in, ca_file=environment.ca_file, retry=RETRY)
-        self._session = Session(GraphClient(rest), settings.tenant_id, settings.client_id, claims["oid"])
+        self._session = GraphSession(GraphClient(rest), settings.tenant_id, settings.client_id, claims["oid"])
 
     def resource(self, type_token: str) -> Resource:
         if type_token not in self._resources:
@@ -98,7 +98,7 @@ class AzureAd(Provider):
             raise PluginError(f"Found multiple {kind}s with {name}: {args[name]}")
         return found[0]
 
-    def _open_session(self) -> Session:
+    def _open_session(self) -> GraphSession:
         if self._session is None:
             raise PluginError("the azuread provider is not configured")
         return self._session

@@ -16,7 +16,7 @@ from plugin import Checked, CheckFailure, Created, Diff, PluginError, Props, Rea
 
 
 @dataclass(frozen=True)
-class Session:
+class GraphSession:
     """A configured azuread: Graph, and who is signed in to it."""
 
     graph: GraphClient
@@ -25,7 +25,7 @@ class Session:
     object_id: str
 
 
-OpenSession = Callable[[], Session]
+OpenSession = Callable[[], GraphSession]
 
 
 class GraphResource(Resource):

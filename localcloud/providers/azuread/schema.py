@@ -19,23 +19,25 @@ _RFC3339: Final = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2
 
 
 @dataclass(frozen=True)
-class Rule:
+class ValuePattern:
     """What a string must look like, and how that is said."""
 
     pattern: str
     expected: str
 
 
-UUID: Final = Rule(_UUID, "a valid UUID")
-RFC3339: Final = Rule(_RFC3339, "a valid RFC3339 date")
-APPLICATION_ID: Final = Rule(f"/applications/{_UUID}", "the resource id of an application, /applications/<object id>")
-NOT_EMPTY: Final = Rule(r"[\s\S]+", "not to be an empty string")
-AT_MOST_1024: Final = Rule(r"[\s\S]{0,1024}", "at most 1024 characters long")
+UUID: Final = ValuePattern(_UUID, "a valid UUID")
+RFC3339: Final = ValuePattern(_RFC3339, "a valid RFC3339 date")
+APPLICATION_ID: Final = ValuePattern(
+    f"/applications/{_UUID}", "the resource id of an application, /applications/<object id>"
+)
+NOT_EMPTY: Final = ValuePattern(r"[\s\S]+", "not to be an empty string")
+AT_MOST_1024: Final = ValuePattern(r"[\s\S]{0,1024}", "at most 1024 characters long")
 
 
-def one_of(*values: str) -> Rule:
+def one_of(*values: str) -> ValuePattern:
     """One of a few words."""
-    return Rule("|".join(map(re.escape, values)), f"one of {', '.join(values)}")
+    return ValuePattern("|".join(map(re.escape, values)), f"one of {', '.join(values)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,7 @@ class Argument:
     force_new: bool = False
     unordered: bool = False
     secret: bool = False
-    rule: Rule | None = None
+    rule: ValuePattern | None = None
 
 
 @dataclass(frozen=True)

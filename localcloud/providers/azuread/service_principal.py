@@ -23,7 +23,7 @@ _NOT_REPLICATED: Final = {
 }
 
 
-class ServicePrincipal(GraphResource):
+class ServicePrincipalResource(GraphResource):
     """The service principal of an application. Its id is `/servicePrincipals/<object id>`."""
 
     arguments_type = pulumi_azuread.ServicePrincipalArgs

@@ -7,8 +7,8 @@ from importlib import metadata
 from typing import Final
 
 from localcloud.providers.kubernetes.client import Api
-from localcloud.providers.kubernetes.resource import ObjectResource, Session
-from localcloud.providers.kubernetes.settings import ProviderSettings, is_the_same_cluster, refusal
+from localcloud.providers.kubernetes.resource import ClusterSession, ObjectResource
+from localcloud.providers.kubernetes.settings import KubernetesProviderSettings, is_the_same_cluster, refusal
 from plugin import Checked, CheckFailure, PluginError, Props, Provider, Resource
 
 # kubernetes:<group>/<version>:<Kind>; the core group is called `core`.
@@ -22,7 +22,7 @@ class Kubernetes(Provider):
     version = metadata.version("pulumi-kubernetes")
 
     def __init__(self) -> None:
-        self._session: Session | None = None
+        self._session: ClusterSession | None = None
         self._is_configured = False
 
     def check_config(self, urn: str, old: Props | None, new: Props) -> Checked:
@@ -34,8 +34,8 @@ class Kubernetes(Provider):
         return () if is_the_same_cluster(old, new) else ("kubeconfig",)
 
     def configure(self, inputs: Props) -> None:
-        settings = ProviderSettings.load(inputs)
-        self._session = None if settings is None else Session(settings, Api(settings.connection))
+        settings = KubernetesProviderSettings.load(inputs)
+        self._session = None if settings is None else ClusterSession(settings, Api(settings.connection))
         self._is_configured = True
 
     def resource(self, type_token: str) -> Resource:
@@ -45,7 +45,7 @@ class Kubernetes(Provider):
         group, version = found["group"], found["version"]
         return ObjectResource(version if group == "core" else f"{group}/{version}", found["kind"], self._open_session)
 
-    def _open_session(self) -> Session | None:
+    def _open_session(self) -> ClusterSession | None:
         if not self._is_configured:
             raise PluginError("the kubernetes provider is not configured")
         return self._session

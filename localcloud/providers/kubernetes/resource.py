@@ -13,8 +13,8 @@ from localcloud.kubernetes.calls import ApiError, Object
 from localcloud.providers.kubernetes import inputs as objects
 from localcloud.providers.kubernetes.client import Api, Collection
 from localcloud.providers.kubernetes.difference import difference
-from localcloud.providers.kubernetes.settings import ProviderSettings
-from localcloud.providers.kubernetes.waiting import NotReady, wait_until_gone, wait_until_ready
+from localcloud.providers.kubernetes.settings import KubernetesProviderSettings
+from localcloud.providers.kubernetes.waiting import AwaitError, wait_until_gone, wait_until_ready
 from plugin import Checked, Created, Diff, PluginError, Props, ReadResult, Resource, contains_unknown, unwrap
 
 # A create is tried again while its kind or namespace is missing: five times, with these pauses in seconds.
@@ -35,10 +35,10 @@ The resource already exists in the cluster. This can happen when:
 
 
 @dataclass(frozen=True)
-class Session:
+class ClusterSession:
     """A configured provider at work."""
 
-    settings: ProviderSettings
+    settings: KubernetesProviderSettings
     api: Api
 
 
@@ -48,7 +48,7 @@ class ObjectResource(Resource):
     Ids are `<namespace>/<name>`, or the name alone for cluster-wide kinds.
     """
 
-    def __init__(self, api_version: str, kind: str, open_session: Callable[[], Session | None]) -> None:
+    def __init__(self, api_version: str, kind: str, open_session: Callable[[], ClusterSession | None]) -> None:
         self._api_version = api_version
         self._kind = kind
         self._open_session = open_session
@@ -138,10 +138,10 @@ class ObjectResource(Resource):
             live = session.api.get(collection, namespace or None, name)
             if live is not None and session.api.delete(collection, namespace or None, name):
                 wait_until_gone(session.api, collection, live)
-        except (ApiError, NotReady) as error:
+        except (ApiError, AwaitError) as error:
             raise PluginError(f"failed to delete {self._kind} {id}: {error}") from None
 
-    def _collection(self, session: Session) -> Collection | None:
+    def _collection(self, session: ClusterSession) -> Collection | None:
         """Where the kind is; None if it may still come; raises PluginError if it never will."""
         collection = session.api.collection(self._api_version, self._kind)
         if collection is None and not session.api.can_learn_kinds():
@@ -152,12 +152,14 @@ class ObjectResource(Resource):
             )
         return collection
 
-    def _required(self, session: Session) -> Collection:
+    def _required(self, session: ClusterSession) -> Collection:
         if (collection := self._collection(session)) is None:
             raise PluginError(f'no matches for kind "{self._kind}" in version "{self._api_version}"')
         return collection
 
-    def _create(self, session: Session, urn: str, namespace: str | None, document: Object) -> tuple[Collection, Object]:
+    def _create(
+        self, session: ClusterSession, urn: str, namespace: str | None, document: Object
+    ) -> tuple[Collection, Object]:
         """Create, waiting a while for a kind or a namespace that is still on its way."""
         for pause in (*_PAUSES, None):
             try:
@@ -178,10 +180,10 @@ class ObjectResource(Resource):
             time.sleep(pause)
         raise AssertionError("the last round returns or raises")
 
-    def _ready(self, session: Session, urn: str, done: str, collection: Collection, live: Object) -> Object:
+    def _ready(self, session: ClusterSession, urn: str, done: str, collection: Collection, live: Object) -> Object:
         try:
             return wait_until_ready(session.api, collection, live)
-        except NotReady as error:
+        except AwaitError as error:
             reasons = "".join(f"\n  * {reason}" for reason in error.reasons)
             raise PluginError(
                 f'resource "{urn}" was successfully {done}, but the Kubernetes API server reported that it failed to '
@@ -189,7 +191,7 @@ class ObjectResource(Resource):
             ) from None
 
 
-def _configured(session: Session | None) -> Session:
+def _configured(session: ClusterSession | None) -> ClusterSession:
     if session is None:
         raise PluginError("the kubernetes provider is not configured: its kubeconfig is not known")
     return session

@@ -33,7 +33,7 @@ _INPUTS: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class ProviderSettings:
+class KubernetesProviderSettings:
     """A configured provider: the cluster, the namespace of objects without one, what may change in place."""
 
     connection: Connection
@@ -42,7 +42,7 @@ class ProviderSettings:
     is_config_map_mutable: bool
 
     @classmethod
-    def load(cls, inputs: Props, environ: Mapping[str, str] = os.environ) -> ProviderSettings | None:
+    def load(cls, inputs: Props, environ: Mapping[str, str] = os.environ) -> KubernetesProviderSettings | None:
         """Settings out of the inputs, None while a preview does not know the cluster; PluginError for a refusal."""
         plain = unwrap(inputs)
         if UNKNOWN in (plain.get("kubeconfig"), plain.get("context")):

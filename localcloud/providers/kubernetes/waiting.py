@@ -14,7 +14,7 @@ _TIMEOUT: Final = 600.0
 _LONGEST_WATCH: Final = 30.0
 
 
-class NotReady(Exception):
+class AwaitError(Exception):
     """An object that was written but is not ready in time; `live` is its last state, `reasons` what is wrong."""
 
     def __init__(self, live: Object, reasons: list[str]) -> None:
@@ -31,24 +31,24 @@ def wait_until_ready(api: Api, collection: Collection, live: Object) -> Object:
     deadline = time.monotonic() + float(annotations.get(TIMEOUT, _TIMEOUT))
     while not is_ready(live):
         if (left := deadline - time.monotonic()) <= 0:
-            raise NotReady(live, _reasons(api, live))
+            raise AwaitError(live, _reasons(api, live))
         api.await_change(collection, live, min(left, _LONGEST_WATCH))
         found = api.get(collection, live["metadata"]["namespace"], live["metadata"]["name"])
         if found is None:
-            raise NotReady(live, ["the Deployment was deleted while it was waited for"])
+            raise AwaitError(live, ["the Deployment was deleted while it was waited for"])
         live = found
     return live
 
 
 def wait_until_gone(api: Api, collection: Collection, live: Object) -> None:
-    """Return when the object, this very one, is gone; raises `NotReady` if it stays."""
+    """Return when the object, this very one, is gone; raises `AwaitError` if it stays."""
     metadata = live["metadata"]
     deadline = time.monotonic() + float(metadata.get("annotations", {}).get(TIMEOUT, _TIMEOUT))
     while (found := api.get(collection, metadata.get("namespace"), metadata["name"])) is not None:
         if found["metadata"]["uid"] != metadata["uid"]:
             return
         if (left := deadline - time.monotonic()) <= 0:
-            raise NotReady(found, [f"finalizers {found['metadata'].get('finalizers', [])} hold it"])
+            raise AwaitError(found, [f"finalizers {found['metadata'].get('finalizers', [])} hold it"])
         api.await_change(collection, found, min(left, _LONGEST_WATCH))
 
 

@@ -17,8 +17,8 @@ from localcloud.azure.arm.api import app as arm_app
 from localcloud.azure.arm.store import Resources
 from localcloud.azure.assembly import assemble
 from localcloud.azure.authorization import built_in_roles
-from localcloud.azure.dials import NO_DELAYS, Dials
 from localcloud.azure.entra.objects import ServicePrincipal
+from localcloud.azure.faults import NO_DELAYS, Faults
 from localcloud.azure.keyvault.api import app as keyvault_app
 from localcloud.state import Document
 from tests.stores import open_store
@@ -29,12 +29,12 @@ VAULT = f"{GROUP}/providers/Microsoft.KeyVault/vaults/kv-idstack-local"
 OWNER_ROLES = ("Contributor", "User Access Administrator", "Key Vault Secrets Officer")
 
 
-class World:
+class ArmWorld:
     """One subscription with the group `identity-local`, and a deployer who may do everything the stack does."""
 
-    def __init__(self, folder: Path, dials: Dials = NO_DELAYS) -> None:
+    def __init__(self, folder: Path, faults: Faults = NO_DELAYS) -> None:
         self.store = open_store(folder / "state.sqlite")
-        self.cloud: LocalAzure = assemble(self.store, dials, authority_host="https://localhost:8443/")
+        self.cloud: LocalAzure = assemble(self.store, faults, authority_host="https://localhost:8443/")
         self.resources = Resources(self.store)
         self.arm = arm_app(self.cloud)
         self.keyvault = keyvault_app(self.cloud)
@@ -153,9 +153,9 @@ def cluster_body(**properties: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path) -> Iterator[ArmWorld]:
     """A local Azure without delays."""
-    built = World(tmp_path)
+    built = ArmWorld(tmp_path)
     yield built
     built.store.close()
 

@@ -23,7 +23,7 @@ from localcloud.kubelet.intervals import Backoff, Intervals
 from localcloud.kubelet.main import NODE, serve
 from localcloud.kubelet.selection import is_ready
 from localcloud.kubernetes.kubeconfig import connection
-from tests.unit.localcloud.arm_world import GROUP, VAULT, World
+from tests.unit.localcloud.arm_world import GROUP, VAULT, ArmWorld
 
 Object = dict[str, Any]
 T = TypeVar("T")
@@ -126,7 +126,7 @@ def cluster_of(environment: LocalEnvironment) -> Iterator[Cluster]:
 class Azure:
     """The stack's vault, and the managed identities of its node."""
 
-    world: World
+    world: ArmWorld
 
     def identity(self, name: str = "key-vault-user", *, attached: bool = True, role: bool = True) -> ServicePrincipal:
         """A managed identity; `attached` to the node, with the `role` to read the vault's secrets."""

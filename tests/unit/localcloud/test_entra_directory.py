@@ -9,9 +9,9 @@ import pytest
 
 from localcloud import clock
 from localcloud.azure import LocalAzure
-from localcloud.azure.dials import Dials
 from localcloud.azure.entra.directory import Directory
 from localcloud.azure.entra.tokens import InvalidToken
+from localcloud.azure.faults import Faults
 from localcloud.azure.http import ServiceError
 from localcloud.state import Store
 
@@ -20,7 +20,7 @@ ARM = "https://management.azure.com"
 
 def test_a_new_principal_is_found_only_after_its_delay(tmp_path: Path) -> None:
     store = Store(tmp_path / "state.sqlite", bytes(32))
-    directory = Directory(store, Dials(principal_delay=30))
+    directory = Directory(store, Faults(principal_delay=30))
     identity = directory.create_managed_identity("/subscriptions/s/x", "identity")
 
     assert not directory.is_replicated(identity.object_id)

@@ -17,8 +17,8 @@ from identity.access.claims import claims_of
 from localcloud import clock
 from localcloud.azure import LocalAzure
 from localcloud.azure.assembly import assemble
-from localcloud.azure.dials import Dials
 from localcloud.azure.entra.api import app
+from localcloud.azure.faults import Faults
 from tests.stores import open_store
 from tests.unit.hosts import Certificates, Serve
 
@@ -77,7 +77,7 @@ def entra(azure: LocalAzure) -> Entra:
 def punctual(tmp_path: Path) -> Iterator[Entra]:
     """With the interval that Entra has."""
     store = open_store(tmp_path / "punctual.sqlite")
-    yield Entra(assemble(store, Dials(), authority_host="https://entra/"))
+    yield Entra(assemble(store, Faults(), authority_host="https://entra/"))
     store.close()
 
 

@@ -28,10 +28,10 @@ from identity.credentials.certificate import IssuedCertificate, issue
 from localcloud import clock
 from localcloud.azure import LocalAzure
 from localcloud.azure.assembly import assemble
-from localcloud.azure.dials import Dials
 from localcloud.azure.entra.api import app
 from localcloud.azure.entra.objects import KeyCredential
 from localcloud.azure.entra.resources import ARM_AUDIENCES
+from localcloud.azure.faults import Faults
 from tests.stores import open_store
 from tests.unit.hosts import Certificates, Serve
 
@@ -258,7 +258,7 @@ def test_a_deleted_application_does_not_sign_in_until_it_is_restored(client: Cli
 def lagging(tmp_path: Path, serve: Serve, certificates: Certificates) -> Client:
     """A tenant with one prompt replica and one that lags an hour; the client has been there for long."""
     store = open_store(tmp_path / "lagging.sqlite")
-    azure = assemble(store, Dials(replica_delays=(0.0, 3600.0), seed=7), authority_host="https://127.0.0.1/")
+    azure = assemble(store, Faults(replica_delays=(0.0, 3600.0), seed=7), authority_host="https://127.0.0.1/")
     return Client.create(azure, serve(app(azure)), certificates.ca_file)
 
 

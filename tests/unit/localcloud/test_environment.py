@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.clouds import LocalEnvironment
 from localcloud.azure.authorization import Authorization
-from localcloud.azure.dials import DIALS_VARIABLE, Dials
 from localcloud.azure.entra.api import app
+from localcloud.azure.faults import FAULTS_VARIABLE, Faults
 from localcloud.environment import ADDRESS, PortTaken, Prepared, listen, prepare
 from localcloud.seed import seed
 from localcloud.statedir import StateDirectory
@@ -140,7 +140,7 @@ def test_the_seeded_deployer_may_deploy_and_assign_roles_at_once(ready: Callable
     seed(prepared)
     deployer = prepared.cloud.directory.service_principal_by_app(prepared.environment.deployer_client_id)
     assert deployer is not None
-    authorization = Authorization(prepared.store, Dials(role_delay=60))
+    authorization = Authorization(prepared.store, Faults(role_delay=60))
 
     scope = f"{SUBSCRIPTION}/resourceGroups/identity-local"
     assert authorization.allowed(deployer.object_id, "Microsoft.KeyVault/vaults/write", scope)
@@ -159,8 +159,10 @@ def test_the_deployers_file_holds_the_registered_certificate(ready: Callable[[],
     assert [each.certificate for each in application.key_credentials] == [certificate.public_bytes(Encoding.DER)]
 
 
-def test_dials_come_from_the_environment_and_an_unknown_one_is_refused() -> None:
-    turned = Dials.from_environment({DIALS_VARIABLE: '{"replica_delays": [0, 9], "latency": {"arm PUT": 1, "arm": 2}}'})
+def test_faults_come_from_the_environment_and_unknown_ones_are_refused() -> None:
+    turned = Faults.from_environment(
+        {FAULTS_VARIABLE: '{"replica_delays": [0, 9], "latency": {"arm PUT": 1, "arm": 2}}'}
+    )
 
     assert turned.replica_delays == (0, 9)
     assert (turned.latency_of("arm", "PUT"), turned.latency_of("arm", "GET"), turned.latency_of("imds", "GET")) == (
@@ -168,9 +170,9 @@ def test_dials_come_from_the_environment_and_an_unknown_one_is_refused() -> None
         2,
         0,
     )
-    assert Dials.from_environment({}) == Dials()
-    limited = Dials.from_environment({DIALS_VARIABLE: '{"arm_requests": {"write": [5, 1], "read": null}}'})
+    assert Faults.from_environment({}) == Faults()
+    limited = Faults.from_environment({FAULTS_VARIABLE: '{"arm_requests": {"write": [5, 1], "read": null}}'})
     assert limited.arm_requests == {"write": (5, 1), "delete": (200, 10)}
     for wrong in ('{"replica_delay": 1}', "[]", '{"replica_delays": []}', '{"arm_requests": {"writes": [1, 1]}}'):
-        with pytest.raises(ValueError, match=DIALS_VARIABLE):
-            Dials.from_environment({DIALS_VARIABLE: wrong})
+        with pytest.raises(ValueError, match=FAULTS_VARIABLE):
+            Faults.from_environment({FAULTS_VARIABLE: wrong})

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from localcloud import clock
 from localcloud.azure import http
-from localcloud.azure.dials import Dials
+from localcloud.azure.faults import Faults
 from localcloud.azure.http import ServiceError, bearer, json_object, service_app
 from localcloud.tls import ensure_certificate
 from tests.unit.hosts import Certificates, Serve
@@ -37,22 +37,22 @@ async def fail(_: Request) -> Response:
     raise RuntimeError("a secret value")
 
 
-def service(dials: Dials | None = None) -> Starlette:
+def service(faults: Faults | None = None) -> Starlette:
     routes = [
         Route("/echo", echo, methods=["POST"]),
         Route("/refuse", refuse, methods=["GET"]),
         Route("/fail", fail, methods=["GET"]),
     ]
-    return service_app("arm", routes, dials=dials or Dials())
+    return service_app("arm", routes, faults=faults or Faults())
 
 
 def call(
-    method: str, path: str, *, dials: Dials | None = None, app: Starlette | None = None, **options: Any
+    method: str, path: str, *, faults: Faults | None = None, app: Starlette | None = None, **options: Any
 ) -> httpx.Response:
     """One request to the service, a new one unless `app` is given, without a network; `options` as httpx takes them."""
 
     async def answered() -> httpx.Response:
-        transport = httpx.ASGITransport(app or service(dials), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(app or service(faults), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="https://management.azure.com") as client:
             return await client.request(method, path, **options)
 
@@ -100,25 +100,25 @@ def test_the_dialled_latency_comes_before_the_answer(monkeypatch: pytest.MonkeyP
         waited.append(seconds)
 
     monkeypatch.setattr(http, "asyncio", SimpleNamespace(sleep=note))
-    dials = Dials(latency={"arm": 2.0, "arm POST": 3.0})
-    call("GET", "/refuse", dials=dials)
-    call("POST", "/echo", dials=dials)
+    faults = Faults(latency={"arm": 2.0, "arm POST": 3.0})
+    call("GET", "/refuse", faults=faults)
+    call("POST", "/echo", faults=faults)
 
     assert waited == [2.0, 3.0]
 
 
 def test_a_dialled_fault_says_that_a_second_try_may_work() -> None:
-    dials = Dials(faults={"arm POST": 1.0})
-    refused = call("POST", "/echo", dials=dials)
+    faults = Faults(error_rates={"arm POST": 1.0})
+    refused = call("POST", "/echo", faults=faults)
 
     assert (error(refused), refused.headers["retry-after"]) == ((503, "ServiceUnavailable"), "1")
     assert refused.headers["x-ms-request-id"]
-    assert call("GET", "/refuse", dials=dials).status_code == 409
+    assert call("GET", "/refuse", faults=faults).status_code == 409
 
 
 def test_faults_come_in_the_share_that_was_dialled_and_the_same_ones_with_a_seed() -> None:
     def answers(seed: int) -> list[int]:
-        app = service(Dials(faults={"arm": 0.5}, seed=seed))
+        app = service(Faults(error_rates={"arm": 0.5}, seed=seed))
         return [call("POST", "/echo", app=app).status_code for _ in range(40)]
 
     once = answers(1)

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from localcloud.serving import Server
+from localcloud.serving import ServiceServer
 from tests.unit.hosts import Certificates
 
 
@@ -41,12 +41,12 @@ def listener() -> Iterator[socket.socket]:
 
 
 @pytest.fixture
-def server(certificates: Certificates) -> Server:
-    return Server(Starlette(routes=[Route("/", answer), Route("/watch", watch)]), certificates.server_file)
+def server(certificates: Certificates) -> ServiceServer:
+    return ServiceServer(Starlette(routes=[Route("/", answer), Route("/watch", watch)]), certificates.server_file)
 
 
 @pytest.fixture
-def running(server: Server, listener: socket.socket) -> threading.Thread:
+def running(server: ServiceServer, listener: socket.socket) -> threading.Thread:
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     return thread
@@ -60,7 +60,10 @@ def client(listener: socket.socket, certificates: Certificates) -> Callable[[], 
 
 
 def test_neither_an_idle_client_nor_an_endless_answer_holds_a_server_up(
-    server: Server, running: threading.Thread, client: Callable[[], httpx.Client], caplog: pytest.LogCaptureFixture
+    server: ServiceServer,
+    running: threading.Thread,
+    client: Callable[[], httpx.Client],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING), client() as idle, client() as busy:
         assert idle.get("/").text == "ok"
@@ -75,7 +78,7 @@ def test_neither_an_idle_client_nor_an_endless_answer_holds_a_server_up(
 
 
 def test_the_second_half_of_an_answer_is_not_held_back(
-    server: Server, running: threading.Thread, client: Callable[[], httpx.Client]
+    server: ServiceServer, running: threading.Thread, client: Callable[[], httpx.Client]
 ) -> None:
     with client() as early, client() as waiting:
         early.get("/")  # which may have connected before the server began
@@ -87,5 +90,5 @@ def test_the_second_half_of_an_answer_is_not_held_back(
     running.join(20)
 
 
-def test_a_server_keeps_an_idle_connection_longer_than_its_clients_do(server: Server) -> None:
+def test_a_server_keeps_an_idle_connection_longer_than_its_clients_do(server: ServiceServer) -> None:
     assert server.config.timeout_keep_alive > (httpx.Limits().keepalive_expiry or 0)

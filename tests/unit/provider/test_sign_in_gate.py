@@ -23,9 +23,9 @@ from identity.credentials.sign_in import prove
 from localcloud import clock
 from localcloud.azure import LocalAzure
 from localcloud.azure.assembly import assemble
-from localcloud.azure.dials import Dials
 from localcloud.azure.entra.api import app
 from localcloud.azure.entra.objects import KeyCredential
+from localcloud.azure.faults import Faults
 from localcloud.state import Store
 from plugin import UNKNOWN, PluginError, Props, Secret
 from provider.sign_in_gate import SignInGate
@@ -139,8 +139,8 @@ def tenant(azure: LocalAzure, serve: Serve) -> Tenant:
 def lagging(tmp_path: Path, serve: Serve, time: Time) -> Iterator[Tenant]:
     """An Entra one of whose two replicas learns of everything 20 s later; the application is known to both."""
     store = Store(tmp_path / "lagging.sqlite", bytes(32))
-    dials = Dials(replica_delays=(0.0, 20.0), seed=3)
-    tenant = Tenant.served(assemble(store, dials, authority_host="https://127.0.0.1/"), serve)
+    faults = Faults(replica_delays=(0.0, 20.0), seed=3)
+    tenant = Tenant.served(assemble(store, faults, authority_host="https://127.0.0.1/"), serve)
     time.pass_by(timedelta(seconds=30))
     yield tenant
     store.close()

@@ -21,11 +21,11 @@ from identity.credentials.rotation import Rotation, TokenRequest
 from identity.credentials.sign_in import sign_in
 from localcloud.azure import LocalAzure
 from localcloud.azure.assembly import assemble
-from localcloud.azure.dials import Dials
 from localcloud.azure.entra.api import app
 from localcloud.azure.entra.objects import KeyCredential
+from localcloud.azure.faults import Faults
 from localcloud.clock import moved_ahead
-from localcloud.serving import Server
+from localcloud.serving import ServiceServer
 from localcloud.tls import ensure_certificate
 from tests.stores import open_store
 from tests.unit.identity.credentials.watching import ARM, Events, FakeClock, connect
@@ -58,10 +58,10 @@ def tenant(tmp_path: Path, issued: IssuedCertificate, monkeypatch: pytest.Monkey
     ca_file, server_file = tmp_path / "ca.pem", tmp_path / "server.pem"
     ensure_certificate(ca_file, server_file)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(ca_file))
-    dials = Dials(replica_delays=(30.0, 90.0), principal_delay=0.0, role_delay=0.0, seed=5)
+    faults = Faults(replica_delays=(30.0, 90.0), principal_delay=0.0, role_delay=0.0, seed=5)
     store = open_store(tmp_path / "state.sqlite")
-    azure = assemble(store, dials, authority_host="https://127.0.0.1/")
-    server = Server(app(azure), server_file)
+    azure = assemble(store, faults, authority_host="https://127.0.0.1/")
+    server = ServiceServer(app(azure), server_file)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         running = threading.Thread(target=server.run, args=([listener],), daemon=True)
         running.start()

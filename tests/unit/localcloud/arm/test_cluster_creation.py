@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.entra.objects import ServicePrincipal
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, World, cluster_body, error
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, ArmWorld, cluster_body, error
 
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
 NODES = f"{SUBSCRIPTION}/resourceGroups/MC_identity-local_mgmt_eastus"
@@ -15,7 +15,7 @@ ADD_ON = "azureKeyvaultSecretsProvider"
 POOL = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 3}
 
 
-def put(world: World, **properties: Any) -> dict[str, Any]:
+def put(world: ArmWorld, **properties: Any) -> dict[str, Any]:
     answer = world.call("PUT", CLUSTER, cluster_body(**properties))
     assert answer.status_code in {200, 201}, answer.text
     return dict(answer.json())
@@ -25,11 +25,11 @@ def add_on(cluster: dict[str, Any]) -> dict[str, str]:
     return dict(cluster["properties"]["addonProfiles"][ADD_ON]["identity"])
 
 
-def principal(world: World, object_id: str) -> ServicePrincipal | None:
+def principal(world: ArmWorld, object_id: str) -> ServicePrincipal | None:
     return world.cloud.directory.service_principal(object_id)
 
 
-def carried(world: World) -> set[str]:
+def carried(world: ArmWorld) -> set[str]:
     """Names of the identities that the nodes carry."""
     scale_sets = world.resources.below(NODES, "Microsoft.Compute/virtualMachineScaleSets")
     return {
@@ -37,7 +37,7 @@ def carried(world: World) -> set[str]:
     }
 
 
-def test_a_new_cluster_has_what_the_service_fills_in(world: World) -> None:
+def test_a_new_cluster_has_what_the_service_fills_in(world: ArmWorld) -> None:
     cluster = put(world, oidcIssuerProfile={"enabled": True})
 
     properties = cluster["properties"]
@@ -54,7 +54,7 @@ def test_a_new_cluster_has_what_the_service_fills_in(world: World) -> None:
     assert own.display_name == "mgmt"
 
 
-def test_a_private_cluster_has_a_private_name_and_by_default_a_public_one_beside_it(world: World) -> None:
+def test_a_private_cluster_has_a_private_name_and_by_default_a_public_one_beside_it(world: ArmWorld) -> None:
     private = {"enablePrivateCluster": True}
     names = put(world, apiServerAccessProfile=private)["properties"]
     assert names["privateFQDN"].endswith(".privatelink.eastus.azmk8s.io")
@@ -65,7 +65,7 @@ def test_a_private_cluster_has_a_private_name_and_by_default_a_public_one_beside
     assert "fqdn" not in hidden
 
 
-def test_the_add_ons_identity_is_a_managed_identity_that_the_nodes_carry(world: World) -> None:
+def test_the_add_ons_identity_is_a_managed_identity_that_the_nodes_carry(world: ArmWorld) -> None:
     identity = add_on(put(world))
 
     assert carried(world) == {"azurekeyvaultsecretsprovider-mgmt", "mgmt-agentpool"}
@@ -74,7 +74,7 @@ def test_the_add_ons_identity_is_a_managed_identity_that_the_nodes_carry(world: 
     assert principal(world, identity["objectId"]) is not None
 
 
-def test_a_second_put_changes_what_it_names_and_keeps_every_identity(world: World) -> None:
+def test_a_second_put_changes_what_it_names_and_keeps_every_identity(world: ArmWorld) -> None:
     before = put(world, oidcIssuerProfile={"enabled": True})
 
     after = put(world, addonProfiles={ADD_ON: {"enabled": True, "config": {"rotationPollInterval": "5m"}}})
@@ -87,13 +87,13 @@ def test_a_second_put_changes_what_it_names_and_keeps_every_identity(world: Worl
         assert after["properties"][kept] == before["properties"][kept]
 
 
-def test_the_number_of_machines_can_change(world: World) -> None:
+def test_the_number_of_machines_can_change(world: ArmWorld) -> None:
     put(world)
     after = put(world, agentPoolProfiles=[{**POOL, "count": 5}])
     assert after["properties"]["agentPoolProfiles"][0]["count"] == 5
 
 
-def test_an_add_on_that_is_switched_off_takes_its_identity_along(world: World) -> None:
+def test_an_add_on_that_is_switched_off_takes_its_identity_along(world: ArmWorld) -> None:
     identity = add_on(put(world))
 
     after = put(world, addonProfiles={ADD_ON: {"enabled": False}})
@@ -103,32 +103,32 @@ def test_an_add_on_that_is_switched_off_takes_its_identity_along(world: World) -
     assert principal(world, identity["objectId"]) is None
 
 
-def test_an_update_that_is_silent_about_entra_id_leaves_it_on(world: World) -> None:
+def test_an_update_that_is_silent_about_entra_id_leaves_it_on(world: ArmWorld) -> None:
     before = put(world)
     assert put(world, aadProfile=None)["properties"]["aadProfile"] == before["properties"]["aadProfile"]
 
 
 @pytest.mark.parametrize("version", ["1.34", "1.34.2"])
-def test_a_version_may_leave_the_patch_to_the_service(world: World, version: str) -> None:
+def test_a_version_may_leave_the_patch_to_the_service(world: ArmWorld, version: str) -> None:
     properties = put(world, kubernetesVersion=version)["properties"]
     assert properties["kubernetesVersion"] == version
     assert properties["currentKubernetesVersion"] == {"1.34": "1.34.4", "1.34.2": "1.34.2"}[version]
 
 
 @pytest.mark.parametrize("prefix", ["a" * 55, "-mgmt", "mgmt-", "mg_mt", "mg.mt"])
-def test_a_dns_prefix_that_is_none_is_refused(world: World, prefix: str) -> None:
+def test_a_dns_prefix_that_is_none_is_refused(world: ArmWorld, prefix: str) -> None:
     answer = world.call("PUT", CLUSTER, cluster_body(dnsPrefix=prefix))
     assert error(answer)[:2] == (400, "InvalidParameter")
     assert prefix in error(answer)[2]
 
 
-def test_a_refused_cluster_leaves_nothing_behind(world: World) -> None:
+def test_a_refused_cluster_leaves_nothing_behind(world: ArmWorld) -> None:
     before = {key for key, _ in world.store.items("arm")}
     assert world.call("PUT", CLUSTER, cluster_body(agentPoolProfiles=None)).status_code == 400
     assert {key for key, _ in world.store.items("arm")} == before
 
 
-def test_a_deleted_cluster_takes_nodes_and_principals_along(world: World) -> None:
+def test_a_deleted_cluster_takes_nodes_and_principals_along(world: ArmWorld) -> None:
     cluster = put(world)
     principals = [add_on(cluster)["objectId"], cluster["identity"]["principalId"]]
     granted = world.grant(
@@ -144,7 +144,7 @@ def test_a_deleted_cluster_takes_nodes_and_principals_along(world: World) -> Non
     assert world.call("DELETE", CLUSTER).status_code == 204
 
 
-def test_a_cluster_made_again_is_another_one_to_entra_id(world: World) -> None:
+def test_a_cluster_made_again_is_another_one_to_entra_id(world: ArmWorld) -> None:
     first = put(world)
     world.call("DELETE", CLUSTER)
     second = put(world)
@@ -152,13 +152,13 @@ def test_a_cluster_made_again_is_another_one_to_entra_id(world: World) -> None:
     assert second["properties"]["resourceUID"] != first["properties"]["resourceUID"]
 
 
-def test_the_name_of_the_node_group_is_cut_at_80_characters(world: World) -> None:
+def test_the_name_of_the_node_group_is_cut_at_80_characters(world: ArmWorld) -> None:
     name = "a" * 63
     world.call("PUT", CLUSTER.replace("mgmt", name), cluster_body())
     answer = world.call("GET", CLUSTER.replace("mgmt", name)).json()
     assert answer["properties"]["nodeResourceGroup"] == f"MC_identity-local_{name}_eastus"[:80]
 
 
-def test_a_reader_creates_no_cluster(world: World) -> None:
+def test_a_reader_creates_no_cluster(world: ArmWorld) -> None:
     reader = world.principal(("Reader", GROUP))
     assert error(world.call("PUT", CLUSTER, cluster_body(), caller=reader))[:2] == (403, "AuthorizationFailed")

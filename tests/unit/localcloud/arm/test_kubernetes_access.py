@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from localcloud.azure.aks_webhooks.access import AccessReviews
 from localcloud.azure.entra.objects import ServicePrincipal
-from localcloud.azure.guard.access import AccessReviews
-from tests.unit.localcloud.arm_world import GROUP, World
+from tests.unit.localcloud.arm_world import GROUP, ArmWorld
 
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
 READER = "Azure Kubernetes Service RBAC Reader"
@@ -27,7 +27,7 @@ Ask = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def ask(world: World) -> Ask:
+def ask(world: ArmWorld) -> Ask:
     """What the webhook says of a request for a resource, on a cluster where Azure RBAC decides."""
     cluster(world, enableAzureRBAC=True)
     reviews = AccessReviews(world.cloud)
@@ -40,7 +40,7 @@ def ask(world: World) -> Ask:
     return asked
 
 
-def cluster(world: World, **entra: Any) -> None:
+def cluster(world: ArmWorld, **entra: Any) -> None:
     world.put(CLUSTER, "Microsoft.ContainerService/managedClusters", {"aadProfile": {"managed": True, **entra}})
 
 
@@ -49,14 +49,14 @@ def classes(ask: Ask, who: ServicePrincipal, verb: str, namespace: str) -> bool:
     return bool(ask(who, verb, "secretproviderclasses", group=group, namespace=namespace)["allowed"])
 
 
-def test_cluster_admin_may_everything_and_somebody_without_a_role_nothing(world: World, ask: Ask) -> None:
+def test_cluster_admin_may_everything_and_somebody_without_a_role_nothing(world: ArmWorld, ask: Ask) -> None:
     admin = world.principal((CLUSTER_ADMIN, CLUSTER))
     assert ask(admin, "create", "namespaces") == {"allowed": True, "reason": "Access allowed by Azure RBAC"}
     assert classes(ask, admin, "patch", "clusters-hc1")
     assert ask(world.principal(), "get", "namespaces") == DENIED
 
 
-def test_admin_may_not_write_namespaces(world: World, ask: Ask) -> None:
+def test_admin_may_not_write_namespaces(world: ArmWorld, ask: Ask) -> None:
     admin = world.principal((ADMIN, CLUSTER))
     assert ask(admin, "list", "namespaces")["allowed"]
     for verb in ("create", "patch", "update", "delete"):
@@ -64,7 +64,7 @@ def test_admin_may_not_write_namespaces(world: World, ask: Ask) -> None:
     assert classes(ask, admin, "create", "clusters-hc1")
 
 
-def test_reader_and_writer_have_no_custom_resources(world: World, ask: Ask) -> None:
+def test_reader_and_writer_have_no_custom_resources(world: ArmWorld, ask: Ask) -> None:
     for role, verb, may in ((READER, "watch", True), (READER, "create", False), (WRITER, "create", True)):
         who = world.principal((role, CLUSTER))
         assert ask(who, verb, "deployments", group="apps", namespace="clusters-hc1")["allowed"] is may
@@ -72,28 +72,30 @@ def test_reader_and_writer_have_no_custom_resources(world: World, ask: Ask) -> N
     assert not ask(world.principal((READER, CLUSTER)), "get", "secrets", namespace="clusters-hc1")["allowed"]
 
 
-def test_a_role_on_a_namespace_holds_in_that_one(world: World, ask: Ask) -> None:
+def test_a_role_on_a_namespace_holds_in_that_one(world: ArmWorld, ask: Ask) -> None:
     who = world.principal((ADMIN, f"{CLUSTER}/namespaces/clusters-hc1"))
     assert classes(ask, who, "delete", "clusters-hc1")
     assert not classes(ask, who, "delete", "clusters-hc2")
     assert not ask(who, "list", "pods")["allowed"]
 
 
-def test_a_role_of_a_group_is_its_members(world: World, ask: Ask) -> None:
+def test_a_role_of_a_group_is_its_members(world: ArmWorld, ask: Ask) -> None:
     team = world.principal((CLUSTER_ADMIN, CLUSTER)).object_id
     attributes = {"verb": "create", "resource": "namespaces"}
     member = {"user": world.principal().object_id, "groups": ["system:authenticated", team]}
     assert AccessReviews(world.cloud).status({**member, "resourceAttributes": attributes})["allowed"]
 
 
-def test_people_are_known_by_name_and_whoever_is_not_of_entra_id_is_left_to_kubernetes(world: World, ask: Ask) -> None:
+def test_people_are_known_by_name_and_whoever_is_not_of_entra_id_is_left_to_kubernetes(
+    world: ArmWorld, ask: Ask
+) -> None:
     person = world.cloud.people.create_user("ada@idstack.local", "Ada")
     assert ask(person.user_principal_name, "get", "pods") == DENIED
     assert ask("kubelet", "get", "pods") == NO_OPINION
     assert ask("system:kube-controller-manager", "get", "pods") == NO_OPINION
 
 
-def test_without_azure_rbac_there_is_no_opinion(world: World, ask: Ask) -> None:
+def test_without_azure_rbac_there_is_no_opinion(world: ArmWorld, ask: Ask) -> None:
     cluster(world, enableAzureRBAC=False)
     assert ask(world.principal((CLUSTER_ADMIN, CLUSTER)), "get", "pods") == {"allowed": False}
 
@@ -108,6 +110,6 @@ def test_without_azure_rbac_there_is_no_opinion(world: World, ask: Ask) -> None:
         ({"resourceAttributes": {"verb": "get", "resource": "*", "group": "*"}}, False),
     ],
 )
-def test_special_requests_of_a_cluster_admin(world: World, ask: Ask, spec: dict[str, Any], may: bool) -> None:
+def test_special_requests_of_a_cluster_admin(world: ArmWorld, ask: Ask, spec: dict[str, Any], may: bool) -> None:
     who = world.principal((CLUSTER_ADMIN, CLUSTER)).object_id
     assert AccessReviews(world.cloud).status({"user": who, **spec})["allowed"] is may

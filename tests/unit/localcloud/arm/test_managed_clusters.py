@@ -11,26 +11,26 @@ import yaml
 
 from localcloud.cluster import ClusterKind
 from localcloud.kubernetes.endpoint import Endpoint
-from tests.unit.localcloud.arm_world import GROUP, World, error
+from tests.unit.localcloud.arm_world import GROUP, ArmWorld, error
 
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
 TENANT = "10ca1000-0000-4000-8000-000000000001"
 
 
 @pytest.fixture
-def aks(world: World) -> World:
+def aks(world: ArmWorld) -> ArmWorld:
     """With a cluster that is integrated with Entra ID and has no local accounts."""
     Endpoint("https://127.0.0.1:6443", "Q0E=", ClusterKind.BUILT_IN).save(world.store)
     put(world)
     return world
 
 
-def put(world: World, **properties: Any) -> None:
+def put(world: ArmWorld, **properties: Any) -> None:
     standing = {"aadProfile": {"managed": True, "tenantID": TENANT}, "disableLocalAccounts": True}
     world.put(CLUSTER, "Microsoft.ContainerService/managedClusters", {**standing, **properties})
 
 
-def ask(world: World, who: str = "User", **options: Any) -> httpx.Response:
+def ask(world: ArmWorld, who: str = "User", **options: Any) -> httpx.Response:
     return world.call("POST", f"{CLUSTER}/listCluster{who}Credential", **options)
 
 
@@ -40,7 +40,7 @@ def kubeconfig(answer: httpx.Response) -> dict[str, Any]:
     return document
 
 
-def test_a_users_kubeconfig_has_the_server_and_asks_for_a_device_code(aks: World) -> None:
+def test_a_users_kubeconfig_has_the_server_and_asks_for_a_device_code(aks: ArmWorld) -> None:
     document = kubeconfig(ask(aks))
     [cluster], [user] = document["clusters"], document["users"]
     assert cluster["cluster"] == {"certificate-authority-data": "Q0E=", "server": "https://127.0.0.1:6443"}
@@ -51,7 +51,9 @@ def test_a_users_kubeconfig_has_the_server_and_asks_for_a_device_code(aks: World
 
 
 @pytest.mark.parametrize("who", ["User", "Admin"])
-def test_a_private_cluster_is_told_by_its_private_name_unless_the_public_one_is_asked_for(aks: World, who: str) -> None:
+def test_a_private_cluster_is_told_by_its_private_name_unless_the_public_one_is_asked_for(
+    aks: ArmWorld, who: str
+) -> None:
     put(aks, disableLocalAccounts=False, fqdn="mgmt.azmk8s.io", privateFQDN="mgmt.privatelink.eastus.azmk8s.io")
 
     def server(**options: str) -> str:
@@ -62,14 +64,14 @@ def test_a_private_cluster_is_told_by_its_private_name_unless_the_public_one_is_
     assert server(**{"server-fqdn": "public"}) == "https://127.0.0.1:6443"
 
 
-def test_the_old_form_has_the_removed_auth_provider(aks: World) -> None:
+def test_the_old_form_has_the_removed_auth_provider(aks: ArmWorld) -> None:
     [user] = kubeconfig(ask(aks, format="azure"))["users"]
     assert user["user"]["auth-provider"]["name"] == "azure"
     assert user["user"]["auth-provider"]["config"]["config-mode"] == "1"
     assert error(ask(aks, format="json"))[0] == 400
 
 
-def test_local_accounts_that_are_off_end_the_administrators_credential(aks: World) -> None:
+def test_local_accounts_that_are_off_end_the_administrators_credential(aks: ArmWorld) -> None:
     assert error(ask(aks, "Admin")) == (
         400,
         "BadRequest",
@@ -81,12 +83,12 @@ def test_local_accounts_that_are_off_end_the_administrators_credential(aks: Worl
     assert document["users"][0]["user"]["token"]
 
 
-def test_without_entra_id_a_users_credential_is_the_administrators(aks: World) -> None:
+def test_without_entra_id_a_users_credential_is_the_administrators(aks: ArmWorld) -> None:
     put(aks, aadProfile=None, disableLocalAccounts=False)
     assert "token" in kubeconfig(ask(aks))["users"][0]["user"]
 
 
-def test_the_cluster_user_role_is_enough_for_the_users_kubeconfig_and_a_reader_gets_none(aks: World) -> None:
+def test_the_cluster_user_role_is_enough_for_the_users_kubeconfig_and_a_reader_gets_none(aks: ArmWorld) -> None:
     user = aks.principal(("Azure Kubernetes Service Cluster User Role", GROUP))
     assert ask(aks, caller=user).status_code == 200
     assert error(ask(aks, "Admin", caller=user))[:2] == (403, "AuthorizationFailed")
@@ -95,6 +97,6 @@ def test_the_cluster_user_role_is_enough_for_the_users_kubeconfig_and_a_reader_g
         assert error(ask(aks, who, caller=reader))[:2] == (403, "AuthorizationFailed")
 
 
-def test_a_cluster_that_is_not_there_and_another_action_are_refused(aks: World) -> None:
+def test_a_cluster_that_is_not_there_and_another_action_are_refused(aks: ArmWorld) -> None:
     assert aks.call("POST", f"{CLUSTER}x/listClusterUserCredential").status_code == 404
     assert aks.call("POST", f"{CLUSTER}/stop").status_code == 501

@@ -7,13 +7,13 @@ import asyncio
 import httpx
 import pytest
 
-from tests.unit.localcloud.arm_world import GROUP, World, error
+from tests.unit.localcloud.arm_world import GROUP, ArmWorld, error
 
 IDENTITY = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-disk"
 ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
 
 
-def create(world: World, **body: object) -> httpx.Response:
+def create(world: ArmWorld, **body: object) -> httpx.Response:
     return world.call("PUT", IDENTITY, {"location": "eastus", **body})
 
 
@@ -25,7 +25,7 @@ def credential(name: str) -> str:
     return f"{IDENTITY}/federatedIdentityCredentials/{name}"
 
 
-def test_an_identity_has_a_principal_of_its_own(world: World) -> None:
+def test_an_identity_has_a_principal_of_its_own(world: ArmWorld) -> None:
     created = create(world, tags={"a": "b"})
     properties = created.json()["properties"]
     principal = world.cloud.directory.service_principal(properties["principalId"])
@@ -36,25 +36,25 @@ def test_an_identity_has_a_principal_of_its_own(world: World) -> None:
     assert created.json()["tags"] == {"a": "b"}
 
 
-def test_an_identitys_id_is_printed_with_lower_case_resourcegroups(world: World) -> None:
+def test_an_identitys_id_is_printed_with_lower_case_resourcegroups(world: ArmWorld) -> None:
     assert create(world).json()["id"] == IDENTITY.replace("resourceGroups", "resourcegroups")
 
 
-def test_writing_an_identity_again_keeps_its_principal(world: World) -> None:
+def test_writing_an_identity_again_keeps_its_principal(world: ArmWorld) -> None:
     first = create(world).json()
     second = create(world, tags={"a": "b"})
     assert (second.status_code, second.json()["properties"]) == (200, first["properties"])
     assert world.call("GET", IDENTITY).json()["tags"] == {"a": "b"}
 
 
-def test_an_identity_can_not_move(world: World) -> None:
+def test_an_identity_can_not_move(world: ArmWorld) -> None:
     create(world)
     assert error(world.call("PUT", IDENTITY, {"location": "westus"}))[:2] == (409, "InvalidResourceLocation")
     assert world.call("PUT", IDENTITY, {"location": "East US"}).status_code == 200
     assert error(world.call("PUT", IDENTITY, {}))[:2] == (400, "LocationRequired")
 
 
-def test_a_deleted_identity_takes_its_principal_and_credentials_along_but_not_its_assignments(world: World) -> None:
+def test_a_deleted_identity_takes_its_principal_and_credentials_along_but_not_its_assignments(world: ArmWorld) -> None:
     principal_id = create(world).json()["properties"]["principalId"]
     principal = world.cloud.directory.service_principal(principal_id)
     assert principal is not None
@@ -69,12 +69,12 @@ def test_a_deleted_identity_takes_its_principal_and_credentials_along_but_not_it
 
 
 @pytest.mark.parametrize("name", ["ab", "-abc", "a.b.c", "a" * 129])
-def test_an_invalid_identity_name_is_refused(world: World, name: str) -> None:
+def test_an_invalid_identity_name_is_refused(world: ArmWorld, name: str) -> None:
     path = IDENTITY.replace("hc1-disk", name)
     assert error(world.call("PUT", path, {"location": "eastus"}))[:2] == (400, "BadRequest")
 
 
-def test_credentials_are_written_one_after_another(world: World) -> None:
+def test_credentials_are_written_one_after_another(world: ArmWorld) -> None:
     create(world)
     written = [world.call("PUT", credential(f"fed-{n}"), trust(f"system:serviceaccount:a:{n}")) for n in range(3)]
     rewritten = world.call("PUT", credential("fed-0"), trust("system:serviceaccount:a:other"))
@@ -84,7 +84,7 @@ def test_credentials_are_written_one_after_another(world: World) -> None:
     assert listed[0]["properties"] == trust("system:serviceaccount:a:other")["properties"]
 
 
-def test_concurrent_writes_to_one_identity_are_refused(world: World) -> None:
+def test_concurrent_writes_to_one_identity_are_refused(world: ArmWorld) -> None:
     create(world)
 
     async def at_once() -> list[httpx.Response]:
@@ -105,7 +105,7 @@ def test_concurrent_writes_to_one_identity_are_refused(world: World) -> None:
     assert len(world.call("GET", f"{IDENTITY}/federatedIdentityCredentials").json()["value"]) == 1
 
 
-def test_an_issuer_and_subject_are_trusted_once(world: World) -> None:
+def test_an_issuer_and_subject_are_trusted_once(world: ArmWorld) -> None:
     create(world)
     world.call("PUT", credential("one"), trust("system:serviceaccount:a:b"))
     assert error(world.call("PUT", credential("two"), trust("system:serviceaccount:a:b"))) == (
@@ -116,7 +116,7 @@ def test_an_issuer_and_subject_are_trusted_once(world: World) -> None:
     assert world.call("PUT", credential("two"), trust("system:serviceaccount:a:b", f"{ISSUER}2")).status_code == 201
 
 
-def test_the_twenty_first_credential_is_refused(world: World) -> None:
+def test_the_twenty_first_credential_is_refused(world: ArmWorld) -> None:
     create(world)
     for number in range(20):
         kind = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
@@ -137,7 +137,7 @@ def test_the_twenty_first_credential_is_refused(world: World) -> None:
         ({"audience": "openshift"}, "audience"),
     ],
 )
-def test_a_malformed_credential_is_refused(world: World, properties: dict[str, object], named: str) -> None:
+def test_a_malformed_credential_is_refused(world: ArmWorld, properties: dict[str, object], named: str) -> None:
     create(world)
     body = {"properties": {"issuer": ISSUER, "subject": "s", "audiences": ["a"], **properties}}
     answer = world.call("PUT", credential("one"), body)

@@ -13,7 +13,7 @@ import pytest
 from localcloud.azure.entra.objects import ServicePrincipal
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.vaults import Vaults
-from tests.unit.localcloud.arm_world import SUBSCRIPTION, World, error, vault_body
+from tests.unit.localcloud.arm_world import SUBSCRIPTION, ArmWorld, error, vault_body
 
 M, N, V, D = (f"{SUBSCRIPTION}/resourceGroups/{name}" for name in ("managed", "nsg", "network", "dns"))
 ETCD = f"{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/kv-etcd"
@@ -90,9 +90,9 @@ REFUSED = [
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmWorld]:
     """The groups, network, zone and key of a hosted cluster; the tests here only add principals."""
-    world = World(tmp_path_factory.mktemp("azure"))
+    world = ArmWorld(tmp_path_factory.mktemp("azure"))
     for name in ("managed", "nsg", "network", "dns", "keys"):
         world.group(name)
     world.put(NETWORK, "Microsoft.Network/virtualNetworks", {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}})
@@ -107,20 +107,20 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     world.store.close()
 
 
-def identity(world: World, name: str) -> ServicePrincipal:
+def identity(world: ArmWorld, name: str) -> ServicePrincipal:
     role, scopes = IDENTITIES[name]
     return world.principal(*((role, scope) for scope in scopes))
 
 
 @pytest.mark.parametrize(("name", "path", "version"), GRANTED)
-def test_an_identitys_own_role_grants_its_call(environment: World, name: str, path: str, version: str) -> None:
+def test_an_identitys_own_role_grants_its_call(environment: ArmWorld, name: str, path: str, version: str) -> None:
     answer = environment.call("GET", path, caller=identity(environment, name), version=version)
     assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize(("name", "path", "type_name", "scope"), REFUSED)
 def test_a_call_that_no_role_grants_is_refused_in_azures_words(
-    environment: World, name: str, path: str, type_name: str, scope: str
+    environment: ArmWorld, name: str, path: str, type_name: str, scope: str
 ) -> None:
     caller = identity(environment, name)
     answer = environment.call("GET", path, caller=caller)
@@ -134,7 +134,7 @@ def test_a_call_that_no_role_grants_is_refused_in_azures_words(
 
 
 @pytest.mark.parametrize("name", NINE)
-def test_the_key_encrypts_for_kms_alone(environment: World, name: str) -> None:
+def test_the_key_encrypts_for_kms_alone(environment: ArmWorld, name: str) -> None:
     answer = environment.vault(
         "POST",
         f"/keys/etcd/{KEY_VERSION}/encrypt",
@@ -146,7 +146,7 @@ def test_the_key_encrypts_for_kms_alone(environment: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NINE)
-def test_no_identity_reads_a_secret(environment: World, name: str) -> None:
+def test_no_identity_reads_a_secret(environment: ArmWorld, name: str) -> None:
     environment.vault("PUT", "/secrets/one", {"value": "v"}, host="kv-etcd.vault.azure.net")
     answer = environment.vault(
         "GET", "/secrets/one", caller=identity(environment, name), host="kv-etcd.vault.azure.net"
@@ -154,6 +154,6 @@ def test_no_identity_reads_a_secret(environment: World, name: str) -> None:
     assert error(answer)[:2] == (403, "Forbidden")
 
 
-def test_the_network_answers_with_its_subnets(environment: World) -> None:
+def test_the_network_answers_with_its_subnets(environment: ArmWorld) -> None:
     answer = environment.call("GET", NETWORK, caller=identity(environment, "network"))
     assert [subnet["name"] for subnet in answer.json()["properties"]["subnets"]] == ["default"]

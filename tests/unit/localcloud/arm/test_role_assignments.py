@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from localcloud import clock
-from localcloud.azure.dials import NO_DELAYS
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, World, error
+from localcloud.azure.faults import NO_DELAYS
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, error
 
 READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
@@ -29,7 +29,7 @@ def path(name: str, scope: str = GROUP) -> str:
 
 
 def assign(
-    world: World, name: str, principal_id: str, role: str = READER, scope: str = GROUP, **more: Any
+    world: ArmWorld, name: str, principal_id: str, role: str = READER, scope: str = GROUP, **more: Any
 ) -> httpx.Response:
     properties = {
         "principalId": principal_id,
@@ -41,7 +41,7 @@ def assign(
     return world.call("PUT", path(name, scope), {"properties": kept})
 
 
-def test_an_assignment_is_created_read_and_deleted(world: World) -> None:
+def test_an_assignment_is_created_read_and_deleted(world: ArmWorld) -> None:
     principal = world.principal().object_id
     created = assign(world, ONE, principal)
     read = world.call("GET", path(ONE))
@@ -55,7 +55,7 @@ def test_an_assignment_is_created_read_and_deleted(world: World) -> None:
     assert error(world.call("GET", path(ONE)))[:2] == (404, "RoleAssignmentNotFound")
 
 
-def test_the_same_grant_under_another_name_exists_already(world: World) -> None:
+def test_the_same_grant_under_another_name_exists_already(world: ArmWorld) -> None:
     principal = world.principal().object_id
     assign(world, ONE, principal)
     assert error(assign(world, TWO, principal)) == (
@@ -65,7 +65,7 @@ def test_the_same_grant_under_another_name_exists_already(world: World) -> None:
     )
 
 
-def test_writing_an_assignment_again_changes_nothing_but_its_description(world: World) -> None:
+def test_writing_an_assignment_again_changes_nothing_but_its_description(world: ArmWorld) -> None:
     principal = world.principal().object_id
     first = assign(world, ONE, principal)
     second = assign(world, ONE, principal, description="why")
@@ -74,7 +74,7 @@ def test_writing_an_assignment_again_changes_nothing_but_its_description(world: 
 
 
 @pytest.mark.parametrize("change", ["principal", "role", "scope"])
-def test_whom_and_what_an_assignment_grants_can_not_change(world: World, change: str) -> None:
+def test_whom_and_what_an_assignment_grants_can_not_change(world: ArmWorld, change: str) -> None:
     principal = world.principal().object_id
     assign(world, ONE, principal)
     world.group("other")
@@ -93,7 +93,7 @@ def test_whom_and_what_an_assignment_grants_can_not_change(world: World, change:
 
 
 def test_a_fresh_principal_is_not_found_unless_its_type_is_sent(tmp_path: Path) -> None:
-    world = World(tmp_path, replace(NO_DELAYS, principal_delay=60))
+    world = ArmWorld(tmp_path, replace(NO_DELAYS, principal_delay=60))
     principal = world.principal().object_id
     early = assign(world, ONE, principal, principalType=None)
     with_type = assign(world, TWO, principal, role=CONTRIBUTOR)
@@ -107,7 +107,7 @@ def test_a_fresh_principal_is_not_found_unless_its_type_is_sent(tmp_path: Path) 
     assert late.json()["properties"]["principalType"] == "ServicePrincipal"
 
 
-def test_a_wrong_principal_type_is_refused(world: World) -> None:
+def test_a_wrong_principal_type_is_refused(world: ArmWorld) -> None:
     principal = world.principal().object_id
     answer = assign(world, ONE, principal, principalType="User")
     assert error(answer) == (
@@ -129,18 +129,18 @@ def test_a_wrong_principal_type_is_refused(world: World) -> None:
         (ONE, {"principalTyp": "User"}, "InvalidRequestContent"),
     ],
 )
-def test_a_malformed_assignment_is_refused(world: World, name: str, properties: dict[str, str], code: str) -> None:
+def test_a_malformed_assignment_is_refused(world: ArmWorld, name: str, properties: dict[str, str], code: str) -> None:
     assert error(assign(world, name, world.principal().object_id, **properties))[1] == code
 
 
-def test_a_contributor_can_not_grant(world: World) -> None:
+def test_a_contributor_can_not_grant(world: ArmWorld) -> None:
     contributor = world.principal(("Contributor", GROUP))
     body = {"properties": {"principalId": contributor.object_id, "roleDefinitionId": definition(CONTRIBUTOR)}}
     answer = world.call("PUT", path(ONE), body, caller=contributor)
     assert "'Microsoft.Authorization/roleAssignments/write'" in error(answer)[2]
 
 
-def test_an_assignment_outlives_its_principal_and_keeps_its_name(world: World) -> None:
+def test_an_assignment_outlives_its_principal_and_keeps_its_name(world: ArmWorld) -> None:
     gone = world.principal()
     assign(world, ONE, gone.object_id)
     world.cloud.directory.delete_service_principal(gone.object_id)
@@ -148,7 +148,7 @@ def test_an_assignment_outlives_its_principal_and_keeps_its_name(world: World) -
     assert error(assign(world, ONE, world.principal().object_id))[1] == "RoleAssignmentUpdateNotPermitted"
 
 
-def test_a_deleted_resource_takes_its_assignments_along(world: World) -> None:
+def test_a_deleted_resource_takes_its_assignments_along(world: ArmWorld) -> None:
     world.create_vault()
     assign(world, ONE, world.principal().object_id, scope=VAULT)
     world.call("DELETE", VAULT)
@@ -156,7 +156,7 @@ def test_a_deleted_resource_takes_its_assignments_along(world: World) -> None:
     assert error(world.call("GET", path(ONE, VAULT)))[1] == "RoleAssignmentNotFound"
 
 
-def test_an_assignment_may_lie_on_a_key_but_not_in_an_absent_vault(world: World) -> None:
+def test_an_assignment_may_lie_on_a_key_but_not_in_an_absent_vault(world: ArmWorld) -> None:
     world.create_vault()
     principal = world.principal().object_id
     on_key = assign(world, ONE, principal, scope=f"{VAULT}/keys/etcd")
@@ -164,7 +164,7 @@ def test_an_assignment_may_lie_on_a_key_but_not_in_an_absent_vault(world: World)
     assert (on_key.status_code, error(on_absent)[1]) == (201, "ResourceNotFound")
 
 
-def test_a_list_holds_what_lies_at_above_and_below_its_scope(world: World) -> None:
+def test_a_list_holds_what_lies_at_above_and_below_its_scope(world: ArmWorld) -> None:
     world.create_vault()
     principal = world.principal()
     names = [str(uuid.uuid4()) for _ in range(3)]
@@ -183,7 +183,7 @@ def test_a_list_holds_what_lies_at_above_and_below_its_scope(world: World) -> No
     assert listed(**{"$filter": f"principalId eq '{uuid.uuid4()}'"}) == set()
 
 
-def test_a_role_is_found_by_guid_and_by_name(world: World) -> None:
+def test_a_role_is_found_by_guid_and_by_name(world: ArmWorld) -> None:
     by_guid = world.call("GET", definition(READER)).json()
     found = world.call(
         "GET",

@@ -11,15 +11,15 @@ import pytest
 
 from localcloud import clock
 from localcloud.azure.arm.throttle import Throttle
-from localcloud.azure.dials import NO_DELAYS, Dials
+from localcloud.azure.faults import NO_DELAYS, Faults
 from localcloud.azure.http import ServiceError
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, World, error
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, ArmWorld, error
 
 
 @pytest.fixture
-def narrow(tmp_path: Path) -> Iterator[World]:
+def narrow(tmp_path: Path) -> Iterator[ArmWorld]:
     """An ARM that takes three reads at once and one more every ten seconds."""
-    built = World(tmp_path, replace(NO_DELAYS, arm_requests={"read": (3, 0.1)}))
+    built = ArmWorld(tmp_path, replace(NO_DELAYS, arm_requests={"read": (3, 0.1)}))
     yield built
     built.store.close()
 
@@ -28,7 +28,7 @@ def narrow(tmp_path: Path) -> Iterator[World]:
     ("kind", "at_once", "each_second"), [("read", 250, 25), ("write", 200, 10), ("delete", 200, 10)]
 )
 def test_the_limits_are_azures_own_unless_dialled(kind: str, at_once: int, each_second: int) -> None:
-    throttle = Throttle(Dials().arm_requests)
+    throttle = Throttle(Faults().arm_requests)
     remaining = f"x-ms-ratelimit-remaining-subscription-{kind}s"
 
     counted = [int(throttle.take("me", "s", kind)[remaining]) for _ in range(at_once)]
@@ -37,7 +37,7 @@ def test_the_limits_are_azures_own_unless_dialled(kind: str, at_once: int, each_
         assert each_second - 1 <= int(throttle.take("me", "s", kind)[remaining]) <= each_second + counted[-1]
 
 
-def test_whoever_asks_too_much_is_told_when_to_come_back(narrow: World) -> None:
+def test_whoever_asks_too_much_is_told_when_to_come_back(narrow: ArmWorld) -> None:
     answers = [narrow.call("GET", GROUP) for _ in range(4)]
 
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
@@ -55,7 +55,7 @@ def test_whoever_asks_too_much_is_told_when_to_come_back(narrow: World) -> None:
         assert narrow.call("GET", GROUP).status_code == 200
 
 
-def test_callers_and_kinds_of_operation_are_counted_apart(narrow: World) -> None:
+def test_callers_and_kinds_of_operation_are_counted_apart(narrow: ArmWorld) -> None:
     other = narrow.principal(("Reader", SUBSCRIPTION))
     for _ in range(4):
         narrow.call("GET", GROUP)

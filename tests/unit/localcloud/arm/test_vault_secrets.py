@@ -5,23 +5,23 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tests.unit.localcloud.arm_world import VAULT, World, error
+from tests.unit.localcloud.arm_world import VAULT, ArmWorld, error
 
 SECRET = f"{VAULT}/secrets/cpo-hc1-json"
 
 
 @pytest.fixture
-def vault(world: World) -> World:
+def vault(world: ArmWorld) -> ArmWorld:
     """A world with the stack's vault."""
     world.create_vault()
     return world
 
 
-def put(world: World, value: str = "marker-value", **more: object) -> httpx.Response:
+def put(world: ArmWorld, value: str = "marker-value", **more: object) -> httpx.Response:
     return world.call("PUT", SECRET, {"tags": {"a": "b"}, "properties": {"value": value, **more}})
 
 
-def test_a_secret_is_answered_with_its_uris_and_dates_and_without_its_value(vault: World) -> None:
+def test_a_secret_is_answered_with_its_uris_and_dates_and_without_its_value(vault: ArmWorld) -> None:
     created = put(vault, contentType="application/json", attributes={"enabled": True, "nbf": 1, "exp": 2})
     secret = created.json()
     uri = "https://kv-idstack-local.vault.azure.net/secrets/cpo-hc1-json"
@@ -34,7 +34,7 @@ def test_a_secret_is_answered_with_its_uris_and_dates_and_without_its_value(vaul
     assert (attributes["enabled"], attributes["nbf"], attributes["exp"]) == (True, 1, 2)
 
 
-def test_no_answer_of_arm_and_nothing_in_the_store_holds_the_value(vault: World) -> None:
+def test_no_answer_of_arm_and_nothing_in_the_store_holds_the_value(vault: ArmWorld) -> None:
     answers = [
         put(vault),
         vault.call("GET", SECRET),
@@ -46,7 +46,7 @@ def test_no_answer_of_arm_and_nothing_in_the_store_holds_the_value(vault: World)
     assert "marker-value" not in "".join(answer.text for answer in answers) + str(everything)
 
 
-def test_each_put_is_a_new_version_of_one_secret(vault: World) -> None:
+def test_each_put_is_a_new_version_of_one_secret(vault: ArmWorld) -> None:
     first, second = put(vault, "one"), put(vault, "two")
     uris = [answer.json()["properties"]["secretUriWithVersion"] for answer in (first, second)]
     by_version = [vault.vault("GET", uri.partition(".net")[2]).json()["value"] for uri in uris]
@@ -55,19 +55,19 @@ def test_each_put_is_a_new_version_of_one_secret(vault: World) -> None:
     assert vault.vault("GET", "/secrets/cpo-hc1-json/").json()["value"] == "two"
 
 
-def test_a_version_written_through_the_vault_is_seen_by_arm(vault: World) -> None:
+def test_a_version_written_through_the_vault_is_seen_by_arm(vault: ArmWorld) -> None:
     put(vault)
     version = vault.vault("PUT", "/secrets/cpo-hc1-json", {"value": "newer"}).json()["id"]
     assert vault.call("GET", SECRET).json()["properties"]["secretUriWithVersion"] == version
 
 
-def test_a_patch_changes_the_attributes_of_the_current_version(vault: World) -> None:
+def test_a_patch_changes_the_attributes_of_the_current_version(vault: ArmWorld) -> None:
     before = put(vault).json()["properties"]["secretUriWithVersion"]
     patched = vault.call("PATCH", SECRET, {"properties": {"attributes": {"enabled": False}}}).json()["properties"]
     assert (patched["secretUriWithVersion"], patched["attributes"]["enabled"]) == (before, False)
 
 
-def test_arm_deletes_no_secret(vault: World) -> None:
+def test_arm_deletes_no_secret(vault: ArmWorld) -> None:
     put(vault)
     assert error(vault.call("DELETE", SECRET)) == (
         405,
@@ -76,14 +76,14 @@ def test_arm_deletes_no_secret(vault: World) -> None:
     )
 
 
-def test_a_soft_deleted_secret_keeps_its_name(vault: World) -> None:
+def test_a_soft_deleted_secret_keeps_its_name(vault: ArmWorld) -> None:
     put(vault)
     vault.vault("DELETE", "/secrets/cpo-hc1-json")
     assert error(vault.call("GET", SECRET))[1] == "ResourceNotFound"
     assert error(put(vault))[:2] == (409, "Conflict")
 
 
-def test_control_plane_rights_are_enough_to_write_and_data_rights_are_not(vault: World) -> None:
+def test_control_plane_rights_are_enough_to_write_and_data_rights_are_not(vault: ArmWorld) -> None:
     contributor = vault.principal(("Contributor", VAULT))
     officer = vault.principal(("Key Vault Secrets Officer", VAULT))
     body = {"properties": {"value": "v"}}
@@ -103,6 +103,6 @@ def test_control_plane_rights_are_enough_to_write_and_data_rights_are_not(vault:
         ("one", {"value": "v", "content_type": "x"}),
     ],
 )
-def test_a_malformed_secret_is_refused(vault: World, name: str, properties: dict[str, object]) -> None:
+def test_a_malformed_secret_is_refused(vault: ArmWorld, name: str, properties: dict[str, object]) -> None:
     answer = vault.call("PUT", f"{VAULT}/secrets/{name}", {"properties": properties})
     assert answer.status_code == 400, answer.text

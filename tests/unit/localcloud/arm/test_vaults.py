@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from localcloud import clock
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, World, error, vault_body
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, error, vault_body
 
 DELETED = f"{SUBSCRIPTION}/providers/Microsoft.KeyVault/locations/eastus/deletedVaults/kv-idstack-local"
 SUBNET = f"{SUBSCRIPTION}/resourceGroups/network/providers/Microsoft.Network/virtualNetworks/hc1-vnet/subnets/default"
 
 
-def test_a_vault_is_answered_with_the_services_defaults(world: World) -> None:
+def test_a_vault_is_answered_with_the_services_defaults(world: ArmWorld) -> None:
     assert world.create_vault()["properties"] == {
         "sku": {"family": "A", "name": "standard"},
         "tenantId": world.cloud.tenant_id,
@@ -29,7 +29,7 @@ def test_a_vault_is_answered_with_the_services_defaults(world: World) -> None:
     }
 
 
-def test_a_vault_keeps_its_network_rules_as_the_service_prints_them(world: World) -> None:
+def test_a_vault_keeps_its_network_rules_as_the_service_prints_them(world: ArmWorld) -> None:
     rules = {"defaultAction": "deny", "ipRules": [{"value": "192.0.2.7"}], "virtualNetworkRules": [{"id": SUBNET}]}
     assert world.create_vault(networkAcls=rules)["properties"]["networkAcls"] == {
         "bypass": "AzureServices",
@@ -39,7 +39,7 @@ def test_a_vault_keeps_its_network_rules_as_the_service_prints_them(world: World
     }
 
 
-def test_a_network_rule_needs_rights_on_its_subnet(world: World) -> None:
+def test_a_network_rule_needs_rights_on_its_subnet(world: ArmWorld) -> None:
     local = world.principal(("Contributor", GROUP))
     body = vault_body(networkAcls={"virtualNetworkRules": [{"id": SUBNET}]})
     status, code, message = error(world.call("PUT", VAULT, body, caller=local))
@@ -62,19 +62,19 @@ def test_a_network_rule_needs_rights_on_its_subnet(world: World) -> None:
         ({"purgeProtection": True}, 400, "purgeProtection"),
     ],
 )
-def test_a_malformed_vault_is_refused(world: World, properties: dict[str, Any], status: int, text: str) -> None:
+def test_a_malformed_vault_is_refused(world: ArmWorld, properties: dict[str, Any], status: int, text: str) -> None:
     answer = world.call("PUT", VAULT, vault_body(**properties))
     assert answer.status_code == status
     assert text in answer.text
 
 
 @pytest.mark.parametrize("name", ["kv", "1kv-one", "kv-one-", "kv--one", "kv_one", "k" * 25])
-def test_an_invalid_vault_name_is_refused(world: World, name: str) -> None:
+def test_an_invalid_vault_name_is_refused(world: ArmWorld, name: str) -> None:
     answer = world.call("PUT", VAULT.replace("kv-idstack-local", name), vault_body())
     assert error(answer)[:2] == (400, "VaultNameNotValid")
 
 
-def test_purge_protection_stays_and_the_retention_is_set_once(world: World) -> None:
+def test_purge_protection_stays_and_the_retention_is_set_once(world: ArmWorld) -> None:
     world.create_vault(enablePurgeProtection=True, softDeleteRetentionInDays=7)
     rewritten = world.create_vault()["properties"]
     refused = [
@@ -85,21 +85,21 @@ def test_purge_protection_stays_and_the_retention_is_set_once(world: World) -> N
     assert [error(answer)[:2] for answer in refused] == [(400, "BadRequest")] * 2
 
 
-def test_a_patch_changes_what_it_names(world: World) -> None:
+def test_a_patch_changes_what_it_names(world: ArmWorld) -> None:
     world.create_vault(networkAcls={"defaultAction": "Deny"})
     patched = world.call("PATCH", VAULT, {"tags": {"a": "b"}, "properties": {"publicNetworkAccess": "disabled"}}).json()
     assert (patched["tags"], patched["properties"]["publicNetworkAccess"]) == ({"a": "b"}, "Disabled")
     assert patched["properties"]["networkAcls"]["defaultAction"] == "Deny"
 
 
-def test_a_vaults_name_is_taken_in_every_group(world: World) -> None:
+def test_a_vaults_name_is_taken_in_every_group(world: ArmWorld) -> None:
     world.create_vault()
     other = world.group("other")
     answer = world.call("PUT", f"{other}/providers/Microsoft.KeyVault/vaults/KV-idstack-local", vault_body())
     assert error(answer)[:2] == (409, "VaultAlreadyExists")
 
 
-def test_a_deleted_vault_keeps_its_name_until_it_is_recovered(world: World) -> None:
+def test_a_deleted_vault_keeps_its_name_until_it_is_recovered(world: ArmWorld) -> None:
     world.create_vault()
     world.vault("PUT", "/secrets/one", {"value": "kept"})
     deleted = world.call("DELETE", VAULT)
@@ -111,7 +111,7 @@ def test_a_deleted_vault_keeps_its_name_until_it_is_recovered(world: World) -> N
     assert world.vault("GET", "/secrets/one").json()["value"] == "kept"
 
 
-def test_a_deleted_vault_is_gone_from_arm_and_from_the_data_plane(world: World) -> None:
+def test_a_deleted_vault_is_gone_from_arm_and_from_the_data_plane(world: ArmWorld) -> None:
     world.create_vault()
     world.call("DELETE", VAULT)
     assert error(world.call("GET", VAULT))[1] == "ResourceNotFound"
@@ -119,7 +119,7 @@ def test_a_deleted_vault_is_gone_from_arm_and_from_the_data_plane(world: World) 
     assert world.call("DELETE", VAULT).status_code == 204
 
 
-def test_a_deleted_vault_can_be_seen_and_purged(world: World) -> None:
+def test_a_deleted_vault_can_be_seen_and_purged(world: ArmWorld) -> None:
     world.create_vault()
     world.vault("PUT", "/secrets/one", {"value": "v"})
     world.call("DELETE", VAULT)
@@ -133,7 +133,7 @@ def test_a_deleted_vault_can_be_seen_and_purged(world: World) -> None:
     assert world.vault("GET", "/secrets").json()["value"] == []
 
 
-def test_purge_protection_refuses_a_purge_until_the_retention_has_passed(world: World) -> None:
+def test_purge_protection_refuses_a_purge_until_the_retention_has_passed(world: ArmWorld) -> None:
     world.create_vault(enablePurgeProtection=True, softDeleteRetentionInDays=7)
     world.call("DELETE", VAULT)
     assert error(world.call("POST", f"{DELETED}/purge")) == (

@@ -11,7 +11,7 @@ import httpx
 from localcloud.cluster import ClusterKind
 from localcloud.kubernetes.endpoint import Endpoint
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, cluster_body, send, vault_body
-from tests.unit.localcloud.coverage.cloud import Cloud
+from tests.unit.localcloud.coverage.cloud import CoverageCloud
 
 ARM: Final = "https://management.azure.com"
 IDENTITY: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-disk"
@@ -26,7 +26,7 @@ def _assignment(name: str, scope: str = GROUP) -> str:
     return f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
 
 
-def _grant(cloud: Cloud, name: str = ONE, principal: str | None = None, **properties: Any) -> httpx.Response:
+def _grant(cloud: CoverageCloud, name: str = ONE, principal: str | None = None, **properties: Any) -> httpx.Response:
     wanted = {
         "principalId": principal or cloud.nobody().object_id,
         "principalType": "ServicePrincipal",
@@ -37,28 +37,28 @@ def _grant(cloud: Cloud, name: str = ONE, principal: str | None = None, **proper
     return cloud.call("PUT", _assignment(name), {"properties": kept})
 
 
-def _granted_twice(cloud: Cloud) -> httpx.Response:
+def _granted_twice(cloud: CoverageCloud) -> httpx.Response:
     principal = cloud.nobody().object_id
     _grant(cloud, ONE, principal)
     return _grant(cloud, TWO, principal)
 
 
-def _granted_anew(cloud: Cloud) -> httpx.Response:
+def _granted_anew(cloud: CoverageCloud) -> httpx.Response:
     _grant(cloud)
     return _grant(cloud)
 
 
-def _vault(cloud: Cloud, **properties: Any) -> httpx.Response:
+def _vault(cloud: CoverageCloud, **properties: Any) -> httpx.Response:
     return cloud.call("PUT", VAULT.replace("kv-idstack-local", "kv-another"), vault_body(**properties))
 
 
-def _credential(cloud: Cloud, name: str, **properties: Any) -> httpx.Response:
+def _credential(cloud: CoverageCloud, name: str, **properties: Any) -> httpx.Response:
     cloud.call("PUT", IDENTITY, LOCATION)
     trust = {"issuer": "https://issuer.example.com", "subject": name, "audiences": ["openshift"], **properties}
     return cloud.call("PUT", f"{IDENTITY}/federatedIdentityCredentials/{name}", {"properties": trust})
 
 
-def _two_credentials_at_once(cloud: Cloud) -> httpx.Response:
+def _two_credentials_at_once(cloud: CoverageCloud) -> httpx.Response:
     cloud.call("PUT", IDENTITY, LOCATION)
 
     async def at_once() -> list[httpx.Response]:
@@ -71,68 +71,68 @@ def _two_credentials_at_once(cloud: Cloud) -> httpx.Response:
     return refused
 
 
-def _twenty_first_credential(cloud: Cloud) -> httpx.Response:
+def _twenty_first_credential(cloud: CoverageCloud) -> httpx.Response:
     for number in range(20):
         _credential(cloud, f"fed-{number}")
     return _credential(cloud, "fed-20")
 
 
-def _trusted_twice(cloud: Cloud) -> httpx.Response:
+def _trusted_twice(cloud: CoverageCloud) -> httpx.Response:
     _credential(cloud, "one")
     return _credential(cloud, "two", subject="one")
 
 
-def _deleted_vault_taken(cloud: Cloud) -> httpx.Response:
+def _deleted_vault_taken(cloud: CoverageCloud) -> httpx.Response:
     cloud.call("DELETE", VAULT)
     return cloud.call("PUT", VAULT, vault_body())
 
 
-def _purge(cloud: Cloud) -> httpx.Response:
+def _purge(cloud: CoverageCloud) -> httpx.Response:
     cloud.create_vault(enablePurgeProtection=True)
     cloud.call("DELETE", VAULT)
     place = f"{SUBSCRIPTION}/providers/Microsoft.KeyVault/locations/eastus/deletedVaults/kv-idstack-local"
     return cloud.call("POST", f"{place}/purge")
 
 
-def _deleted_secret_taken(cloud: Cloud) -> httpx.Response:
+def _deleted_secret_taken(cloud: CoverageCloud) -> httpx.Response:
     cloud.vault("PUT", "/secrets/one", {"value": "v"})
     cloud.vault("DELETE", "/secrets/one")
     return cloud.call("PUT", f"{VAULT}/secrets/one", {"properties": {"value": "v"}})
 
 
-def _subnet(cloud: Cloud) -> httpx.Response:
+def _subnet(cloud: CoverageCloud) -> httpx.Response:
     rules = {"virtualNetworkRules": [{"id": f"{GROUP}/providers/Microsoft.Network/virtualNetworks/v/subnets/s"}]}
     of_the_vault = cloud.principal(("Contributor", VAULT))
     return cloud.call("PUT", VAULT, vault_body(networkAcls=rules), caller=of_the_vault)
 
 
-def _cluster(cloud: Cloud, name: str = "mgmt", **properties: Any) -> httpx.Response:
+def _cluster(cloud: CoverageCloud, name: str = "mgmt", **properties: Any) -> httpx.Response:
     return cloud.call("PUT", CLUSTER.replace("mgmt", name), cluster_body(**properties))
 
 
-def _cluster_changed(cloud: Cloud, **properties: Any) -> httpx.Response:
+def _cluster_changed(cloud: CoverageCloud, **properties: Any) -> httpx.Response:
     assert _cluster(cloud).status_code == 201
     return _cluster(cloud, **properties)
 
 
-def _taken_node_group(cloud: Cloud) -> httpx.Response:
+def _taken_node_group(cloud: CoverageCloud) -> httpx.Response:
     assert _cluster(cloud, nodeResourceGroup="nodes").status_code == 201
     return _cluster(cloud, "second", nodeResourceGroup="nodes")
 
 
-def _no_public_name(cloud: Cloud) -> httpx.Response:
+def _no_public_name(cloud: CoverageCloud) -> httpx.Response:
     private = {"enablePrivateCluster": True, "enablePrivateClusterPublicFQDN": False}
     Endpoint("https://127.0.0.1:6443", "", ClusterKind.BUILT_IN).save(cloud.store)
     assert _cluster(cloud, apiServerAccessProfile=private).status_code == 201
     return cloud.call("POST", f"{CLUSTER}/listClusterUserCredential", **{"server-fqdn": "public"})
 
 
-def _other_audience(cloud: Cloud) -> httpx.Response:
+def _other_audience(cloud: CoverageCloud) -> httpx.Response:
     token = cloud.cloud.tokens.issue(cloud.deployer, "https://vault.azure.net")
     return asyncio.run(send(cloud.arm, ARM, "GET", GROUP, {"api-version": "2024-01-01"}, token, None))
 
 
-REFUSALS: Final[Mapping[str, Callable[[Cloud], httpx.Response]]] = {
+REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "no api-version": lambda cloud: cloud.call("GET", GROUP, version=None),
     "api-version that is no date": lambda cloud: cloud.call("GET", GROUP, version="latest"),
     "no bearer": lambda cloud: cloud.without(cloud.arm, ARM, "GET", GROUP, **{"api-version": "2024-01-01"}),

@@ -8,28 +8,28 @@ from typing import Any
 
 import httpx
 
-from localcloud.azure.dials import NO_DELAYS, Dials
+from localcloud.azure.aks_webhooks.api import app as aks_webhooks_app
 from localcloud.azure.entra.api import app as entra_app
 from localcloud.azure.entra.objects import ServicePrincipal
+from localcloud.azure.faults import NO_DELAYS, Faults
 from localcloud.azure.graph.api import app as graph_app
 from localcloud.azure.graph.permissions import WRITE_OWNED
-from localcloud.azure.guard.api import app as guard_app
 from localcloud.azure.imds.api import app as imds_app
-from tests.unit.localcloud.arm_world import World, send
+from tests.unit.localcloud.arm_world import ArmWorld, send
 
 AUTHORITY = "https://login.example.com"
 AKS_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 
 
-class Cloud(World):
+class CoverageCloud(ArmWorld):
     """A subscription with a vault in it, whose deployer may do everything the stack does, at Graph as well."""
 
-    def __init__(self, folder: Path, dials: Dials = NO_DELAYS) -> None:
-        super().__init__(folder, dials)
+    def __init__(self, folder: Path, faults: Faults = NO_DELAYS) -> None:
+        super().__init__(folder, faults)
         self.entra = entra_app(self.cloud)
         self.imds = imds_app(self.cloud)
         self.graph_service = graph_app(self.cloud)
-        self.guard = guard_app(self.cloud)
+        self.aks_webhooks = aks_webhooks_app(self.cloud)
         self.cloud.directory.grant(self.deployer.object_id, WRITE_OWNED)
         self.create_vault()
 

@@ -23,9 +23,9 @@ from localcloud import clock
 from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.entra.objects import KeyCredential, PasswordCredential, ServicePrincipal
 from tests.unit.localcloud.arm_world import send
-from tests.unit.localcloud.coverage.cloud import AKS_CLIENT, AUTHORITY, Cloud
+from tests.unit.localcloud.coverage.cloud import AKS_CLIENT, AUTHORITY, CoverageCloud
 
-Provoke: TypeAlias = Callable[[Cloud], httpx.Response]
+Provoke: TypeAlias = Callable[[CoverageCloud], httpx.Response]
 
 ONE: Final = "11111111-1111-4111-8111-111111111111"
 _VAULT: Final = "https://kv-idstack-local.vault.azure.net"
@@ -43,7 +43,7 @@ def _registered(issued: IssuedCertificate) -> KeyCredential:
 
 
 def _signed(
-    cloud: Cloud,
+    cloud: CoverageCloud,
     *,
     claims: Mapping[str, Any] | None = None,
     issued: IssuedCertificate | None = None,
@@ -81,14 +81,14 @@ def _signed(
     return cloud.token({name: value for name, value in fields.items() if value})
 
 
-def _disabled(cloud: Cloud) -> httpx.Response:
+def _disabled(cloud: CoverageCloud) -> httpx.Response:
     def disable(principal: ServicePrincipal) -> None:
         cloud.cloud.directory.update(replace(principal, properties={"accountEnabled": False}))
 
     return _signed(cloud, prepare=disable)
 
 
-def _principal_deleted(cloud: Cloud) -> httpx.Response:
+def _principal_deleted(cloud: CoverageCloud) -> httpx.Response:
     return _signed(cloud, prepare=lambda each: cloud.cloud.directory.delete_service_principal(each.object_id))
 
 
@@ -96,12 +96,12 @@ _USER: Final = "ada@idstack.local"
 _AKS_SCOPE: Final = "6dae42f8-4368-4678-94ff-3960e28e3630/.default offline_access"
 
 
-def _poll(cloud: Cloud, device_code: str) -> httpx.Response:
+def _poll(cloud: CoverageCloud, device_code: str) -> httpx.Response:
     grant = "urn:ietf:params:oauth:grant-type:device_code"
     return cloud.token({"grant_type": grant, "client_id": AKS_CLIENT, "device_code": device_code})
 
 
-def _decided(cloud: Cloud, action: str) -> httpx.Response:
+def _decided(cloud: CoverageCloud, action: str) -> httpx.Response:
     """The answer to a poll after a person has approved or declined."""
     cloud.cloud.people.create_user(_USER, "Ada")
     code = cloud.device_code(_AKS_SCOPE)
@@ -109,7 +109,7 @@ def _decided(cloud: Cloud, action: str) -> httpx.Response:
     return _poll(cloud, code["device_code"])
 
 
-def _polled_later(cloud: Cloud, first: timedelta, then: timedelta) -> httpx.Response:
+def _polled_later(cloud: CoverageCloud, first: timedelta, then: timedelta) -> httpx.Response:
     """The second of two polls."""
     code = cloud.device_code(_AKS_SCOPE)["device_code"]
     with clock.moved_ahead(first):
@@ -118,7 +118,9 @@ def _polled_later(cloud: Cloud, first: timedelta, then: timedelta) -> httpx.Resp
         return _poll(cloud, code)
 
 
-def _refreshed(cloud: Cloud, after: timedelta = timedelta(0), *, password_changed: bool = False) -> httpx.Response:
+def _refreshed(
+    cloud: CoverageCloud, after: timedelta = timedelta(0), *, password_changed: bool = False
+) -> httpx.Response:
     token = _decided(cloud, "approve").json()["refresh_token"]
     user = cloud.cloud.people.user_by_name(_USER)
     assert user is not None
@@ -128,7 +130,7 @@ def _refreshed(cloud: Cloud, after: timedelta = timedelta(0), *, password_change
         return _refresh(cloud, token)
 
 
-def _refresh(cloud: Cloud, token: str) -> httpx.Response:
+def _refresh(cloud: CoverageCloud, token: str) -> httpx.Response:
     form = {"grant_type": "refresh_token", "client_id": AKS_CLIENT, "scope": _AKS_SCOPE, "refresh_token": token}
     return cloud.token(form)
 
@@ -136,7 +138,7 @@ def _refresh(cloud: Cloud, token: str) -> httpx.Response:
 _ISSUER: Final = "https://127.0.0.1:1"
 
 
-def _federated(cloud: Cloud, *, keys: Sequence[Any] | None = None, **claims: str) -> httpx.Response:
+def _federated(cloud: CoverageCloud, *, keys: Sequence[Any] | None = None, **claims: str) -> httpx.Response:
     """A sign-in with another issuer's token; `keys` are those that the issuer publishes, None if it is silent."""
     principal = cloud.nobody()
     application = cloud.cloud.directory.application_by_app(principal.app_id)
@@ -159,7 +161,7 @@ def _federated(cloud: Cloud, *, keys: Sequence[Any] | None = None, **claims: str
         return cloud.token(form)
 
 
-def _expired_secret(cloud: Cloud) -> httpx.Response:
+def _expired_secret(cloud: CoverageCloud) -> httpx.Response:
     password, value = PasswordCredential.issue("old", clock.now())
 
     def register(principal: ServicePrincipal) -> None:
@@ -206,13 +208,13 @@ ENTRA: Final[Mapping[str, Provoke]] = {
 }
 
 
-def _application(cloud: Cloud, **properties: Any) -> dict[str, Any]:
+def _application(cloud: CoverageCloud, **properties: Any) -> dict[str, Any]:
     answer = cloud.graph("POST", "/applications", {"displayName": "app", **properties})
     assert answer.status_code == 201, answer.text
     return dict(answer.json())
 
 
-def _keys(cloud: Cloud, **changed: Any) -> httpx.Response:
+def _keys(cloud: CoverageCloud, **changed: Any) -> httpx.Response:
     certificate = x509.load_pem_x509_certificate(_certificate().certificate_pem.encode())
     key = {
         "type": "AsymmetricX509Cert",
@@ -223,31 +225,31 @@ def _keys(cloud: Cloud, **changed: Any) -> httpx.Response:
     return cloud.graph("PATCH", f"/applications/{_application(cloud)['id']}", {"keyCredentials": [key]})
 
 
-def _twice(cloud: Cloud) -> httpx.Response:
+def _twice(cloud: CoverageCloud) -> httpx.Response:
     body = {"appId": _application(cloud)["appId"]}
     cloud.graph("POST", "/servicePrincipals", body)
     return cloud.graph("POST", "/servicePrincipals", body)
 
 
-def _deleted_name(cloud: Cloud) -> httpx.Response:
+def _deleted_name(cloud: CoverageCloud) -> httpx.Response:
     cloud.graph("DELETE", f"/applications/{_application(cloud, uniqueName='mine')['id']}")
     return cloud.graph("POST", "/applications", {"displayName": "app", "uniqueName": "mine"})
 
 
-def _owner_twice(cloud: Cloud) -> httpx.Response:
+def _owner_twice(cloud: CoverageCloud) -> httpx.Response:
     reference = {"@odata.id": f"https://graph.microsoft.com/v1.0/directoryObjects/{cloud.deployer.object_id}"}
     return cloud.graph("POST", f"/applications/{_application(cloud)['id']}/owners/$ref", reference)
 
 
-def _not_owned(cloud: Cloud) -> httpx.Response:
+def _not_owned(cloud: CoverageCloud) -> httpx.Response:
     return cloud.graph("DELETE", f"/servicePrincipals/{cloud.nobody().object_id}")
 
 
-def _foreign_principal(cloud: Cloud) -> httpx.Response:
+def _foreign_principal(cloud: CoverageCloud) -> httpx.Response:
     return cloud.graph("POST", "/servicePrincipals", {"appId": ONE})
 
 
-def _no_backing_application(cloud: Cloud) -> httpx.Response:
+def _no_backing_application(cloud: CoverageCloud) -> httpx.Response:
     cloud.cloud.directory.grant(cloud.deployer.object_id, "Application.ReadWrite.All")
     return _foreign_principal(cloud)
 
@@ -271,19 +273,19 @@ GRAPH: Final[Mapping[str, Provoke]] = {
 }
 
 
-def _deleted_secret(cloud: Cloud, method: str, path: str, body: object = None, **vault: Any) -> httpx.Response:
+def _deleted_secret(cloud: CoverageCloud, method: str, path: str, body: object = None, **vault: Any) -> httpx.Response:
     cloud.create_vault(**vault)
     cloud.vault("PUT", "/secrets/one", {"value": "v"})
     cloud.vault("DELETE", "/secrets/one")
     return cloud.vault(method, path, body)
 
 
-def _disabled_secret(cloud: Cloud) -> httpx.Response:
+def _disabled_secret(cloud: CoverageCloud) -> httpx.Response:
     cloud.vault("PUT", "/secrets/one", {"value": "v", "attributes": {"enabled": False}})
     return cloud.vault("GET", "/secrets/one")
 
 
-def _no_version(cloud: Cloud) -> httpx.Response:
+def _no_version(cloud: CoverageCloud) -> httpx.Response:
     token = cloud.cloud.tokens.issue(cloud.deployer, "https://vault.azure.net")
     return asyncio.run(send(cloud.keyvault, _VAULT, "GET", "/secrets/one", {}, token, None))
 
@@ -306,7 +308,7 @@ KEY_VAULT: Final[Mapping[str, Provoke]] = {
 }
 
 
-def _two_attached(cloud: Cloud) -> httpx.Response:
+def _two_attached(cloud: CoverageCloud) -> httpx.Response:
     attached: dict[str, Any] = {}
     for name in ("one", "two"):
         resource_id = f"/subscriptions/s/resourceGroups/g/providers/x/y/{name}"
@@ -318,7 +320,7 @@ def _two_attached(cloud: Cloud) -> httpx.Response:
     return cloud.metadata(_METADATA, **_ASKED)
 
 
-def _unknown_resource(cloud: Cloud) -> httpx.Response:
+def _unknown_resource(cloud: CoverageCloud) -> httpx.Response:
     _two_attached(cloud)
     return cloud.metadata(_METADATA, **{**_ASKED, "resource": "https://nowhere.example"}, msi_res_id=_FIRST)
 

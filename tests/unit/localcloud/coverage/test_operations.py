@@ -1,4 +1,4 @@
-"""COVERAGE.md's operations and dials: what is served is in a table, and what is in a table is served."""
+"""COVERAGE.md's operations and faults: what is served is in a table, and what is in a table is served."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from localcloud.azure.arm import api as arm
 from localcloud.azure.arm.resource_type import ResourceType
-from localcloud.azure.dials import Dials
-from tests.unit.localcloud.coverage.cloud import Cloud
+from localcloud.azure.faults import Faults
+from tests.unit.localcloud.coverage.cloud import CoverageCloud
 from tests.unit.localcloud.coverage.tables import Row, code, table
 
 _METHODS: Final = {
@@ -30,14 +30,14 @@ _HEADINGS: Final = {
     "graph_service": "### Microsoft Graph",
     "keyvault": "### Key Vault data plane",
     "imds": "### Instance metadata (IMDS)",
-    "guard": "### AKS's webhooks",
+    "aks-webhooks": "### AKS's webhooks",
 }
 _KEY_VAULT: Final = table(_HEADINGS["keyvault"])
 
 
 @pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[Cloud]:
-    built = Cloud(tmp_path)
+def cloud(tmp_path: Path) -> Iterator[CoverageCloud]:
+    built = CoverageCloud(tmp_path)
     yield built
     built.store.close()
 
@@ -55,7 +55,7 @@ def _answered(resource_type: ResourceType) -> list[str]:
 
 
 @pytest.mark.parametrize("service", _HEADINGS)
-def test_a_service_has_the_routes_of_its_table_and_no_other(service: str, cloud: Cloud) -> None:
+def test_a_service_has_the_routes_of_its_table_and_no_other(service: str, cloud: CoverageCloud) -> None:
     routes = [route for route in getattr(cloud, service).routes if isinstance(route, Route)]
     served = {
         (method, _by_object_id(route.path))
@@ -77,7 +77,7 @@ def _operations(rows: tuple[Row, ...]) -> Iterator[tuple[str, str]]:
                 yield method, code(row["path"]).replace("<collection>", collection)
 
 
-def test_every_member_of_graph_is_found_by_its_application_id_too(cloud: Cloud) -> None:
+def test_every_member_of_graph_is_found_by_its_application_id_too(cloud: CoverageCloud) -> None:
     paths = {(str(route.methods), route.path) for route in cloud.graph_service.routes if isinstance(route, Route)}
     for methods, path in paths:
         if path.startswith("/v1.0/") and "{id}" in path and "deletedItems" not in path:
@@ -85,7 +85,7 @@ def test_every_member_of_graph_is_found_by_its_application_id_too(cloud: Cloud) 
 
 
 @pytest.mark.parametrize("row", _KEY_VAULT, ids=[f"{row['methods']} {code(row['path'])}" for row in _KEY_VAULT])
-def test_a_call_of_the_vault_needs_the_data_action_of_its_row(row: Row, cloud: Cloud) -> None:
+def test_a_call_of_the_vault_needs_the_data_action_of_its_row(row: Row, cloud: CoverageCloud) -> None:
     cloud.vault("PUT", "/secrets/one", {"value": "v"})
     parts = {"{name}": "one", "{version:path}": "0" * 32, "{operation}": "encrypt"}
     path = code(row["path"])
@@ -98,13 +98,13 @@ def test_a_call_of_the_vault_needs_the_data_action_of_its_row(row: Row, cloud: C
     assert f"Action: 'Microsoft.KeyVault/vaults/{code(row[column])}'" in refused.json()["error"]["message"]
 
 
-def test_the_dials_are_those_of_the_table_with_its_defaults() -> None:
-    tabled = {code(row["dial"]): json.loads(code(row["default"])) for row in table(_TRUTHS)}
-    standing = Dials()
-    assert tabled == {each.name: _plain(getattr(standing, each.name)) for each in fields(Dials)}
+def test_the_faults_are_those_of_the_table_with_its_defaults() -> None:
+    tabled = {code(row["setting"]): json.loads(code(row["default"])) for row in table(_QUIRKS)}
+    defaults = Faults()
+    assert tabled == {each.name: _plain(getattr(defaults, each.name)) for each in fields(Faults)}
 
 
-_TRUTHS: Final = "## Azure's truths, and how they are dialled"
+_QUIRKS: Final = "## Azure's quirks, and the settings that change them"
 
 
 def _plain(value: Any) -> Any:

@@ -12,23 +12,23 @@ from typing import Final, TypeAlias
 import httpx
 import pytest
 
-from localcloud.azure.dials import NO_DELAYS
+from localcloud.azure.faults import NO_DELAYS
 from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
 from tests.unit.localcloud.arm_world import GROUP
 from tests.unit.localcloud.coverage.arm_refusals import REFUSALS as ARM
-from tests.unit.localcloud.coverage.cloud import Cloud
+from tests.unit.localcloud.coverage.cloud import CoverageCloud
 from tests.unit.localcloud.coverage.refusals import ENTRA, GRAPH, IMDS, KEY_VAULT
 from tests.unit.localcloud.coverage.tables import FILE, Row, codes, matches, table
 
-Provoke: TypeAlias = Callable[[Cloud], httpx.Response]
+Provoke: TypeAlias = Callable[[CoverageCloud], httpx.Response]
 
 
-def _throttled(cloud: Cloud) -> httpx.Response:
+def _throttled(cloud: CoverageCloud) -> httpx.Response:
     cloud.call("GET", GROUP)
     return cloud.call("GET", GROUP)
 
 
-def _tenant_throttled(cloud: Cloud) -> httpx.Response:
+def _tenant_throttled(cloud: CoverageCloud) -> httpx.Response:
     path = "/providers/Microsoft.Authorization/roleDefinitions"
     cloud.call("GET", path)
     return cloud.call("GET", path)
@@ -50,16 +50,16 @@ _ROWS: Final = [(service, row) for service, (heading, _) in _SERVICES.items() fo
 
 
 @pytest.fixture
-def cloud(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cloud]:
+def cloud(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[CoverageCloud]:
     """A cloud without delays, one that takes a single read where the case is about limits."""
     is_limited = request.node.callspec.params["row"]["case"] in _LIMITED
-    built = Cloud(tmp_path, replace(NO_DELAYS, arm_requests={"read": (1, 0.1)}) if is_limited else NO_DELAYS)
+    built = CoverageCloud(tmp_path, replace(NO_DELAYS, arm_requests={"read": (1, 0.1)}) if is_limited else NO_DELAYS)
     yield built
     built.store.close()
 
 
 @pytest.mark.parametrize(("service", "row"), _ROWS, ids=[f"{service}: {row['case']}" for service, row in _ROWS])
-def test_a_refusal_is_the_one_of_its_row(service: str, row: Row, cloud: Cloud) -> None:
+def test_a_refusal_is_the_one_of_its_row(service: str, row: Row, cloud: CoverageCloud) -> None:
     answer = _SERVICES[service][1][row["case"]](cloud)
 
     error = answer.json()["error"]
@@ -86,7 +86,7 @@ def test_every_error_code_in_the_services_is_in_a_table() -> None:
     numbers = {number for _, row in _ROWS for number in re.findall(r"AADSTS(\d+)", row["text"])}
     raised = set(_raised(FILE.parent / "azure"))
 
-    # Of every service: no route, no method, a failure of its own, a dialled fault.
+    # Of every service: no route, no method, a failure of its own, an injected fault.
     everywhere = {"NotFound", "MethodNotAllowed", "InternalServerError", "ServiceUnavailable"}
     assert raised - everywhere - tabled - numbers == set()
     assert len(raised) > 60
@@ -104,7 +104,7 @@ def _raised(folder: Path) -> Iterator[str]:
 
 
 def test_no_credential_is_issued_for_an_identity_that_does_not_exist(tmp_path: Path) -> None:
-    cloud = Cloud(tmp_path)
+    cloud = CoverageCloud(tmp_path)
     with pytest.raises(UnknownIdentity, match=r"^no managed identity /subscriptions/s/nobody$"):
         issue_credential(cloud.cloud, "/subscriptions/s/nobody")
     cloud.store.close()

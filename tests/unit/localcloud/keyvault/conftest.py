@@ -14,7 +14,7 @@ from azure.keyvault.secrets import SecretClient
 
 from localcloud.azure.entra.objects import ServicePrincipal
 from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import World, world
+from tests.unit.localcloud.arm_world import ArmWorld, world
 
 __all__ = ["world"]
 
@@ -23,7 +23,7 @@ __all__ = ["world"]
 class Credential:
     """A token credential for a principal, without the sign-in."""
 
-    world: World
+    world: ArmWorld
     principal: ServicePrincipal
 
     def get_token(self, *scopes: str, **_: Any) -> AccessToken:
@@ -35,7 +35,7 @@ class Credential:
 class Clients:
     """Microsoft's own clients of the data plane that is served at `url`, to which loopback is the stack's own vault."""
 
-    world: World
+    world: ArmWorld
     url: str
     ca_file: Path
     opened: ExitStack
@@ -53,7 +53,7 @@ class Clients:
 
 
 @pytest.fixture
-def clients(world: World, serve: Serve, certificates: Certificates) -> Iterator[Clients]:
+def clients(world: ArmWorld, serve: Serve, certificates: Certificates) -> Iterator[Clients]:
     """The data plane over TLS on loopback; the stack's vault exists."""
     url = serve(world.keyvault).replace("127.0.0.1", "localhost")
     world.create_vault()

@@ -12,14 +12,14 @@ from localcloud import clock
 from localcloud.azure.arm.store import Resources
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.vaults import Vaults
-from tests.unit.localcloud.arm_world import GROUP, VAULT, World, error, send, vault_body
+from tests.unit.localcloud.arm_world import GROUP, VAULT, ArmWorld, error, send, vault_body
 
 URI = "https://kv-idstack-local.vault.azure.net"
 ALGORITHMS = {"alg": "RSA-OAEP-256", "value": "dGV4dA"}
 
 
 @pytest.fixture
-def vault(world: World) -> World:
+def vault(world: ArmWorld) -> ArmWorld:
     """A world with the stack's vault."""
     world.create_vault()
     return world
@@ -29,13 +29,13 @@ def inner(answer: httpx.Response) -> str:
     return str(answer.json()["error"]["innererror"]["code"])
 
 
-def add_key(world: World, vault_name: str = "kv-idstack-local") -> str:
+def add_key(world: ArmWorld, vault_name: str = "kv-idstack-local") -> str:
     vault = Vaults(world.resources).named(vault_name)
     assert vault is not None
     return Keys(world.store).add(vault, "etcd").version
 
 
-def test_a_request_without_a_bearer_is_told_where_to_sign_in(vault: World) -> None:
+def test_a_request_without_a_bearer_is_told_where_to_sign_in(vault: ArmWorld) -> None:
     answer = asyncio.run(send(vault.keyvault, URI, "GET", "/secrets/one/", {"api-version": "7.4"}, None, None))
     assert error(answer)[:2] == (401, "Unauthorized")
     assert answer.headers["WWW-Authenticate"] == (
@@ -43,20 +43,20 @@ def test_a_request_without_a_bearer_is_told_where_to_sign_in(vault: World) -> No
     )
 
 
-def test_a_token_for_arm_is_not_a_token_for_the_vault(vault: World) -> None:
+def test_a_token_for_arm_is_not_a_token_for_the_vault(vault: ArmWorld) -> None:
     token = vault.cloud.tokens.issue(vault.deployer, "https://management.azure.com")
     answer = asyncio.run(send(vault.keyvault, URI, "GET", "/secrets", {"api-version": "7.4"}, token, None))
     assert (answer.status_code, "WWW-Authenticate" in answer.headers) == (401, True)
 
 
-def test_a_request_without_an_api_version_is_refused(vault: World) -> None:
+def test_a_request_without_an_api_version_is_refused(vault: ArmWorld) -> None:
     token = vault.cloud.tokens.issue(vault.deployer, "https://vault.azure.net")
     answer = asyncio.run(send(vault.keyvault, URI, "GET", "/secrets", {}, token, None))
     assert error(answer) == (400, "BadParameter", "api-version must be specified")
 
 
 @pytest.mark.parametrize("path", ["/secrets/one", "/secrets/one/"])
-def test_a_secret_is_read_with_and_without_the_trailing_slash(vault: World, path: str) -> None:
+def test_a_secret_is_read_with_and_without_the_trailing_slash(vault: ArmWorld, path: str) -> None:
     written = vault.vault("PUT", "/secrets/one", {"value": "v", "contentType": "text/plain"}).json()
     read = vault.vault("GET", path).json()
     assert read == written
@@ -64,7 +64,7 @@ def test_a_secret_is_read_with_and_without_the_trailing_slash(vault: World, path
     assert read["attributes"]["recoveryLevel"] == "Recoverable+Purgeable"
 
 
-def test_an_absent_secret_and_an_absent_version_are_not_found(vault: World) -> None:
+def test_an_absent_secret_and_an_absent_version_are_not_found(vault: ArmWorld) -> None:
     vault.vault("PUT", "/secrets/one", {"value": "v"})
     for name in ("two", "one/00000000000000000000000000000000"):
         answer = vault.vault("GET", f"/secrets/{name}")
@@ -72,14 +72,14 @@ def test_an_absent_secret_and_an_absent_version_are_not_found(vault: World) -> N
         assert error(answer)[2].startswith(f"A secret with (name/id) {name} was not found in this key vault.")
 
 
-def test_a_disabled_secret_is_refused(vault: World) -> None:
+def test_a_disabled_secret_is_refused(vault: ArmWorld) -> None:
     vault.vault("PUT", "/secrets/one", {"value": "v", "attributes": {"enabled": False}})
     answer = vault.vault("GET", "/secrets/one")
     assert error(answer) == (403, "Forbidden", "Operation get is not allowed on a disabled secret.")
     assert inner(answer) == "SecretDisabled"
 
 
-def test_a_refusal_names_caller_action_and_resource(vault: World) -> None:
+def test_a_refusal_names_caller_action_and_resource(vault: ArmWorld) -> None:
     stranger = vault.principal()
     answer = vault.vault("GET", "/secrets/one", caller=stranger)
     assert inner(answer) == "ForbiddenByRbac"
@@ -107,7 +107,7 @@ def test_a_refusal_names_caller_action_and_resource(vault: World) -> None:
         ("Contributor", [403, 403, 403, 403, 403]),
     ],
 )
-def test_each_role_opens_what_azure_lets_it_open(vault: World, role: str, statuses: list[int]) -> None:
+def test_each_role_opens_what_azure_lets_it_open(vault: ArmWorld, role: str, statuses: list[int]) -> None:
     vault.vault("PUT", "/secrets/one", {"value": "v"})
     caller = vault.principal((role, VAULT))
     requests = [
@@ -120,7 +120,7 @@ def test_each_role_opens_what_azure_lets_it_open(vault: World, role: str, status
     assert [vault.vault(*request, caller=caller).status_code for request in requests] == statuses
 
 
-def test_purge_protection_keeps_a_deleted_secret_until_its_time(world: World) -> None:
+def test_purge_protection_keeps_a_deleted_secret_until_its_time(world: ArmWorld) -> None:
     world.create_vault(enablePurgeProtection=True, softDeleteRetentionInDays=7)
     world.vault("PUT", "/secrets/one", {"value": "v"})
     world.vault("DELETE", "/secrets/one")
@@ -133,7 +133,7 @@ def test_purge_protection_keeps_a_deleted_secret_until_its_time(world: World) ->
         assert world.vault("PUT", "/secrets/one", {"value": "v"}).status_code == 200
 
 
-def test_a_loopback_host_means_the_one_vault_that_was_not_seeded(world: World) -> None:
+def test_a_loopback_host_means_the_one_vault_that_was_not_seeded(world: ArmWorld) -> None:
     hosts = ["localhost:8443", "127.0.0.1:8443", "[::1]:8443"]
     seeded = {"tenantId": world.cloud.tenant_id, "enableRbacAuthorization": True}
     name = "kv-etcd-local"
@@ -159,19 +159,19 @@ def test_a_loopback_host_means_the_one_vault_that_was_not_seeded(world: World) -
 
 
 @pytest.mark.parametrize("host", ["kv-absent.vault.azure.net", "example.com"])
-def test_a_host_that_names_no_vault_is_told_so(vault: World, host: str) -> None:
+def test_a_host_that_names_no_vault_is_told_so(vault: ArmWorld, host: str) -> None:
     answer = vault.vault("GET", "/secrets", host=host)
     assert error(answer)[:2] == (404, "VaultNotFound")
     assert host.partition(".vault")[0] in error(answer)[2]
 
 
-def test_two_vaults_hold_their_secrets_apart(vault: World) -> None:
+def test_two_vaults_hold_their_secrets_apart(vault: ArmWorld) -> None:
     vault.call("PUT", f"{GROUP}/providers/Microsoft.KeyVault/vaults/kv-idstack", vault_body())
     vault.vault("PUT", "/secrets/one", {"value": "v"})
     assert vault.vault("GET", "/secrets", host="kv-idstack.vault.azure.net").json()["value"] == []
 
 
-def test_a_key_is_used_by_those_whose_role_says_so(vault: World) -> None:
+def test_a_key_is_used_by_those_whose_role_says_so(vault: ArmWorld) -> None:
     path = f"/keys/etcd/{add_key(vault)}"
     crypto, secrets = (
         vault.principal(("Key Vault Crypto User", VAULT)),
@@ -188,7 +188,7 @@ def test_a_key_is_used_by_those_whose_role_says_so(vault: World) -> None:
 
 
 @pytest.mark.parametrize("operation", ["encrypt", "wrapkey"])
-def test_a_request_without_a_version_means_the_newest_key(vault: World, operation: str) -> None:
+def test_a_request_without_a_version_means_the_newest_key(vault: ArmWorld, operation: str) -> None:
     add_key(vault)
     newest = add_key(vault)
     officer = vault.principal(("Key Vault Crypto Officer", VAULT))
@@ -207,7 +207,7 @@ def test_a_request_without_a_version_means_the_newest_key(vault: World, operatio
         ("encrypt", {"alg": "RSA-OAEP-256", "value": "dGV4dA", "iv": "x"}, "iv"),
     ],
 )
-def test_a_malformed_key_operation_is_refused(vault: World, operation: str, body: dict[str, str], text: str) -> None:
+def test_a_malformed_key_operation_is_refused(vault: ArmWorld, operation: str, body: dict[str, str], text: str) -> None:
     add_key(vault)
     crypto = vault.principal(("Key Vault Crypto User", VAULT))
     answer = vault.vault("POST", f"/keys/etcd//{operation}", body, caller=crypto)
@@ -215,7 +215,7 @@ def test_a_malformed_key_operation_is_refused(vault: World, operation: str, body
     assert text in error(answer)[2]
 
 
-def test_an_absent_key_is_not_found(vault: World) -> None:
+def test_an_absent_key_is_not_found(vault: ArmWorld) -> None:
     crypto = vault.principal(("Key Vault Crypto User", VAULT))
     assert error(vault.vault("GET", "/keys/absent", caller=crypto))[:2] == (404, "KeyNotFound")
     assert error(vault.vault("POST", "/keys/absent//encrypt", ALGORITHMS, caller=crypto))[:2] == (404, "KeyNotFound")
@@ -224,18 +224,18 @@ def test_an_absent_key_is_not_found(vault: World) -> None:
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", "/keys/etcd/create"), ("GET", "/certificates"), ("POST", "/keys/etcd//sign")]
 )
-def test_what_is_not_emulated_is_named(vault: World, method: str, path: str) -> None:
+def test_what_is_not_emulated_is_named(vault: ArmWorld, method: str, path: str) -> None:
     answer = vault.vault(method, path, {})
     assert error(answer)[:2] == (501, "NotEmulated")
     assert path in error(answer)[2]
 
 
 @pytest.mark.parametrize("body", [{}, {"value": 1}, {"value": "v", "attributes": {"exp": "soon"}}, {"val": "v"}])
-def test_a_malformed_secret_is_refused(vault: World, body: dict[str, object]) -> None:
+def test_a_malformed_secret_is_refused(vault: ArmWorld, body: dict[str, object]) -> None:
     assert error(vault.vault("PUT", "/secrets/one", body))[:2] == (400, "BadParameter")
 
 
-def test_private_keys_and_values_are_sealed_in_the_store(vault: World) -> None:
+def test_private_keys_and_values_are_sealed_in_the_store(vault: ArmWorld) -> None:
     add_key(vault)
     vault.vault("PUT", "/secrets/one", {"value": "marker-value"})
     kinds = ("arm", "keyvault-secret", "keyvault-key")

@@ -10,7 +10,7 @@ import pytest
 from identity.clouds import LocalEnvironment
 from localcloud.azure.imds.api import app as imds_app
 from tests.unit.hosts import Serve
-from tests.unit.localcloud.arm_world import World, world
+from tests.unit.localcloud.arm_world import ArmWorld, world
 from tests.unit.localcloud.kubelet_world import Azure, Cluster, Kubelet, cluster_of, running
 from tests.unit.localcloud.kubernetes_world import RunningApi, local_environment
 
@@ -18,14 +18,14 @@ __all__ = ["world"]
 
 
 @pytest.fixture
-def node_azure(world: World) -> Azure:
+def node_azure(world: ArmWorld) -> Azure:
     """Azure with the stack's vault."""
     world.create_vault()
     return Azure(world)
 
 
 @pytest.fixture
-def environment(api: RunningApi, world: World, serve: Serve, serve_plain: Serve, tmp_path: Path) -> LocalEnvironment:
+def environment(api: RunningApi, world: ArmWorld, serve: Serve, serve_plain: Serve, tmp_path: Path) -> LocalEnvironment:
     """Where the node's services answer."""
     return local_environment(
         api,

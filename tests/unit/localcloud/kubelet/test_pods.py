@@ -44,7 +44,7 @@ def test_a_pod_that_is_stopped_while_its_secret_changes_does_stop(
             worker = PodWorker(node, provider, made, PodPlace("127.64.0.1", tmp_path / "mounts"))
             await warned.wait()
             await asyncio.sleep(0)
-            worker.stir()
+            worker.wake()
             _, pending = await asyncio.wait([asyncio.create_task(worker.stop(is_gone=True))], timeout=10)
             assert not pending
         await client.close()

@@ -10,9 +10,9 @@ import pytest
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from localcloud.providers.azure_native.provider import AzureNative
-from localcloud.providers.azure_native.session import Session
+from localcloud.providers.azure_native.session import ArmSession
 from localcloud.providers.azuread.provider import AzureAd
-from localcloud.providers.settings import ProviderSettings
+from localcloud.providers.settings import AzureProviderSettings
 from plugin import UNKNOWN, PluginError, PropertyChange, Props, Secret, contains_secret, unwrap
 from tests.unit.localcloud.providers.conftest import provider_inputs
 from tests.unit.localcloud.providers.plugin_calls import checked, create, delete, read, urn
@@ -104,7 +104,7 @@ def test_a_secret_is_deleted_at_the_vault_and_needs_a_role_there(
 ) -> None:
     vault, made_vault = create(azure_native, VAULT, vault_inputs(unique("kv")))
     inputs, created = create(azure_native, SECRET, secret_inputs(vault["vaultName"], "hello", "v"))
-    session = Session.open(ProviderSettings.load("azure-native", provider_inputs(environment)))
+    session = ArmSession.open(AzureProviderSettings.load("azure-native", provider_inputs(environment)))
     officers = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}"
     granted = session.arm.get(f"{officers}/providers/Microsoft.Authorization/roleAssignments", "2022-04-01")["value"]
     officer = next(each for each in granted if "b86a8fe4" in each["properties"]["roleDefinitionId"])
@@ -136,7 +136,7 @@ def _policy() -> Props:
 
 def test_drift_is_seen_in_the_inputs(azure_native: AzureNative, environment: LocalEnvironment, unique: Unique) -> None:
     inputs, created = create(azure_native, IDENTITY, {**identity_inputs(unique("mi")), "tags": {"a": "b"}})
-    session = Session.open(ProviderSettings.load("azure-native", provider_inputs(environment)))
+    session = ArmSession.open(AzureProviderSettings.load("azure-native", provider_inputs(environment)))
     session.arm.put(created.id, "2023-01-31", {"location": "eastus", "tags": {"a": "by hand"}})
     refreshed = read(azure_native, IDENTITY, inputs, created)
     assert refreshed is not None

@@ -13,11 +13,11 @@ from starlette.routing import Route
 from localcloud.providers.azure_native.arm import RETRY as ARM_RETRY
 from localcloud.providers.azure_native.arm import ArmClient
 from localcloud.providers.azuread.graph import RETRY as GRAPH_RETRY
-from localcloud.providers.client import RefusalError, RestClient, Retry, SignIn
+from localcloud.providers.client import DeployerCredential, RefusalError, RestClient, Retry
 from plugin import PluginError
 
 
-class _SignedIn(SignIn):
+class _SignedIn(DeployerCredential):
     def __init__(self) -> None: ...
 
     def token(self, scope: str) -> str:

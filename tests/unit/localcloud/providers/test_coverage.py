@@ -18,7 +18,7 @@ from localcloud.providers.azure_native.table import FUNCTIONS, RESOURCES
 from localcloud.providers.azuread.provider import AzureAd
 from localcloud.providers.kubernetes.provider import Kubernetes
 from localcloud.providers.kubernetes.replacements import EVERY_KIND
-from localcloud.providers.sdk_types import Shape, properties
+from localcloud.providers.sdk_types import PropertyType, properties
 from plugin import PluginError, Props, Provider, Secret, contains_secret, unwrap
 from tests.hosted_clusters import hosted_cluster
 from tests.unit.localcloud.coverage.tables import Row, code, codes, lookup, matches, table, values
@@ -39,7 +39,7 @@ def _by(column: str) -> Callable[[Row], str]:
     return lambda row: codes(row[column])[-1].rpartition(":")[2]
 
 
-def _replacing(provider: Provider, token: str, shapes: dict[str, Shape]) -> set[str]:
+def _replacing(provider: Provider, token: str, shapes: dict[str, PropertyType]) -> set[str]:
     """The arguments whose change replaces."""
     found = set()
     for name, shape in shapes.items():
@@ -154,7 +154,7 @@ def test_the_types_of_azuread_are_those_of_the_table() -> None:
 def test_an_azuread_type_is_planned_as_its_row_says(row: Row) -> None:
     token = code(row["type"])
     schema = AzureAd()._resources[token].schema  # type: ignore[attr-defined]
-    shapes = dict.fromkeys(schema.arguments, Shape("scalar"))
+    shapes = dict.fromkeys(schema.arguments, PropertyType("scalar"))
 
     assert sorted(_replacing(AzureAd(), token, shapes)) == sorted(codes(row["a change replaces"]))
     assert values(row["default"]) == {

@@ -10,7 +10,7 @@ from identity.clouds import LocalEnvironment
 from localcloud.kubelet.client import DEPLOYMENTS
 from localcloud.providers.kubernetes.client import Api, Collection
 from localcloud.providers.kubernetes.provider import Kubernetes
-from localcloud.providers.kubernetes.waiting import NotReady, is_ready, wait_until_gone
+from localcloud.providers.kubernetes.waiting import AwaitError, is_ready, wait_until_gone
 from plugin import PluginError, Props
 from tests.unit.localcloud.kubelet_world import Cluster, csi_volume, running
 from tests.unit.localcloud.kubernetes_world import deployment
@@ -152,7 +152,7 @@ def test_a_deletion_is_over_when_this_very_object_is_gone(after: Props | None) -
 def test_an_object_that_stays_is_told_with_what_holds_it() -> None:
     held = object_of("u", annotations={"pulumi.com/timeoutSeconds": "0"}, finalizers=["example.com/hold"])
 
-    with pytest.raises(NotReady) as raised:
+    with pytest.raises(AwaitError) as raised:
         wait_until_gone(cast(Api, Lingering(held)), CONFIG_MAPS, held)
 
     assert raised.value.reasons == ["finalizers ['example.com/hold'] hold it"]

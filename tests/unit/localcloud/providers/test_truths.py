@@ -14,25 +14,25 @@ from typing import Any, Final
 import pytest
 
 from localcloud import clock
-from localcloud.azure.dials import Dials
+from localcloud.azure.faults import Faults
 from localcloud.providers.azure_native.arm import RETRY, ArmClient
 from localcloud.providers.client import RefusalError, RestClient, Retry
 from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, World
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 
 _IDENTITY: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-disk"
 _READER: Final = (
     f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7"
 )
 _MSI: Final = "2023-01-31"
-_PATIENCE: Final = 30  # seconds until a missing event is a failure
+_TIMEOUT: Final = 30  # seconds until a missing event is a failure
 _NEVER: Final = Retry(statuses=frozenset(), delay=lambda _: 0.0, limit=0)
 
 
 class Deployer:
     """Signs in as the world's deployer."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ArmWorld) -> None:
         self._world = world
 
     def token(self, scope: str) -> str:
@@ -41,9 +41,11 @@ class Deployer:
 
 
 @pytest.fixture
-def awkward(tmp_path: Path) -> Iterator[World]:
+def awkward(tmp_path: Path) -> Iterator[ArmWorld]:
     """An Azure with its defaults, but for a limit that a test can reach."""
-    built = World(tmp_path, Dials(arm_requests={"read": (2, 1)}, federated_credential_write=0.3, principal_delay=60))
+    built = ArmWorld(
+        tmp_path, Faults(arm_requests={"read": (2, 1)}, federated_credential_write=0.3, principal_delay=60)
+    )
     yield built
     built.store.close()
 
@@ -55,7 +57,7 @@ class Clients:
     has happened.
     """
 
-    def __init__(self, world: World, base_url: str, ca_file: Path, stack: ExitStack) -> None:
+    def __init__(self, world: ArmWorld, base_url: str, ca_file: Path, stack: ExitStack) -> None:
         self.waits: list[float] = []
         self.meanwhile: Callable[[], object] = lambda: None
 
@@ -72,7 +74,7 @@ class Clients:
 
 
 @pytest.fixture
-def clients(awkward: World, serve: Serve, certificates: Certificates) -> Iterator[Clients]:
+def clients(awkward: ArmWorld, serve: Serve, certificates: Certificates) -> Iterator[Clients]:
     with ExitStack() as stack:
         yield Clients(awkward, serve(awkward.arm), certificates.ca_file, stack)
 
@@ -87,7 +89,7 @@ def test_federated_credentials_side_by_side_cost_twenty_seconds_and_one_after_an
 ) -> None:
     clients.patient.put(_IDENTITY, _MSI, {"location": "eastus"})
     together, written = threading.Barrier(2), threading.Event()
-    clients.meanwhile = lambda: written.wait(_PATIENCE)
+    clients.meanwhile = lambda: written.wait(_TIMEOUT)
 
     def at_once(number: int) -> None:
         together.wait()
@@ -144,7 +146,7 @@ def test_an_assignment_that_outlived_its_principal_blocks_its_name_unless_it_wen
     _assign(clients, name, successor, said)
 
 
-def test_a_secret_that_arm_made_is_not_arms_to_delete(awkward: World, clients: Clients) -> None:
+def test_a_secret_that_arm_made_is_not_arms_to_delete(awkward: ArmWorld, clients: Clients) -> None:
     awkward.create_vault()
     clients.hasty.put(f"{VAULT}/secrets/one", "2024-11-01", {"properties": {"value": "v"}})
 

@@ -20,7 +20,7 @@ from ops.recovery.azure import Azure
 from ops.recovery.cluster import Cluster, connected
 from ops.recovery.finders import Finders
 from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import World, world
+from tests.unit.localcloud.arm_world import ArmWorld, world
 from tests.unit.localcloud.kubernetes_world import TOKEN, write_kubeconfig
 from tests.unit.ops.world import local_environment
 
@@ -30,7 +30,7 @@ __all__ = ["world"]
 class SignedIn(TokenCredential):
     """The tokens of a service principal of the test's own world."""
 
-    def __init__(self, world: World, principal: ServicePrincipal) -> None:
+    def __init__(self, world: ArmWorld, principal: ServicePrincipal) -> None:
         self._world = world
         self._principal = principal
 
@@ -40,7 +40,7 @@ class SignedIn(TokenCredential):
 
 
 @pytest.fixture
-def cloud(world: World, serve: Serve, certificates: Certificates, tmp_path: Path) -> Cloud:
+def cloud(world: ArmWorld, serve: Serve, certificates: Certificates, tmp_path: Path) -> Cloud:
     """The world's ARM and Graph as a client sees them."""
     endpoints = {
         **vars(local_environment(tmp_path, tmp_path / "kubeconfig")),
@@ -52,7 +52,7 @@ def cloud(world: World, serve: Serve, certificates: Certificates, tmp_path: Path
 
 
 @pytest.fixture
-def deployer(world: World) -> ServicePrincipal:
+def deployer(world: ArmWorld) -> ServicePrincipal:
     """The world's deployer, who may also manage the applications it owns."""
     world.cloud.directory.grant(world.deployer.object_id, WRITE_OWNED)
     granted = world.cloud.directory.service_principal(world.deployer.object_id)
@@ -61,14 +61,14 @@ def deployer(world: World) -> ServicePrincipal:
 
 
 @pytest.fixture
-def azure(world: World, cloud: Cloud, deployer: ServicePrincipal, certificates: Certificates) -> Iterator[Azure]:
+def azure(world: ArmWorld, cloud: Cloud, deployer: ServicePrincipal, certificates: Certificates) -> Iterator[Azure]:
     """Both, read by the deployer."""
     with Azure(cloud, SignedIn(world, deployer), str(certificates.ca_file)) as opened:
         yield opened
 
 
 @pytest.fixture
-def kubeconfig(world: World, serve: Serve, certificates: Certificates, tmp_path: Path) -> Path:
+def kubeconfig(world: ArmWorld, serve: Serve, certificates: Certificates, tmp_path: Path) -> Path:
     """Of a Kubernetes API with nothing in it but what every one has."""
     return write_kubeconfig(tmp_path / "kubeconfig", serve(kubernetes(world.store, TOKEN)), certificates.ca_file)
 
@@ -90,7 +90,7 @@ FindersOf = Callable[..., Finders]
 
 
 @pytest.fixture
-def finders(azure: Azure, world: World) -> FindersOf:
+def finders(azure: Azure, world: ArmWorld) -> FindersOf:
     """Makes finders for the world's subscription; `taken` are type and id of what the state has."""
 
     def make(taken: Set[tuple[str, str]] = frozenset(), cluster: Cluster | None = None) -> Finders:

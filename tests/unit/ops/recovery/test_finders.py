@@ -34,7 +34,7 @@ from ops.recovery.cluster import Cluster, connected
 from ops.recovery.finders import Finders
 from ops.trouble import Trouble
 from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, World, cluster_body
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, cluster_body
 from tests.unit.localcloud.kubernetes_world import config_map, model
 from tests.unit.ops.conftest import FakeEngine
 from tests.unit.ops.recovery.conftest import FindersOf, SignedIn
@@ -84,7 +84,7 @@ IN_ARM: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.fixture
-def made(world: World) -> World:
+def made(world: ArmWorld) -> ArmWorld:
     """A world with one thing of each of ARM's types."""
     reader = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7"
     assignee = {"principalId": world.deployer.object_id, "principalType": "ServicePrincipal"}
@@ -101,7 +101,7 @@ def made(world: World) -> World:
     return world
 
 
-def application(world: World, *tags: str) -> Application:
+def application(world: ArmWorld, *tags: str) -> Application:
     return world.cloud.directory.create_application("kms-hc1", properties={"tags": list(tags)})
 
 
@@ -112,7 +112,7 @@ def test_every_type_that_the_program_has_in_azure_is_looked_for() -> None:
 
 @pytest.mark.parametrize("type_token", IN_ARM)
 def test_a_resource_is_found_by_the_id_that_its_inputs_determine(
-    finders: FindersOf, made: World, type_token: str
+    finders: FindersOf, made: ArmWorld, type_token: str
 ) -> None:
     expected, inputs = IN_ARM[type_token]
     assert finders().find(type_token, inputs) == expected
@@ -123,12 +123,12 @@ def test_a_resource_that_is_not_there_is_not_found(finders: FindersOf, type_toke
     assert finders().find(type_token, IN_ARM[type_token][1]) is None
 
 
-def test_what_the_state_has_already_is_not_found_again(finders: FindersOf, made: World) -> None:
+def test_what_the_state_has_already_is_not_found_again(finders: FindersOf, made: ArmWorld) -> None:
     vault, inputs = IN_ARM["azure-native:keyvault:Vault"]
     assert finders({("azure-native:keyvault:Vault", vault)}).find("azure-native:keyvault:Vault", inputs) is None
 
 
-def test_an_application_is_found_by_its_tag_whatever_its_name(finders: FindersOf, world: World) -> None:
+def test_an_application_is_found_by_its_tag_whatever_its_name(finders: FindersOf, world: ArmWorld) -> None:
     application(world, "idstack:local:hc1-disk-entra")
     mine = application(world, TAG)
     inputs = {"displayName": "another", "tags": [TAG]}
@@ -136,12 +136,14 @@ def test_an_application_is_found_by_its_tag_whatever_its_name(finders: FindersOf
     assert finders().find(APPLICATION, {"displayName": "kms-hc1", "tags": ["idstack:dev:hc1-kms-entra"]}) is None
 
 
-def test_a_quote_in_a_tag_ends_no_text(finders: FindersOf, world: World) -> None:
+def test_a_quote_in_a_tag_ends_no_text(finders: FindersOf, world: ArmWorld) -> None:
     mine = application(world, "it's")
     assert finders().find(APPLICATION, {"tags": ["it's"]}) == f"/applications/{mine.object_id}"
 
 
-def test_of_two_applications_with_one_tag_none_is_chosen_and_both_are_named(finders: FindersOf, world: World) -> None:
+def test_of_two_applications_with_one_tag_none_is_chosen_and_both_are_named(
+    finders: FindersOf, world: ArmWorld
+) -> None:
     twins = [application(world, TAG) for _ in range(2)]
     with pytest.raises(Trouble) as raised:
         finders({(APPLICATION, f"/applications/{twins[0].object_id}")}).find(APPLICATION, {"tags": [TAG]})
@@ -149,14 +151,14 @@ def test_of_two_applications_with_one_tag_none_is_chosen_and_both_are_named(find
     assert f"more than one application with the tag {TAG}" in str(raised.value)
 
 
-def test_a_service_principal_is_found_by_its_applications_client_id(finders: FindersOf, world: World) -> None:
+def test_a_service_principal_is_found_by_its_applications_client_id(finders: FindersOf, world: ArmWorld) -> None:
     app_id = application(world, TAG).app_id
     assert finders().find(PRINCIPAL, {"clientId": app_id}) is None
     principal = world.cloud.directory.create_service_principal(app_id)
     assert finders().find(PRINCIPAL, {"clientId": app_id}) == f"/servicePrincipals/{principal.object_id}"
 
 
-def register(world: World, owner: Application, begin: datetime) -> str:
+def register(world: ArmWorld, owner: Application, begin: datetime) -> str:
     """Register one more certificate; returns the id that azuread gives it."""
     issued = issue("kms-hc1", not_before=begin, lifetime=timedelta(days=90))
     key = KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
@@ -167,7 +169,7 @@ def register(world: World, owner: Application, begin: datetime) -> str:
 
 
 def test_a_registration_is_found_by_the_second_at_which_its_certificate_begins(
-    finders: FindersOf, world: World
+    finders: FindersOf, world: ArmWorld
 ) -> None:
     owner = application(world, TAG)
     register(world, owner, BEGIN)
@@ -180,7 +182,7 @@ def test_a_registration_is_found_by_the_second_at_which_its_certificate_begins(
     assert finders().find(REGISTRATION, {**inputs, "startDate": "2027-01-05T17:13:58Z"}) is None
 
 
-def test_of_two_certificates_of_one_second_the_state_may_have_one(finders: FindersOf, world: World) -> None:
+def test_of_two_certificates_of_one_second_the_state_may_have_one(finders: FindersOf, world: ArmWorld) -> None:
     owner = application(world, TAG)
     first, second = (register(world, owner, BEGIN) for _ in range(2))
     inputs = {"applicationId": f"/applications/{owner.object_id}", "startDate": "2026-11-21T17:13:57Z"}
@@ -284,7 +286,7 @@ def test_a_context_that_the_kubeconfig_does_not_have_is_told(kubeconfig: Path) -
         pass
 
 
-def test_who_may_not_read_is_told_so(world: World, cloud: Cloud, certificates: Certificates) -> None:
+def test_who_may_not_read_is_told_so(world: ArmWorld, cloud: Cloud, certificates: Certificates) -> None:
     vault, inputs = IN_ARM["azure-native:keyvault:Vault"]
     with Azure(cloud, SignedIn(world, world.principal()), str(certificates.ca_file)) as stranger:
         finders = Finders(stranger, None, world.cloud.subscription_id, frozenset())
@@ -311,7 +313,7 @@ def test_a_sign_in_that_fails_is_told_with_its_reason(cloud: Cloud, certificates
 
 @pytest.mark.parametrize(("refusals", "found"), [(2, True), (6, False)])
 def test_a_throttled_request_is_repeated_when_the_service_says_so(
-    world: World, cloud: Cloud, certificates: Certificates, serve: Serve, refusals: int, found: bool
+    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve, refusals: int, found: bool
 ) -> None:
     throttled = Response("slow down", 429, headers={"Retry-After": "7"})
     answers = iter([throttled] * refusals + [JSONResponse({"id": "/x"})])
@@ -330,7 +332,7 @@ def test_a_throttled_request_is_repeated_when_the_service_says_so(
     assert waits == [7.0] * min(refusals, 5)
 
 
-def test_a_cloud_that_does_not_answer_is_told(world: World, certificates: Certificates, cloud: Cloud) -> None:
+def test_a_cloud_that_does_not_answer_is_told(world: ArmWorld, certificates: Certificates, cloud: Cloud) -> None:
     nowhere = Cloud(**{**vars(cloud), "arm_endpoint": "https://127.0.0.1:1"})
     with (
         Azure(nowhere, SignedIn(world, world.deployer), str(certificates.ca_file)) as azure,

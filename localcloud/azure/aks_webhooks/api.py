@@ -10,8 +10,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from localcloud.azure import LocalAzure
-from localcloud.azure.guard.access import AccessReviews
-from localcloud.azure.guard.tokens import TokenReviews
+from localcloud.azure.aks_webhooks.access import AccessReviews
+from localcloud.azure.aks_webhooks.tokens import TokenReviews
 from localcloud.azure.http import json_object, service_app
 
 TOKENS: Final = "/tokenreviews"
@@ -31,7 +31,7 @@ def app(cloud: LocalAzure) -> Starlette:
         return JSONResponse({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "status": status})
 
     routes = [Route(TOKENS, review_token, methods=["POST"]), Route(ACCESS, review_access, methods=["POST"])]
-    return service_app("guard", routes, dials=cloud.dials)
+    return service_app("aks-webhooks", routes, faults=cloud.faults)
 
 
 async def _spec(request: Request) -> dict[str, Any]:

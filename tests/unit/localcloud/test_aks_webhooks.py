@@ -12,10 +12,10 @@ import pytest
 from starlette.applications import Starlette
 
 from localcloud.azure import LocalAzure
+from localcloud.azure.aks_webhooks import api as aks_webhooks
 from localcloud.azure.entra.people import User
 from localcloud.azure.entra.tokens import InvalidToken
 from localcloud.azure.graph.api import app as graph
-from localcloud.azure.guard import api as guard
 
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
 CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
@@ -37,10 +37,10 @@ Review = Callable[[str], dict[str, Any]]
 @pytest.fixture
 def review(azure: LocalAzure) -> Review:
     """What the webhook answers about a token."""
-    app = guard.app(azure)
+    app = aks_webhooks.app(azure)
 
     def ask(token: str) -> dict[str, Any]:
-        answer = post(app, guard.TOKENS, {"kind": "TokenReview", "spec": {"token": token}})
+        answer = post(app, aks_webhooks.TOKENS, {"kind": "TokenReview", "spec": {"token": token}})
         assert answer.status_code == 200
         document = answer.json()
         assert (document["apiVersion"], document["kind"]) == ("authentication.k8s.io/v1", "TokenReview")

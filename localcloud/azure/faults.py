@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-DIALS_VARIABLE = "LOCALCLOUD_DIALS"
-"""Environment variable with a JSON object of dials, read when the local cloud starts: `{"role_delay": 5}`."""
+FAULTS_VARIABLE = "LOCALCLOUD_FAULTS"
+"""Environment variable with a JSON object of settings, read when the local cloud starts: `{"role_delay": 5}`."""
 
 ARM_REQUESTS: Final[Mapping[str, tuple[float, float]]] = {"read": (250, 25), "write": (200, 10), "delete": (200, 10)}
 """Azure's own limits for one principal in one subscription: requests at once, and more per second (arm/throttle.py)."""
 
 
 @dataclass(frozen=True)
-class Dials:
+class Faults:
     """All delays in seconds.
 
     Attributes:
@@ -30,7 +30,7 @@ class Dials:
         token_lifetime: seconds that a token lives at least and at most; each one's life is drawn in between.
         device_code_interval: how often a device code may be polled for.
         latency: added to each answer, keyed by `service`, or `service METHOD` (`arm PUT`), which wins.
-        faults: share (0 to 1) of requests that are answered 503 with Retry-After, keyed as `latency`.
+        error_rates: share (0 to 1) of requests that are answered 503 with Retry-After, keyed as `latency`.
         seed: fixes the order in which replicas answer, the faults and the token lifetimes; None draws anew on each
             start.
     """
@@ -43,44 +43,44 @@ class Dials:
     token_lifetime: tuple[int, int] = (3600, 5400)
     device_code_interval: float = 5.0
     latency: Mapping[str, float] = field(default_factory=dict)
-    faults: Mapping[str, float] = field(default_factory=dict)
+    error_rates: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None
 
     def latency_of(self, service: str, method: str) -> float:
         """Seconds that an answer of `service` to an HTTP `method` is held back."""
         return self.latency.get(f"{service} {method}", self.latency.get(service, 0.0))
 
-    def fault_of(self, service: str, method: str) -> float:
+    def error_rate_of(self, service: str, method: str) -> float:
         """The share of requests to `service` by an HTTP `method` that fail."""
-        return self.faults.get(f"{service} {method}", self.faults.get(service, 0.0))
+        return self.error_rates.get(f"{service} {method}", self.error_rates.get(service, 0.0))
 
     def random(self) -> random.Random:
         """A source of chance of its own for one part of the cloud, repeatable when `seed` is set."""
         return random.Random(self.seed)
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Dials:
-        """The defaults with what `LOCALCLOUD_DIALS` changes; raises ValueError that names the known dials."""
-        text = environ.get(DIALS_VARIABLE, "").strip()
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Faults:
+        """The defaults with what `LOCALCLOUD_FAULTS` changes; raises ValueError that names the known settings."""
+        text = environ.get(FAULTS_VARIABLE, "").strip()
         given: Any = json.loads(text) if text else {}
         known = [each.name for each in fields(cls)]
         if not isinstance(given, dict) or not set(given) <= set(known):
-            raise ValueError(f"{DIALS_VARIABLE} {text}: a JSON object with keys out of {', '.join(known)}")
+            raise ValueError(f"{FAULTS_VARIABLE} {text}: a JSON object with keys out of {', '.join(known)}")
         if "replica_delays" in given:
             given["replica_delays"] = tuple(given["replica_delays"])
             if not given["replica_delays"]:
-                raise ValueError(f"{DIALS_VARIABLE} replica_delays []: Entra needs at least one replica")
+                raise ValueError(f"{FAULTS_VARIABLE} replica_delays []: Entra needs at least one replica")
         if "token_lifetime" in given:
             given["token_lifetime"] = tuple(given["token_lifetime"])
         if "arm_requests" in given:
             limits = {**ARM_REQUESTS, **given["arm_requests"]}
             if unknown := sorted(set(limits) - set(ARM_REQUESTS)):
-                raise ValueError(f"{DIALS_VARIABLE} arm_requests {unknown[0]}: known are {', '.join(ARM_REQUESTS)}")
+                raise ValueError(f"{FAULTS_VARIABLE} arm_requests {unknown[0]}: known are {', '.join(ARM_REQUESTS)}")
             given["arm_requests"] = {kind: tuple(limit) for kind, limit in limits.items() if limit is not None}
         return cls(**given)
 
 
-NO_DELAYS = Dials(
+NO_DELAYS = Faults(
     replica_delays=(0.0,),
     principal_delay=0.0,
     role_delay=0.0,
