@@ -25,6 +25,7 @@ from identity.access.claims import claims_of
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
 from identity.access.permissions import Permission
+from identity.credentials.backoff import Backoff
 
 _TIMEOUT: Final = 15.0
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -113,17 +114,16 @@ class ApiServer:
 
         Of a new cluster (`is_new`) the server itself is waited for, too: its name and its trust in Entra ID spread.
         """
-        deadline, pause, said = clock() + seconds, _FIRST_PAUSE, ""
+        deadline, backoff, logged = clock() + seconds, Backoff(_FIRST_PAUSE, _LONGEST_PAUSE), ""
         while text := self._still_missing(required, is_new):
             if clock() >= deadline:
                 raise ClusterNotReady(
                     f"the cluster at {self.server} still lacks after {seconds:g} s: {text}. {self.hint}"
                 )
-            if text != said:
-                said = text
+            if text != logged:
+                logged = text
                 log(f"waiting for the cluster at {self.server}: {text}")
-            sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            sleep(backoff.next())
 
     def _still_missing(self, required: AccessRequirements, is_new: bool) -> str:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -18,14 +18,16 @@ from azure.core.exceptions import AzureError
 from azure.identity import CertificateCredential, CredentialUnavailableError
 
 from identity.credentials import events
+from identity.credentials.backoff import Backoff
 from identity.credentials.document import Credential, InvalidCredential
 from identity.credentials.events import Event, EventKind
 from identity.credentials.mounted_file import MountedFile, check_expiry
 from identity.credentials.sign_in import Clock, Refusal, refusal
 
-# Pauses between the tries of a candidate. The short limit holds while the served credential can not sign in itself.
-_FIRST_PAUSE: Final = timedelta(seconds=0.5)
-_LONGEST_PAUSE: Final = timedelta(seconds=60)
+# Pauses between the tries of a candidate, in seconds. The short limit holds while the served credential cannot sign in
+# itself.
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 60.0
 _LONGEST_PAUSE_IN_NEED: Final = timedelta(seconds=5)
 
 
@@ -48,6 +50,7 @@ class _Candidate:
     since: datetime
     """When it was found or last tried; it is due a `pause` later."""
     pause: timedelta = timedelta(0)
+    backoff: Backoff = field(default_factory=lambda: Backoff(_FIRST_PAUSE, _LONGEST_PAUSE))
     refusal: Refusal | None = None
 
 
@@ -169,7 +172,7 @@ class Rotation:
         is_news = candidate.refusal is None or candidate.refusal.code != reason.code
         candidate.refusal = reason
         candidate.since = self._clock()
-        candidate.pause = min(candidate.pause * 2, _LONGEST_PAUSE) or _FIRST_PAUSE
+        candidate.pause = timedelta(seconds=candidate.backoff.next())
         self._tell(EventKind.UNPROVEN, candidate.credential, str(reason), is_news=is_news)
 
     def _pause(self, candidate: _Candidate) -> timedelta:

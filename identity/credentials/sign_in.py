@@ -15,12 +15,14 @@ from azure.core.exceptions import AzureError
 from azure.identity import CertificateCredential
 from cryptography import x509
 
+from identity.credentials.backoff import Backoff
 from identity.credentials.certificate import thumbprint
 
 Clock = Callable[[], datetime]
 
-_FIRST_PAUSE: Final = timedelta(seconds=0.5)
-_LONGEST_PAUSE: Final = timedelta(seconds=5)
+# Seconds between the sign-ins after a failed one.
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 5.0
 
 # Answers that no waiting changes: the tenant does not exist, its id is malformed.
 _FINAL_CODES: Final = frozenset({"AADSTS90002", "AADSTS900023"})
@@ -172,7 +174,7 @@ class _SignInStreak:
 
     def __init__(self, spacing: timedelta) -> None:
         self._spacing = spacing
-        self._next_pause = _FIRST_PAUSE
+        self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         self._best = 0
         self.attempts = 0
         self.length = 0
@@ -191,13 +193,14 @@ class _SignInStreak:
         self.attempts += 1
         self.length += 1
         self._best = max(self._best, self.length)
-        self.pause, self._next_pause = self._spacing, _FIRST_PAUSE
+        self.pause = self._spacing
+        self._backoff.reset()
 
     def failed(self, refusal: Refusal) -> None:
         self.attempts += 1
         self.length = 0
         self.refusal = refusal
-        self.pause, self._next_pause = self._next_pause, min(self._next_pause * 2, _LONGEST_PAUSE)
+        self.pause = timedelta(seconds=self._backoff.next())
 
     def report(self) -> str:
         last = f"last failure {self.refusal}" if self.refusal else "no failure, but too few in time"

@@ -11,6 +11,7 @@ from typing import Any, Final
 from azure.core.exceptions import AzureError
 from azure.identity import CredentialUnavailableError
 
+from identity.credentials.backoff import Backoff
 from identity.credentials.document import Credential, InvalidCredential
 from identity.credentials.events import Event, EventKind
 from identity.credentials.probe.credential_source import CredentialNotNamed, CredentialSource
@@ -22,8 +23,9 @@ from identity.credentials.token_credential import MountedCredential
 
 _LOG: Final = logging.getLogger(__name__)
 
-_FIRST_RETRY: Final = timedelta(seconds=0.5)
-_LONGEST_RETRY: Final = timedelta(seconds=5)
+# Seconds between the rounds while the credential does not work.
+_FIRST_RETRY: Final = 0.5
+_LONGEST_RETRY: Final = 5.0
 
 
 class Prober:
@@ -44,14 +46,15 @@ class Prober:
 
     def run(self, interval: timedelta) -> None:
         """Prove until `stop`: every `interval` while ready, sooner after a failure, at once after a reload."""
-        retry = _FIRST_RETRY
+        backoff = Backoff(_FIRST_RETRY, _LONGEST_RETRY)
         while True:
             self._woken.clear()
             if self._stopped:
                 return
             self.prove()
-            pause, retry = (interval, _FIRST_RETRY) if self.report.is_ready else (retry, min(retry * 2, _LONGEST_RETRY))
-            self._woken.wait(pause.total_seconds())
+            if self.report.is_ready:
+                backoff.reset()
+            self._woken.wait(interval.total_seconds() if self.report.is_ready else backoff.next())
 
     def stop(self) -> None:
         """End `run` after the round it is in. Not to be called from a signal handler."""
