@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pulumi
 
-from components import configuration
-from components.aks_access import check_access
-from components.cluster_provider import create_cluster, with_cluster
-from components.losses import check_losses
-from components.prerequisites import look_up
-from components.providers import check_tenant, register_providers
-from components.shared_stack import take_outputs
+from components.azure.management_cluster import create_management_cluster
+from components.azure.providers import register_providers
+from components.kubernetes.provider import with_kubernetes_provider
+from components.lookups import configuration
+from components.lookups.access_check import check_access
+from components.lookups.credential_loss_check import check_credential_losses
+from components.lookups.prerequisites import look_up
+from components.lookups.shared_stack import take_outputs
+from components.lookups.tenant_check import check_tenant
 from components.stack import IdentityStack
 from identity.settings import ConfigurationError
 
@@ -20,13 +22,13 @@ async def main() -> pulumi.Inputs:
     try:
         settings = configuration.load()
         shared = await take_outputs(settings)
-        await check_losses(settings, shared)
+        await check_credential_losses(settings, shared)
         providers = register_providers(settings)
         deployer = await check_tenant(settings, providers)
         prerequisites = await look_up(settings, providers, shared)
         await check_access(settings, providers, prerequisites.management_cluster)
-        cluster = create_cluster(settings, providers, deployer)
-        providers = with_cluster(settings, providers, cluster)
+        cluster = create_management_cluster(settings, providers, deployer.object_id)
+        providers = with_kubernetes_provider(settings, providers, cluster)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
     return IdentityStack(settings, providers, deployer, prerequisites, shared, cluster).outputs()

@@ -35,7 +35,7 @@ def _class(token: str) -> Any:
         "azure-native": f"pulumi_azure_native.{module}",
         "azuread": "pulumi_azuread",
         "kubernetes": f"pulumi_kubernetes.{module.replace('/', '.')}",
-        "idstack": "components.lifecycle",
+        "idstack": "components.azure.plugin_resources",
         "pulumi": f"pulumi_{name.replace('-', '_')}",
     }[package]
     try:

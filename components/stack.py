@@ -6,14 +6,15 @@ from typing import Any
 
 import pulumi
 
-from components.credential_store import CredentialStore
-from components.hosted_cluster import HostedCluster, HostedClusterArgs
-from components.imported_credential import Principal
-from components.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
-from components.management_cluster import AddOnIdentity, ManagementCluster
-from components.prerequisites import Prerequisites
-from components.providers import Deployer, Providers, management_cluster_id
-from components.vault import Vault, VaultArgs
+from components.azure.credential_store import CredentialStore
+from components.azure.imported_credential import Principal
+from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
+from components.azure.management_cluster import AddOnIdentity, ManagementCluster
+from components.azure.providers import Providers, management_cluster_id
+from components.azure.vault import Vault, VaultArgs
+from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs
+from components.lookups.prerequisites import Prerequisites
+from components.lookups.tenant_check import Deployer
 from identity.credential_loss import IN_USE, addresses
 from identity.settings import HostedClusterSettings, Settings, VaultSettings
 

@@ -40,7 +40,7 @@ class RoleGrant:
 
 
 class CloudConfigKind(StrEnum):
-    """Who reads a cloud configuration document: it decides the document's keys (components/cloud_config.py)."""
+    """Who reads a cloud configuration document, and so its keys (components/kubernetes/cloud_config.py)."""
 
     CLOUD_CONTROLLER_MANAGER = "cloud-controller-manager"
     CSI_DRIVER = "csi-driver"

@@ -43,7 +43,7 @@ def _shared(one: Mount, other: Mount) -> str | None:
 
 
 def _claims(mount: Mount) -> list[str]:
-    """What the mount takes of a pod, for people; see components/wiring.py."""
+    """What the mount takes of a pod, for people; see components/kubernetes/wiring.py."""
     claims = [f"the path {mount.path}", f"a volume {mount.volume}"]
     if mount.credential_env is not None:
         claims.append(f"the variable {mount.credential_env}")

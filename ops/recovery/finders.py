@@ -101,7 +101,7 @@ class Finders:
         return self._resource(f"{inputs['scope']}/providers/{name}", _AUTHORIZATION)
 
     def _application(self, inputs: Inputs) -> str | None:
-        # Display names are not unique; this tag is (components/entra_application.py).
+        # Display names are not unique; this tag is (components/azure/entra_application.py).
         tag = inputs["tags"][0]
         found = self._azure.directory_objects("/applications", f"tags/any(tag:tag eq {_quoted(tag)})")
         return _only([f"/applications/{each['id']}" for each in found], f"application with the tag {tag}")

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from components.cloud_config import Platform
-from components.credential_store import CredentialStore
-from components.entra_application import EntraApplicationArgs
-from components.imported_credential import Principal
-from components.vault import Vault, VaultArgs
+from components.azure.credential_store import CredentialStore
+from components.azure.entra_application import EntraApplicationArgs
+from components.azure.imported_credential import Principal
+from components.azure.vault import Vault, VaultArgs
+from components.kubernetes.cloud_config import Platform
 from identity import catalogue
 from identity.clouds import CLOUDS
 from identity.settings import CredentialSettings, Settings

@@ -1,0 +1,122 @@
+"""The way to the management cluster's API server: a kubeconfig that signs in by itself, in every run, on every machine.
+
+Left out on purpose: a token in the kubeconfig. It would differ in every run, end in the middle of long ones, and lie in
+the state; `refresh` and `destroy`, which do not run the program, would find an old one there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+from pulumi_azure_native import containerservice
+
+from components.azure.management_cluster import ManagementCluster
+from components.azure.plugin_resources import ClusterGate
+from identity.access import permissions
+from identity.access.aks import decode
+from identity.access.exec_user import Flavour, exec_user
+from identity.access.kubeconfig import Kubeconfig
+from identity.access.login import Login
+from identity.access.login_from_settings import login_of
+from identity.settings import ManagementClusterSettings, Settings
+
+# AKS's own word for the public name of a private cluster.
+PUBLIC_FQDN: Final = "public"
+# How long a new role assignment takes until the cluster's own components run and its name has spread, at most.
+_NEW_CLUSTER_SECONDS: Final = 900
+
+
+@dataclass(frozen=True, kw_only=True)
+class AksAccessArgs:
+    """Inputs of `AksAccess`. `cluster` is the AKS cluster's name: of all its outputs the one that previews know.
+
+    `admin` takes the administrators' static credential instead of a sign-in: for the day on which Entra ID is down.
+    """
+
+    resource_group: pulumi.Input[str]
+    cluster: pulumi.Input[str]
+    login: Login
+    flavour: Flavour
+    public_fqdn: bool
+    admin: bool
+
+
+class AksAccess(pulumi.ComponentResource):
+    """A kubeconfig made of the one that AKS gives out, which has server and authority, and a user of our own.
+
+    Outputs: `kubeconfig` (Output[str], secret, JSON with sorted keys: the same text in every run). Unknown in a preview
+    before the cluster exists; the credentials are read again in every run, so a new address arrives by itself.
+    """
+
+    def __init__(self, name: str, args: AksAccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:azure:AksAccess", name, None, opts)
+        options = pulumi.InvokeOptions(parent=self)
+        where = {"resource_group_name": args.resource_group, "resource_name": args.cluster}
+        fqdn = PUBLIC_FQDN if args.public_fqdn else None
+        if args.admin:
+            pulumi.warn(
+                "managementCluster.access.admin: the stack reaches the cluster with the administrators' static "
+                "credential, past Entra ID and without a name in the audit log. Switch it off when the need is over, "
+                "and rotate the cluster's certificates.",
+                resource=self,
+            )
+            value = containerservice.list_managed_cluster_admin_credentials_output(
+                **where, server_fqdn=fqdn, opts=options
+            ).apply(lambda answer: answer.kubeconfigs[0].value)
+        else:
+            value = containerservice.list_managed_cluster_user_credentials_output(
+                **where, server_fqdn=fqdn, opts=options
+            ).apply(lambda answer: answer.kubeconfigs[0].value)
+        login = None if args.admin else args.login
+        self.kubeconfig: pulumi.Output[str] = pulumi.Output.secret(
+            value.apply(lambda skeleton: signed_in(skeleton, login, args.flavour).to_json())
+        )
+        self.register_outputs({"kubeconfig": self.kubeconfig})
+
+
+def signed_in(value: str, login: Login | None, flavour: Flavour) -> Kubeconfig:
+    """AKS's kubeconfig (base64) with a user that signs in by itself; as it is without a login. Raises AccessError."""
+    skeleton = decode(value)
+    context = skeleton.chosen()
+    if login is not None:
+        return skeleton.only(context, user=exec_user(login, flavour))
+    user = skeleton.entries("contexts")[context]["user"]
+    return skeleton.only(context, user=skeleton.entries("users")[user])
+
+
+def access_args(
+    settings: Settings, cluster: ManagementClusterSettings, created: ManagementCluster | None = None
+) -> AksAccessArgs:
+    """The inputs of `AksAccess` for a configured cluster, which the stack may make itself; raises AccessError."""
+    return AksAccessArgs(
+        resource_group=cluster.resource_group,
+        cluster=cluster.name if created is None else created.name,
+        login=login_of(cluster.access, settings.tenant_id, settings.cloud.authority_host),
+        flavour=Flavour(cluster.access.flavour),
+        public_fqdn=cluster.access.public_fqdn,
+        admin=cluster.access.admin,
+    )
+
+
+def access_gate(settings: Settings, access: AksAccess, cluster: ManagementCluster) -> ClusterGate:
+    """The gate behind which a new cluster can be used: the deployer's permissions hold, the add-on's kinds are served.
+
+    It says what it waits for, and is asked again only when the cluster is made anew or reached in another way.
+    """
+    return ClusterGate(
+        "cluster-access-gate",
+        cluster_id=cluster.cluster_id,
+        cluster_uid=cluster.uid,
+        has_azure_rbac=cluster.has_azure_rbac,
+        kubeconfig=access.kubeconfig,
+        kinds=[f"{version}/{plural}" for version, plural in required_kinds(settings)],
+        timeout_seconds=_NEW_CLUSTER_SECONDS,
+        opts=pulumi.ResourceOptions(parent=access, depends_on=cluster.ready),
+    )
+
+
+def required_kinds(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """The kinds of objects that the stack makes, which the API server must serve: (group/version, plural) each."""
+    return permissions.KINDS if settings.cluster_side == "stack" else ()

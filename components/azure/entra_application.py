@@ -1,0 +1,173 @@
+"""Credential source `entra-application`: an Entra application whose certificates are issued and renewed here.
+
+Two certificates are registered, slots `a` and `b`; a renewal schedule decides which is current. Order inside one run:
+issue, register, gate. Whoever stores `document` does so behind the gate of the slot it comes from, and of that one
+only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+import pulumi
+import pulumi_azuread as azuread
+
+from components.azure.credential_secret import CredentialDates, Document, shown_facts
+from components.azure.plugin_resources import Certificate, RenewalSchedule, SignInGate
+from identity.clouds import Cloud
+from identity.credentials import rfc3339
+from identity.credentials.document import encode
+from identity.settings import CredentialSettings
+
+SLOTS: Final = ("a", "b")
+
+# RFC 5280 appendix A, ub-common-name.
+_COMMON_NAME_LENGTH: Final = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntraApplicationArgs:
+    """Inputs of `EntraApplication`. `owner` is the deployer's object id."""
+
+    display_name: str
+    tenant_id: str
+    cloud: Cloud
+    credentials: CredentialSettings
+    owner: str
+    protect: bool
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """One issued, registered and proven certificate."""
+
+    document: Document
+    shown: pulumi.Output[dict[str, str | None]]
+
+
+class EntraApplication(pulumi.ComponentResource):
+    """Application, service principal, and the two certificate slots.
+
+    Outputs: `client_id`, `principal_id` (Output[str]); of the current slot `document` (Document) and `shown` (Output
+    of notAfter, renewAfter and thumbprint).
+    """
+
+    def __init__(self, name: str, args: EntraApplicationArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:azure:EntraApplication", name, None, opts)
+        self._name, self._args = name, args
+        self._registrations: dict[str, pulumi.Resource] = {}
+        # The permission Application.ReadWrite.OwnedBy covers owned objects only. Whoever ran first stays the owner: a
+        # preview by another identity must not show a change.
+        ownership = pulumi.ResourceOptions(parent=self, ignore_changes=["owners"])
+        self._application = azuread.Application(
+            f"{name}-application",
+            display_name=args.display_name,
+            owners=[args.owner],
+            # Entra makes a second application of the same name without a word; the tag tells ours from others.
+            tags=[f"{pulumi.get_project()}:{pulumi.get_stack()}:{name}"],
+            opts=pulumi.ResourceOptions.merge(ownership, pulumi.ResourceOptions(protect=args.protect)),
+        )
+        self._principal = azuread.ServicePrincipal(
+            f"{name}-principal", client_id=self._application.client_id, owners=[args.owner], opts=ownership
+        )
+        schedule = RenewalSchedule(
+            f"{name}-schedule",
+            lifetime_days=args.credentials.lifetime_days,
+            renew_before_days=args.credentials.renew_before_days,
+            mode=args.credentials.renewal,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        slots = {slot: self._slot(slot, getattr(schedule, slot), schedule.current) for slot in SLOTS}
+        self.client_id: pulumi.Output[str] = self._application.client_id
+        self.principal_id: pulumi.Output[str] = self._principal.object_id
+        # Picked inside apply, so that the secret waits for the current slot alone.
+        self.document = Document(
+            text=schedule.current.apply(lambda current: slots[current].document.text),
+            dates=schedule.current.apply(lambda current: slots[current].document.dates),
+        )
+        self.shown: pulumi.Output[dict[str, str | None]] = schedule.current.apply(lambda current: slots[current].shown)
+        self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id, "shown": self.shown})
+
+    def _slot(self, slot: str, issue: pulumi.Output[Any], current: pulumi.Output[str]) -> _Slot:
+        args, child = self._args, pulumi.ResourceOptions(parent=self)
+        certificate = Certificate(
+            f"{self._name}-certificate-{slot}",
+            common_name=args.display_name[:_COMMON_NAME_LENGTH],
+            key_size=args.credentials.key_size,
+            lifetime_days=args.credentials.lifetime_days,
+            generation=issue.apply(lambda known: known["generation"]),
+            not_before=issue.apply(lambda known: known["notBefore"]),
+            opts=child,
+        )
+        # An application's certificates are one list, and azuread writes it for one resource at a time: the current
+        # slot goes first, so that the secret does not wait for the spare.
+        before = current.apply(lambda first: [] if slot == first else [self._registrations[first]])
+        registration = azuread.ApplicationCertificate(
+            f"{self._name}-registration-{slot}",
+            application_id=self._application.id,
+            type="AsymmetricX509Cert",
+            value=certificate.certificate_pem,
+            start_date=certificate.not_before,
+            end_date=certificate.not_after,
+            # The slot that is replaced is never the current one, and an application holds few keys.
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True, depends_on=before),
+        )
+        self._registrations[slot] = registration
+        gate = SignInGate(
+            f"{self._name}-gate-{slot}",
+            authority_host=args.cloud.authority_host,
+            tenant_id=args.tenant_id,
+            client_id=self._application.client_id,
+            certificate_pem=certificate.certificate_pem,
+            private_key_pem=certificate.private_key_pem,
+            registration=registration.key_id,
+            scope=args.cloud.arm_scope,
+            successes=args.credentials.propagation.successes,
+            settle_seconds=args.credentials.propagation.settle_seconds,
+            timeout_seconds=args.credentials.propagation.timeout_seconds,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[self._principal]),
+        )
+        dates = pulumi.Output.all(certificate.not_before, certificate.not_after).apply(
+            lambda validity: self._dates(*validity)
+        )
+        text = pulumi.Output.all(
+            certificate.certificate_pem,
+            certificate.private_key_pem,
+            self._application.client_id,
+            self._principal.object_id,
+            dates,
+            gate.proven_at,
+        ).apply(lambda known: self._document(*known[:5]))
+        return _Slot(
+            Document(text=pulumi.Output.secret(text), dates=dates),
+            pulumi.Output.all(dates, certificate.thumbprint).apply(lambda known: shown_facts(*known)),
+        )
+
+    def _dates(self, not_before: str, not_after: str) -> CredentialDates:
+        start, end = rfc3339.parse(not_before), rfc3339.parse(not_after)
+        # As the schedule counts: back from the end of the life it was issued for, whatever the lifetime is set to now.
+        renewal = end - timedelta(days=self._args.credentials.renew_before_days)
+        return CredentialDates(
+            not_before=start,
+            not_after=end,
+            renew_after=max(renewal, start + timedelta(days=1)),
+            cannot_renew_after=end,
+        )
+
+    def _document(
+        self, certificate_pem: str, private_key_pem: str, client_id: str, object_id: str, dates: CredentialDates
+    ) -> str:
+        return encode(
+            authentication_endpoint=self._args.cloud.authority_host,
+            client_id=client_id,
+            tenant_id=self._args.tenant_id,
+            certificate_pem=certificate_pem,
+            private_key_pem=private_key_pem,
+            not_before=dates.not_before,
+            not_after=dates.not_after,
+            renew_after=dates.renew_after,
+            cannot_renew_after=dates.cannot_renew_after,
+            object_id=object_id,
+        )

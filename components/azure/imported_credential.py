@@ -1,0 +1,75 @@
+"""Credential source `managed-identity`: the credential of a managed identity, issued by Azure's MSI data plane.
+
+Nobody else can issue one, the identity's owner included, so the document comes from outside: as a secret
+configuration value, as a file, or as a secret that the data plane's client has put into the stack's vault already,
+which is then referenced, not copied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pulumi
+
+from components.azure.credential_secret import CredentialDates, Document, shown_facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Principal:
+    """An identity that exists: its client id, and the object id that roles are assigned to."""
+
+    client_id: str
+    object_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedDocument:
+    """A credential document that passed validation. `repr` does not show it."""
+
+    text: str = field(repr=False)
+    dates: CredentialDates
+    thumbprint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredDocument:
+    """A document that is in the vault already. ARM shows the dates its owner wrote beside it, never the document."""
+
+    not_after: str | None
+    renew_after: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedCredentialArgs:
+    """Inputs of `ImportedCredential`."""
+
+    principal: Principal
+    document: ImportedDocument | StoredDocument
+
+
+class ImportedCredential(pulumi.ComponentResource):
+    """The credential of a managed identity.
+
+    Outputs: `client_id`, `principal_id` (Output[str]), `document` (Document, None if it is in the vault already),
+    `shown` (Output of notAfter, renewAfter and thumbprint, each a text or None).
+    """
+
+    def __init__(self, name: str, args: ImportedCredentialArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:azure:ImportedCredential", name, None, opts)
+        self.client_id = pulumi.Output.from_input(args.principal.client_id)
+        self.principal_id = pulumi.Output.from_input(args.principal.object_id)
+        self.document = _document(args.document)
+        self.shown = pulumi.Output.from_input(_shown(args.document))
+        self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id, "shown": self.shown})
+
+
+def _document(given: ImportedDocument | StoredDocument) -> Document | None:
+    if isinstance(given, StoredDocument):
+        return None
+    return Document(text=pulumi.Output.secret(given.text), dates=pulumi.Output.from_input(given.dates))
+
+
+def _shown(given: ImportedDocument | StoredDocument) -> dict[str, str | None]:
+    if isinstance(given, StoredDocument):
+        return {"notAfter": given.not_after, "renewAfter": given.renew_after, "thumbprint": None}
+    return shown_facts(given.dates, given.thumbprint)

@@ -1,0 +1,91 @@
+"""The identity with which the CSI driver reads the vault: the tenth, which is none of the control plane's nine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+from pulumi_azure_native import managedidentity
+
+from components.azure.imported_credential import Principal
+from components.azure.management_cluster import AddOnIdentity
+from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from components.azure.vault import Vault
+from identity.catalogue import KEY_VAULT_SECRETS_USER_ROLE
+
+# Stands where HyperShift's names have an RBAC key; HyperShift itself never names this assignment.
+_COMPONENT: Final = "key-vault-user"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewIdentity:
+    """A managed identity to create. `node_resource_group` has the nodes' scale sets; None if no cluster is known."""
+
+    name: str
+    resource_group: str
+    location: str
+    tags: Mapping[str, str]
+    node_resource_group: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyVaultUserArgs:
+    """Inputs of `KeyVaultUser`: the identity (the AKS add-on's, one of the user's, or one to create) and the vault."""
+
+    identity: Principal | AddOnIdentity | NewIdentity
+    vault: Vault
+    subscription_id: str
+
+
+class KeyVaultUser(pulumi.ComponentResource):
+    """Key Vault Secrets User on the vault, and nothing wider, for one managed identity.
+
+    Outputs: `client_id` (the SecretProviderClasses' and `ARO_HCP_KEY_VAULT_USER_CLIENT_ID`), `principal_id`
+    (Output[str]), `attach_command` (Output[str], None for a given identity): a created one works only once the nodes
+    carry it.
+    """
+
+    def __init__(self, name: str, args: KeyVaultUserArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:azure:KeyVaultUser", name, None, opts)
+        self.attach_command: pulumi.Output[str] | None = None
+        if isinstance(args.identity, NewIdentity):
+            created = managedidentity.UserAssignedIdentity(
+                f"{name}-identity",
+                resource_name_=args.identity.name,
+                resource_group_name=args.identity.resource_group,
+                location=args.identity.location,
+                tags=args.identity.tags,
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+            group = args.identity.node_resource_group or "<the nodes' resource group>"
+            self.client_id: pulumi.Output[str] = created.client_id
+            self.principal_id: pulumi.Output[str] = created.principal_id
+            self.attach_command = created.id.apply(lambda known: attach_command(group, known))
+        else:
+            self.client_id = pulumi.Output.from_input(args.identity.client_id)
+            self.principal_id = pulumi.Output.from_input(args.identity.object_id)
+        RoleGrants(
+            f"{name}-roles",
+            RoleGrantsArgs(
+                infra_id=args.vault.vault_name,
+                component=_COMPONENT,
+                role=KEY_VAULT_SECRETS_USER_ROLE,
+                scopes={"vault": args.vault.vault_id},
+                subscription_id=args.subscription_id,
+                principal_id=self.principal_id,
+            ),
+            pulumi.ResourceOptions(parent=self, depends_on=[args.vault]),
+        )
+        self.register_outputs(
+            {"client_id": self.client_id, "principal_id": self.principal_id, "attach_command": self.attach_command}
+        )
+
+
+def attach_command(node_resource_group: str, identity_id: str) -> str:
+    """The shell command that gives the identity to every scale set of the nodes."""
+    return (
+        f"az vmss list --resource-group '{node_resource_group}' --query '[].name' --output tsv | xargs -I NAME "
+        f"az vmss identity assign --resource-group '{node_resource_group}' --name NAME --identities '{identity_id}'"
+    )

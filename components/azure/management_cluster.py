@@ -1,0 +1,187 @@
+"""The AKS cluster of the hosted control planes, where the stack makes it itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+from pulumi_azure_native import containerservice
+
+from components.azure.providers import Providers
+from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from identity.access.aks import cluster_id
+from identity.access.azure_rbac import CLUSTER_ADMIN
+from identity.naming import dns_prefix, node_resource_group
+from identity.settings import CreationSettings, Settings
+
+# As the AKS API spells it; `az` says azure-keyvault-secrets-provider.
+ADD_ON: Final = "azureKeyvaultSecretsProvider"
+_POOL: Final = "system"
+# Stands where HyperShift's names have an RBAC key.
+_COMPONENT: Final = "deployer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManagementClusterArgs:
+    """Inputs of `ManagementCluster`. `deployer` is the object id of whoever runs the stack."""
+
+    name: str
+    creation: CreationSettings
+    resource_group: str
+    location: str
+    tenant_id: str
+    subscription_id: str
+    deployer: str
+    tags: Mapping[str, str]
+    protect: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddOnIdentity:
+    """The managed identity that AKS makes for the secrets-store add-on, and gives to the nodes."""
+
+    client_id: pulumi.Output[str]
+    object_id: pulumi.Output[str]
+
+
+class ManagementCluster(pulumi.ComponentResource):
+    """AKS with Entra ID and no other way in, workload identity, and the secrets-store add-on.
+
+    With Azure RBAC the deployer gets Azure Kubernetes Service RBAC Cluster Admin on it; `ready` is everything that has
+    to be there before somebody signs in, and `has_azure_rbac` says which authority decides there.
+
+    Outputs: `cluster_id` and `node_resource_group` (str, known before the cluster exists); `name` and `uid`
+    (Output[str]) and the identity `add_on`: unknown in a preview of a new cluster, known in a preview of its change.
+    """
+
+    def __init__(self, name: str, args: ManagementClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:azure:ManagementCluster", name, None, opts)
+        self.cluster_id = cluster_id(args.subscription_id, args.resource_group, args.name)
+        self.has_azure_rbac = args.creation.azure_rbac
+        self.node_resource_group = node_resource_group(args.resource_group, args.name, args.location)
+        cluster = self._cluster(name, args)
+        self.ready: list[pulumi.Resource] = [cluster]
+        if self.has_azure_rbac:
+            self.ready.append(self._deployers_role(name, args, cluster))
+        self.name: pulumi.Output[str] = cluster.name
+        # Of its own outputs an update's preview knows the name alone; what an update leaves as it is, is read by it.
+        standing = containerservice.get_managed_cluster_output(
+            resource_group_name=args.resource_group,
+            resource_name=cluster.name,
+            opts=pulumi.InvokeOptions(parent=self),
+        )
+        self.uid: pulumi.Output[str] = standing.apply(lambda found: found.resource_uid)
+        identity = standing.apply(
+            lambda found: _identity(found.addon_profiles) or cluster.addon_profiles.apply(_demanded)
+        )
+        self.add_on = AddOnIdentity(
+            client_id=identity.apply(lambda each: each.client_id), object_id=identity.apply(lambda each: each.object_id)
+        )
+        self.register_outputs(
+            {
+                "cluster_id": self.cluster_id,
+                "node_resource_group": self.node_resource_group,
+                "name": self.name,
+                "uid": self.uid,
+                "add_on_client_id": self.add_on.client_id,
+                "add_on_object_id": self.add_on.object_id,
+            }
+        )
+
+    def _cluster(self, name: str, args: ManagementClusterArgs) -> containerservice.ManagedCluster:
+        wanted = args.creation
+        groups = list(wanted.admin_group_object_ids)
+        rotation = {"enableSecretRotation": "true", "rotationPollInterval": wanted.rotation_poll_interval}
+        return containerservice.ManagedCluster(
+            f"{name}-aks",
+            resource_name_=args.name,
+            resource_group_name=args.resource_group,
+            location=args.location,
+            tags=args.tags,
+            dns_prefix=dns_prefix(args.name),
+            # AKS's own choice, said aloud: an imported cluster would be replaced without it.
+            node_resource_group=self.node_resource_group,
+            kubernetes_version=wanted.kubernetes_version,
+            identity=containerservice.ManagedClusterIdentityArgs(
+                type=containerservice.ResourceIdentityType.SYSTEM_ASSIGNED
+            ),
+            agent_pool_profiles=[
+                containerservice.ManagedClusterAgentPoolProfileArgs(
+                    name=_POOL,
+                    mode=containerservice.AgentPoolMode.SYSTEM,
+                    os_type=containerservice.OSType.LINUX,
+                    type=containerservice.AgentPoolType.VIRTUAL_MACHINE_SCALE_SETS,
+                    vm_size=wanted.node_pool.vm_size,
+                    count=wanted.node_pool.count,
+                )
+            ],
+            enable_rbac=True,
+            disable_local_accounts=True,
+            aad_profile=containerservice.ManagedClusterAADProfileArgs(
+                managed=True,
+                enable_azure_rbac=wanted.azure_rbac,
+                admin_group_object_ids=groups or None,
+                tenant_id=args.tenant_id,
+            ),
+            oidc_issuer_profile=containerservice.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
+            security_profile=containerservice.ManagedClusterSecurityProfileArgs(
+                workload_identity=containerservice.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True)
+            ),
+            addon_profiles={ADD_ON: containerservice.ManagedClusterAddonProfileArgs(enabled=True, config=rotation)},
+            opts=pulumi.ResourceOptions(parent=self, protect=args.protect),
+        )
+
+    def _deployers_role(self, name: str, args: ManagementClusterArgs, cluster: pulumi.Resource) -> RoleGrants:
+        return RoleGrants(
+            f"{name}-deployer",
+            RoleGrantsArgs(
+                infra_id=args.name,
+                component=_COMPONENT,
+                role=CLUSTER_ADMIN,
+                scopes={"cluster": self.cluster_id},
+                subscription_id=args.subscription_id,
+                principal_id=args.deployer,
+                is_deployer=True,
+            ),
+            pulumi.ResourceOptions(parent=self, depends_on=[cluster]),
+        )
+
+
+def create_management_cluster(settings: Settings, providers: Providers, deployer: str) -> ManagementCluster | None:
+    """Make the management cluster, unless it exists already or there is none; `deployer` is an object id."""
+    cluster = settings.management_cluster
+    if cluster is None or cluster.create is None:
+        return None
+    return ManagementCluster(
+        "management-cluster",
+        ManagementClusterArgs(
+            name=cluster.name,
+            creation=cluster.create,
+            resource_group=cluster.resource_group,
+            location=settings.location,
+            tenant_id=settings.tenant_id,
+            subscription_id=settings.subscription_id,
+            deployer=deployer,
+            tags=settings.tags,
+            protect=settings.protect,
+        ),
+        providers.options(),
+    )
+
+
+def _identity(profiles: Mapping[str, Any] | None) -> Any:
+    """The add-on's identity, None while the add-on is off."""
+    profile = (profiles or {}).get(ADD_ON)
+    return profile.identity if profile is not None and profile.enabled else None
+
+
+def _demanded(profiles: Mapping[str, Any] | None) -> Any:
+    identity = _identity(profiles)
+    if identity is None:
+        raise pulumi.RunError(
+            "idstack:managementCluster: the cluster does not run its add-on azure-keyvault-secrets-provider any more, "
+            "somebody has switched it off; `pulumi up --refresh` switches it on again"
+        )
+    return identity

@@ -1,0 +1,55 @@
+"""The explicit providers that every resource uses.
+
+There are no default providers: a stack file disables them, so that a resource can not reach a tenant that nobody named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_azure_native.provider import Provider as AzureProvider
+from pulumi_azuread.provider import Provider as EntraProvider
+from pulumi_kubernetes.provider import Provider as KubernetesProvider
+
+from identity.access.aks import cluster_id
+from identity.settings import ManagementClusterSettings, Settings
+
+
+@dataclass(frozen=True)
+class Providers:
+    """One provider per plugin; `kubernetes` is None when the stack makes nothing in the management cluster."""
+
+    azure: AzureProvider
+    entra: EntraProvider
+    kubernetes: KubernetesProvider | None = None
+
+    def options(self) -> pulumi.ResourceOptions:
+        """Options that hand all of them to a component and its children."""
+        every = (self.azure, self.entra, self.kubernetes)
+        return pulumi.ResourceOptions(providers=[each for each in every if each is not None])
+
+
+def register_providers(settings: Settings) -> Providers:
+    """Register the Azure providers with tenant and subscription pinned; who signs in, the environment says (ARM_*, az).
+
+    That of Kubernetes comes once the cluster was found (`components/kubernetes/provider.py`).
+    """
+    # azure-native and azuread name the clouds as CAPZ does.
+    environment = settings.cloud.capz_cloud_type
+    return Providers(
+        azure=AzureProvider(
+            "azure", tenant_id=settings.tenant_id, subscription_id=settings.subscription_id, environment=environment
+        ),
+        entra=EntraProvider("entra", tenant_id=settings.tenant_id, environment=environment),
+    )
+
+
+def provider_said(error: object) -> str:
+    """A failed function's reason in one line, without the function's name that the engine puts in front."""
+    return " ".join(str(error).rpartition("returned an error: ")[2].split())
+
+
+def management_cluster_id(settings: Settings, cluster: ManagementClusterSettings) -> str:
+    """ARM id of the AKS cluster."""
+    return cluster_id(settings.subscription_id, cluster.resource_group, cluster.name)

@@ -1,0 +1,93 @@
+"""The identity part of a HostedCluster's specification (`api/hypershift/v1beta1/azure.go`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from components.kubernetes.cloud_config import Platform
+from identity.catalogue import CONTROL_PLANE
+from identity.settings import HostedClusterSettings, Settings
+
+
+def platform(settings: Settings, cluster: HostedClusterSettings) -> Platform:
+    """The cluster's platform facts."""
+    return Platform(
+        cloud=settings.cloud.hosted_cluster_cloud,
+        tenant_id=settings.tenant_id,
+        subscription_id=settings.subscription_id,
+        resource_group=cluster.resource_group,
+        location=cluster.location,
+        vnet_id=cluster.vnet_id,
+        subnet_id=cluster.subnet_id,
+        security_group_id=cluster.security_group_id,
+        infra_id=cluster.infra_id,
+    )
+
+
+def hosted_cluster_spec(
+    facts: Platform,
+    cluster: HostedClusterSettings,
+    *,
+    vault_name: str,
+    control_plane: Mapping[str, Any],
+    data_plane: Mapping[str, Any],
+) -> dict[str, Any]:
+    """`spec` of the HostedCluster as far as identities go.
+
+    `control_plane` and `data_plane` are client ids by field: texts, or what stands for them until they are known.
+    An identity that is switched off is left out altogether: its members would be required once the key exists.
+    """
+    key = cluster.kms.active_key
+    spec: dict[str, Any] = {
+        "infraID": facts.infra_id,
+        "issuerURL": cluster.issuer_url,
+        "platform": {
+            "type": "Azure",
+            "azure": {
+                "cloud": facts.cloud,
+                "location": facts.location,
+                "resourceGroup": facts.resource_group,
+                "subscriptionID": facts.subscription_id,
+                "tenantID": facts.tenant_id,
+                "vnetID": facts.vnet_id,
+                "subnetID": facts.subnet_id,
+                "securityGroupID": facts.security_group_id,
+                "azureAuthenticationConfig": {
+                    "azureAuthenticationConfigType": "ManagedIdentities",
+                    "managedIdentities": {
+                        "controlPlane": {
+                            "managedIdentitiesKeyVault": {"name": vault_name, "tenantID": facts.tenant_id}
+                        },
+                        "dataPlane": dict(data_plane),
+                    },
+                },
+            },
+        },
+        "secretEncryption": {
+            "type": "kms",
+            "kms": {
+                "provider": "Azure",
+                "azure": {
+                    "activeKey": {
+                        "keyVaultName": key.key_vault_name,
+                        "keyName": key.key_name,
+                        "keyVersion": key.key_version,
+                    }
+                },
+            },
+        },
+    }
+    for row in CONTROL_PLANE:
+        if row.field not in control_plane:
+            continue
+        *path, field = row.hosted_cluster_path
+        owner = spec
+        for step in path:
+            owner = owner[step]
+        owner[field] = {
+            "clientID": control_plane[row.field],
+            "credentialsSecretName": cluster.identity(row).secret_name,
+            "objectEncoding": cluster.object_encoding,
+        }
+    return spec

@@ -1,0 +1,1 @@
+"""Objects on the management cluster: SecretProviderClasses, configuration documents, probes, user workloads."""

@@ -1,0 +1,158 @@
+"""The cluster side of one hosted cluster where the stack writes it: what HyperShift's operators create otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_kubernetes.core import v1 as core
+from pulumi_kubernetes.meta import v1 as meta
+
+from components.azure.control_plane_identity import ControlPlaneIdentity
+from components.azure.credential_store import CredentialStore
+from components.kubernetes.cloud_config import Platform
+from components.kubernetes.consumer_config import (
+    ClusterIdentity,
+    ClusterIdentityArgs,
+    ConsumerConfig,
+    ConsumerConfigArgs,
+    NodeConfig,
+    NodeConfigArgs,
+)
+from components.kubernetes.credential_probe import CredentialProbe, CredentialProbeArgs, proof_argument
+from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
+from components.kubernetes.user_workload import MountedIdentity, UserWorkload, UserWorkloadArgs
+from components.kubernetes.wiring import credential_path
+from identity import catalogue
+from identity.clouds import Cloud
+from identity.mounts import side_by_side
+from identity.naming import kebab
+from identity.settings import WorkloadSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterSideArgs:
+    """Inputs of `ClusterSide`. `identities` has the enabled ones, by field; `places` fills the rows' proof calls."""
+
+    cluster: str
+    namespace: str
+    cloud: Cloud
+    platform: Platform
+    store: CredentialStore
+    object_encoding: str
+    identities: Mapping[str, ControlPlaneIdentity]
+    probe_image: str
+    encryption_vault: str
+    places: Mapping[str, str]
+    workloads: Sequence[WorkloadSettings]
+
+
+class ClusterSide(pulumi.ComponentResource):
+    """Namespace, SecretProviderClasses, configuration documents, a credential probe for each mount, user workloads.
+
+    Whatever mounts a credential comes after its secret, the reader's role and the identity's own roles. No outputs.
+    """
+
+    def __init__(self, name: str, args: ClusterSideArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:ClusterSide", name, None, opts)
+        self._name, self._args = name, args
+        namespace = core.Namespace(
+            f"{name}-namespace",
+            metadata=meta.ObjectMetaArgs(name=args.namespace),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        NodeConfig(
+            f"{name}-nodes",
+            NodeConfigArgs(platform=args.platform, namespace=args.namespace),
+            pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
+        )
+        rows = {row.field: row for row in catalogue.CONTROL_PLANE if row.field in args.identities}
+        mountable = {field: self._identity(row, args.identities[field], namespace) for field, row in rows.items()}
+        for workload in args.workloads:
+            self._workload(workload, [rows[field] for field in workload.identities], mountable)
+        self.register_outputs({})
+
+    def _identity(
+        self, row: catalogue.ControlPlaneIdentity, identity: ControlPlaneIdentity, namespace: core.Namespace
+    ) -> list[pulumi.Resource]:
+        """The identity's objects and probes; returns the objects that must be there before a pod mounts it."""
+        args, stem = self._args, f"{self._name}-{kebab(row.field)}"
+        secret_provider_class = SecretProviderClass(
+            f"{stem}-class",
+            SecretProviderClassArgs(
+                class_name=row.secret_provider_class,
+                namespace=args.namespace,
+                secret_name=identity.secret_name,
+                object_encoding=args.object_encoding,
+                vault_name=args.store.vault_name,
+                tenant_id=args.platform.tenant_id,
+                key_vault_user_client_id=args.store.reader_client_id,
+            ),
+            pulumi.ResourceOptions(parent=self, depends_on=[namespace, identity, *args.store.reader]),
+        )
+        proof = proof_argument(row.proof, args.cloud, key_vault=args.encryption_vault, places=args.places)
+        needed: list[pulumi.Resource] = [secret_provider_class]
+        for mount in row.mounts:
+            configuration = self._configuration(stem, mount, identity.secret_name, namespace)
+            needed += configuration
+            CredentialProbe(
+                f"{self._name}-{row.probe_name(mount)}",
+                CredentialProbeArgs(
+                    deployment=row.probe_name(mount),
+                    namespace=args.namespace,
+                    image=args.probe_image,
+                    mount=mount,
+                    secret_provider_class=row.secret_provider_class,
+                    secret_name=identity.secret_name,
+                    proof=proof,
+                ),
+                pulumi.ResourceOptions(parent=self, depends_on=[secret_provider_class, *configuration]),
+            )
+        return needed
+
+    def _workload(
+        self,
+        workload: WorkloadSettings,
+        rows: Sequence[catalogue.ControlPlaneIdentity],
+        mountable: Mapping[str, Sequence[pulumi.Resource]],
+    ) -> None:
+        args = self._args
+        UserWorkload(
+            f"{self._name}-workload-{workload.name}",
+            UserWorkloadArgs(
+                workload=workload,
+                namespace=args.namespace,
+                identities=[
+                    MountedIdentity(
+                        mount=mount,
+                        secret_provider_class=row.secret_provider_class,
+                        secret_name=args.identities[row.field].secret_name,
+                    )
+                    for row, mount in zip(rows, side_by_side(rows), strict=True)
+                ],
+            ),
+            pulumi.ResourceOptions(parent=self, depends_on=[each for row in rows for each in mountable[row.field]]),
+        )
+
+    def _configuration(
+        self, stem: str, mount: catalogue.Mount, secret_name: str, namespace: core.Namespace
+    ) -> list[pulumi.Resource]:
+        """The objects in which the mount's consumer finds the file's path."""
+        args, opts = self._args, pulumi.ResourceOptions(parent=self, depends_on=[namespace])
+        path = credential_path(mount, secret_name)
+        if mount.config is not None:
+            config = ConsumerConfigArgs(
+                platform=args.platform, namespace=args.namespace, file=mount.config, credential_path=path
+            )
+            return [ConsumerConfig(f"{stem}-config", config, opts)]
+        if mount.cluster_identity:
+            identity = ClusterIdentityArgs(
+                cluster=args.cluster,
+                namespace=args.namespace,
+                tenant_id=args.platform.tenant_id,
+                credential_path=path,
+                cloud_type=args.cloud.capz_cloud_type,
+            )
+            return [ClusterIdentity(f"{stem}-cluster-identity", identity, opts)]
+        return []

@@ -1,0 +1,107 @@
+"""The Kubernetes objects that tell consumers where their credential file is."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.core import v1 as core
+from pulumi_kubernetes.meta import v1 as meta
+
+from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY, DOCUMENTS, Platform, node, render
+from identity.catalogue import ConfigFile
+
+# The nodes' ConfigMap and the cloud controller manager's Secret share their name.
+NODE_CONFIG_MAP: Final = "azure-cloud-config"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsumerConfigArgs:
+    """Inputs of `ConsumerConfig`. `credential_path` is the file's absolute path in the consumer's pod."""
+
+    platform: Platform
+    namespace: str
+    file: ConfigFile
+    credential_path: str
+
+
+class ConsumerConfig(pulumi.ComponentResource):
+    """Secret with the document that names the credential file to one consumer. Outputs: `secret_name` (str)."""
+
+    def __init__(self, name: str, args: ConsumerConfigArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:ConsumerConfig", name, None, opts)
+        document = render(DOCUMENTS[args.file.kind](args.platform, args.credential_path))
+        core.Secret(
+            f"{name}-secret",
+            metadata=meta.ObjectMetaArgs(name=args.file.secret, namespace=args.namespace),
+            type="Opaque",
+            # Not stringData: server-side apply can not own a field that the API never returns.
+            data={CLOUD_CONFIG_KEY: base64.b64encode(document.encode()).decode("ascii")},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.secret_name = args.file.secret
+        self.register_outputs({"secret_name": self.secret_name})
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeConfigArgs:
+    """Inputs of `NodeConfig`."""
+
+    platform: Platform
+    namespace: str
+
+
+class NodeConfig(pulumi.ComponentResource):
+    """ConfigMap with the document of the cluster's nodes. Outputs: `config_map_name` (str)."""
+
+    def __init__(self, name: str, args: NodeConfigArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:NodeConfig", name, None, opts)
+        core.ConfigMap(
+            f"{name}-config-map",
+            metadata=meta.ObjectMetaArgs(name=NODE_CONFIG_MAP, namespace=args.namespace),
+            data={CLOUD_CONFIG_KEY: render(node(args.platform))},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.config_map_name = NODE_CONFIG_MAP
+        self.register_outputs({"config_map_name": self.config_map_name})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterIdentityArgs:
+    """Inputs of `ClusterIdentity`. `cloud_type` is CAPZ's own word: public, usgovernment or china."""
+
+    cluster: str
+    namespace: str
+    tenant_id: str
+    credential_path: str
+    cloud_type: str
+
+
+class ClusterIdentity(pulumi.ComponentResource):
+    """AzureClusterIdentity, which names the credential file to CAPZ. Outputs: `identity_name` (str).
+
+    As the HyperShift operator writes it
+    (`hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:471-525`).
+    """
+
+    def __init__(self, name: str, args: ClusterIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:ClusterIdentity", name, None, opts)
+        CustomResource(
+            f"{name}-object",
+            api_version="infrastructure.cluster.x-k8s.io/v1beta1",
+            kind="AzureClusterIdentity",
+            metadata=meta.ObjectMetaArgs(name=args.cluster, namespace=args.namespace),
+            spec={
+                "type": "UserAssignedIdentityCredential",
+                "tenantID": args.tenant_id,
+                "userAssignedIdentityCredentialsPath": args.credential_path,
+                "userAssignedIdentityCredentialsCloudType": args.cloud_type,
+                "allowedNamespaces": {"list": [args.namespace]},
+            },
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.identity_name = args.cluster
+        self.register_outputs({"identity_name": self.identity_name})

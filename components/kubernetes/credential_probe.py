@@ -1,0 +1,117 @@
+"""The credential probe: a pod that finds, loads and uses the credential of one mount as the real consumer does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+from urllib.parse import urlencode
+
+import pulumi
+from pulumi_kubernetes.apps import v1 as apps
+from pulumi_kubernetes.meta import v1 as meta
+
+from components.kubernetes.security_context import CONTAINER_SECURITY, POD_SECURITY
+from components.kubernetes.wiring import credential_path, wire
+from identity.catalogue import Mount, ProofCall
+from identity.clouds import Cloud
+
+CONTAINER: Final = "credential-probe"
+_PORT: Final = 8080
+
+
+@dataclass(frozen=True, kw_only=True)
+class CredentialProbeArgs:
+    """Inputs of `CredentialProbe`. `proof` is the command-line argument `--proof`."""
+
+    deployment: str
+    namespace: str
+    image: str
+    mount: Mount
+    secret_provider_class: str
+    secret_name: str
+    proof: str
+
+
+class CredentialProbe(pulumi.ComponentResource):
+    """Deployment of one probe, ready once sign-in and proof call worked. Outputs: `deployment` (str), its name."""
+
+    def __init__(self, name: str, args: CredentialProbeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:CredentialProbe", name, None, opts)
+        labels = {"app.kubernetes.io/name": CONTAINER, "app.kubernetes.io/instance": args.deployment}
+        pod = wire(
+            probe_pod(args),
+            args.mount,
+            CONTAINER,
+            secret_provider_class=args.secret_provider_class,
+            secret_name=args.secret_name,
+        )
+        spec = {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        }
+        apps.Deployment(
+            f"{name}-deployment",
+            metadata=meta.ObjectMetaArgs(name=args.deployment, namespace=args.namespace, labels=labels),
+            spec=cast(apps.DeploymentSpecArgsDict, spec),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.deployment = args.deployment
+        self.register_outputs({"deployment": self.deployment})
+
+
+def probe_pod(args: CredentialProbeArgs) -> dict[str, Any]:
+    """The pod before it is wired: no privilege, a read-only root, health and readiness by HTTP."""
+    return {
+        "automountServiceAccountToken": False,
+        "securityContext": dict(POD_SECURITY),
+        "containers": [
+            {
+                "name": CONTAINER,
+                "image": args.image,
+                "command": ["python", "-m", "identity.credentials.probe"],
+                "args": [
+                    "--credential",
+                    credential_source(args.mount, args.secret_name),
+                    "--proof",
+                    args.proof,
+                    "--listen",
+                    f"$(POD_IP):{_PORT}",
+                ],
+                "env": [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
+                "ports": [{"name": "http", "containerPort": _PORT}],
+                "readinessProbe": {"httpGet": {"path": "/readyz", "port": _PORT}, "periodSeconds": 5},
+                "livenessProbe": {"httpGet": {"path": "/healthz", "port": _PORT}, "periodSeconds": 20},
+                "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
+                "securityContext": dict(CONTAINER_SECURITY),
+            }
+        ],
+    }
+
+
+def credential_source(mount: Mount, secret_name: str) -> str:
+    """The probe's `--credential`: where the real consumer of this mount learns the file's path."""
+    if mount.credential_env is not None:
+        return f"env:{mount.credential_env}"
+    if mount.config is not None:
+        return f"cloud-config:{mount.config.path}"
+    return f"file:{credential_path(mount, secret_name)}"
+
+
+def proof_argument(call: ProofCall, cloud: Cloud, *, key_vault: str, places: Mapping[str, str]) -> str:
+    """The probe's `--proof`: the row's call, placeholders filled from `places`, as JSON in a fixed key order."""
+    endpoint, headers = cloud.vault_request(key_vault) if call.vault else (cloud.arm_endpoint, {})
+    url = f"{endpoint}{call.path.format_map(places)}?{urlencode({'api-version': call.api_version})}"
+    proof: dict[str, Any] = {
+        "method": call.method,
+        "url": url,
+        "scope": cloud.vault_scope if call.vault else cloud.arm_scope,
+        "action": call.action,
+    }
+    if headers:
+        proof["headers"] = dict(headers)
+    if call.body is not None:
+        proof["body"] = dict(call.body)
+    return json.dumps(proof)

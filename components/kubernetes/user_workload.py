@@ -1,0 +1,111 @@
+"""A workload of the user's own: a Deployment that mounts identities as their own consumers do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import pulumi
+from pulumi_kubernetes.apps import v1 as apps
+from pulumi_kubernetes.meta import v1 as meta
+from pulumi_kubernetes.policy import v1 as policy
+
+from components.kubernetes.security_context import CONTAINER_SECURITY, POD_SECURITY
+from components.kubernetes.wiring import wire
+from identity.catalogue import Mount
+from identity.settings import WorkloadSettings
+
+# As `credential-probe` for the probes; which workload it is, says the label `instance`.
+_NAME: Final = "user-workload"
+# The root is read-only, and HyperShift's own pods have a volume of this name for temporary files, too.
+_TEMPORARY: Final = "tmp-dir"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MountedIdentity:
+    """One identity in the pod: its mount there, its SecretProviderClass and the name of its file."""
+
+    mount: Mount
+    secret_provider_class: str
+    secret_name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserWorkloadArgs:
+    """Inputs of `UserWorkload`. The mounts of `identities` fit into one container (`identity.mounts`)."""
+
+    workload: WorkloadSettings
+    namespace: str
+    identities: Sequence[MountedIdentity]
+
+
+class UserWorkload(pulumi.ComponentResource):
+    """Deployment of the user's image, and a PodDisruptionBudget if there is more than one pod of it.
+
+    Outputs: `deployment` (str), its name.
+    """
+
+    def __init__(self, name: str, args: UserWorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:UserWorkload", name, None, opts)
+        workload = args.workload
+        labels = {"app.kubernetes.io/name": _NAME, "app.kubernetes.io/instance": workload.name}
+        metadata = meta.ObjectMetaArgs(name=workload.name, namespace=args.namespace, labels=labels)
+        child = pulumi.ResourceOptions(parent=self)
+        spec = {
+            "replicas": workload.replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod(workload, args.identities)},
+        }
+        apps.Deployment(
+            f"{name}-deployment", metadata=metadata, spec=cast(apps.DeploymentSpecArgsDict, spec), opts=child
+        )
+        if workload.replicas > 1:
+            policy.PodDisruptionBudget(
+                f"{name}-disruption-budget",
+                metadata=metadata,
+                spec=policy.PodDisruptionBudgetSpecArgs(
+                    max_unavailable=1, selector=meta.LabelSelectorArgs(match_labels=labels)
+                ),
+                opts=child,
+            )
+        self.deployment = workload.name
+        self.register_outputs({"deployment": self.deployment})
+
+
+def pod(workload: WorkloadSettings, identities: Sequence[MountedIdentity]) -> dict[str, Any]:
+    """The pod with one container, named as the workload, that has every identity."""
+    container: dict[str, Any] = {
+        "name": workload.name,
+        "image": workload.image,
+        "command": list(workload.command),
+        "args": list(workload.args),
+        "resources": _without_empty(workload.resources.model_dump()),
+        "securityContext": dict(CONTAINER_SECURITY),
+        "volumeMounts": [{"name": _TEMPORARY, "mountPath": "/tmp"}],  # noqa: S108  # a mount, not a file
+    }
+    spec: dict[str, Any] = {
+        "securityContext": dict(POD_SECURITY),
+        "serviceAccountName": workload.service_account,
+        # Who names an account wants to be it; anybody else has no business with the Kubernetes API.
+        "automountServiceAccountToken": workload.service_account is not None,
+        "nodeSelector": workload.node_selector,
+        "tolerations": [each.model_dump(by_alias=True, exclude_none=True) for each in workload.tolerations],
+        "volumes": [{"name": _TEMPORARY, "emptyDir": {}}],
+        "containers": [_without_empty(container)],
+    }
+    spec = _without_empty(spec)
+    for each in identities:
+        spec = wire(
+            spec,
+            each.mount,
+            workload.name,
+            secret_provider_class=each.secret_provider_class,
+            secret_name=each.secret_name,
+        )
+    return spec
+
+
+def _without_empty(values: dict[str, Any]) -> dict[str, Any]:
+    """Without what the user left out: an empty command would replace the image's own."""
+    return {key: value for key, value in values.items() if value not in (None, [], {})}

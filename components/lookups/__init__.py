@@ -1,0 +1,1 @@
+"""Look-ups and checks before the first resource: whatever is wrong is reported while nothing has changed."""

@@ -1,0 +1,73 @@
+"""The sign-in to the management cluster, tried before the first resource."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pulumi
+
+from components.azure.aks_access import PUBLIC_FQDN, access_args, required_kinds, signed_in
+from components.azure.providers import Providers, provider_said
+from identity.access import permissions
+from identity.access.api_server import AccessRequirements, ApiServer
+from identity.access.azure_rbac import AksCluster
+from identity.access.errors import AccessError
+from identity.access.kubeconfig import Kubeconfig
+from identity.settings import ManagementClusterSettings, Settings
+
+_DENIED: Final = "AuthorizationFailed"  # ARM's code for a caller without a role that allows the action
+_READY_SECONDS: Final = 300  # how long Azure takes for a new role assignment, at most
+
+
+async def check_access(settings: Settings, providers: Providers, aks: AksCluster | None) -> None:
+    """Sign in to the cluster as the stack will, before the first resource; raises RunError with the cause and its fix.
+
+    `aks` is what ARM says of the management cluster, None if there is none, or none yet.
+    A preview needs no more than a sign-in, so a read-only identity may run it; an update also waits until the deployer
+    has its permissions and the kinds of the stack's objects are served. Of a cluster that the stack makes, both may
+    come in this very run: `access_gate` waits for them then.
+    """
+    cluster = settings.management_cluster
+    if cluster is None or aks is None or not settings.writes_to_management_cluster or cluster.kubeconfig is not None:
+        return
+    try:
+        kubeconfig = await _kubeconfig(settings, cluster, providers)
+        required = AccessRequirements() if cluster.create is not None else _requirements(settings)
+        await asyncio.to_thread(_wait_until_ready, kubeconfig, aks, required)
+    except AccessError as error:
+        raise pulumi.RunError(f"idstack:managementCluster: {error}. Nothing was changed.") from None
+
+
+def _requirements(settings: Settings) -> AccessRequirements:
+    """What must be there before the first object; in a preview nothing."""
+    if pulumi.runtime.is_dry_run():
+        return AccessRequirements()
+    return AccessRequirements(permissions.permissions(), required_kinds(settings))
+
+
+async def _kubeconfig(settings: Settings, cluster: ManagementClusterSettings, providers: Providers) -> Kubeconfig:
+    args = access_args(settings, cluster)
+    who = "Admin" if args.admin else "User"
+    inputs: Mapping[str, Any] = {"resourceGroupName": cluster.resource_group, "resourceName": cluster.name}
+    try:
+        answer = await pulumi.runtime.invoke_async(
+            f"azure-native:containerservice:listManagedCluster{who}Credentials",
+            {**inputs, **({"serverFqdn": PUBLIC_FQDN} if args.public_fqdn else {})},
+            pulumi.InvokeOptions(provider=providers.azure),
+        )
+    except Exception as error:
+        said = provider_said(error)
+        fix = f"; give the deployer the role Azure Kubernetes Service Cluster {who} Role on the cluster"
+        raise AccessError(
+            f'AKS does not hand out the kubeconfig of "{cluster.name}": {said.rstrip(".")}'
+            f"{fix if _DENIED in said else ''}"
+        ) from None
+    return signed_in(answer["kubeconfigs"][0]["value"], None if args.admin else args.login, args.flavour)
+
+
+def _wait_until_ready(kubeconfig: Kubeconfig, aks: AksCluster, required: AccessRequirements) -> None:
+    with ApiServer(kubeconfig, aks) as server:
+        server.check_sign_in()
+        server.wait_for(required, _READY_SECONDS, log=pulumi.log.info)

@@ -1,0 +1,31 @@
+"""Refuses a run that would drop credentials in use, in previews as well."""
+
+from __future__ import annotations
+
+import pulumi
+
+from components.azure.credential_store import CredentialStore, vault_of
+from components.azure.providers import provider_said
+from components.lookups.shared_stack import READ_STACK_OUTPUTS, this_stack
+from identity.credential_loss import losses, refuse_losses, without_effect
+from identity.settings import Settings
+
+
+async def check_credential_losses(settings: Settings, shared: CredentialStore | None) -> None:
+    """Compare the configuration with what the last complete run handed over: this stack's own outputs.
+
+    Raises ConfigurationError with every loss that the configuration does not allow, RunError if they can not be read.
+    """
+    try:
+        last = await pulumi.runtime.invoke_async(READ_STACK_OUTPUTS, {"name": this_stack()})
+    except Exception as error:
+        raise pulumi.RunError(
+            f"this stack's outputs, which say what credentials are in use, can not be read: {provider_said(error)}. "
+            "Nothing was changed; try again once the backend answers."
+        ) from None
+    found = losses(settings, vault_of(settings, shared), last["outputs"])
+    refuse_losses(settings, found)
+    for name in without_effect(settings, found):
+        pulumi.log.warn(
+            f"idstack:allowCredentialLoss names {name}, which loses nothing: take it out before it lets a mistake pass"
+        )

@@ -1,0 +1,131 @@
+"""The user's part of a HostedCluster: read, and judged against the stack's part, before anything is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from components.hypershift.hosted_cluster_object import Conflict, conflicts, identity_part
+from components.hypershift.hosted_cluster_spec import hosted_cluster_spec, platform
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.settings import HostedClusterSettings, Problem, Settings
+from identity.settings.problems import Place, enumerate_words, path_of, show
+
+_KEYS: Final = ("apiVersion", "kind", "metadata", "spec")
+# `hypershift create cluster azure --render` prints an empty one.
+_STATUS: Final = "status"
+# Stands for the client ids: Azure gives them out, so no manifest can agree with them.
+_GIVEN_OUT: Final = object()
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as Kubernetes reads it: a date is a text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+@dataclass(frozen=True)
+class Manifests:
+    """The user's parts by hosted cluster, and what is wrong with them; they can be used if nothing is."""
+
+    documents: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_manifests(settings: Settings, vault_name: str) -> Manifests:
+    """What `hostedCluster` of each hosted cluster gives, in place or by the name of a file."""
+    found = Manifests()
+    for index, cluster in enumerate(settings.hosted_clusters):
+        given = cluster.hosted_cluster
+        if given is None:
+            continue
+        place: Place = ("hostedClusters", index, "hostedCluster", "manifest" if given.file is None else "file")
+        try:
+            document = _cleaned((given.manifest or {}) if given.file is None else _read(Path(given.file)))
+        except (OSError, ValueError) as error:
+            found.problems.append(_unusable(place, given.file, error))
+            continue
+        found.documents[cluster.name] = document
+        found.problems.extend(_judged(document, settings, cluster, vault_name, place, is_inline=given.file is None))
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The only document of the file; raises OSError, and ValueError (UnicodeDecodeError is one) with the reason."""
+    try:
+        documents = [each for each in yaml.load_all(path.read_text(encoding="utf-8"), _Loader) if each is not None]
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    if len(documents) != 1:
+        raise ValueError(f"it holds {len(documents)} YAML documents")
+    if not isinstance(documents[0], dict):
+        raise ValueError("it holds no mapping")
+    return documents[0]
+
+
+def _unusable(place: Place, file: str | None, error: Exception) -> Problem:
+    reason = error.__class__.__name__ if isinstance(error, (OSError, UnicodeDecodeError)) else str(error)
+    return Problem(
+        place=place,
+        found=f'"{file}", which can not be used: {reason}',
+        accepted="the path, from the project's folder, of a YAML file with one HostedCluster",
+        fix="put the HostedCluster there, or correct the path",
+    )
+
+
+def _cleaned(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in _without_nulls(document).items() if key != _STATUS}
+
+
+def _judged(
+    document: Mapping[str, Any],
+    settings: Settings,
+    cluster: HostedClusterSettings,
+    vault_name: str,
+    place: Place,
+    *,
+    is_inline: bool,
+) -> Iterator[Problem]:
+    for key in document:
+        if key not in _KEYS:
+            yield Problem(
+                place=(*place, key) if is_inline else place,
+                found=f"the key {key}",
+                accepted=f"the keys {enumerate_words(_KEYS)} of a HostedCluster",
+                fix="remove it",
+            )
+    spec = hosted_cluster_spec(
+        platform(settings, cluster),
+        cluster,
+        vault_name=vault_name,
+        control_plane={row.field: _GIVEN_OUT for row in CONTROL_PLANE if cluster.identity(row).enabled},
+        data_plane={row.field: _GIVEN_OUT for row in DATA_PLANE},
+    )
+    for each in conflicts(document, identity_part(cluster, spec)):
+        yield _disagreeing(each, (*place, *each.path) if is_inline else place)
+
+
+def _disagreeing(conflict: Conflict, place: Place) -> Problem:
+    is_given_out = conflict.written is _GIVEN_OUT
+    written = "a client id that Azure gives out" if is_given_out else show(conflict.written)
+    return Problem(
+        place=place,
+        found=f"{show(conflict.given)} at {path_of(conflict.path)}, where the stack writes {written}",
+        accepted="nothing there" if is_given_out else f"nothing there, or {written}",
+        fix="remove it" if is_given_out else "remove it, or correct the setting that the stack's value comes from",
+    )
+
+
+def _without_nulls(value: Any) -> Any:
+    """Kubernetes knows no difference between null and absent."""
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,76 @@
+"""The credential documents of managed identities, read and validated before the first resource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from components.azure.credential_secret import CredentialDates
+from components.azure.imported_credential import ImportedDocument, StoredDocument
+from identity.credentials import rfc3339
+from identity.credentials.certificate import CLOCK_SKEW
+from identity.credentials.document import InvalidCredential, validate, wrap
+from identity.settings import ImportedCredentialSettings
+
+
+def read_document(
+    credential: ImportedCredentialSettings, *, now: datetime, tenant_id: str, client_id: str, object_encoding: str
+) -> ImportedDocument:
+    """Read and judge the document in a secret value or a file.
+
+    Raises OSError or UnicodeDecodeError for a file that can not be read, and InvalidCredential with every problem of
+    the document.
+    """
+    if credential.value is not None:
+        text = credential.value.get_secret_value()
+    else:
+        text = Path(credential.file or "").read_text(encoding="utf-8")
+    known = validate(
+        wrap(text, object_encoding),
+        now=now,
+        expected_tenant=tenant_id,
+        expected_client_id=client_id,
+        object_encoding=object_encoding,
+    )
+    if known.not_after is None or known.renew_after is None or known.cannot_renew_after is None:
+        raise AssertionError("validate lets no document pass that lacks a date")
+    return ImportedDocument(
+        text=text,
+        dates=CredentialDates(
+            not_before=known.not_before,
+            not_after=known.not_after,
+            renew_after=known.renew_after,
+            cannot_renew_after=known.cannot_renew_after,
+        ),
+        thumbprint=known.thumbprint,
+    )
+
+
+def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
+    """What ARM tells of the secret that holds the document: all but its value.
+
+    Raises InvalidCredential with every reason for which no pod could use it.
+    """
+    attributes = secret["properties"].get("attributes") or {}
+    begins, ends = (_moment(attributes.get(name)) for name in ("notBefore", "expires"))
+    problems = []
+    if attributes.get("enabled") is False:
+        problems.append("enabled: found false, so that no pod can mount it; accepted: true; enable the secret")
+    if begins is not None and begins > now + CLOCK_SKEW:
+        found = f'nbf: found "{rfc3339.render(begins)}", which is to come'
+        problems.append(f"{found}; accepted: a time that is past; wait until then")
+    if ends is not None and ends <= now:
+        found = f'exp: found "{rfc3339.render(ends)}", which is past'
+        problems.append(f"{found}; accepted: a time to come; store the credential, issued again, as a new version")
+    if problems:
+        raise InvalidCredential(problems)
+    return StoredDocument(
+        not_after=None if ends is None else rfc3339.render(ends),
+        renew_after=(secret.get("tags") or {}).get("renew_after"),
+    )
+
+
+def _moment(seconds: int | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,345 @@
+"""What the stack needs but does not create: looked up before the first resource, all that is missing in one report.
+
+Plain values come out of it, so every preview knows them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+import pulumi
+
+from components.azure.credential_store import CredentialStore, vault_of
+from components.azure.imported_credential import (
+    ImportedCredentialArgs,
+    ImportedDocument,
+    Principal,
+    StoredDocument,
+)
+from components.azure.management_cluster import ADD_ON
+from components.azure.providers import Providers, management_cluster_id, provider_said
+from components.lookups.hosted_cluster_manifest import read_manifests
+from components.lookups.imported_documents import read_document, read_stored
+from identity.access.azure_rbac import AksCluster
+from identity.catalogue import CONTROL_PLANE
+from identity.credentials.document import InvalidCredential
+from identity.naming import parse_arm_id
+from identity.settings import (
+    ConfigurationError,
+    HostedClusterSettings,
+    IdentitySettings,
+    ManagementClusterSettings,
+    Problem,
+    Settings,
+)
+
+Place: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prerequisites:
+    """What was found.
+
+    `management_cluster` is what ARM says of it, `node_resource_group` that of its nodes, and `add_on_identity` the
+    identity of its secrets-store add-on. Of one that the stack makes there is the first at most, once it is ready.
+    `imported` has the managed identities' credentials by hosted cluster and catalogue field, `manifests` the user's
+    parts of the HostedClusters by hosted cluster.
+    """
+
+    management_cluster: AksCluster | None = None
+    node_resource_group: str | None = None
+    add_on_identity: Principal | None = None
+    imported: Mapping[tuple[str, str], ImportedCredentialArgs] = field(default_factory=dict)
+    manifests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def imported_of(self, cluster: str) -> dict[str, ImportedCredentialArgs]:
+        """The managed identities of one hosted cluster by field."""
+        return {name: each for (owner, name), each in self.imported.items() if owner == cluster}
+
+
+@dataclass(frozen=True)
+class _Thing:
+    """Something in Azure: the function that reads it, its arguments, and its kind and name for people."""
+
+    function: str
+    arguments: tuple[tuple[str, str], ...]
+    what: str
+
+
+async def look_up(settings: Settings, providers: Providers, shared: CredentialStore | None) -> Prerequisites:
+    """Look everything up, side by side; raises ConfigurationError with all that is missing or can not be used.
+
+    `shared` is the shared stack's vault, None if the vault is this stack's own.
+    """
+    vault = vault_of(settings, shared)
+    wanted = list(_wanted(settings, shared, vault))
+    things = list(dict.fromkeys(thing for _, thing in wanted))
+    answers = await asyncio.gather(*(_read(thing, providers) for thing in things), return_exceptions=True)
+    found = dict(zip(things, answers, strict=True))
+    created = _created(settings)
+    problems = [
+        _absent(place, thing, found[thing])
+        for place, thing in wanted
+        if isinstance(found[thing], Exception) and not (thing == created and _is_missing(found[thing]))
+    ]
+    assembly = _Assembly(
+        {thing: answer for thing, answer in found.items() if isinstance(answer, Mapping)}, vault, problems
+    )
+    prerequisites = assembly.prerequisites(settings)
+    if problems:
+        raise ConfigurationError(problems)
+    return prerequisites
+
+
+async def _read(thing: _Thing, providers: Providers) -> Mapping[str, Any]:
+    answer: Mapping[str, Any] = await pulumi.runtime.invoke_async(
+        f"azure-native:{thing.function}", dict(thing.arguments), pulumi.InvokeOptions(provider=providers.azure)
+    )
+    return answer
+
+
+def _is_missing(error: object) -> bool:
+    reason = provider_said(error)
+    return "NotFound" in reason or "Status=404" in reason
+
+
+def _absent(place: Place, thing: _Thing, error: object) -> Problem:
+    reason, missing = provider_said(error), _is_missing(error)
+    return Problem(
+        place=place,
+        found=f"{thing.what}, which {'does not exist' if missing else f'can not be read: {reason}'}",
+        accepted="one that exists: the stack does not create it",
+        fix="create it, or correct the name" if missing else "let the deployer read it (role Reader), then try again",
+    )
+
+
+def _wanted(settings: Settings, shared: CredentialStore | None, vault: str) -> Iterator[tuple[Place, _Thing]]:
+    """Everything that must exist, each with the place in the configuration that names it.
+
+    Of the management cluster that the stack makes it is the resource group: the cluster itself may be missing.
+    """
+    yield ("resourceGroup",), _resource_group(settings.resource_group)
+    if shared is not None:
+        yield ("sharedStack",), _vault(vault)
+    if settings.management_cluster is not None:
+        cluster = settings.management_cluster
+        if cluster.create is not None:
+            yield ("managementCluster", "resourceGroup"), _resource_group(cluster.resource_group)
+        yield ("managementCluster", "name"), _management_cluster(cluster)
+    for index, hosted in enumerate(settings.hosted_clusters):
+        place: Place = ("hostedClusters", index)
+        yield (*place, "resourceGroup"), _resource_group(hosted.resource_group)
+        yield (*place, "dnsZoneResourceGroup"), _resource_group(hosted.dns_zone_resource_group)
+        yield (*place, "vnetID"), _virtual_network(hosted.vnet_id)
+        yield (*place, "subnetID"), _subnet(hosted.subnet_id)
+        yield (*place, "securityGroupID"), _security_group(hosted.security_group_id)
+        yield (*place, "kms", "activeKey", "keyVaultName"), _key_vault(hosted)
+        for name, identity in _imported(hosted):
+            at = (*place, "identities", name)
+            yield (*at, "resourceId"), _managed_identity(identity)
+            if _is_stored(identity):
+                yield (*at, "credential", "secretName"), _stored_secret(vault, identity)
+
+
+def _created(settings: Settings) -> _Thing | None:
+    """The management cluster that the stack makes."""
+    cluster = settings.management_cluster
+    return None if cluster is None or cluster.create is None else _management_cluster(cluster)
+
+
+def _resource_group(name: str) -> _Thing:
+    return _Thing("resources:getResourceGroup", (("resourceGroupName", name),), f'the resource group "{name}"')
+
+
+def _management_cluster(cluster: ManagementClusterSettings) -> _Thing:
+    return _in_group(
+        "containerservice:getManagedCluster", cluster.resource_group, "AKS cluster", resourceName=cluster.name
+    )
+
+
+def _virtual_network(arm_id: str) -> _Thing:
+    vnet = parse_arm_id(arm_id)
+    return _in_group("network:getVirtualNetwork", vnet.resource_group, "virtual network", virtualNetworkName=vnet.name)
+
+
+def _subnet(arm_id: str) -> _Thing:
+    subnet = parse_arm_id(arm_id)
+    vnet, name = subnet.names
+    return _in_group("network:getSubnet", subnet.resource_group, "subnet", virtualNetworkName=vnet, subnetName=name)
+
+
+def _security_group(arm_id: str) -> _Thing:
+    group = parse_arm_id(arm_id)
+    return _in_group(
+        "network:getNetworkSecurityGroup",
+        group.resource_group,
+        "network security group",
+        networkSecurityGroupName=group.name,
+    )
+
+
+def _key_vault(cluster: HostedClusterSettings) -> _Thing:
+    kms = cluster.kms
+    return _in_group(
+        "keyvault:getVault", kms.key_vault_resource_group, "key vault", vaultName=kms.active_key.key_vault_name
+    )
+
+
+def _managed_identity(identity: IdentitySettings) -> _Thing:
+    found = parse_arm_id(identity.resource_id or "")
+    return _in_group(
+        "managedidentity:getUserAssignedIdentity", found.resource_group, "managed identity", resourceName=found.name
+    )
+
+
+def _vault(arm_id: str) -> _Thing:
+    vault = parse_arm_id(arm_id)
+    return _in_group("keyvault:getVault", vault.resource_group, "key vault", vaultName=vault.name)
+
+
+def _stored_secret(vault_arm_id: str, identity: IdentitySettings) -> _Thing:
+    vault = parse_arm_id(vault_arm_id)
+    return _in_group(
+        "keyvault:getSecret",
+        vault.resource_group,
+        "secret",
+        vaultName=vault.name,
+        secretName=identity.secret_name,
+    )
+
+
+def _in_group(function: str, resource_group: str, kind: str, **names: str) -> _Thing:
+    path = "/".join(names.values())
+    arguments = (("resourceGroupName", resource_group), *names.items())
+    return _Thing(function, arguments, f'the {kind} "{path}" in the resource group "{resource_group}"')
+
+
+def _imported(cluster: HostedClusterSettings) -> Iterator[tuple[str, IdentitySettings]]:
+    for row in CONTROL_PLANE:
+        identity = cluster.identity(row)
+        if identity.enabled and identity.source == "managed-identity":
+            yield row.field, identity
+
+
+def _is_stored(identity: IdentitySettings) -> bool:
+    return identity.credential is not None and identity.credential.secret_name is not None
+
+
+def _aks_cluster(settings: Settings, answer: Mapping[str, Any]) -> AksCluster | None:
+    cluster = settings.management_cluster
+    if cluster is None or (cluster.create is not None and answer.get("provisioningState") != "Succeeded"):
+        return None
+    return AksCluster.of(management_cluster_id(settings, cluster), answer)
+
+
+class _Assembly:
+    """Puts `Prerequisites` together from what Azure answered; what is missing there has been reported."""
+
+    def __init__(self, answers: Mapping[_Thing, Mapping[str, Any]], vault: str, problems: list[Problem]) -> None:
+        self._answers = answers
+        self._vault = vault
+        self._problems = problems
+
+    def prerequisites(self, settings: Settings) -> Prerequisites:
+        """Everything that can be used; the rest goes to the problems."""
+        imported: dict[tuple[str, str], ImportedCredentialArgs] = {}
+        for index, cluster in enumerate(settings.hosted_clusters):
+            for name, identity in _imported(cluster):
+                place: Place = ("hostedClusters", index, "identities", name)
+                credential = self._credential(settings, cluster, identity, place)
+                if credential is not None:
+                    imported[cluster.name, name] = credential
+        manifests = read_manifests(settings, parse_arm_id(self._vault).name)
+        self._problems += manifests.problems
+        cluster_answer = self._cluster(settings.management_cluster)
+        is_created = _created(settings) is not None
+        return Prerequisites(
+            management_cluster=_aks_cluster(settings, cluster_answer),
+            node_resource_group=None if is_created else cluster_answer.get("nodeResourceGroup"),
+            add_on_identity=None if is_created else self._add_on(settings, cluster_answer),
+            imported=imported,
+            manifests=manifests.documents,
+        )
+
+    def _cluster(self, cluster: ManagementClusterSettings | None) -> Mapping[str, Any]:
+        return {} if cluster is None else self._answers.get(_management_cluster(cluster), {})
+
+    def _add_on(self, settings: Settings, answer: Mapping[str, Any]) -> Principal | None:
+        is_wanted = settings.shared_stack is None and settings.key_vault_user.source == "aks-addon"
+        if not is_wanted or settings.management_cluster is None or not answer:
+            return None
+        add_on = (answer.get("addonProfiles") or {}).get(ADD_ON) or {}
+        identity = add_on.get("identity") or {}
+        if add_on.get("enabled") and identity.get("clientId") and identity.get("objectId"):
+            return Principal(client_id=identity["clientId"], object_id=identity["objectId"])
+        cluster = settings.management_cluster
+        self._problems.append(
+            Problem(
+                place=("keyVaultUser", "source"),
+                found=f'aks-addon, but "{cluster.name}" does not run the add-on azure-keyvault-secrets-provider',
+                accepted="aks-addon with the add-on switched on, existing, or created",
+                fix="`az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation "
+                f"--resource-group {cluster.resource_group} --name {cluster.name}`",
+            )
+        )
+        return None
+
+    def _credential(
+        self, settings: Settings, cluster: HostedClusterSettings, identity: IdentitySettings, place: Place
+    ) -> ImportedCredentialArgs | None:
+        answer = self._answers.get(_managed_identity(identity))
+        if answer is None or identity.credential is None:
+            return None
+        principal = Principal(client_id=answer["clientId"], object_id=answer["principalId"])
+        if identity.client_id is not None and identity.client_id != principal.client_id:
+            self._problems.append(
+                Problem(
+                    place=(*place, "clientId"),
+                    found=f'"{identity.client_id}", but the managed identity has the client id "{principal.client_id}"',
+                    accepted="the identity's own client id, or nothing",
+                    fix="remove it, or correct resourceId",
+                )
+            )
+        now = datetime.now(UTC)
+        document: ImportedDocument | StoredDocument
+        try:
+            if _is_stored(identity):
+                stored = self._answers.get(_stored_secret(self._vault, identity))
+                if stored is None:
+                    return None
+                document = read_stored(stored, now=now)
+            else:
+                document = read_document(
+                    identity.credential,
+                    now=now,
+                    tenant_id=settings.tenant_id,
+                    client_id=principal.client_id,
+                    object_encoding=cluster.object_encoding,
+                )
+        except InvalidCredential as error:
+            self._problems.append(_unusable((*place, "credential"), error))
+        except (OSError, UnicodeDecodeError) as error:
+            self._problems.append(
+                Problem(
+                    place=(*place, "credential", "file"),
+                    found=f'"{identity.credential.file}", which can not be read ({error.__class__.__name__})',
+                    accepted="the path of a file with the credential document, from the project's folder",
+                    fix="put the document there, or correct the path",
+                )
+            )
+        else:
+            return ImportedCredentialArgs(principal=principal, document=document)
+        return None
+
+
+def _unusable(place: Place, error: InvalidCredential) -> Problem:
+    return Problem(
+        place=place,
+        found="".join(("a credential document that can not be used:", *(f"\n    - {each}" for each in error.problems))),
+        accepted="the document that the MSI data plane issued for this identity, as it is",
+        fix="have it issued again",
+    )

@@ -1,0 +1,117 @@
+"""What a stack of hosted clusters takes from the stack it shares with others: the vault and the identity that reads it.
+
+The engine ends a program whose StackReference names no stack, with the words `unknown stack` alone. So the stack is
+looked up by the function that a StackReference is made of, whose failure the program can explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pulumi
+
+from components.azure.credential_store import CredentialStore
+from components.azure.providers import management_cluster_id, provider_said
+from identity.naming import parse_arm_id
+from identity.settings import ConfigurationError, Problem, Settings
+from identity.settings.problems import enumerate_words, to_remove, to_set
+
+READ_STACK_OUTPUTS: Final = "pulumi:pulumi:readStackOutputs"
+_PLACE: Final = ("sharedStack",)
+# Every stack with a vault of its own exports them (`components/stack.py`).
+_NEEDED: Final = ("keyVaultId", "keyVaultUri", "keyVaultUserClientId", "tenantId")
+_MANAGEMENT_CLUSTER: Final = "managementClusterId"
+
+
+async def take_outputs(settings: Settings) -> CredentialStore | None:
+    """The shared stack's vault and reader; None if the stack shares none.
+
+    Raises ConfigurationError if there is no such stack, if it lacks an output or has a secret one, and if it is for
+    another tenant, subscription or management cluster.
+    """
+    name = settings.shared_stack
+    if name is None:
+        return None
+    await _must_exist(name)
+    outputs = await _details(pulumi.StackReference(name), name)
+    problems = list(_misfits(settings, name, outputs))
+    if problems:
+        raise ConfigurationError(problems)
+    return CredentialStore(
+        vault_id=outputs["keyVaultId"],
+        vault_uri=outputs["keyVaultUri"],
+        reader_client_id=outputs["keyVaultUserClientId"],
+    )
+
+
+async def _must_exist(name: str) -> None:
+    if name == this_stack():
+        raise _refused(f'"{name}", which is this stack itself', "another stack", to_remove(_PLACE))
+    try:
+        await pulumi.runtime.invoke_async(READ_STACK_OUTPUTS, {"name": name})
+    except Exception as error:
+        reason = provider_said(error)
+        what = "which does not exist" if "unknown stack" in reason else f"which can not be read: {reason}"
+        raise _refused(
+            f'"{name}", {what}',
+            "a stack in the same backend that has been brought up",
+            f"`pulumi stack ls --all` lists them; {to_set(_PLACE, '<organization>/<project>/<stack>')}, "
+            f"or bring it up with `pulumi up --stack {name}`",
+        ) from None
+
+
+async def _details(reference: pulumi.StackReference, name: str) -> dict[str, Any]:
+    """The outputs that cross; refuses missing and secret ones."""
+    found = {key: await reference.get_output_details(key) for key in (*_NEEDED, _MANAGEMENT_CLUSTER)}
+    secret = [key for key, each in found.items() if each.secret_value is not None]
+    missing = [key for key in _NEEDED if key not in secret and not isinstance(found[key].value, str)]
+    if secret:
+        raise _refused(
+            f'"{name}", which marks {enumerate_words(secret)} as secret',
+            "outputs in plain: no secret crosses from one stack to another",
+            f"export it without a secret mark, then `pulumi up --stack {name}`",
+        )
+    if missing:
+        raise _refused(
+            f'"{name}", which has no output {enumerate_words(missing)}',
+            "a stack of this program with a vault of its own, brought up to the end",
+            f"`pulumi up --stack {name}`, then try again",
+        )
+    return {key: each.value for key, each in found.items()}
+
+
+def _misfits(settings: Settings, name: str, outputs: dict[str, Any]) -> Iterator[Problem]:
+    vault = parse_arm_id(outputs["keyVaultId"])
+    for key, found, shared in (
+        ("tenantId", settings.tenant_id, outputs["tenantId"]),
+        ("subscriptionId", settings.subscription_id, vault.subscription),
+    ):
+        if found != shared.lower():
+            yield Problem(
+                place=(key,),
+                found=f'"{found}"',
+                accepted=f'"{shared}", as in {name}, whose vault carries the credentials',
+                fix=to_set((key,), shared),
+            )
+    cluster, shared_cluster = settings.management_cluster, outputs[_MANAGEMENT_CLUSTER]
+    if cluster is None or shared_cluster is None:
+        return
+    if management_cluster_id(settings, cluster).lower() != shared_cluster.lower():
+        known = parse_arm_id(shared_cluster)
+        yield Problem(
+            place=("managementCluster", "name"),
+            found=f'"{cluster.name}" in the resource group "{cluster.resource_group}"',
+            accepted=f'"{known.name}" in "{known.resource_group}", as in {name}: the key-vault-user is at home there',
+            fix=f"{to_set(('managementCluster', 'name'), known.name)} and "
+            f"{to_set(('managementCluster', 'resourceGroup'), known.resource_group)}",
+        )
+
+
+def this_stack() -> str:
+    """The full name of the stack that runs."""
+    return f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
+
+
+def _refused(found: str, accepted: str, fix: str) -> ConfigurationError:
+    return ConfigurationError([Problem(place=_PLACE, found=found, accepted=accepted, fix=fix)])

@@ -1,0 +1,39 @@
+"""The check that the providers sign in to the configured tenant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+
+from components.azure.providers import Providers, provider_said
+from identity.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployer:
+    """Who runs the stack, as the provider signed in."""
+
+    tenant_id: str
+    object_id: str
+
+
+async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
+    """Compare the provider's tenant with the configured one, before any other resource; raises RunError."""
+    try:
+        found = await pulumi.runtime.invoke_async(
+            "azure-native:authorization:getClientConfig", {}, pulumi.InvokeOptions(provider=providers.azure)
+        )
+    except Exception as error:
+        reason = provider_said(error).rstrip(".")
+        raise pulumi.RunError(
+            f"the deployer can not sign in to Azure: {reason}. Nothing was changed. Sign in with "
+            f"`az login --tenant {settings.tenant_id}` (in CI: set the ARM_* variables of the providers)."
+        ) from None
+    if found["tenantId"].lower() != settings.tenant_id:
+        raise pulumi.RunError(
+            f"signed in to the tenant {found['tenantId']}, but idstack:tenantId is {settings.tenant_id}. "
+            f"Nothing was changed. Sign in with `az login --tenant {settings.tenant_id}` (in CI: set ARM_TENANT_ID), "
+            f"or correct it with `pulumi config set idstack:tenantId {found['tenantId']}`."
+        )
+    return Deployer(tenant_id=settings.tenant_id, object_id=found["objectId"])

@@ -1,0 +1,135 @@
+"""One identity of the control plane: from its credential source to its secret and its roles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from components.azure.control_plane_identity import ControlPlaneIdentity, ControlPlaneIdentityArgs
+from components.azure.credential_secret import CredentialDates
+from components.azure.entra_application import EntraApplicationArgs
+from components.azure.imported_credential import ImportedCredentialArgs, ImportedDocument, StoredDocument
+from components.azure.vault import Vault
+from identity.catalogue import Role
+from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.simulation import a_uuid
+from tests.unit.components.world import (
+    GROUPS,
+    REGISTRY,
+    SUBSCRIPTION,
+    entra_application_args,
+    grants,
+    principal,
+    store,
+    vault_args,
+)
+
+SECRET = "azure-native:keyvault:Secret"
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+GATE = "idstack:index:SignInGate"
+CERTIFICATE = "idstack:index:Certificate"
+GUID = "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5"
+
+
+def built(
+    source: EntraApplicationArgs | ImportedCredentialArgs, outputs: Mapping[str, Mapping[str, Any]] | None = None
+) -> Recorder:
+    def build() -> None:
+        args = ControlPlaneIdentityArgs(
+            source=source,
+            secret_name="ciro-hc1-json",
+            object_encoding="utf-8",
+            store=store(Vault("vault", vault_args())),
+            infra_id="hc1-infra",
+            component="ciro",
+            role=Role("Azure Red Hat OpenShift Image Registry Operator", GUID),
+            scopes={"managed": f"{GROUPS}/hc1-managed", "vnet": f"{GROUPS}/hc1-network"},
+            subscription_id=SUBSCRIPTION,
+            tags={},
+        )
+        ControlPlaneIdentity("ciro", args)
+
+    return run(build, outputs=outputs)
+
+
+def imported(document: ImportedDocument | StoredDocument) -> Recorder:
+    return built(ImportedCredentialArgs(principal=principal(), document=document))
+
+
+def an_imported_document() -> ImportedDocument:
+    start = datetime(2026, 11, 21, tzinfo=UTC)
+    dates = CredentialDates(
+        not_before=start,
+        not_after=start + timedelta(days=90),
+        renew_after=start + timedelta(days=45),
+        cannot_renew_after=start + timedelta(days=90),
+    )
+    return ImportedDocument(text='{"a":"document"}', dates=dates, thumbprint="0A1B")
+
+
+@pytest.fixture(scope="module")
+def application() -> Recorder:
+    return built(entra_application_args())
+
+
+def test_an_applications_credential_is_in_its_secret(application: Recorder) -> None:
+    secret = application.one(SECRET, "ciro-credential-secret")
+
+    assert secret.inputs["secretName"] == "ciro-hc1-json"
+    document = json.loads(secret.inputs["properties"]["value"])
+    assert document["client_id"] == a_uuid("ciro-entra-application", "client")
+
+
+@pytest.mark.parametrize(("current", "spare"), [("a", "b"), ("b", "a")])
+def test_the_secret_waits_for_the_sign_in_of_the_current_slot_and_not_for_the_spares(current: str, spare: str) -> None:
+    recorder = built(entra_application_args(), {"idstack:index:RenewalSchedule": {"current": current}})
+    secret = recorder.one(SECRET)
+
+    assert recorder.waits_for(secret, recorder.one(GATE, f"ciro-entra-gate-{current}"))
+    assert not recorder.waits_for(secret, recorder.one(GATE, f"ciro-entra-gate-{spare}"))
+    assert not recorder.waits_for(secret, recorder.one(CERTIFICATE, f"ciro-entra-certificate-{spare}"))
+
+
+def test_the_role_is_assigned_at_every_scope_to_the_service_principals_object_id(application: Recorder) -> None:
+    assert grants(application, "ciro") == {(GUID, f"{GROUPS}/hc1-managed"), (GUID, f"{GROUPS}/hc1-network")}
+    assert {each.inputs["principalId"] for each in application.all(ASSIGNMENT)} == {a_uuid("ciro-entra-principal")}
+
+
+def test_a_role_needs_no_proven_sign_in(application: Recorder) -> None:
+    assignment = application.all(ASSIGNMENT)[0]
+
+    assert not any(application.waits_for(assignment, gate) for gate in application.all(GATE))
+
+
+def test_an_imported_credential_is_stored_in_the_same_form() -> None:
+    secret = imported(an_imported_document()).one(SECRET, "ciro-credential-secret")
+
+    assert secret.inputs["properties"]["value"] == '{"a":"document"}'
+    assert secret.inputs["tags"]["renew_after"] == "2027-01-05T00:00:00Z"
+    assert secret.secrets == {"properties.value"}
+
+
+def test_a_credential_that_is_in_the_vault_already_is_left_alone() -> None:
+    recorder = imported(StoredDocument(not_after=None, renew_after=None))
+
+    assert recorder.all(SECRET) == []
+    assert len(recorder.all(ASSIGNMENT)) == 2
+
+
+def test_a_managed_identity_needs_no_application_and_gets_the_role_by_its_own_object_id() -> None:
+    recorder = imported(an_imported_document())
+
+    assert [each.type for each in recorder.registered if each.type.startswith(("azuread:", "idstack:index:"))] == []
+    assert {each.inputs["principalId"] for each in recorder.all(ASSIGNMENT)} == {REGISTRY["principalId"]}
+
+
+def test_its_outputs_are_ids_and_the_secrets_name(application: Recorder) -> None:
+    assert application.outputs_of("ciro") == {
+        "client_id": a_uuid("ciro-entra-application", "client"),
+        "principal_id": a_uuid("ciro-entra-principal"),
+        "secret_name": "ciro-hc1-json",
+    }

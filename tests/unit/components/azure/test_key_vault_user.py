@@ -1,0 +1,114 @@
+"""The identity with which the CSI driver reads the vault, given or created."""
+
+from __future__ import annotations
+
+from components.azure.imported_credential import Principal
+from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
+from components.azure.vault import Vault
+from tests.unit.components.conftest import Program
+from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.simulation import a_uuid
+from tests.unit.components.world import ADD_ON, ROLES, SUBSCRIPTION, VAULT, lookups, vault_args
+
+IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+GIVEN = Principal(client_id="a-client-id", object_id="an-object-id")
+
+
+def built(identity: Principal | NewIdentity) -> Recorder:
+    def build() -> None:
+        vault = Vault("vault", vault_args())
+        KeyVaultUser("reader", KeyVaultUserArgs(identity=identity, vault=vault, subscription_id=SUBSCRIPTION))
+
+    return run(build)
+
+
+def created(node_resource_group: str | None) -> Recorder:
+    identity = NewIdentity(
+        name="kv-reader",
+        resource_group="identity-dev",
+        location="eastus",
+        tags={"team": "identity"},
+        node_resource_group=node_resource_group,
+    )
+    return built(identity)
+
+
+def test_it_may_read_the_secrets_of_this_vault_and_nothing_wider() -> None:
+    assert built(GIVEN).one(ASSIGNMENT, "reader-roles-vault").inputs == {
+        "roleAssignmentName": "a3cd9953-e742-5410-b88b-e2dbc451f742",
+        "scope": VAULT,
+        # Key Vault Secrets User
+        "roleDefinitionId": f"{ROLES}/4633458b-17de-408a-b874-0445c86b69e6",
+        "principalId": "an-object-id",
+        "principalType": "ServicePrincipal",
+    }
+
+
+def test_its_role_comes_after_the_vault() -> None:
+    recorder = built(GIVEN)
+
+    assert recorder.waits_for(recorder.one(ASSIGNMENT), recorder.one("azure-native:keyvault:Vault"))
+
+
+def test_a_given_identity_is_used_as_it_is() -> None:
+    recorder = built(GIVEN)
+
+    assert recorder.all(IDENTITY) == []
+    assert recorder.outputs_of("reader") == {"client_id": "a-client-id", "principal_id": "an-object-id"}
+
+
+def test_a_created_identity_gets_the_role_by_its_object_id() -> None:
+    recorder = created("MC_aks")
+
+    assert recorder.one(IDENTITY, "reader-identity").inputs == {
+        "resourceName": "kv-reader",
+        "resourceGroupName": "identity-dev",
+        "location": "eastus",
+        "tags": {"team": "identity"},
+    }
+    assert recorder.one(ASSIGNMENT).inputs["principalId"] == a_uuid("reader-identity", "principal")
+    assert recorder.outputs_of("reader")["client_id"] == a_uuid("reader-identity", "client")
+
+
+def test_a_created_identity_comes_with_the_command_that_attaches_it_to_every_scale_set_of_the_nodes() -> None:
+    assert created("MC_aks").outputs_of("reader")["attach_command"] == (
+        "az vmss list --resource-group 'MC_aks' --query '[].name' --output tsv | xargs -I NAME "
+        "az vmss identity assign --resource-group 'MC_aks' --name NAME --identities '/identities/kv-reader'"
+    )
+
+
+def test_without_a_known_cluster_the_command_has_a_blank_for_the_nodes_resource_group() -> None:
+    command = created(None).outputs_of("reader")["attach_command"]
+
+    assert command.count("--resource-group '<the nodes' resource group>'") == 2
+
+
+def test_by_default_it_is_the_identity_of_the_aks_add_on(program: Program) -> None:
+    recorder = program(hostedClusters=[])
+
+    assert recorder.stack_outputs.values["keyVaultUserClientId"] == ADD_ON["clientId"]
+    assert recorder.one(ASSIGNMENT).inputs["principalId"] == ADD_ON["objectId"]
+
+
+def test_an_existing_one_is_taken_from_the_configuration(program: Program) -> None:
+    existing = {
+        "clientId": "cccccccc-0000-4000-8000-000000000001",
+        "objectId": "cccccccc-0000-4000-8000-000000000002",
+    }
+    recorder = program(hostedClusters=[], keyVaultUser={"source": "existing", **existing})
+
+    assert recorder.stack_outputs.values["keyVaultUserClientId"] == existing["clientId"]
+    assert recorder.one(ASSIGNMENT).inputs["principalId"] == existing["objectId"]
+
+
+def test_one_to_create_is_attached_to_the_nodes_of_the_management_cluster(program: Program) -> None:
+    without_add_on = lookups(getManagedCluster={"nodeResourceGroup": "MC_aks"})
+    recorder = program(
+        hostedClusters=[], keyVaultUser={"source": "created", "name": "kv-reader"}, invokes=without_add_on
+    )
+
+    assert recorder.one(IDENTITY).inputs["resourceName"] == "kv-reader"
+    outputs = recorder.stack_outputs.values
+    assert outputs["keyVaultUserClientId"] == a_uuid("key-vault-user-identity", "client")
+    assert "--resource-group 'MC_aks'" in outputs["keyVaultUserAttachCommand"]

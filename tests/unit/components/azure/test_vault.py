@@ -1,0 +1,70 @@
+"""The Key Vault as it is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.azure.vault import Vault
+from tests.unit.components.conftest import Program
+from tests.unit.components.recorder import Recorder, Registered, run
+from tests.unit.components.world import SUBNET, TENANT, VAULT, vault_args
+
+
+def built(**changes: Any) -> Recorder:
+    return run(lambda: Vault("vault", vault_args(**changes)))
+
+
+def vault(**changes: Any) -> Registered:
+    return built(**changes).one("azure-native:keyvault:Vault", "vault-vault")
+
+
+def test_access_is_by_role_and_what_is_deleted_can_be_recovered() -> None:
+    assert vault(allowed_ip_ranges=["203.0.113.0/28"], allowed_subnet_ids=[SUBNET]).inputs == {
+        "vaultName": "kv-idstack-dev",
+        "resourceGroupName": "identity-dev",
+        "location": "eastus",
+        "tags": {"team": "identity"},
+        "properties": {
+            "tenantId": TENANT,
+            "sku": {"family": "A", "name": "standard"},
+            "enableRbacAuthorization": True,
+            "enabledForDeployment": False,
+            "enabledForDiskEncryption": False,
+            "enabledForTemplateDeployment": False,
+            "enableSoftDelete": True,
+            "softDeleteRetentionInDays": 90,
+            "enablePurgeProtection": True,
+            "publicNetworkAccess": "Enabled",
+            "networkAcls": {
+                "bypass": "None",
+                "defaultAction": "Deny",
+                "ipRules": [{"value": "203.0.113.0/28"}],
+                "virtualNetworkRules": [{"id": SUBNET}],
+            },
+        },
+    }
+
+
+def test_purge_protection_that_is_off_is_left_out_because_key_vault_refuses_an_explicit_false() -> None:
+    assert "enablePurgeProtection" not in vault(purge_protection=False).inputs["properties"]
+
+
+def test_a_vault_without_public_network_access_says_so() -> None:
+    assert vault(public_network_access=False).inputs["properties"]["publicNetworkAccess"] == "Disabled"
+
+
+@pytest.mark.parametrize("protect", [True, False])
+def test_it_is_protected_against_deletion_where_the_settings_say_so(program: Program, protect: bool) -> None:
+    recorder = program(hostedClusters=[], protect=str(protect).lower())
+
+    assert recorder.one("azure-native:keyvault:Vault").request.protect is protect
+
+
+def test_its_outputs_are_name_id_and_address() -> None:
+    assert built().outputs_of("vault") == {
+        "vault_name": "kv-idstack-dev",
+        "vault_id": VAULT,
+        "vault_uri": "https://kv-idstack-dev.vault.azure.net/",
+    }

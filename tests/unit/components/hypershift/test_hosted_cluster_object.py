@@ -1,0 +1,206 @@
+"""The HostedCluster where the stack applies it: the user's part and the stack's as one, after every secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given as for_all
+from hypothesis import strategies as st
+
+from components.hypershift.hosted_cluster_object import conflicts, merged
+from tests.unit.components.conftest import Program
+from tests.unit.components.recorder import Recorder
+from tests.unit.components.world import hosted_cluster
+
+HOSTED_CLUSTER = "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster"
+BASE: dict[str, Any] = {
+    "metadata": {"annotations": {"hypershift.openshift.io/pod-security-admission-label-override": "baseline"}},
+    "spec": {
+        "release": {"image": "quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64"},
+        "pullSecret": {"name": "hc1-pull-secret"},
+        "pausedUntil": "2027-01-01T00:00:00Z",
+        "platform": {"type": "Azure", "azure": {"location": "eastus", "topology": "Public"}},
+    },
+}
+
+
+def applied(program: Program, given: dict[str, Any], *, refused: bool = False, **changes: Any) -> Recorder:
+    clusters = [hosted_cluster(hostedCluster=given)]
+    return program(clusterSide="hypershift", hostedClusters=clusters, options={"refused": refused}, **changes)
+
+
+@pytest.fixture(scope="module")
+def with_object(program: Program) -> Recorder:
+    return applied(program, {"manifest": BASE})
+
+
+def test_the_users_part_and_the_stacks_are_one_object(stack: Recorder, with_object: Recorder) -> None:
+    got = with_object.one(HOSTED_CLUSTER, "hc1-hosted-cluster-object").inputs
+    spec = stack.outputs_of("hc1")["spec"]
+
+    assert {key: got[key] for key in ("apiVersion", "kind", "metadata")} == {
+        "apiVersion": "hypershift.openshift.io/v1beta1",
+        "kind": "HostedCluster",
+        "metadata": {"name": "hc1", "namespace": "clusters", **BASE["metadata"]},
+    }
+    assert got["spec"] == {
+        **BASE["spec"],
+        **spec,
+        "platform": {"type": "Azure", "azure": {**spec["platform"]["azure"], "topology": "Public"}},
+    }
+
+
+def test_it_comes_after_every_secret_every_role_and_every_identity(with_object: Recorder) -> None:
+    last = with_object.one(HOSTED_CLUSTER)
+    first = [
+        each
+        for kind in (
+            "azure-native:keyvault:Secret",
+            "azure-native:authorization:RoleAssignment",
+            "azure-native:managedidentity:UserAssignedIdentity",
+            "azure-native:managedidentity:FederatedIdentityCredential",
+        )
+        for each in with_object.all(kind)
+    ]
+
+    assert len(with_object.all("azure-native:keyvault:Secret")) == 9
+    assert [each.name for each in first if not with_object.waits_for(last, each)] == []
+
+
+def test_no_other_object_is_registered(with_object: Recorder) -> None:
+    objects = [each for each in with_object.registered if each.type.startswith("kubernetes:")]
+
+    assert [each.type for each in objects] == [HOSTED_CLUSTER]
+    assert objects[0].provider == "kubernetes"
+
+
+def test_it_is_protected_and_may_take_an_hour_to_go(with_object: Recorder) -> None:
+    request = with_object.one(HOSTED_CLUSTER).request
+
+    assert (request.protect, request.customTimeouts.delete) == (True, "60m")
+
+
+def test_nothing_of_it_is_secret(with_object: Recorder) -> None:
+    assert with_object.one(HOSTED_CLUSTER).secrets == frozenset()
+
+
+def test_a_file_is_as_good_as_a_mapping(program: Program, with_object: Recorder, tmp_path: Path) -> None:
+    """`hypershift create cluster azure --render` prints a status and an empty date as well."""
+    rendered = {
+        "apiVersion": "hypershift.openshift.io/v1beta1",
+        "kind": "HostedCluster",
+        "metadata": {"name": "hc1", "namespace": "clusters", "creationTimestamp": None, **BASE["metadata"]},
+        "spec": BASE["spec"],
+        "status": {},
+    }
+    text = yaml.safe_dump(rendered).replace("'2027-01-01T00:00:00Z'", "2027-01-01T00:00:00Z")
+    (tmp_path / "hc1.yaml").write_text(f"---\n{text}---\n", encoding="utf-8")
+
+    recorder = applied(program, {"file": str(tmp_path / "hc1.yaml")})
+
+    assert recorder.one(HOSTED_CLUSTER).inputs == with_object.one(HOSTED_CLUSTER).inputs
+
+
+def refusal(program: Program, given: dict[str, Any]) -> str:
+    recorder = applied(program, given, refused=True)
+    assert [each.type for each in recorder.registered if not each.type.startswith("pulumi:providers:")] == []
+    return str(recorder.failure)
+
+
+def test_every_conflict_is_named_with_its_path_and_both_values(program: Program) -> None:
+    manifest = {
+        "kind": "NodePool",
+        "spec": {
+            "platform": {"azure": {"location": "westus", "azureAuthenticationConfig": "none"}},
+            "secretEncryption": {"kms": {"azure": {"kms": {"clientID": "3" * 36}}}},
+        },
+        "statuss": {},
+    }
+
+    said = refusal(program, {"manifest": manifest})
+
+    inside = "hostedClusters[0].hostedCluster.manifest"
+    azure = f"{inside}.spec.platform.azure"
+    assert said.startswith("The stack's configuration has 5 problems; nothing was changed.\n\n")
+    assert said.split("\n\n")[1:] == [
+        f"idstack:{inside}.statuss\n  found:    the key statuss\n"
+        "  accepted: the keys apiVersion, kind, metadata and spec of a HostedCluster\n  fix:      remove it",
+        f'idstack:{inside}.kind\n  found:    "NodePool" at kind, where the stack writes "HostedCluster"\n'
+        '  accepted: nothing there, or "HostedCluster"\n'
+        "  fix:      remove it, or correct the setting that the stack's value comes from",
+        f'idstack:{azure}.location\n  found:    "westus" at spec.platform.azure.location, where the stack writes '
+        '"eastus"\n  accepted: nothing there, or "eastus"\n'
+        "  fix:      remove it, or correct the setting that the stack's value comes from",
+        f'idstack:{azure}.azureAuthenticationConfig\n  found:    "none" at '
+        "spec.platform.azure.azureAuthenticationConfig, where the stack writes a mapping\n"
+        "  accepted: nothing there, or a mapping\n"
+        "  fix:      remove it, or correct the setting that the stack's value comes from",
+        f'idstack:{inside}.spec.secretEncryption.kms.azure.kms.clientID\n  found:    "{"3" * 36}" at '
+        "spec.secretEncryption.kms.azure.kms.clientID, where the stack writes a client id that Azure gives out\n"
+        "  accepted: nothing there\n  fix:      remove it",
+    ]
+
+
+def test_a_conflict_in_a_file_is_at_the_file(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "hc1.yaml").write_text("spec: {infraID: other}\n", encoding="utf-8")
+
+    said = refusal(program, {"file": str(tmp_path / "hc1.yaml")})
+
+    assert "idstack:hostedClusters[0].hostedCluster.file\n" in said
+    assert 'found:    "other" at spec.infraID, where the stack writes "hc1-infra"\n' in said
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (None, "FileNotFoundError"),
+        ("a: 1\n---\nb: 2\n", "it holds 2 YAML documents"),
+        ("", "it holds 0 YAML documents"),
+        ("- a\n", "it holds no mapping"),
+        ("a: [", "while parsing a flow node expected the node content"),
+    ],
+)
+def test_a_file_that_holds_no_hosted_cluster_is_refused(
+    program: Program, tmp_path: Path, text: str | None, reason: str
+) -> None:
+    file = tmp_path / "hc1.yaml"
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+
+    said = refusal(program, {"file": str(file)})
+
+    assert f'found:    "{file}", which can not be used: {reason}' in said
+    assert "Traceback" not in said
+
+
+# Few names and values, so that the two parts meet.
+_parts = st.recursive(
+    st.sampled_from(["x", 1, True, ["y"]]),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=6,
+)
+_documents = st.dictionaries(st.sampled_from("abc"), _parts, max_size=3)
+
+
+def _leaves(document: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(document, dict) and document:
+        for key, value in document.items():
+            yield from _leaves(value, (*path, key))
+    else:
+        yield path, document
+
+
+@for_all(one=_documents, other=_documents)
+def test_two_parts_conflict_or_have_everything_of_both(one: dict[str, Any], other: dict[str, Any]) -> None:
+    found = list(conflicts(one, other))
+    turned = {each.path: (each.given, each.written) for each in conflicts(other, one)}
+
+    assert {each.path: (each.written, each.given) for each in found} == turned
+    if not found:
+        whole = dict(_leaves(merged(one, other)))
+        assert merged(one, other) == merged(other, one)
+        assert all(whole[path] == value for part in (one, other) for path, value in _leaves(part) if value != {})

@@ -1,0 +1,81 @@
+"""The nine SecretProviderClasses, to the byte as HyperShift's operators write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs, objects
+from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.world import ADD_ON, TENANT
+
+CLASS = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
+
+SECRETS = {
+    "managed-azure-cloud-provider": "cloud-provider-hc1-json",
+    "managed-azure-nodepool-management": "nodepool-mgmt-hc1-json",
+    "managed-azure-cpo": "cpo-hc1-json",
+    "managed-azure-image-registry": "ciro-hc1-json",
+    "managed-azure-ingress": "ingress-hc1-json",
+    "managed-azure-network": "cncc-hc1-json",
+    "managed-azure-disk-csi": "azure-disk-hc1-json",
+    "managed-azure-file-csi": "azure-file-hc1-json",
+    "managed-azure-kms": "kms-hc1-json",
+}
+
+
+def test_there_is_one_for_each_identity_in_the_control_planes_namespace(stack: Recorder) -> None:
+    metadata = [each.inputs["metadata"] for each in stack.all(CLASS)]
+
+    assert sorted(each["name"] for each in metadata) == sorted(SECRETS)
+    assert {each["namespace"] for each in metadata} == {"clusters-hc1"}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_it_fetches_the_identitys_secret_as_the_key_vault_user(stack: Recorder, name: str) -> None:
+    found = next(each.inputs for each in stack.all(CLASS) if each.inputs["metadata"]["name"] == name)
+
+    assert found == {
+        "apiVersion": "secrets-store.csi.x-k8s.io/v1",
+        "kind": "SecretProviderClass",
+        # Neither labels nor `secretObjects`: there is no copy in a Kubernetes Secret.
+        "metadata": {"name": name, "namespace": "clusters-hc1"},
+        "spec": {
+            "provider": "azure",
+            "parameters": {
+                "usePodIdentity": "false",
+                "useVMManagedIdentity": "true",
+                "userAssignedIdentityID": ADD_ON["clientId"],
+                "keyvaultName": "kv-idstack-dev",
+                "tenantId": TENANT,
+                "objects": "\narray:\n"
+                "  - |\n"
+                f"    objectName: {SECRETS[name]}\n"
+                "    objectEncoding: utf-8\n"
+                "    objectType: secret\n",
+            },
+        },
+    }
+
+
+@pytest.mark.parametrize(("encoding", "length"), [("utf-8", 90), ("hex", 88), ("base64", 91)])
+def test_objects_is_75_bytes_and_the_two_names(encoding: str, length: int) -> None:
+    text = objects("cpo-x-json", encoding)
+
+    assert len(text.encode()) == length
+    assert f"    objectEncoding: {encoding}\n" in text
+
+
+def test_its_output_is_the_name() -> None:
+    args = SecretProviderClassArgs(
+        class_name="managed-azure-cpo",
+        namespace="clusters-hc1",
+        secret_name="cpo-hc1-json",
+        object_encoding="utf-8",
+        vault_name="kv-idstack-dev",
+        tenant_id=TENANT,
+        key_vault_user_client_id="a-client-id",
+    )
+
+    recorder = run(lambda: SecretProviderClass("class", args))
+
+    assert recorder.outputs_of("class") == {"class_name": "managed-azure-cpo"}

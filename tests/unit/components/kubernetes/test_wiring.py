@@ -1,0 +1,292 @@
+"""A pod that is given an identity: what is added for each mount, and that nothing else changes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.kubernetes.wiring import WiringConflict, wire
+from identity.catalogue import CONTROL_PLANE, Mount
+from tests.unit.components.world import row
+
+Pod = dict[str, Any]
+
+Config = tuple[str, str, dict[str, Any]]
+Variable = tuple[str, str]
+
+CLOUD_CONFIG = ("cloud-config", "/etc/cloud", {"secretName": "azure-cloud-config"})
+DISK_CONFIG = ("cloud-config", "/etc/kubernetes", {"secretName": "azure-disk-csi-config"})
+FILE_CONFIG = ("cloud-config", "/etc/kubernetes", {"secretName": "azure-file-csi-config"})
+KMS_FILE = {"secretName": "azure-kms-config", "items": [{"key": "cloud.conf", "path": "azure.json"}]}
+KMS_CONFIG = ("azure-kms-credentials", "/etc/kubernetes", KMS_FILE)
+CREDENTIAL_FILE = ("AZURE_CREDENTIAL_FILE", "/etc/kubernetes/cloud.conf")
+REGISTRY_FILE = ("MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH", "/mnt/certs/x-json")
+NETWORK_FILE = ("ARO_HCP_CLIENT_CREDENTIALS_PATH", "/var/run/secrets/azure/x-json")
+
+# field, which of its mounts, volume and path of the credential; the configuration document's volume, directory and
+# Secret; the environment variable
+MOUNTS: list[tuple[str, int, str, str, Config | None, Variable | None]] = [
+    ("cloudProvider", 0, "cloud-provider-cert", "/mnt/certs", CLOUD_CONFIG, None),
+    ("nodePoolManagement", 0, "nodepool-management-cert", "/mnt/certs", None, None),
+    ("controlPlaneOperator", 0, "cpo-cert", "/mnt/certs", None, None),
+    ("imageRegistry", 0, "image-registry-cert", "/mnt/certs", None, REGISTRY_FILE),
+    ("ingress", 0, "ingress-cert", "/mnt/certs", None, REGISTRY_FILE),
+    ("network", 0, "cncc-cert", "/var/run/secrets/azure", None, NETWORK_FILE),
+    ("disk", 0, "azure-disk", "/mnt/certs", DISK_CONFIG, CREDENTIAL_FILE),
+    ("file", 0, "azure-file", "/mnt/certs", FILE_CONFIG, CREDENTIAL_FILE),
+    ("kms", 0, "kms-cert", "/mnt/certs", KMS_CONFIG, None),
+    ("kms", 1, "kms-cert", "/mnt/kms", None, None),
+]
+
+
+def wired(workload: Pod, mount: Mount, *containers: str, secret_provider_class: str = "a-class") -> Pod:
+    containers = containers or ("main",)
+    return wire(workload, mount, *containers, secret_provider_class=secret_provider_class, secret_name="x-json")
+
+
+def pod(**container: Any) -> Pod:
+    return {"containers": [{"name": "main", "image": "main:1", **container}]}
+
+
+def credential_volume(name: str, secret_provider_class: str = "a-class") -> dict[str, Any]:
+    return {
+        "name": name,
+        "csi": {
+            "driver": "secrets-store.csi.k8s.io",
+            "readOnly": True,
+            "volumeAttributes": {"secretProviderClass": secret_provider_class},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "index", "volume", "path", "config", "variable"),
+    MOUNTS,
+    ids=[f"{field}-{index}" for field, index, *_ in MOUNTS],
+)
+def test_a_mount_adds_its_volumes_its_mounts_and_its_variable(
+    field: str, index: int, volume: str, path: str, config: Config | None, variable: Variable | None
+) -> None:
+    got = wired(pod(), row(field).mounts[index])
+
+    volumes = [credential_volume(volume)]
+    mounts = [{"name": volume, "mountPath": path, "readOnly": True}]
+    if config is not None:
+        volumes.append({"name": config[0], "secret": config[2]})
+        mounts.append({"name": config[0], "mountPath": config[1], "readOnly": True})
+    container: dict[str, Any] = {"name": "main", "image": "main:1", "volumeMounts": mounts}
+    if variable is not None:
+        container["env"] = [{"name": variable[0], "value": variable[1]}]
+    assert got == {"containers": [container], "volumes": volumes}
+
+
+def test_the_table_above_has_every_mount() -> None:
+    assert len(MOUNTS) == sum(len(each.mounts) for each in CONTROL_PLANE)
+
+
+def test_one_pod_can_have_two_identities() -> None:
+    """The control-plane operator has its own and that of KMS."""
+    own, kms = row("controlPlaneOperator").mounts[0], row("kms").mounts[1]
+
+    got = wired(wired(pod(), own, secret_provider_class="managed-azure-cpo"), kms)
+
+    assert got["volumes"] == [credential_volume("cpo-cert", "managed-azure-cpo"), credential_volume("kms-cert")]
+    assert [each["mountPath"] for each in got["containers"][0]["volumeMounts"]] == ["/mnt/certs", "/mnt/kms"]
+
+
+def test_other_containers_get_nothing() -> None:
+    sidecar = {"name": "sidecar", "image": "sidecar:1"}
+
+    got = wired({"containers": [sidecar, *pod()["containers"]]}, row("ingress").mounts[0])
+
+    assert got["containers"][0] == sidecar
+
+
+def test_several_containers_share_one_volume() -> None:
+    """While a key that only reads exists, kube-apiserver runs two of its KMS plugins."""
+    names = ("azure-kms-provider-active", "azure-kms-provider-backup")
+    before = {"containers": [{"name": name} for name in ("kube-apiserver", *names)]}
+
+    got = wired(before, row("kms").mounts[0], *names)
+
+    assert [each["name"] for each in got["volumes"]] == ["kms-cert", "azure-kms-credentials"]
+    assert [len(each.get("volumeMounts", [])) for each in got["containers"]] == [0, 2, 2]
+
+
+def test_an_init_container_can_have_an_identity() -> None:
+    got = wired({**pod(), "initContainers": [{"name": "first"}]}, row("network").mounts[0], "first")
+
+    assert got["containers"] == pod()["containers"]
+    assert [each["mountPath"] for each in got["initContainers"][0]["volumeMounts"]] == ["/var/run/secrets/azure"]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"])
+def test_an_object_with_a_pod_template_is_wired_in_its_template(kind: str) -> None:
+    def an_object(spec: Pod) -> dict[str, Any]:
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
+        return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}, "spec": {"template": template, "other": 1}}
+
+    mount = row("ingress").mounts[0]
+
+    assert wired(an_object(pod()), mount) == an_object(wired(pod(), mount))
+
+
+def test_a_pod_and_a_cron_job_are_wired_as_well() -> None:
+    mount, job = row("ingress").mounts[0], {"kind": "Job", "spec": {"template": {"spec": pod()}}}
+
+    assert wired({"kind": "Pod", "spec": pod()}, mount) == {"kind": "Pod", "spec": wired(pod(), mount)}
+    assert wired({"kind": "CronJob", "spec": {"jobTemplate": {"spec": job["spec"]}}}, mount) == {
+        "kind": "CronJob",
+        "spec": {"jobTemplate": {"spec": wired(job, mount)["spec"]}},
+    }
+
+
+def test_an_object_without_pods_is_refused_by_its_kind() -> None:
+    with pytest.raises(ValueError, match="a Service has no pod specification; these kinds have one: Pod, Deployment,"):
+        wired({"kind": "Service", "spec": {}}, row("ingress").mounts[0])
+
+
+def test_a_pod_without_the_container_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"no container 'other' in the pod: it has 'main'"):
+        wired(pod(), row("ingress").mounts[0], "main", "other")
+
+
+def test_wiring_no_container_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"no container named in the pod: it has 'main'"):
+        wire(pod(), row("ingress").mounts[0], secret_provider_class="a-class", secret_name="x-json")
+
+
+TAKEN = {
+    "volumes of the pod already has 'ingress-cert'": {
+        **pod(),
+        "volumes": [{"name": "ingress-cert", "emptyDir": {}}],
+    },
+    "volumeMounts of container 'main' already has '/mnt/certs'": pod(
+        volumeMounts=[{"name": "other", "mountPath": "/mnt/certs/"}]
+    ),
+    "env of container 'main' already has 'MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH'": pod(
+        env=[{"name": "MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH", "value": "/elsewhere"}]
+    ),
+}
+
+
+@pytest.mark.parametrize("message", TAKEN)
+def test_what_has_another_meaning_already_is_not_overwritten(message: str) -> None:
+    with pytest.raises(WiringConflict, match=f"{message}: .*; the identity needs "):
+        wired(TAKEN[message], row("ingress").mounts[0])
+
+
+def test_two_identities_at_one_path_do_not_fit_into_one_container() -> None:
+    once = wired(pod(), row("disk").mounts[0], secret_provider_class="managed-azure-disk-csi")
+
+    with pytest.raises(WiringConflict, match="volumeMounts of container 'main' already has '/mnt/certs'"):
+        wired(once, row("controlPlaneOperator").mounts[0])
+
+
+# No name that a mount needs starts with an `x`.
+_names = st.from_regex(r"x[a-z0-9]{0,5}", fullmatch=True)
+_values = st.one_of(st.text(max_size=5), st.integers(), st.booleans(), st.lists(st.text(max_size=3), max_size=2))
+
+
+def _entries(key: str) -> st.SearchStrategy[list[dict[str, Any]]]:
+    """Entries of a list, which are told apart by `key`."""
+    others = st.dictionaries(_names, _values, max_size=3)
+    return others.map(lambda values: [{key: name, "other": value} for name, value in values.items()])
+
+
+_containers: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {"name": _names},
+    optional={
+        "image": _values,
+        "env": _entries("name"),
+        "volumeMounts": _entries("mountPath"),
+        "securityContext": st.dictionaries(_names, _values, max_size=2),
+    },
+)
+
+
+def _divided(containers: list[dict[str, Any]], init: int) -> Pod:
+    return (
+        {"initContainers": containers[:init], "containers": containers[init:]} if init else {"containers": containers}
+    )
+
+
+_pods: st.SearchStrategy[Pod] = st.builds(
+    lambda divided, others: {**others, **divided},
+    st.builds(
+        _divided,
+        st.lists(_containers, min_size=2, max_size=4, unique_by=lambda each: each["name"]),
+        st.integers(min_value=0, max_value=1),
+    ),
+    st.fixed_dictionaries({}, optional={"volumes": _entries("name"), "serviceAccountName": _names}),
+)
+_wraps: st.SearchStrategy[Callable[[Pod], dict[str, Any]]] = st.sampled_from(
+    [
+        lambda spec: spec,
+        lambda spec: {"kind": "Pod", "metadata": {"name": "x"}, "spec": spec},
+        lambda spec: {"kind": "StatefulSet", "spec": {"serviceName": "x", "template": {"spec": spec}}},
+        lambda spec: {"kind": "Job", "spec": {"template": {"metadata": {}, "spec": spec}}},
+    ]
+)
+_mounts = st.sampled_from([mount for each in CONTROL_PLANE for mount in each.mounts])
+
+
+def _every_container(spec: Pod) -> list[dict[str, Any]]:
+    return [*spec.get("initContainers", []), *spec["containers"]]
+
+
+def _some_containers(data: st.DataObject, spec: Pod) -> set[str]:
+    return data.draw(st.sets(st.sampled_from([each["name"] for each in _every_container(spec)]), min_size=1))
+
+
+@given(spec=_pods, wrap=_wraps, mount=_mounts, data=st.data())
+def test_wiring_twice_is_wiring_once(
+    spec: Pod, wrap: Callable[[Pod], dict[str, Any]], mount: Mount, data: st.DataObject
+) -> None:
+    containers = _some_containers(data, spec)
+    once = wired(wrap(spec), mount, *containers)
+
+    assert wired(once, mount, *containers) == once
+
+
+@given(spec=_pods, wrap=_wraps, mount=_mounts, data=st.data())
+def test_the_kind_of_workload_makes_no_difference(
+    spec: Pod, wrap: Callable[[Pod], dict[str, Any]], mount: Mount, data: st.DataObject
+) -> None:
+    containers = _some_containers(data, spec)
+
+    assert wired(wrap(spec), mount, *containers) == wrap(wired(spec, mount, *containers))
+
+
+@given(spec=_pods, mount=_mounts, data=st.data())
+def test_nothing_is_taken_away_moved_or_changed(spec: Pod, mount: Mount, data: st.DataObject) -> None:
+    containers = _some_containers(data, spec)
+    before = copy.deepcopy(spec)
+
+    got = wired(spec, mount, *containers)
+
+    assert spec == before, "the pod that was given is not touched"
+    for each in _every_container(got):
+        if each["name"] in containers:
+            _drop_additions(each, "env", "name")
+            _drop_additions(each, "volumeMounts", "mountPath")
+    _drop_additions(got, "volumes", "name")
+    assert _without_empty_lists(got) == _without_empty_lists(before)
+
+
+def _drop_additions(owner: dict[str, Any], field: str, key: str) -> None:
+    owner[field] = [entry for entry in owner.get(field, []) if entry[key].startswith("x")]
+
+
+def _without_empty_lists(value: Any) -> Any:
+    """A list that is absent and one that is empty are the same to Kubernetes."""
+    if isinstance(value, dict):
+        return {key: _without_empty_lists(each) for key, each in value.items() if each != []}
+    if isinstance(value, list):
+        return [_without_empty_lists(each) for each in value]
+    return value

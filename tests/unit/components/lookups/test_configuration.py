@@ -1,0 +1,104 @@
+"""Pulumi's raw configuration, and the record of the local cloud that the environment names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from components.lookups import configuration
+from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
+from identity.settings import Settings
+from tests.unit.components import world
+from tests.unit.components.recorder import run
+from tests.unit.identity.settings.world import LOCAL
+
+LOCAL_STACK = {
+    "cloud": "local",
+    "tenantId": LOCAL_TENANT_ID,
+    "subscriptionId": LOCAL_SUBSCRIPTION_ID,
+    "managementCluster": '{"resourceGroup": "aks-local", "name": "aks-mgmt-local"}',
+    "hostedClusters": "[]",
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_local_cloud(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(LOCAL_ENVIRONMENT_VARIABLE, raising=False)
+
+
+def configured(
+    monkeypatch: pytest.MonkeyPatch, config: Mapping[str, str], *, secret_keys: tuple[str, ...] = ()
+) -> None:
+    monkeypatch.setenv("PULUMI_CONFIG", json.dumps(config))
+    monkeypatch.setenv("PULUMI_CONFIG_SECRET_KEYS", json.dumps(secret_keys))
+
+
+def load() -> Settings:
+    """The settings as a program loads them."""
+    loaded: list[Settings] = []
+    run(lambda: loaded.append(configuration.load()))
+    return loaded[0]
+
+
+def local_stack(monkeypatch: pytest.MonkeyPatch, record: Path) -> None:
+    config = {**world.configuration(), **LOCAL_STACK}
+    configured(monkeypatch, {f"idstack:{key}": value for key, value in config.items()})
+    monkeypatch.setenv(LOCAL_ENVIRONMENT_VARIABLE, str(record))
+
+
+def test_the_projects_own_keys_are_read_and_those_of_others_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {f"idstack:{key}": value for key, value in world.configuration().items()}
+    configured(monkeypatch, {**own, "azure-native:location": "nowhere", "idstack-other:tags": "?"})
+
+    assert load() == world.settings()
+
+
+def test_which_keys_are_secret_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A credential in clear is refused, so one that is accepted was seen to be a secret."""
+    config = world.configuration(hostedClusters=world.with_managed_identity({"value": "{}"}))
+    own = {f"idstack:{key}": value for key, value in config.items()}
+    configured(monkeypatch, own, secret_keys=("idstack:hostedClusters",))
+
+    credential = load().hosted_clusters[0].identities["imageRegistry"].credential
+
+    assert credential is not None
+    assert credential.value is not None
+    assert credential.value.get_secret_value() == "{}"
+
+
+def test_the_local_cloud_is_the_one_of_the_record(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "environment.json").write_text(LOCAL.to_json(), encoding="utf-8")
+    local_stack(monkeypatch, tmp_path / "environment.json")
+
+    settings = load()
+
+    assert settings.cloud.arm_endpoint == LOCAL.arm_endpoint
+    assert settings.management_cluster is not None
+    assert settings.management_cluster.kubeconfig is None, "the stack makes one of its own"
+
+
+def test_an_empty_variable_names_no_local_cloud(monkeypatch: pytest.MonkeyPatch) -> None:
+    configured(monkeypatch, {f"idstack:{key}": value for key, value in world.configuration().items()})
+    monkeypatch.setenv(LOCAL_ENVIRONMENT_VARIABLE, "")
+
+    assert load().cloud.name == "AzurePublicCloud"
+
+
+@pytest.mark.parametrize("content", [None, "not JSON", "[]", '{"armEndpoint": "https://localhost:4002"}'])
+def test_a_record_that_can_not_be_read_is_an_error_that_says_how_to_get_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None
+) -> None:
+    record = tmp_path / "environment.json"
+    if content is not None:
+        record.write_text(content, encoding="utf-8")
+    local_stack(monkeypatch, record)
+
+    failure = run(configuration.load, refused=True).failure
+
+    assert str(failure).startswith("IDSTACK_LOCAL_ENVIRONMENT names no record of the local cloud (")
+    assert str(failure).endswith(
+        "). `make up` starts the local cloud and sets the variable; for a stack on Azure unset it."
+    )

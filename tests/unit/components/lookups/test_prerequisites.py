@@ -1,0 +1,280 @@
+"""What must exist already: looked up before anything is registered, everything that is missing in one report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.azure.imported_credential import ImportedCredentialArgs, ImportedDocument, Principal, StoredDocument
+from components.azure.providers import register_providers
+from components.lookups.prerequisites import Prerequisites, look_up
+from tests.unit.components import world
+from tests.unit.components.conftest import Program
+from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.world import (
+    ADD_ON,
+    REGISTRY,
+    hosted_cluster,
+    lookups,
+    with_managed_identity,
+)
+
+PROVIDERS = [
+    "pulumi:providers:azure-native azure",
+    "pulumi:providers:azuread entra",
+]
+GONE = Exception('Status=404 Code="ResourceNotFound" Message="The Resource was not found."')
+
+
+def refused(program: Program, **arguments: Any) -> str:
+    """The report, once nothing but the providers was registered."""
+    recorder = program(options={"refused": True}, **arguments)
+    assert recorder.failure is not None, "everything was accepted"
+    assert recorder.names() == PROVIDERS
+    return str(recorder.failure)
+
+
+def places(report: str) -> list[str]:
+    return re.findall(r"^idstack:(\S+)$", report, flags=re.MULTILINE)
+
+
+def found(report: str) -> list[str]:
+    return re.findall(r"^  found:    (.*)$", report, flags=re.MULTILINE)
+
+
+def without(*names: str) -> Callable[[Mapping[str, Any]], Any]:
+    """An answer in which nothing of these names exists."""
+    return lambda arguments: GONE if set(names) & set(arguments.values()) else {}
+
+
+def cluster_answer(**profile: Any) -> dict[str, Any]:
+    return {"nodeResourceGroup": "MC_aks", "addonProfiles": {"azureKeyvaultSecretsProvider": profile}}
+
+
+def test_everything_that_is_missing_is_in_one_report(program: Program) -> None:
+    nothing = dict.fromkeys((token.rpartition(":")[2] for token in lookups()), GONE)
+    del nothing["getClientConfig"], nothing["readStackOutputs"]
+
+    report = refused(program, invokes=lookups(**nothing))
+
+    assert report.startswith("The stack's configuration has 8 problems; nothing was changed.\n\n")
+    assert places(report) == [
+        "resourceGroup",
+        "managementCluster.name",
+        "hostedClusters[0].resourceGroup",
+        "hostedClusters[0].dnsZoneResourceGroup",
+        "hostedClusters[0].vnetID",
+        "hostedClusters[0].subnetID",
+        "hostedClusters[0].securityGroupID",
+        "hostedClusters[0].kms.activeKey.keyVaultName",
+    ]
+    assert found(report) == [
+        'the resource group "identity-dev", which does not exist',
+        'the AKS cluster "aks-mgmt-dev" in the resource group "aks-dev", which does not exist',
+        'the resource group "hc1-managed", which does not exist',
+        'the resource group "dns-dev", which does not exist',
+        'the virtual network "hc1-vnet" in the resource group "hc1-network", which does not exist',
+        'the subnet "hc1-vnet/default" in the resource group "hc1-network", which does not exist',
+        'the network security group "hc1-nsg" in the resource group "hc1-nsg", which does not exist',
+        'the key vault "kv-etcd-dev" in the resource group "etcd-dev", which does not exist',
+    ]
+
+
+def test_one_missing_scope_is_one_clear_error(program: Program) -> None:
+    assert refused(program, invokes=lookups(getResourceGroup=without("dns-dev"))) == (
+        "The stack's configuration has 1 problem; nothing was changed.\n"
+        "\n"
+        "idstack:hostedClusters[0].dnsZoneResourceGroup\n"
+        '  found:    the resource group "dns-dev", which does not exist\n'
+        "  accepted: one that exists: the stack does not create it\n"
+        "  fix:      create it, or correct the name"
+    )
+
+
+def test_what_the_deployer_may_not_read_is_not_called_missing(program: Program) -> None:
+    forbidden = Exception(
+        'Status=403 Code="AuthorizationFailed" Message="The client \'40404404-0000-4000-8000-404404404404\' does not '
+        "have authorization to perform action 'Microsoft.Network/virtualNetworks/read'.\""
+    )
+
+    report = refused(program, invokes=lookups(getVirtualNetwork=forbidden))
+
+    assert found(report) == [
+        'the virtual network "hc1-vnet" in the resource group "hc1-network", '
+        f"which can not be read: {' '.join(str(forbidden).split())}"
+    ]
+    assert "fix:      let the deployer read it (role Reader), then try again" in report
+
+
+def test_a_thing_that_is_named_twice_is_looked_up_once_and_reported_at_both_places(program: Program) -> None:
+    cluster = hosted_cluster(dnsZoneResourceGroup="hc1-managed")
+    asked: list[str] = []
+
+    def answer(arguments: Mapping[str, Any]) -> Any:
+        asked.append(arguments["resourceGroupName"])
+        return without("hc1-managed")(arguments)
+
+    report = refused(program, hostedClusters=[cluster], invokes=lookups(getResourceGroup=answer))
+
+    assert places(report) == ["hostedClusters[0].resourceGroup", "hostedClusters[0].dnsZoneResourceGroup"]
+    assert sorted(asked) == ["hc1-managed", "identity-dev"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"nodeResourceGroup": "MC_aks"},
+        cluster_answer(enabled=False, identity=ADD_ON),
+        cluster_answer(enabled=True),
+        cluster_answer(enabled=True, identity={"clientId": ADD_ON["clientId"]}),
+    ],
+    ids=["never on", "off", "without an identity", "with half an identity"],
+)
+def test_an_add_on_that_does_not_run_is_one_error_with_the_command_that_enables_it(
+    program: Program, answer: dict[str, Any]
+) -> None:
+    assert refused(program, invokes=lookups(getManagedCluster=answer)).partition("\n\n")[2] == (
+        "idstack:keyVaultUser.source\n"
+        '  found:    aks-addon, but "aks-mgmt-dev" does not run the add-on azure-keyvault-secrets-provider\n'
+        "  accepted: aks-addon with the add-on switched on, existing, or created\n"
+        "  fix:      `az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation "
+        "--resource-group aks-dev --name aks-mgmt-dev`"
+    )
+
+
+def test_a_missing_management_cluster_is_not_blamed_for_its_add_on_too(program: Program) -> None:
+    assert places(refused(program, invokes=lookups(getManagedCluster=GONE))) == ["managementCluster.name"]
+
+
+def test_a_managed_identity_and_its_secret_must_exist_as_well(program: Program) -> None:
+    clusters = with_managed_identity({"secretName": "ciro"})
+
+    report = refused(program, hostedClusters=clusters, invokes=lookups(getUserAssignedIdentity=GONE, getSecret=GONE))
+
+    assert places(report) == [
+        "hostedClusters[0].identities.imageRegistry.resourceId",
+        "hostedClusters[0].identities.imageRegistry.credential.secretName",
+    ]
+    assert found(report) == [
+        'the managed identity "hc1-image-registry" in the resource group "identity-dev", which does not exist',
+        'the secret "kv-idstack-dev/ciro" in the resource group "identity-dev", which does not exist',
+    ]
+
+
+def test_another_client_id_than_the_identitys_own_is_refused(program: Program) -> None:
+    configured = "cccccccc-0000-4000-8000-000000000001"
+    clusters = with_managed_identity({"secretName": "ciro"}, clientId=configured)
+
+    report = refused(program, hostedClusters=clusters)
+
+    assert places(report) == ["hostedClusters[0].identities.imageRegistry.clientId"]
+    assert found(report) == [f'"{configured}", but the managed identity has the client id "{REGISTRY["clientId"]}"']
+
+
+def test_a_document_of_another_identity_is_refused_without_showing_it(program: Program, msi_document: str) -> None:
+    clusters = with_managed_identity({"value": msi_document})
+    another = {**REGISTRY, "clientId": "cccccccc-0000-4000-8000-000000000001"}
+
+    report = refused(
+        program,
+        hostedClusters=clusters,
+        secret_keys=("hostedClusters",),
+        invokes=lookups(getUserAssignedIdentity=another),
+    )
+
+    assert places(report) == ["hostedClusters[0].identities.imageRegistry.credential"]
+    assert found(report) == ["a credential document that can not be used:"]
+    assert f'    - client_id: found "{REGISTRY["clientId"]}"' in report
+    assert "client_secret" not in report
+
+
+@pytest.mark.parametrize(("content", "reason"), [(None, "FileNotFoundError"), (b"\xff\xfe", "UnicodeDecodeError")])
+def test_a_file_that_can_not_be_read_is_named(
+    program: Program, tmp_path: Path, content: bytes | None, reason: str
+) -> None:
+    path = tmp_path / "ciro.json"
+    if content is not None:
+        path.write_bytes(content)
+
+    report = refused(program, hostedClusters=with_managed_identity({"file": str(path)}))
+
+    assert places(report) == ["hostedClusters[0].identities.imageRegistry.credential.file"]
+    assert found(report) == [f'"{path}", which can not be read ({reason})']
+
+
+def test_missing_scopes_and_unusable_documents_are_in_the_same_report(program: Program, tmp_path: Path) -> None:
+    clusters = with_managed_identity({"file": str(tmp_path / "ciro.json")})
+
+    report = refused(program, hostedClusters=clusters, invokes=lookups(getSubnet=GONE))
+
+    assert places(report) == [
+        "hostedClusters[0].subnetID",
+        "hostedClusters[0].identities.imageRegistry.credential.file",
+    ]
+
+
+def imported(invokes: Mapping[str, Any], credential: Mapping[str, str]) -> ImportedCredentialArgs:
+    """The image registry's credential as it is found when nothing is missing."""
+    settings = world.settings(hostedClusters=with_managed_identity(credential), clusterSide="hypershift")
+    looked_up: list[Prerequisites] = []
+
+    async def build() -> None:
+        looked_up.append(await look_up(settings, register_providers(settings), None))
+
+    run(build, invokes=invokes)
+    assert looked_up[0].imported_of("hc2") == {}
+    return looked_up[0].imported_of("hc1")["imageRegistry"]
+
+
+def test_of_a_secret_that_is_in_the_vault_the_dates_beside_it_are_known() -> None:
+    stored = {
+        "properties": {"attributes": {"expires": 1803027300}},
+        "tags": {"renew_after": "2027-01-05T08:55:00Z"},
+    }
+
+    assert imported(lookups(getSecret=stored), {"secretName": "ciro"}) == ImportedCredentialArgs(
+        principal=Principal(client_id=REGISTRY["clientId"], object_id=REGISTRY["principalId"]),
+        document=StoredDocument(not_after="2027-02-19T08:55:00Z", renew_after="2027-01-05T08:55:00Z"),
+    )
+
+
+def test_a_secret_without_dates_can_be_used() -> None:
+    found = imported(lookups(getSecret={"properties": {}}), {"secretName": "ciro"})
+
+    assert found.document == StoredDocument(not_after=None, renew_after=None)
+
+
+def test_a_document_in_a_file_is_read(msi_document: str, tmp_path: Path) -> None:
+    (tmp_path / "ciro.json").write_text(msi_document, encoding="utf-8")
+
+    found = imported(lookups(), {"file": str(tmp_path / "ciro.json")})
+
+    assert isinstance(found.document, ImportedDocument)
+    assert found.document.text == msi_document
+
+
+def test_things_are_looked_up_by_the_names_in_their_ids(stack: Recorder) -> None:
+    invoked = {each.function.partition(":")[2]: each.arguments for each in stack.invoked}
+
+    assert invoked["network:getSubnet"] == {
+        "resourceGroupName": "hc1-network",
+        "virtualNetworkName": "hc1-vnet",
+        "subnetName": "default",
+    }
+    assert invoked["keyvault:getVault"] == {"resourceGroupName": "etcd-dev", "vaultName": "kv-etcd-dev"}
+    assert invoked["containerservice:getManagedCluster"] == {
+        "resourceGroupName": "aks-dev",
+        "resourceName": "aks-mgmt-dev",
+    }
+
+
+def test_every_lookup_goes_through_the_explicit_provider(stack: Recorder) -> None:
+    found = [each for each in stack.invoked if each.function.startswith("azure-native:")]
+
+    assert len(found) == 9
+    assert {each.provider for each in found} == {"azure"}
+    assert [each.function for each in stack.invoked if each not in found] == ["pulumi:pulumi:readStackOutputs"]
