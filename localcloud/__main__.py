@@ -11,12 +11,19 @@ from typing import Annotated
 import typer
 
 from identity.clouds import LocalEnvironment
-from localcloud import lifecycle, processes
 from localcloud.apiserver.apply import NotApplied
 from localcloud.apiserver.binaries import NotBuilt
-from localcloud.cluster import ClusterKind, OtherCluster
-from localcloud.readiness import NotStarted
-from localcloud.statedir import DEFAULT, StateDirectory
+from localcloud.core import processes
+from localcloud.core.cluster import (
+    ClusterKind,
+    OtherCluster,
+)
+from localcloud.core.state_directory import (
+    DEFAULT,
+    StateDirectory,
+)
+from localcloud.runtime import lifecycle
+from localcloud.runtime.readiness import NotStarted
 
 STATE_DIRECTORY_VARIABLE = "LOCALCLOUD_STATE_DIR"
 CLUSTER_VARIABLE = "LOCALCLOUD_CLUSTER"
@@ -78,8 +85,8 @@ def stop(
 def run(context: typer.Context) -> None:
     """Serve in the foreground until interrupted."""
     # The services' imports take a second, which the other commands need not wait for.
-    from localcloud import daemon
-    from localcloud.environment import PortTaken
+    from localcloud.runtime import daemon
+    from localcloud.runtime.environment import PortTaken
 
     _log()
     try:
@@ -124,8 +131,8 @@ def env(
 @cli.command()
 def seed(context: typer.Context) -> None:
     """Put there what exists before any stack: groups, network, AKS cluster, KMS key, issued identity, custom kinds."""
-    from localcloud.environment import prepare
-    from localcloud.seed import seed as put_everything_there
+    from localcloud.runtime.environment import prepare
+    from localcloud.runtime.seed import seed as put_everything_there
 
     prepared = prepare(context.obj)
     try:
@@ -146,8 +153,8 @@ def issue_msi(
 ) -> None:
     """Issue a managed identity's credential document, as the first-party data plane does, into a file."""
     from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
-    from localcloud.environment import prepare
-    from localcloud.tls import write_private
+    from localcloud.core.tls import write_private
+    from localcloud.runtime.environment import prepare
 
     prepared = prepare(context.obj)
     try:
@@ -169,7 +176,7 @@ def recover(
     """Bring a soft-deleted vault or secret back, as `az keyvault recover` and `az keyvault secret recover` do."""
     from localcloud.azure.keyvault.recovery import NotDeleted
     from localcloud.azure.keyvault.recovery import recover as bring_back
-    from localcloud.environment import prepare
+    from localcloud.runtime.environment import prepare
 
     prepared = prepare(context.obj)
     try:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from identity.clouds import LocalEnvironment
-from localcloud.azure import LocalAzure
-from localcloud.azure.assembly import assemble
-from localcloud.azure.faults import NO_DELAYS
+from localcloud.azure.local_azure import LocalAzure, assemble
+from localcloud.azure.shared.faults import NO_DELAYS
 from tests.harness import LocalStack, running_stack
 from tests.stores import open_store
 

@@ -33,10 +33,10 @@ from identity.clouds import LocalEnvironment
 from identity.credentials import rfc3339
 from identity.credentials.certificate import issue
 from identity.credentials.sign_in import prove
-from localcloud.cluster import ClusterKind
+from localcloud.core.cluster import ClusterKind
+from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.kinds import KINDS, ResourceKind
 from localcloud.kubernetes.kubeconfig import connection
-from localcloud.statedir import StateDirectory
 from ops import environment
 from ops.engine import Engine
 

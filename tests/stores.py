@@ -6,9 +6,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from localcloud.azure.assembly import assemble
-from localcloud.azure.faults import NO_DELAYS
-from localcloud.state import SEAL_KEY_BYTES, Store
+from localcloud.azure.local_azure import assemble
+from localcloud.azure.shared.faults import NO_DELAYS
+from localcloud.core.store import (
+    SEAL_KEY_BYTES,
+    Store,
+)
 
 _SEAL_KEY = bytes(SEAL_KEY_BYTES)
 

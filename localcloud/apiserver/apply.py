@@ -11,8 +11,8 @@ import httpx
 import yaml
 
 from identity.access.permissions import manifests
-from localcloud.azure.entra.people import DEPLOYERS
-from localcloud.cluster import DEPLOYER
+from localcloud.azure.tenant.people import DEPLOYERS
+from localcloud.core.cluster import DEPLOYER
 from localcloud.kubernetes.kubeconfig import connection
 
 Object = dict[str, Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcloud.apiserver.binaries import Binaries
-from localcloud.statedir import StateDirectory
+from localcloud.core.state_directory import StateDirectory
 
 ETCD = "etcd"
 API_SERVER = "kube-apiserver"

@@ -12,10 +12,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from identity.access.login import AKS_SERVER_APP_ID
-from localcloud.cluster import USERS, ClusterKind, token
-from localcloud.state import Store
-from localcloud.statedir import StateDirectory
-from localcloud.tls import write_if_changed
+from localcloud.core.cluster import (
+    USERS,
+    ClusterKind,
+    token,
+)
+from localcloud.core.state_directory import StateDirectory
+from localcloud.core.store import Store
+from localcloud.core.tls import write_if_changed
 
 _KIND: Final = "apiserver"
 _AES_KEY_BYTES: Final = 32

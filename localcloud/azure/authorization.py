@@ -25,10 +25,10 @@ from typing import Final
 
 import yaml
 
-from localcloud.azure.faults import Faults
-from localcloud.azure.http import ServiceError
-from localcloud.clock import now
-from localcloud.state import Store
+from localcloud.azure.shared.faults import Faults
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core.clock import now
+from localcloud.core.store import Store
 
 ASSIGNMENT_SEGMENT: Final = "/providers/microsoft.authorization/roleassignments/"
 

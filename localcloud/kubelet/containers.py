@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import httpx
 
-from localcloud import clock
+from localcloud.core import clock
 from localcloud.kubelet import commands, probes
 from localcloud.kubelet.cluster import Cluster
 from localcloud.kubelet.events import Recorder

@@ -9,7 +9,7 @@ from typing import Final
 
 import httpx
 
-from localcloud import clock
+from localcloud.core import clock
 from localcloud.kubelet import rollout
 from localcloud.kubelet.client import DEPLOYMENTS, PODS
 from localcloud.kubelet.cluster import Cluster

@@ -9,7 +9,7 @@ from typing import Final
 
 import httpx
 
-from localcloud import clock
+from localcloud.core import clock
 from localcloud.kubelet.client import EVENTS, Client
 from localcloud.kubernetes.calls import ApiError, Object
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from localcloud import clock
+from localcloud.core import clock
 from localcloud.kubelet import tree as trees
 from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import PODS

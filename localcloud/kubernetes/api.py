@@ -18,7 +18,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from identity.access.login import AKS_SERVER_APP_ID
-from localcloud.azure.entra.tokens import InvalidToken, Tokens
+from localcloud.azure.tenant.tokens import (
+    InvalidToken,
+    Tokens,
+)
+from localcloud.core.store import Store
 from localcloud.kubernetes import discovery, patches, tables
 from localcloud.kubernetes.errors import (
     StatusError,
@@ -31,7 +35,6 @@ from localcloud.kubernetes.errors import (
 from localcloud.kubernetes.kinds import NAMESPACE, ResourceKind
 from localcloud.kubernetes.objects import Object, Objects, Written, find_kind
 from localcloud.kubernetes.selectors import field_selector, label_selector
-from localcloud.state import Store
 
 _OPEN_PATHS: Final = ("/version", "/healthz", "/livez", "/readyz")
 _STATUS: Final = "status"

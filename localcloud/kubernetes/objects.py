@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud import clock
+from localcloud.core import clock
+from localcloud.core.store import Store
 from localcloud.kubernetes import defaults, schemas, validation
 from localcloud.kubernetes.errors import Cause, already_exists, bad_request, conflict, invalid, not_found
 from localcloud.kubernetes.kinds import BY_PLURAL, KINDS, NAMESPACE, ResourceKind
 from localcloud.kubernetes.watch import Broker, WatchEvent
-from localcloud.state import Store
 
 Object = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from localcloud import clock
+from localcloud.core import clock
 from localcloud.kubernetes.kinds import ResourceKind
 
 _Cell = Callable[[dict[str, Any]], Any]

@@ -18,11 +18,10 @@ import yaml
 
 from identity.access.claims import claims_of
 from identity.credentials.certificate import issue
-from localcloud.azure import LocalAzure
-from localcloud.azure.arm.store import Resources
-from localcloud.azure.assembly import assemble
-from localcloud.azure.faults import NO_DELAYS
-from localcloud.statedir import StateDirectory
+from localcloud.azure.local_azure import LocalAzure, assemble
+from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.faults import NO_DELAYS
+from localcloud.core.state_directory import StateDirectory
 from tests.harness import LocalStack
 from tools import cluster, kubelogin
 

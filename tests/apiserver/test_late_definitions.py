@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE
+from localcloud.core.state_directory import StateDirectory
 from localcloud.providers.kubernetes import resource
 from localcloud.providers.kubernetes.provider import Kubernetes
-from localcloud.statedir import StateDirectory
 from plugin import PluginError, Props, Secret
 from tests.harness import LocalStack
 from tests.unit.localcloud.providers.plugin_calls import checked, create, urn

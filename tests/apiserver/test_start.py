@@ -9,7 +9,7 @@ import signal
 import httpx
 import pytest
 
-from localcloud import processes
+from localcloud.core import processes
 from tests.harness import LocalStack
 from tests.unit.localcloud.kubelet_world import ended
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from localcloud import daemon
-from localcloud.environment import Prepared
-from localcloud.serving import ServiceServer
-from localcloud.statedir import StateDirectory
+from localcloud.core.serving import ServiceServer
+from localcloud.core.state_directory import StateDirectory
+from localcloud.runtime import daemon
+from localcloud.runtime.environment import Prepared
 
 
 @dataclass

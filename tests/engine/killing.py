@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from localcloud import processes
-from localcloud.lifecycle import DAEMON
+from localcloud.core import processes
+from localcloud.runtime.lifecycle import DAEMON
 from tests.harness import PROJECT, LocalStack, running_stack
 
 Victim = Literal["engine", "plugin", "local cloud"]

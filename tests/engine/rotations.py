@@ -15,8 +15,8 @@ from kubernetes import client, config, watch
 from kubernetes.dynamic import DynamicClient
 
 from identity.credentials import rfc3339
-from localcloud import processes
-from localcloud.lifecycle import DAEMON
+from localcloud.core import processes
+from localcloud.runtime.lifecycle import DAEMON
 from tests.engine.killing import documents, small_stack
 from tests.harness import LocalStack
 

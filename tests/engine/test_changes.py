@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from identity.credentials.certificate import issue
-from localcloud.azure.arm.store import Resources
-from localcloud.kubernetes.endpoint import Endpoint
-from localcloud.statedir import StateDirectory
+from localcloud.azure.resource_store import Resources
+from localcloud.core.kubernetes_endpoint import Endpoint
+from localcloud.core.state_directory import StateDirectory
 from tests.harness import LocalStack
 
 

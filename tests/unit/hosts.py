@@ -13,7 +13,7 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
-from localcloud.serving import ServiceServer
+from localcloud.core.serving import ServiceServer
 
 Serve = Callable[[Starlette], str]
 """Serves an application until the test's end; returns its URL."""

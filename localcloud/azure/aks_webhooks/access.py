@@ -15,9 +15,9 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from localcloud.azure import LocalAzure
 from localcloud.azure.arm.containerservice import ManagedClusters
-from localcloud.azure.arm.store import Resources
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import Resources
 
 _ALLOWED: Final = {"allowed": True, "reason": "Access allowed by Azure RBAC"}
 _DENIED: Final = {

@@ -9,10 +9,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from localcloud.azure import LocalAzure
 from localcloud.azure.aks_webhooks.access import AccessReviews
 from localcloud.azure.aks_webhooks.tokens import TokenReviews
-from localcloud.azure.http import json_object, service_app
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.shared.http import (
+    json_object,
+    service_app,
+)
 
 TOKENS: Final = "/tokenreviews"
 ACCESS: Final = "/subjectaccessreviews"

@@ -16,10 +16,10 @@ from typing import Any, Final
 import httpx
 
 from identity.access.login import AKS_SERVER_APP_ID
-from localcloud.azure import LocalAzure
-from localcloud.azure.entra.resources import GRAPH_AUDIENCES
-from localcloud.azure.entra.tokens import InvalidToken
 from localcloud.azure.graph.api import app as graph
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.tenant.resources import GRAPH_AUDIENCES
+from localcloud.azure.tenant.tokens import InvalidToken
 
 # The least that Graph wants of somebody who reads a user's groups.
 _SCOPES: Final = ("User.ReadBasic.All", "GroupMember.Read.All")

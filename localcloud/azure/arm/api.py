@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from localcloud.azure import LocalAzure
 from localcloud.azure.arm import (
     authorization,
     compute,
@@ -29,11 +28,20 @@ from localcloud.azure.arm import (
 )
 from localcloud.azure.arm.path import ArmPath, parse
 from localcloud.azure.arm.resource_type import Call, ResourceType
-from localcloud.azure.arm.store import Resources
 from localcloud.azure.arm.throttle import Throttle
-from localcloud.azure.entra.resources import ARM_AUDIENCES
-from localcloud.azure.entra.tokens import Caller, InvalidToken
-from localcloud.azure.http import ServiceError, bearer, json_object, service_app
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.http import (
+    ServiceError,
+    bearer,
+    json_object,
+    service_app,
+)
+from localcloud.azure.tenant.resources import ARM_AUDIENCES
+from localcloud.azure.tenant.tokens import (
+    Caller,
+    InvalidToken,
+)
 
 _NAMESPACES: Final = (authorization, compute, containerservice, keyvault, managedidentity, network, resources, storage)
 _API_VERSION: Final = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?")

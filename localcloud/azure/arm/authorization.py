@@ -20,11 +20,14 @@ from starlette.responses import JSONResponse, Response
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection
-from localcloud.azure.arm.store import Resources, public
 from localcloud.azure.authorization import RoleDefinition, built_in_roles, role_guid
-from localcloud.azure.http import ServiceError
-from localcloud.clock import now
-from localcloud.state import Document
+from localcloud.azure.resource_store import (
+    Resources,
+    public,
+)
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core.clock import now
+from localcloud.core.store import Document
 
 _PRINCIPAL_TYPES: Final = frozenset({"User", "Group", "ServicePrincipal", "ForeignGroup", "Device"})
 _WRITABLE: Final = frozenset(

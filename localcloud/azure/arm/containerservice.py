@@ -27,11 +27,14 @@ from localcloud.azure.arm.managed_cluster import (
 )
 from localcloud.azure.arm.node_group import NodeGroup
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
-from localcloud.azure.arm.store import public
-from localcloud.azure.http import ServiceError
-from localcloud.cluster import ADMINISTRATOR, token
-from localcloud.kubernetes.endpoint import Endpoint
-from localcloud.state import Document
+from localcloud.azure.resource_store import public
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core.cluster import (
+    ADMINISTRATOR,
+    token,
+)
+from localcloud.core.kubernetes_endpoint import Endpoint
+from localcloud.core.store import Document
 
 _USER: Final = "listclusterusercredential"
 _ADMIN: Final = "listclusteradmincredential"

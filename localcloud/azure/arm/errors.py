@@ -7,7 +7,7 @@ cloudquery issue 6626 (api-version); azure-rest-api-specs issue 8075. `NotEmulat
 from __future__ import annotations
 
 from localcloud.azure.arm.path import ArmPath
-from localcloud.azure.http import ServiceError
+from localcloud.azure.shared.http import ServiceError
 
 
 def not_emulated(what: str) -> ServiceError:

@@ -16,14 +16,20 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection
-from localcloud.azure.arm.store import public
-from localcloud.azure.http import ServiceError
+from localcloud.azure.arm.vault_properties import (
+    checked_properties,
+    merged_properties,
+)
 from localcloud.azure.keyvault.present import secret_id
 from localcloud.azure.keyvault.secrets import SecretChange, Secrets, SecretVersion
-from localcloud.azure.keyvault.vault_properties import checked_properties, merged_properties
 from localcloud.azure.keyvault.vaults import VAULTS, DeletedVault, KeyVault, Vaults
-from localcloud.clock import now, rfc3339
-from localcloud.state import Document
+from localcloud.azure.resource_store import public
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core.clock import (
+    now,
+    rfc3339,
+)
+from localcloud.core.store import Document
 
 _NAME: Final = re.compile(r"(?=.{3,24}$)[A-Za-z](?:-?[A-Za-z0-9])*")
 _JOIN: Final = "Microsoft.Network/virtualNetworks/subnets/joinViaServiceEndpoint/action"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from localcloud.azure.arm import errors
-from localcloud.azure.http import ServiceError
+from localcloud.azure.shared.http import ServiceError
 
 ADD_ON: Final = "azureKeyvaultSecretsProvider"
 DEFAULT_VERSION: Final = "1.35"

@@ -16,13 +16,16 @@ from urllib.parse import urlsplit
 
 from starlette.responses import JSONResponse, Response
 
-from localcloud.azure import LocalAzure
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
-from localcloud.azure.arm.store import Resources, public
-from localcloud.azure.http import ServiceError
-from localcloud.state import Document
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import (
+    Resources,
+    public,
+)
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core.store import Document
 
 IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 FEDERATED_CREDENTIALS: Final = f"{IDENTITIES}/federatedIdentityCredentials"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, StoredType
-from localcloud.azure.arm.store import public
-from localcloud.state import Document
+from localcloud.azure.resource_store import public
+from localcloud.core.store import Document
 
 SUBNETS = "Microsoft.Network/virtualNetworks/subnets"
 

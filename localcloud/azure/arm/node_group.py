@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from identity.naming import resource_group_id, resource_id
-from localcloud.azure import LocalAzure
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.managedidentity import IDENTITIES, new_identity
-from localcloud.azure.arm.store import Resources
-from localcloud.state import Document
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import Resources
+from localcloud.core.store import Document
 
 _GROUPS: Final = "Microsoft.Resources/resourceGroups"
 _SCALE_SETS: Final = "Microsoft.Compute/virtualMachineScaleSets"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from localcloud.azure.http import ServiceError
+from localcloud.azure.shared.http import ServiceError
 
 RESOURCES = "Microsoft.Resources"
 

@@ -12,12 +12,15 @@ from typing import Any, ClassVar
 
 from starlette.responses import JSONResponse, Response
 
-from localcloud.azure import LocalAzure
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
-from localcloud.azure.arm.store import Resources, public
-from localcloud.azure.entra.tokens import Caller
-from localcloud.state import Document
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import (
+    Resources,
+    public,
+)
+from localcloud.azure.tenant.tokens import Caller
+from localcloud.core.store import Document
 
 # Members that ARM itself reads in any resource; another one is refused before a provider sees it.
 _ENVELOPE = frozenset(

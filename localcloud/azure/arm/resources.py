@@ -6,7 +6,7 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import Call, ResourceType, collection
-from localcloud.azure.arm.store import public
+from localcloud.azure.resource_store import public
 
 
 class Subscriptions(ResourceType):

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from localcloud.azure.http import ServiceError
-from localcloud.clock import now
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core.clock import now
 
 
 @dataclass

@@ -17,18 +17,24 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from localcloud import clock
-from localcloud.azure import LocalAzure
 from localcloud.azure.arm.managedidentity import FEDERATED_CREDENTIALS
-from localcloud.azure.arm.store import Resources
 from localcloud.azure.entra import assertion, errors, sessions
 from localcloud.azure.entra.federation import Issuers, Trust
-from localcloud.azure.entra.objects import KeyCredential, ServicePrincipal
-from localcloud.azure.entra.people import User
 from localcloud.azure.entra.replicas import Replica, Replicas
-from localcloud.azure.entra.resources import PUBLIC_CLIENTS, first_party_audiences
 from localcloud.azure.entra.sessions import Sessions
-from localcloud.azure.http import service_app
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.http import service_app
+from localcloud.azure.tenant.objects import (
+    KeyCredential,
+    ServicePrincipal,
+)
+from localcloud.azure.tenant.people import User
+from localcloud.azure.tenant.resources import (
+    PUBLIC_CLIENTS,
+    first_party_audiences,
+)
+from localcloud.core import clock
 
 _OPENID_SCOPES = {"openid", "offline_access", "profile", "email"}
 _DEFAULT = "/.default"

@@ -17,10 +17,10 @@ from typing import Any
 import jwt
 from cryptography import x509
 
-from localcloud import clock
 from localcloud.azure.entra import errors
 from localcloud.azure.entra.federation import unverified
-from localcloud.azure.entra.objects import KeyCredential
+from localcloud.azure.tenant.objects import KeyCredential
+from localcloud.core import clock
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ALGORITHMS = ("RS256", "PS256")

@@ -11,9 +11,9 @@ from datetime import datetime
 
 from starlette.responses import JSONResponse, Response
 
-from localcloud import clock
-from localcloud.azure.entra.objects import KeyCredential
-from localcloud.azure.http import ServiceError
+from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.tenant.objects import KeyCredential
+from localcloud.core import clock
 
 _DOCS = "https://docs.microsoft.com/azure/active-directory/develop/active-directory-certificate-credentials"
 

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 import httpx
 import jwt
 
-from localcloud import clock
 from localcloud.azure.entra import errors
+from localcloud.core import clock
 
 _ALGORITHMS: Final = ("RS256",)
 _WITHIN: Final = 5.0  # seconds that an issuer has

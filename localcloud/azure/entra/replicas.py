@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from localcloud import clock
-from localcloud.azure.faults import Faults
+from localcloud.azure.shared.faults import Faults
+from localcloud.core import clock
 
 
 @dataclass(frozen=True)

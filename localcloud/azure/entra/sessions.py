@@ -13,11 +13,17 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from localcloud import clock
 from localcloud.azure.entra import errors
-from localcloud.azure.entra.people import People, User
-from localcloud.azure.faults import Faults
-from localcloud.state import Document, Store
+from localcloud.azure.shared.faults import Faults
+from localcloud.azure.tenant.people import (
+    People,
+    User,
+)
+from localcloud.core import clock
+from localcloud.core.store import (
+    Document,
+    Store,
+)
 
 DEVICE_CODE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _CODES = "entra-device-code"

@@ -16,12 +16,20 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from localcloud import clock
-from localcloud.azure import LocalAzure
-from localcloud.azure.entra.objects import Application, PasswordCredential, ServicePrincipal
-from localcloud.azure.entra.tokens import Caller
 from localcloud.azure.graph import odata, permissions, representation
-from localcloud.azure.http import ServiceError, json_object, service_app
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.shared.http import (
+    ServiceError,
+    json_object,
+    service_app,
+)
+from localcloud.azure.tenant.objects import (
+    Application,
+    PasswordCredential,
+    ServicePrincipal,
+)
+from localcloud.azure.tenant.tokens import Caller
+from localcloud.core import clock
 
 Entry = Application | ServicePrincipal
 

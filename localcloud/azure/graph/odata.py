@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from localcloud.azure.http import ServiceError
+from localcloud.azure.shared.http import ServiceError
 
 _FILTERABLE = ("id", "appId", "displayName", "uniqueName", "servicePrincipalType")
 _TEXT = r"'((?:[^']|'')*)'"  # a quote within is doubled

@@ -8,10 +8,23 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from localcloud.azure.entra.objects import Application, ServicePrincipal
-from localcloud.azure.entra.resources import GRAPH_APP_ID, GRAPH_AUDIENCES
-from localcloud.azure.entra.tokens import Caller, InvalidToken, Tokens
-from localcloud.azure.http import ServiceError, bearer
+from localcloud.azure.shared.http import (
+    ServiceError,
+    bearer,
+)
+from localcloud.azure.tenant.objects import (
+    Application,
+    ServicePrincipal,
+)
+from localcloud.azure.tenant.resources import (
+    GRAPH_APP_ID,
+    GRAPH_AUDIENCES,
+)
+from localcloud.azure.tenant.tokens import (
+    Caller,
+    InvalidToken,
+    Tokens,
+)
 
 WRITE_OWNED = "Application.ReadWrite.OwnedBy"
 WRITE_ALL = "Application.ReadWrite.All"

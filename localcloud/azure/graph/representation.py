@@ -17,10 +17,18 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from localcloud import clock
-from localcloud.azure.entra.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
-from localcloud.azure.http import ServiceError
-from localcloud.clock import parse_rfc3339, rfc3339
+from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.tenant.objects import (
+    Application,
+    KeyCredential,
+    PasswordCredential,
+    ServicePrincipal,
+)
+from localcloud.core import clock
+from localcloud.core.clock import (
+    parse_rfc3339,
+    rfc3339,
+)
 
 OWNERS = "owners@odata.bind"
 _PASSWORD_LIFETIME = timedelta(days=730)

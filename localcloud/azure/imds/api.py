@@ -15,11 +15,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from localcloud import clock
-from localcloud.azure import LocalAzure
-from localcloud.azure.entra.objects import ServicePrincipal
-from localcloud.azure.entra.resources import first_party_audiences
-from localcloud.azure.http import ServiceError, service_app
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.shared.http import (
+    ServiceError,
+    service_app,
+)
+from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.azure.tenant.resources import first_party_audiences
+from localcloud.core import clock
 
 _SCALE_SETS = "microsoft.compute/virtualmachinescalesets"
 _LIFETIME = timedelta(hours=24)

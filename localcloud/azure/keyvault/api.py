@@ -18,17 +18,24 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from localcloud.azure import LocalAzure
-from localcloud.azure.arm.store import Resources
-from localcloud.azure.entra.resources import VAULT_AUDIENCES
-from localcloud.azure.entra.tokens import Caller, InvalidToken
-from localcloud.azure.http import bearer, json_object, service_app
 from localcloud.azure.keyvault import errors, present
 from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.secrets import SecretChange, Secrets
 from localcloud.azure.keyvault.vaults import KeyVault, Vaults
-from localcloud.state import Document
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.http import (
+    bearer,
+    json_object,
+    service_app,
+)
+from localcloud.azure.tenant.resources import VAULT_AUDIENCES
+from localcloud.azure.tenant.tokens import (
+    Caller,
+    InvalidToken,
+)
+from localcloud.core.store import Document
 
 _SUFFIX: Final = ".vault.azure.net"
 _METHODS: Final = ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]

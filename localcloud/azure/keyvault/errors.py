@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from starlette.responses import JSONResponse, Response
 
-from localcloud.azure.entra.tokens import Caller
-from localcloud.azure.http import ServiceError
+from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.tenant.tokens import Caller
 
 
 class VaultError(ServiceError):

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.vaults import KEY_KIND, KeyVault
-from localcloud.clock import now
-from localcloud.state import Store
+from localcloud.core.clock import now
+from localcloud.core.store import Store
 
 _BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HASHES: Final = {"RSA-OAEP": hashes.SHA1, "RSA-OAEP-256": hashes.SHA256}

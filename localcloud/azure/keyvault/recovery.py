@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from identity.naming import ArmId, parse_arm_id
-from localcloud.azure import LocalAzure
-from localcloud.azure.arm.store import Resources
 from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.secrets import Secrets
 from localcloud.azure.keyvault.vaults import VAULTS, Vaults
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import Resources
 
 _SECRETS: Final = f"{VAULTS}/secrets"
 

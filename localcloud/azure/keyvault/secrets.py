@@ -15,8 +15,8 @@ from typing import Any, Final, TypeGuard
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.vaults import SECRET_KIND, KeyVault
-from localcloud.clock import now
-from localcloud.state import Store
+from localcloud.core.clock import now
+from localcloud.core.store import Store
 
 MAXIMUM_BYTES: Final = 25 * 1024
 _MAXIMUM_TAGS: Final = 15

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from localcloud.azure.arm.store import Resources
-from localcloud.clock import now
-from localcloud.state import Document
+from localcloud.azure.resource_store import Resources
+from localcloud.core.clock import now
+from localcloud.core.store import Document
 
 VAULTS: Final = "Microsoft.KeyVault/vaults"
 SECRET_KIND: Final = "keyvault-secret"

@@ -12,9 +12,9 @@ from cryptography import x509
 
 from identity.credentials.certificate import CLOCK_SKEW, issue
 from identity.credentials.document import decode, encode
-from localcloud import clock
-from localcloud.azure import LocalAzure
-from localcloud.azure.entra.objects import KeyCredential
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.tenant.objects import KeyCredential
+from localcloud.core import clock
 
 _KIND = "msi-credential"
 LIFETIME = timedelta(days=90)

@@ -12,15 +12,17 @@ import httpx
 import pytest
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID
-from localcloud.azure import LocalAzure
 from localcloud.azure.arm.api import app as arm_app
-from localcloud.azure.arm.store import Resources
-from localcloud.azure.assembly import assemble
 from localcloud.azure.authorization import built_in_roles
-from localcloud.azure.entra.objects import ServicePrincipal
-from localcloud.azure.faults import NO_DELAYS, Faults
 from localcloud.azure.keyvault.api import app as keyvault_app
-from localcloud.state import Document
+from localcloud.azure.local_azure import LocalAzure, assemble
+from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.faults import (
+    NO_DELAYS,
+    Faults,
+)
+from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.core.store import Document
 from tests.stores import open_store
 
 SUBSCRIPTION = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}"

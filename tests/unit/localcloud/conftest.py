@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from localcloud.core.store import (
+    SEAL_KEY_BYTES,
+    Store,
+)
 from localcloud.kubernetes.api import app as kubernetes_app
-from localcloud.state import SEAL_KEY_BYTES, Store
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.kubernetes_world import TOKEN, RunningApi, write_kubeconfig
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import httpx
 
 from identity.clouds import LocalEnvironment
-from localcloud.azure.entra.objects import ServicePrincipal
+from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.kubelet.client import EVENTS, PODS, Resource
 from localcloud.kubelet.intervals import Backoff, Intervals
 from localcloud.kubelet.main import NODE, serve

@@ -11,11 +11,11 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from localcloud.azure import LocalAzure
 from localcloud.azure.aks_webhooks import api as aks_webhooks
-from localcloud.azure.entra.people import User
-from localcloud.azure.entra.tokens import InvalidToken
 from localcloud.azure.graph.api import app as graph
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.tenant.people import User
+from localcloud.azure.tenant.tokens import InvalidToken
 
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
 CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"

@@ -9,10 +9,22 @@ from pathlib import Path
 import pytest
 
 from localcloud.apiserver.binaries import Binaries, NotBuilt
-from localcloud.cluster import ADMINISTRATOR, DEPLOYER, KUBELET, USERS, ClusterKind, OtherCluster, choose, token
-from localcloud.environment import SERVICES, prepare
-from localcloud.state import Store
-from localcloud.statedir import StateDirectory
+from localcloud.core.cluster import (
+    ADMINISTRATOR,
+    DEPLOYER,
+    KUBELET,
+    USERS,
+    ClusterKind,
+    OtherCluster,
+    choose,
+    token,
+)
+from localcloud.core.state_directory import StateDirectory
+from localcloud.core.store import Store
+from localcloud.runtime.environment import (
+    SERVICES,
+    prepare,
+)
 from tests.stores import open_store
 
 

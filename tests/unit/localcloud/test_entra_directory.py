@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from localcloud import clock
-from localcloud.azure import LocalAzure
-from localcloud.azure.entra.directory import Directory
-from localcloud.azure.entra.tokens import InvalidToken
-from localcloud.azure.faults import Faults
-from localcloud.azure.http import ServiceError
-from localcloud.state import Store
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.shared.faults import Faults
+from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.tenant.directory import Directory
+from localcloud.azure.tenant.tokens import InvalidToken
+from localcloud.core import clock
+from localcloud.core.store import Store
 
 ARM = "https://management.azure.com"
 

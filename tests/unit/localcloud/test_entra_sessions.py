@@ -14,11 +14,10 @@ import pytest
 from azure.identity import DeviceCodeCredential
 
 from identity.access.claims import claims_of
-from localcloud import clock
-from localcloud.azure import LocalAzure
-from localcloud.azure.assembly import assemble
 from localcloud.azure.entra.api import app
-from localcloud.azure.faults import Faults
+from localcloud.azure.local_azure import LocalAzure, assemble
+from localcloud.azure.shared.faults import Faults
+from localcloud.core import clock
 from tests.stores import open_store
 from tests.unit.hosts import Certificates, Serve
 

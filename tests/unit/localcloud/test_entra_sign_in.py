@@ -25,13 +25,12 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import IssuedCertificate, issue
-from localcloud import clock
-from localcloud.azure import LocalAzure
-from localcloud.azure.assembly import assemble
 from localcloud.azure.entra.api import app
-from localcloud.azure.entra.objects import KeyCredential
-from localcloud.azure.entra.resources import ARM_AUDIENCES
-from localcloud.azure.faults import Faults
+from localcloud.azure.local_azure import LocalAzure, assemble
+from localcloud.azure.shared.faults import Faults
+from localcloud.azure.tenant.objects import KeyCredential
+from localcloud.azure.tenant.resources import ARM_AUDIENCES
+from localcloud.core import clock
 from tests.stores import open_store
 from tests.unit.hosts import Certificates, Serve
 

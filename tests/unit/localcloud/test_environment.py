@@ -16,10 +16,19 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from identity.clouds import LocalEnvironment
 from localcloud.azure.authorization import Authorization
 from localcloud.azure.entra.api import app
-from localcloud.azure.faults import FAULTS_VARIABLE, Faults
-from localcloud.environment import ADDRESS, PortTaken, Prepared, listen, prepare
-from localcloud.seed import seed
-from localcloud.statedir import StateDirectory
+from localcloud.azure.shared.faults import (
+    FAULTS_VARIABLE,
+    Faults,
+)
+from localcloud.core.state_directory import StateDirectory
+from localcloud.runtime.environment import (
+    ADDRESS,
+    PortTaken,
+    Prepared,
+    listen,
+    prepare,
+)
+from localcloud.runtime.seed import seed
 from tests.unit.hosts import Certificates, Serve
 
 SUBSCRIPTION = "/subscriptions/10ca1000-0000-4000-8000-000000000002"

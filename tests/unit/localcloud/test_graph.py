@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.credentials.certificate import issue
-from localcloud.azure import LocalAzure
 from localcloud.azure.entra.api import app as entra
-from localcloud.azure.entra.objects import ServicePrincipal
 from localcloud.azure.graph.api import app
 from localcloud.azure.graph.permissions import WRITE_ALL, WRITE_OWNED
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.tenant.objects import ServicePrincipal
 from tests.unit.hosts import Certificates, Serve
 
 GRAPH = "https://graph.microsoft.com"

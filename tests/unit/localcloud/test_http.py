@@ -17,11 +17,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from localcloud import clock
-from localcloud.azure import http
-from localcloud.azure.faults import Faults
-from localcloud.azure.http import ServiceError, bearer, json_object, service_app
-from localcloud.tls import ensure_certificate
+from localcloud.azure.shared import http
+from localcloud.azure.shared.faults import Faults
+from localcloud.azure.shared.http import (
+    ServiceError,
+    bearer,
+    json_object,
+    service_app,
+)
+from localcloud.core import clock
+from localcloud.core.tls import ensure_certificate
 from tests.unit.hosts import Certificates, Serve
 
 
@@ -127,7 +132,7 @@ def test_faults_come_in_the_share_that_was_dialled_and_the_same_ones_with_a_seed
 
 
 def test_a_refusal_is_logged_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("INFO", "localcloud.azure.http"):
+    with caplog.at_level("INFO", "localcloud.azure.shared.http"):
         call("GET", "/refuse")
 
     assert caplog.messages == ["arm refused GET /refuse: 409 Conflict"]

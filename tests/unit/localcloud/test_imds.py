@@ -9,10 +9,10 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import ManagedIdentityCredential
 
-from localcloud.azure import LocalAzure
-from localcloud.azure.arm.store import Resources
-from localcloud.azure.entra.objects import ServicePrincipal
 from localcloud.azure.imds.api import app
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import Resources
+from localcloud.azure.tenant.objects import ServicePrincipal
 from tests.unit.hosts import Serve
 
 VAULT = "https://vault.azure.net"

@@ -17,8 +17,8 @@ from azure.identity import CertificateCredential
 from azure.keyvault.keys import KeyClient
 
 from identity.clouds import LocalEnvironment
-from localcloud import processes
-from localcloud.statedir import StateDirectory
+from localcloud.core import processes
+from localcloud.core.state_directory import StateDirectory
 from tests.conftest import PROJECT
 
 

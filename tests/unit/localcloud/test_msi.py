@@ -11,12 +11,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.document import Credential, decode, validate
-from localcloud import clock
-from localcloud.azure import LocalAzure
-from localcloud.azure.arm.store import Resources
 from localcloud.azure.entra.api import app
-from localcloud.azure.entra.objects import ServicePrincipal
+from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
+from localcloud.azure.resource_store import Resources
+from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.core import clock
 from tests.unit.hosts import Certificates, Serve
 
 RESOURCE_ID = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/registry"

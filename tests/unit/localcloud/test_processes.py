@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud import processes
+from localcloud.core import processes
 
 STUBBORN = "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
 

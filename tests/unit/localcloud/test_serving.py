@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from localcloud.serving import ServiceServer
+from localcloud.core.serving import ServiceServer
 from tests.unit.hosts import Certificates
 
 

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.state import SEAL_KEY_BYTES, Store, seal_key
+from localcloud.core.store import (
+    SEAL_KEY_BYTES,
+    Store,
+    seal_key,
+)
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import issue
-from localcloud.azure import LocalAzure
 from localcloud.azure.entra.api import app
-from localcloud.azure.entra.objects import KeyCredential
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.tenant.objects import KeyCredential
 from plugin.values import UNKNOWN, Props, Secret, from_struct, to_struct
 from tests.unit.hosts import Certificates, Serve
 

@@ -20,13 +20,12 @@ from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate, issue
 from identity.credentials.sign_in import prove
-from localcloud import clock
-from localcloud.azure import LocalAzure
-from localcloud.azure.assembly import assemble
 from localcloud.azure.entra.api import app
-from localcloud.azure.entra.objects import KeyCredential
-from localcloud.azure.faults import Faults
-from localcloud.state import Store
+from localcloud.azure.local_azure import LocalAzure, assemble
+from localcloud.azure.shared.faults import Faults
+from localcloud.azure.tenant.objects import KeyCredential
+from localcloud.core import clock
+from localcloud.core.store import Store
 from plugin import UNKNOWN, PluginError, Props, Secret
 from provider.sign_in_gate import SignInGate
 from tests.unit.hosts import Certificates, Serve

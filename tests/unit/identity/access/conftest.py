@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from identity.credentials.certificate import IssuedCertificate
-from localcloud.azure import LocalAzure
+from localcloud.azure.local_azure import LocalAzure
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.identity.access.world import Command, Principal, Wire, certificate, principal, wire
 

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from identity.access.arm_environment import assertion, credential
 from identity.credentials.certificate import issue
-from localcloud import clock
+from localcloud.core import clock
 from tests.unit.hosts import Serve
 
 TENANT = "10ca1000-0000-4000-8000-000000000001"

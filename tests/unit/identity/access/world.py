@@ -22,10 +22,10 @@ from identity.access.claims import claims_of
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import IssuedCertificate, issue
 from identity.credentials.document import encode
-from localcloud.azure import LocalAzure
 from localcloud.azure.entra.api import app
-from localcloud.azure.entra.objects import KeyCredential
-from localcloud.azure.entra.tokens import Caller
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.tenant.objects import KeyCredential
+from localcloud.azure.tenant.tokens import Caller
 
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
 TENANT = LOCAL_TENANT_ID

@@ -19,14 +19,13 @@ from identity.credentials.events import EventKind
 from identity.credentials.mounted_file import MountedFile
 from identity.credentials.rotation import Rotation, TokenRequest
 from identity.credentials.sign_in import sign_in
-from localcloud.azure import LocalAzure
-from localcloud.azure.assembly import assemble
 from localcloud.azure.entra.api import app
-from localcloud.azure.entra.objects import KeyCredential
-from localcloud.azure.faults import Faults
-from localcloud.clock import moved_ahead
-from localcloud.serving import ServiceServer
-from localcloud.tls import ensure_certificate
+from localcloud.azure.local_azure import LocalAzure, assemble
+from localcloud.azure.shared.faults import Faults
+from localcloud.azure.tenant.objects import KeyCredential
+from localcloud.core.clock import moved_ahead
+from localcloud.core.serving import ServiceServer
+from localcloud.core.tls import ensure_certificate
 from tests.stores import open_store
 from tests.unit.identity.credentials.watching import ARM, Events, FakeClock, connect
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, document

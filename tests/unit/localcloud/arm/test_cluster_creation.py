@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.azure.entra.objects import ServicePrincipal
+from localcloud.azure.tenant.objects import ServicePrincipal
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, ArmWorld, cluster_body, error
 
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.aks_webhooks.access import AccessReviews
-from localcloud.azure.entra.objects import ServicePrincipal
+from localcloud.azure.tenant.objects import ServicePrincipal
 from tests.unit.localcloud.arm_world import GROUP, ArmWorld
 
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"

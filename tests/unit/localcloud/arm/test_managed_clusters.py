@@ -9,8 +9,8 @@ import httpx
 import pytest
 import yaml
 
-from localcloud.cluster import ClusterKind
-from localcloud.kubernetes.endpoint import Endpoint
+from localcloud.core.cluster import ClusterKind
+from localcloud.core.kubernetes_endpoint import Endpoint
 from tests.unit.localcloud.arm_world import GROUP, ArmWorld, error
 
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"

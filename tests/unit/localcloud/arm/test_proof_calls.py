@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from localcloud.azure.entra.objects import ServicePrincipal
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.tenant.objects import ServicePrincipal
 from tests.unit.localcloud.arm_world import SUBSCRIPTION, ArmWorld, error, vault_body
 
 M, N, V, D = (f"{SUBSCRIPTION}/resourceGroups/{name}" for name in ("managed", "nsg", "network", "dns"))

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from localcloud import clock
-from localcloud.azure.faults import NO_DELAYS
+from localcloud.azure.shared.faults import NO_DELAYS
+from localcloud.core import clock
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, error
 
 READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"

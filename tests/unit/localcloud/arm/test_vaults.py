@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcloud import clock
+from localcloud.core import clock
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, error, vault_body
 
 DELETED = f"{SUBSCRIPTION}/providers/Microsoft.KeyVault/locations/eastus/deletedVaults/kv-idstack-local"

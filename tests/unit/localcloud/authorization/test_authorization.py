@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from localcloud import clock
-from localcloud.azure.faults import NO_DELAYS
+from localcloud.azure.shared.faults import NO_DELAYS
+from localcloud.core import clock
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 
 READ_GROUP = "Microsoft.Resources/subscriptions/resourceGroups/read"

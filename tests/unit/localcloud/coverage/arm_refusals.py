@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import httpx
 
-from localcloud.cluster import ClusterKind
-from localcloud.kubernetes.endpoint import Endpoint
+from localcloud.core.cluster import ClusterKind
+from localcloud.core.kubernetes_endpoint import Endpoint
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, cluster_body, send, vault_body
 from tests.unit.localcloud.coverage.cloud import CoverageCloud
 

@@ -10,11 +10,14 @@ import httpx
 
 from localcloud.azure.aks_webhooks.api import app as aks_webhooks_app
 from localcloud.azure.entra.api import app as entra_app
-from localcloud.azure.entra.objects import ServicePrincipal
-from localcloud.azure.faults import NO_DELAYS, Faults
 from localcloud.azure.graph.api import app as graph_app
 from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.imds.api import app as imds_app
+from localcloud.azure.shared.faults import (
+    NO_DELAYS,
+    Faults,
+)
+from localcloud.azure.tenant.objects import ServicePrincipal
 from tests.unit.localcloud.arm_world import ArmWorld, send
 
 AUTHORITY = "https://login.example.com"

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from localcloud.azure.arm import api as arm
 from localcloud.azure.arm.resource_type import ResourceType
-from localcloud.azure.faults import Faults
+from localcloud.azure.shared.faults import Faults
 from tests.unit.localcloud.coverage.cloud import CoverageCloud
 from tests.unit.localcloud.coverage.tables import Row, code, table
 
@@ -56,7 +56,7 @@ def _answered(resource_type: ResourceType) -> list[str]:
 
 @pytest.mark.parametrize("service", _HEADINGS)
 def test_a_service_has_the_routes_of_its_table_and_no_other(service: str, cloud: CoverageCloud) -> None:
-    routes = [route for route in getattr(cloud, service).routes if isinstance(route, Route)]
+    routes = [route for route in getattr(cloud, service.replace("-", "_")).routes if isinstance(route, Route)]
     served = {
         (method, _by_object_id(route.path))
         for route in routes

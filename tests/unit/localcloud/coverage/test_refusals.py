@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 import httpx
 import pytest
 
-from localcloud.azure.faults import NO_DELAYS
 from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
+from localcloud.azure.shared.faults import NO_DELAYS
 from tests.unit.localcloud.arm_world import GROUP
 from tests.unit.localcloud.coverage.arm_refusals import REFUSALS as ARM
 from tests.unit.localcloud.coverage.cloud import CoverageCloud
@@ -93,8 +93,8 @@ def test_every_error_code_in_the_services_is_in_a_table() -> None:
 
 
 def _raised(folder: Path) -> Iterator[str]:
-    """The literal codes of refusals: second argument of ServiceError and VaultError, first of SignInRefused."""
-    position = {"ServiceError": 1, "VaultError": 1, "SignInRefused": 0}
+    """The literal codes of refusals: second argument of ServiceError and VaultError, first of EntraError."""
+    position = {"ServiceError": 1, "VaultError": 1, "EntraError": 0}
     for file in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in position:

@@ -12,7 +12,7 @@ from azure.core.credentials import AccessToken
 from azure.keyvault.keys import KeyClient
 from azure.keyvault.secrets import SecretClient
 
-from localcloud.azure.entra.objects import ServicePrincipal
+from localcloud.azure.tenant.objects import ServicePrincipal
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import ArmWorld, world
 

@@ -8,10 +8,10 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from localcloud import clock
-from localcloud.azure.arm.store import Resources
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.resource_store import Resources
+from localcloud.core import clock
 from tests.unit.localcloud.arm_world import GROUP, VAULT, ArmWorld, error, send, vault_body
 
 URI = "https://kv-idstack-local.vault.azure.net"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from localcloud.core.store import Store
 from localcloud.kubelet.client import POD_STATUSES, PODS, SECRET_PROVIDER_CLASSES
-from localcloud.state import Store
 from tests.unit.localcloud.kubelet_world import (
     NAMESPACE,
     Azure,

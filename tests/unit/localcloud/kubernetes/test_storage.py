@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
+from localcloud.core.store import Store
 from localcloud.kubernetes.kinds import BY_PLURAL
 from localcloud.kubernetes.objects import Objects
-from localcloud.state import Store
 from tests.unit.localcloud.kubernetes_world import secret
 
 SECRETS = BY_PLURAL["", "v1", "secrets"]

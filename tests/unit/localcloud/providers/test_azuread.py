@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.credentials.certificate import issue
-from localcloud import clock
+from localcloud.core import clock
 from localcloud.providers.azuread.graph import GraphClient
 from localcloud.providers.azuread.provider import AzureAd
 from plugin import UNKNOWN, Created, PluginError, PropertyChange, Props, Secret

@@ -11,7 +11,7 @@ import pytest
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.credentials.certificate import issue
-from localcloud import clock
+from localcloud.core import clock
 from localcloud.kubernetes.kinds import KINDS
 from localcloud.providers.azure_native.provider import AzureNative
 from localcloud.providers.azure_native.table import FUNCTIONS, RESOURCES

@@ -12,7 +12,7 @@ import pytest
 
 from bench.makespan import ARM_OPERATIONS, OPERATIONS
 from identity.credentials.certificate import issue
-from localcloud import clock
+from localcloud.core import clock
 from localcloud.providers.azure_native.provider import AzureNative
 from localcloud.providers.azuread.provider import AzureAd
 from plugin import Secret

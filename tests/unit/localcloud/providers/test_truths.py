@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import pytest
 
-from localcloud import clock
-from localcloud.azure.faults import Faults
+from localcloud.azure.shared.faults import Faults
+from localcloud.core import clock
 from localcloud.providers.azure_native.arm import RETRY, ArmClient
 from localcloud.providers.client import RefusalError, RestClient, Retry
 from tests.unit.hosts import Certificates, Serve
@@ -96,7 +96,7 @@ def test_federated_credentials_side_by_side_cost_twenty_seconds_and_one_after_an
         _trust(clients.patient, number)
         written.set()
 
-    with caplog.at_level("INFO", "localcloud.azure.http"), ThreadPoolExecutor() as pool:
+    with caplog.at_level("INFO", "localcloud.azure.shared.http"), ThreadPoolExecutor() as pool:
         list(pool.map(at_once, (1, 2)))
     [refused] = caplog.messages
     assert refused.endswith(": 409 ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity")

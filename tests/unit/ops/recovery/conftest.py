@@ -12,9 +12,9 @@ from kubernetes import client, config
 
 from identity.clouds import Cloud, LocalEnvironment, local_cloud
 from localcloud.azure.arm.api import app as arm
-from localcloud.azure.entra.objects import ServicePrincipal
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.graph.permissions import WRITE_OWNED
+from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.kubernetes.api import app as kubernetes
 from ops.recovery.azure import Azure
 from ops.recovery.cluster import Cluster, connected

@@ -23,7 +23,10 @@ from identity.access.azure_rbac import AksCluster
 from identity.access.kubeconfig import Kubeconfig, LegacyLogin
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
-from localcloud.azure.entra.objects import Application, KeyCredential
+from localcloud.azure.tenant.objects import (
+    Application,
+    KeyCredential,
+)
 from localcloud.providers.azure_native.table import RESOURCES
 from localcloud.providers.azuread.provider import AzureAd
 from ops.cluster_access import StackAccess

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.state import Document, Store
+from localcloud.core.store import (
+    Document,
+    Store,
+)
 
 KIND: Final = "arm"
 

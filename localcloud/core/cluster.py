@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from localcloud.state import Store
+from localcloud.core.store import Store
 
 _KIND: Final = "environment"
 _CHOICE: Final = "cluster"

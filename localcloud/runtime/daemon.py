@@ -13,18 +13,23 @@ from collections.abc import Callable
 
 from starlette.applications import Starlette
 
-from localcloud import processes
 from localcloud.azure.aks_webhooks.api import app as aks_webhooks
 from localcloud.azure.arm.api import app as arm
 from localcloud.azure.entra.api import app as entra
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.imds.api import app as imds
 from localcloud.azure.keyvault.api import app as keyvault
-from localcloud.environment import Prepared, is_plain_text, listen, prepare
+from localcloud.core import processes
+from localcloud.core.serving import ServiceServer
+from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.api import app as kubernetes
-from localcloud.lifecycle import DAEMON
-from localcloud.serving import ServiceServer
-from localcloud.statedir import StateDirectory
+from localcloud.runtime.environment import (
+    Prepared,
+    is_plain_text,
+    listen,
+    prepare,
+)
+from localcloud.runtime.lifecycle import DAEMON
 
 _APPS: dict[str, Callable[[Prepared], Starlette]] = {
     "entra": lambda prepared: entra(prepared.cloud, prepared.state.ca_file),

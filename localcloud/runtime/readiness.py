@@ -12,11 +12,11 @@ from typing import Final, TypeAlias
 import httpx
 
 from identity.clouds import LocalEnvironment
-from localcloud import processes
 from localcloud.apiserver.commands import API_SERVER, CONTROLLER_MANAGER
-from localcloud.cluster import ClusterKind
+from localcloud.core import processes
+from localcloud.core.cluster import ClusterKind
+from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.kubeconfig import connection
-from localcloud.statedir import StateDirectory
 
 DAEMON: Final = "daemon"
 # Seconds. A cold start takes about two, with kube-apiserver four; a machine with ten times its work took over sixty.

@@ -15,12 +15,10 @@ import yaml
 
 from identity.clouds import LocalEnvironment
 from localcloud.apiserver import files
-from localcloud.azure import LocalAzure
 from localcloud.azure.aks_webhooks import api as aks_webhooks
-from localcloud.azure.assembly import assemble
-from localcloud.azure.deployer import ensure_deployer
-from localcloud.azure.faults import Faults
-from localcloud.cluster import (
+from localcloud.azure.local_azure import LocalAzure, assemble
+from localcloud.azure.shared.faults import Faults
+from localcloud.core.cluster import (
     ADMINISTRATOR,
     CONTROLLER_MANAGER,
     DEPLOYER,
@@ -29,10 +27,14 @@ from localcloud.cluster import (
     choose,
     token,
 )
-from localcloud.kubernetes.endpoint import Endpoint
-from localcloud.state import Store
-from localcloud.statedir import StateDirectory
-from localcloud.tls import ensure_certificate, write_if_changed
+from localcloud.core.kubernetes_endpoint import Endpoint
+from localcloud.core.state_directory import StateDirectory
+from localcloud.core.store import Store
+from localcloud.core.tls import (
+    ensure_certificate,
+    write_if_changed,
+)
+from localcloud.runtime.deployer import ensure_deployer
 
 ADDRESS = "127.0.0.1"
 KUBERNETES = "kubernetes"

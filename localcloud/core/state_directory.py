@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcloud.state import Store, seal_key
+from localcloud.core.store import (
+    Store,
+    seal_key,
+)
 
-DEFAULT = Path(__file__).resolve().parents[1] / ".localcloud"
+DEFAULT = Path(__file__).resolve().parents[2] / ".localcloud"
 _TMPFS = Path("/dev/shm")  # noqa: S108  # a directory of our own is made in it, 0700
 
 
@@ -46,7 +49,7 @@ class StateDirectory:
 
     @property
     def pids(self) -> Path:
-        """The running processes, see `localcloud.processes`."""
+        """The running processes, see `localcloud.core.processes`."""
         return self.root / "pids"
 
     @property

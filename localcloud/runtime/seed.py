@@ -11,20 +11,20 @@ from datetime import timedelta
 from typing import Any, Final
 
 from identity.naming import resource_group_id, resource_id, role_definition_id, subscription_id
-from localcloud import clock
 from localcloud.apiserver.apply import Administrator
-from localcloud.azure import LocalAzure
-from localcloud.azure.arm.store import Resources
 from localcloud.azure.authorization import built_in_roles
-from localcloud.azure.entra.people import DEPLOYERS
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.msi.issuer import issue_credential
-from localcloud.cluster import ClusterKind
-from localcloud.environment import Prepared
+from localcloud.azure.resource_store import Resources
+from localcloud.azure.tenant.people import DEPLOYERS
+from localcloud.core import clock
+from localcloud.core.cluster import ClusterKind
+from localcloud.core.store import Document
+from localcloud.core.tls import write_private
 from localcloud.kubernetes.definitions import definitions
-from localcloud.state import Document
-from localcloud.tls import write_private
+from localcloud.runtime.environment import Prepared
 
 LOCATION: Final = "eastus"
 SHARED_GROUP: Final = "identity-local"

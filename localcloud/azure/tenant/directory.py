@@ -12,11 +12,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from localcloud import clock
-from localcloud.azure.entra.objects import Application, KeyCredential, ServicePrincipal
-from localcloud.azure.faults import Faults
-from localcloud.azure.http import ServiceError
-from localcloud.state import Store
+from localcloud.azure.shared.faults import Faults
+from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.tenant.objects import (
+    Application,
+    KeyCredential,
+    ServicePrincipal,
+)
+from localcloud.core import clock
+from localcloud.core.store import Store
 
 _APPLICATIONS = "entra-application"
 _PRINCIPALS = "entra-principal"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from localcloud.azure.arm import errors
 from localcloud.azure.keyvault.vaults import DEFAULT_RETENTION_DAYS
-from localcloud.state import Document
+from localcloud.core.store import Document
 
 _WRITABLE: Final = frozenset(
     {"tenantId", "sku", "accessPolicies", "enableRbacAuthorization", "createMode", "vaultUri", "provisioningState"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from localcloud.cluster import ClusterKind
-from localcloud.state import Store
+from localcloud.core.cluster import ClusterKind
+from localcloud.core.store import Store
 
 _KIND: Final = "environment"
 _KEY: Final = "kubernetes-endpoint"

@@ -9,12 +9,16 @@ from pathlib import Path
 from cryptography import x509
 
 from identity.credentials.certificate import CLOCK_SKEW, issue
-from localcloud import clock
-from localcloud.azure.entra.directory import Directory
-from localcloud.azure.entra.objects import Application, KeyCredential, ServicePrincipal
 from localcloud.azure.graph.permissions import WRITE_OWNED
-from localcloud.state import Store
-from localcloud.tls import write_private
+from localcloud.azure.tenant.directory import Directory
+from localcloud.azure.tenant.objects import (
+    Application,
+    KeyCredential,
+    ServicePrincipal,
+)
+from localcloud.core import clock
+from localcloud.core.store import Store
+from localcloud.core.tls import write_private
 
 _KIND, _KEY = "deployer", "deployer"
 _LIFETIME = timedelta(days=365)

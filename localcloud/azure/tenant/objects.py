@@ -15,8 +15,8 @@ from typing import Any, Literal
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from localcloud import clock
-from localcloud.state import Document
+from localcloud.core import clock
+from localcloud.core.store import Document
 
 PrincipalKind = Literal["Application", "ManagedIdentity"]
 

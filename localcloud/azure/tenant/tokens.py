@@ -22,12 +22,18 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from jwt.utils import to_base64url_uint
 
 from identity.access.login import AKS_SERVER_APP_ID
-from localcloud import clock
-from localcloud.azure.entra.objects import ServicePrincipal
-from localcloud.azure.entra.people import People, User
-from localcloud.azure.entra.resources import GRAPH_APP_ID, GRAPH_AUDIENCES
-from localcloud.azure.faults import Faults
-from localcloud.state import Store
+from localcloud.azure.shared.faults import Faults
+from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.azure.tenant.people import (
+    People,
+    User,
+)
+from localcloud.azure.tenant.resources import (
+    GRAPH_APP_ID,
+    GRAPH_AUDIENCES,
+)
+from localcloud.core import clock
+from localcloud.core.store import Store
 
 _KIND = "entra-signing-key"
 _KEY = "current"

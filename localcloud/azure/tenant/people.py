@@ -11,8 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from localcloud import clock
-from localcloud.state import Document, Store
+from localcloud.core import clock
+from localcloud.core.store import (
+    Document,
+    Store,
+)
 
 DEPLOYERS = "10ca1000-0000-4000-8000-000000000003"
 """Object id of the seeded group whose members deploy to the management cluster."""

@@ -11,7 +11,6 @@ from datetime import timedelta
 from pathlib import Path
 
 from identity.access.login import AKS_SERVER_APP_ID
-from localcloud import processes, readiness
 from localcloud.apiserver.apply import Administrator, roles
 from localcloud.apiserver.binaries import Binaries
 from localcloud.apiserver.commands import (
@@ -22,9 +21,14 @@ from localcloud.apiserver.commands import (
     kube_apiserver,
     kube_controller_manager,
 )
-from localcloud.cluster import ClusterKind, choose
-from localcloud.readiness import Wait
-from localcloud.statedir import StateDirectory
+from localcloud.core import processes
+from localcloud.core.cluster import (
+    ClusterKind,
+    choose,
+)
+from localcloud.core.state_directory import StateDirectory
+from localcloud.runtime import readiness
+from localcloud.runtime.readiness import Wait
 
 DAEMON = readiness.DAEMON
 KUBELET = "kubelet"
@@ -96,7 +100,11 @@ def _kubelet(state: StateDirectory) -> _Program:
 
 def _control_plane(state: StateDirectory) -> list[_Program]:
     # The daemon's imports take a second, which users of the built-in API need not wait for.
-    from localcloud.environment import KUBERNETES, listen, prepare
+    from localcloud.runtime.environment import (
+        KUBERNETES,
+        listen,
+        prepare,
+    )
 
     binaries = Binaries.find()
     prepared = prepare(state)
@@ -147,7 +155,7 @@ def _spawn(state: StateDirectory, program: _Program) -> subprocess.Popen[bytes]:
             stdout=output,
             stderr=output,
             # etcd names a socket without a path.
-            cwd=Path(__file__).resolve().parents[1] if program.records_itself else state.control_plane,
+            cwd=Path(__file__).resolve().parents[2] if program.records_itself else state.control_plane,
             start_new_session=True,
             preexec_fn=None if program.records_itself else record,
         )

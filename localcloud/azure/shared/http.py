@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from localcloud.azure.faults import Faults
+from localcloud.azure.shared.faults import Faults
 
 _log: Final = logging.getLogger(__name__)
 

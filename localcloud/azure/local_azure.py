@@ -1,0 +1,45 @@
+"""What every service of the local Azure is built from, and how it is put together over a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
+from localcloud.azure.authorization import Authorization
+from localcloud.azure.shared.faults import Faults
+from localcloud.azure.tenant.directory import Directory
+from localcloud.azure.tenant.people import People
+from localcloud.azure.tenant.tokens import Tokens
+from localcloud.core.store import Store
+
+
+@dataclass(frozen=True)
+class LocalAzure:
+    """The one tenant and subscription of this machine: the argument of each service's `app`."""
+
+    store: Store
+    faults: Faults
+    directory: Directory
+    people: People
+    tokens: Tokens
+    authorization: Authorization
+    tenant_id: str
+    subscription_id: str
+    authority_host: str
+    """Base address of Entra with a trailing slash, as announced in challenges and credential documents."""
+
+
+def assemble(store: Store, faults: Faults, *, authority_host: str) -> LocalAzure:
+    """The local Azure over `store`; `authority_host` is the field of that name."""
+    people = People(store)
+    return LocalAzure(
+        store=store,
+        faults=faults,
+        directory=Directory(store, faults),
+        people=people,
+        tokens=Tokens(store, faults, LOCAL_TENANT_ID, people),
+        authorization=Authorization(store, faults),
+        tenant_id=LOCAL_TENANT_ID,
+        subscription_id=LOCAL_SUBSCRIPTION_ID,
+        authority_host=authority_host,
+    )
