@@ -34,10 +34,17 @@ class EngineLog:
     """The log of the engine at an address, `host:port`; without one every line is lost."""
 
     def __init__(self, address: str | None) -> None:
-        self._engine = engine_pb2_grpc.EngineStub(grpc.insecure_channel(address)) if address else None
+        self._channel = grpc.insecure_channel(address) if address else None
+        self._engine = engine_pb2_grpc.EngineStub(self._channel) if self._channel else None
 
     def info(self, urn: str, text: str) -> None:
         """A line about a resource. A line that does not arrive is no reason to stop."""
         if self._engine is not None:
-            with suppress(grpc.RpcError):
+            with suppress(grpc.RpcError, ValueError):  # ValueError: closed meanwhile
                 self._engine.Log(engine_pb2.LogRequest(severity=engine_pb2.INFO, message=text, urn=urn))
+
+    def close(self) -> None:
+        """Close the connection; every later line is lost."""
+        if self._channel is not None:
+            self._channel.close()
+        self._engine = None

@@ -1,24 +1,21 @@
-"""Serve a `Provider` to the engine (proto/pulumi/provider.proto of pulumi/pulumi)."""
+"""Serve a `Provider` to the engine, as a process that the engine started or within one that runs already."""
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent import futures
-from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import grpc
-from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2_grpc
 
-from plugin.log import EngineLog, heard
-from plugin.provider import CheckFailure, PluginError, PropertyChange, Provider, Resource
-from plugin.values import Props, from_struct, to_struct
+from plugin.provider import Provider
+from plugin.servicer import Servicer
+from plugin.sessions import Sessions
 
 # Cloud calls wait, they do not compute; more threads than the engine's parallelism cost nothing.
 _THREADS: Final = 128
@@ -27,35 +24,51 @@ _MESSAGE_LIMIT: Final = 1024 * 1024 * 400
 # How often an orphan looks for its engine, in seconds.
 _PARENT_POLL: Final = 0.5
 
-_Request = TypeVar("_Request")
-_Response = TypeVar("_Response")
 
-_KINDS: Final = {
-    ("add", False): provider_pb2.PropertyDiff.ADD,
-    ("add", True): provider_pb2.PropertyDiff.ADD_REPLACE,
-    ("delete", False): provider_pb2.PropertyDiff.DELETE,
-    ("delete", True): provider_pb2.PropertyDiff.DELETE_REPLACE,
-    ("update", False): provider_pb2.PropertyDiff.UPDATE,
-    ("update", True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
-}
+class PluginServer:
+    """Answers engines on `port` (TCP, loopback) until `stop`, in threads of this process.
+
+    With `PULUMI_DEBUG_PROVIDERS=<plugin name>:<port>,...` in its environment an engine attaches itself here instead of
+    starting a plugin process. Engines may come one after another and side by side, each with several provider
+    resources: every one of these gets a provider of its own from `make`. An engine that ends leaves the server as it
+    was.
+
+    Providers read the environment of this process, not the engine's.
+    """
+
+    def __init__(self, make: Callable[[], Provider], *, engine_address: str | None = None) -> None:
+        """`engine_address` (`host:port`) is the engine that started this process; an attached one names its own."""
+        self._sessions = Sessions(make, engine_address)
+        self._server = grpc.server(
+            futures.ThreadPoolExecutor(max_workers=_THREADS),
+            options=[
+                ("grpc.max_receive_message_length", _MESSAGE_LIMIT),
+                ("grpc.max_send_message_length", _MESSAGE_LIMIT),
+            ],
+        )
+        provider_pb2_grpc.add_ResourceProviderServicer_to_server(Servicer(self._sessions), self._server)
+        self.port: Final[int] = self._server.add_insecure_port("127.0.0.1:0")
+        self._server.start()
+
+    def wait(self) -> None:
+        """Return once the server was stopped."""
+        self._server.wait_for_termination()
+
+    def stop(self, *, grace: float = 0) -> None:
+        """Take no further calls, and abort those still under way after `grace` seconds."""
+        self._server.stop(grace).wait()
+        self._sessions.close()
 
 
-def serve(provider: Provider) -> None:
+def serve(make: Callable[[], Provider]) -> None:
     """Serve until the engine cancels or dies. Prints the port, as the engine expects, and nothing else, on stdout."""
-    server = grpc.server(
-        futures.ThreadPoolExecutor(max_workers=_THREADS),
-        options=[("grpc.max_receive_message_length", _MESSAGE_LIMIT), ("grpc.max_send_message_length", _MESSAGE_LIMIT)],
-    )
     # The engine starts a plugin with its own address as the only argument.
-    log = EngineLog(next(iter(sys.argv[1:]), None))
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(_Servicer(provider, log), server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
+    server = PluginServer(make, engine_address=next(iter(sys.argv[1:]), None))
     _end_when_interrupted()
-    sys.stdout.write(f"{port}\n")
+    sys.stdout.write(f"{server.port}\n")
     sys.stdout.flush()
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    server.wait_for_termination()
+    server.wait()
 
 
 def _end_when_interrupted() -> None:
@@ -73,153 +86,3 @@ def _end_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         ended.wait(_PARENT_POLL)
     os._exit(1)
-
-
-def _answer(
-    method: Callable[[_Servicer, _Request, grpc.ServicerContext], _Response],
-) -> Callable[[_Servicer, _Request, grpc.ServicerContext], _Response]:
-    """Turn exceptions into statuses: a `PluginError` is its message, anything else also leaves its trace in the log."""
-
-    def answered(self: _Servicer, request: _Request, context: grpc.ServicerContext) -> _Response:
-        try:
-            return method(self, request, context)
-        except PluginError as error:
-            context.abort(grpc.StatusCode.UNKNOWN, str(error))
-        except Exception as error:
-            logging.getLogger(__name__).exception("%s failed", method.__name__)
-            context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
-        raise AssertionError("abort raises")
-
-    return answered
-
-
-class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
-    def __init__(self, provider: Provider, log: EngineLog) -> None:
-        self._provider = provider
-        self._log = log
-
-    def _resource(self, urn: str) -> Resource:
-        # urn:pulumi:<stack>::<project>::<parent type>$<type>::<name>
-        qualified_type = urn.split("::")[2]
-        return self._provider.resource(qualified_type.rsplit("$", 1)[-1])
-
-    @_answer
-    def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
-        return plugin_pb2.PluginInfo(version=self._provider.version)
-
-    @_answer
-    def GetSchema(
-        self, request: provider_pb2.GetSchemaRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.GetSchemaResponse:
-        return provider_pb2.GetSchemaResponse(schema="{}")
-
-    @_answer
-    def CheckConfig(
-        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.CheckResponse:
-        old = from_struct(request.olds) if request.HasField("olds") else None
-        checked = self._provider.check_config(request.urn, old, from_struct(request.news))
-        return _check_response(checked.inputs, checked.failures)
-
-    @_answer
-    def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
-        replacing = self._provider.replacing(from_struct(request.old_inputs), from_struct(request.news))
-        if replacing:
-            return provider_pb2.DiffResponse(
-                changes=provider_pb2.DiffResponse.DIFF_SOME, diffs=replacing, replaces=replacing
-            )
-        # The engine then compares the inputs itself and updates the provider in place, replacing none of its resources.
-        return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_UNKNOWN)
-
-    @_answer
-    def Configure(
-        self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.ConfigureResponse:
-        self._provider.configure(from_struct(request.args))
-        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=False)
-
-    @_answer
-    def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
-        returned = self._provider.invoke(request.tok, from_struct(request.args))
-        response = provider_pb2.InvokeResponse()
-        getattr(response, "return").CopyFrom(to_struct(returned))
-        return response
-
-    @_answer
-    def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
-        old = from_struct(request.olds) if request.olds.fields else None
-        checked = self._resource(request.urn).check(request.urn, old, from_struct(request.news))
-        return _check_response(checked.inputs, checked.failures)
-
-    @_answer
-    def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
-        new = _ignoring(request.ignoreChanges, from_struct(request.old_inputs), from_struct(request.news))
-        diff = self._resource(request.urn).diff(
-            request.urn, request.id, from_struct(request.old_inputs), from_struct(request.olds), new
-        )
-        return provider_pb2.DiffResponse(
-            changes=provider_pb2.DiffResponse.DIFF_SOME if diff.changes else provider_pb2.DiffResponse.DIFF_NONE,
-            replaces=[path for path, change in diff.changes.items() if change.replace],
-            diffs=sorted({path.split(".")[0].split("[")[0] for path in diff.changes}),
-            deleteBeforeReplace=diff.delete_before_replace,
-            detailedDiff={path: _property_diff(change) for path, change in diff.changes.items()},
-            hasDetailedDiff=True,
-        )
-
-    @_answer
-    def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
-        inputs = from_struct(request.properties)
-        with heard(partial(self._log.info, request.urn)):
-            created = self._resource(request.urn).create(request.urn, inputs, preview=request.preview)
-        return provider_pb2.CreateResponse(id=created.id, properties=to_struct(created.state))
-
-    @_answer
-    def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
-        read = self._resource(request.urn).read(
-            request.urn, request.id, from_struct(request.inputs), from_struct(request.properties)
-        )
-        if read is None:
-            return provider_pb2.ReadResponse()
-        return provider_pb2.ReadResponse(id=read.id, inputs=to_struct(read.inputs), properties=to_struct(read.state))
-
-    @_answer
-    def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
-        old_inputs = from_struct(request.old_inputs)
-        with heard(partial(self._log.info, request.urn)):
-            state = self._resource(request.urn).update(
-                request.urn,
-                request.id,
-                old_inputs,
-                from_struct(request.olds),
-                _ignoring(request.ignoreChanges, old_inputs, from_struct(request.news)),
-                preview=request.preview,
-            )
-        return provider_pb2.UpdateResponse(properties=to_struct(state))
-
-    @_answer
-    def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        self._resource(request.urn).delete(
-            request.urn, request.id, from_struct(request.old_inputs), from_struct(request.properties)
-        )
-        return empty_pb2.Empty()
-
-    def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        # The engine ends the process itself once calls under way have answered.
-        return empty_pb2.Empty()
-
-
-def _check_response(inputs: Props, failures: Iterable[CheckFailure]) -> provider_pb2.CheckResponse:
-    return provider_pb2.CheckResponse(
-        inputs=to_struct(inputs),
-        failures=[provider_pb2.CheckFailure(property=each.property, reason=each.reason) for each in failures],
-    )
-
-
-def _property_diff(change: PropertyChange) -> provider_pb2.PropertyDiff:
-    return provider_pb2.PropertyDiff(kind=_KINDS[change.kind, change.replace], inputDiff=change.input)
-
-
-def _ignoring(paths: Iterable[str], old: Props, new: Props) -> Props:
-    """New inputs with top-level `ignore_changes` properties as they were; the engine has done the nested ones."""
-    kept: dict[str, Any] = {path: old[path] for path in paths if path in old}
-    return {**new, **kept}

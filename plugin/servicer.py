@@ -1,0 +1,192 @@
+"""The calls of the engine (proto/pulumi/provider.proto of pulumi/pulumi), turned into those of a `Provider`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+
+from plugin.log import heard
+from plugin.provider import CheckFailure, PluginError, PropertyChange
+from plugin.sessions import Session, Sessions
+from plugin.values import Props, from_struct, to_struct
+
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
+
+_KINDS: Final = {
+    ("add", False): provider_pb2.PropertyDiff.ADD,
+    ("add", True): provider_pb2.PropertyDiff.ADD_REPLACE,
+    ("delete", False): provider_pb2.PropertyDiff.DELETE,
+    ("delete", True): provider_pb2.PropertyDiff.DELETE_REPLACE,
+    ("update", False): provider_pb2.PropertyDiff.UPDATE,
+    ("update", True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
+}
+
+
+def _answer(
+    method: Callable[[Servicer, _Request, grpc.ServicerContext], _Response],
+) -> Callable[[Servicer, _Request, grpc.ServicerContext], _Response]:
+    """Turn exceptions into statuses: a `PluginError` is its message, anything else also leaves its trace in the log."""
+
+    def answered(self: Servicer, request: _Request, context: grpc.ServicerContext) -> _Response:
+        try:
+            return method(self, request, context)
+        except PluginError as error:
+            context.abort(grpc.StatusCode.UNKNOWN, str(error))
+        except Exception as error:
+            logging.getLogger(__name__).exception("%s failed", method.__name__)
+            context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
+        raise AssertionError("abort raises")
+
+    return answered
+
+
+class Servicer(provider_pb2_grpc.ResourceProviderServicer):
+    """The protocol's calls, each answered by the provider of the session that it belongs to."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    @_answer
+    def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        self._sessions.attach(context.peer(), request.address)
+        return empty_pb2.Empty()
+
+    @_answer
+    def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
+        return plugin_pb2.PluginInfo(version=self._session(context).provider.version)
+
+    @_answer
+    def GetSchema(
+        self, request: provider_pb2.GetSchemaRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.GetSchemaResponse:
+        return provider_pb2.GetSchemaResponse(schema="{}")
+
+    @_answer
+    def CheckConfig(
+        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CheckResponse:
+        old = from_struct(request.olds) if request.HasField("olds") else None
+        checked = self._session(context).provider.check_config(request.urn, old, from_struct(request.news))
+        return _check_response(checked.inputs, checked.failures)
+
+    @_answer
+    def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
+        replacing = self._session(context).provider.replacing(
+            from_struct(request.old_inputs), from_struct(request.news)
+        )
+        if replacing:
+            return provider_pb2.DiffResponse(
+                changes=provider_pb2.DiffResponse.DIFF_SOME, diffs=replacing, replaces=replacing
+            )
+        # The engine then compares the inputs itself and updates the provider in place, replacing none of its resources.
+        return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_UNKNOWN)
+
+    @_answer
+    def Configure(
+        self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ConfigureResponse:
+        self._session(context).provider.configure(from_struct(request.args))
+        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=False)
+
+    @_answer
+    def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
+        returned = self._session(context).provider.invoke(request.tok, from_struct(request.args))
+        response = provider_pb2.InvokeResponse()
+        getattr(response, "return").CopyFrom(to_struct(returned))
+        return response
+
+    @_answer
+    def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
+        old = from_struct(request.olds) if request.olds.fields else None
+        checked = self._session(context).resource(request.urn).check(request.urn, old, from_struct(request.news))
+        return _check_response(checked.inputs, checked.failures)
+
+    @_answer
+    def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
+        new = _ignoring(request.ignoreChanges, from_struct(request.old_inputs), from_struct(request.news))
+        diff = (
+            self._session(context)
+            .resource(request.urn)
+            .diff(request.urn, request.id, from_struct(request.old_inputs), from_struct(request.olds), new)
+        )
+        return provider_pb2.DiffResponse(
+            changes=provider_pb2.DiffResponse.DIFF_SOME if diff.changes else provider_pb2.DiffResponse.DIFF_NONE,
+            replaces=[path for path, change in diff.changes.items() if change.replace],
+            diffs=sorted({path.split(".")[0].split("[")[0] for path in diff.changes}),
+            deleteBeforeReplace=diff.delete_before_replace,
+            detailedDiff={path: _property_diff(change) for path, change in diff.changes.items()},
+            hasDetailedDiff=True,
+        )
+
+    @_answer
+    def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
+        inputs = from_struct(request.properties)
+        session = self._session(context)
+        with heard(partial(session.log.info, request.urn)):
+            created = session.resource(request.urn).create(request.urn, inputs, preview=request.preview)
+        return provider_pb2.CreateResponse(id=created.id, properties=to_struct(created.state))
+
+    @_answer
+    def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
+        read = (
+            self._session(context)
+            .resource(request.urn)
+            .read(request.urn, request.id, from_struct(request.inputs), from_struct(request.properties))
+        )
+        if read is None:
+            return provider_pb2.ReadResponse()
+        return provider_pb2.ReadResponse(id=read.id, inputs=to_struct(read.inputs), properties=to_struct(read.state))
+
+    @_answer
+    def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
+        old_inputs = from_struct(request.old_inputs)
+        session = self._session(context)
+        with heard(partial(session.log.info, request.urn)):
+            state = session.resource(request.urn).update(
+                request.urn,
+                request.id,
+                old_inputs,
+                from_struct(request.olds),
+                _ignoring(request.ignoreChanges, old_inputs, from_struct(request.news)),
+                preview=request.preview,
+            )
+        return provider_pb2.UpdateResponse(properties=to_struct(state))
+
+    @_answer
+    def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        self._session(context).resource(request.urn).delete(
+            request.urn, request.id, from_struct(request.old_inputs), from_struct(request.properties)
+        )
+        return empty_pb2.Empty()
+
+    def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        # Calls under way are answered. The engine then ends a process that it started, and lives apart from any other.
+        self._sessions.cancel(context.peer())
+        return empty_pb2.Empty()
+
+    def _session(self, context: grpc.ServicerContext) -> Session:
+        return self._sessions.of(context.peer())
+
+
+def _check_response(inputs: Props, failures: Iterable[CheckFailure]) -> provider_pb2.CheckResponse:
+    return provider_pb2.CheckResponse(
+        inputs=to_struct(inputs),
+        failures=[provider_pb2.CheckFailure(property=each.property, reason=each.reason) for each in failures],
+    )
+
+
+def _property_diff(change: PropertyChange) -> provider_pb2.PropertyDiff:
+    return provider_pb2.PropertyDiff(kind=_KINDS[change.kind, change.replace], inputDiff=change.input)
+
+
+def _ignoring(paths: Iterable[str], old: Props, new: Props) -> Props:
+    """New inputs with top-level `ignore_changes` properties as they were; the engine has done the nested ones."""
+    kept: dict[str, Any] = {path: old[path] for path in paths if path in old}
+    return {**new, **kept}

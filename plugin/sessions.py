@@ -1,0 +1,78 @@
+"""Which provider answers which engine, when one server has several of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from plugin.log import EngineLog
+from plugin.provider import Provider, Resource
+
+# So many sessions outlive their engine's Cancel: an interrupted engine may still send the rest of a step.
+_KEPT_AFTER_CANCEL: Final = 32
+
+
+@dataclass(frozen=True)
+class Session:
+    """A provider, configured by one provider resource of one engine, and that engine's log."""
+
+    provider: Provider
+    log: EngineLog
+
+    def resource(self, urn: str) -> Resource:
+        """The resource type of a URN; raises `PluginError` for a type this plugin does not have."""
+        # urn:pulumi:<stack>::<project>::<parent type>$<type>::<name>
+        qualified_type = urn.split("::")[2]
+        return self.provider.resource(qualified_type.rsplit("$", 1)[-1])
+
+
+class Sessions:
+    """One session for the engine that started this process, and one for each connection that was attached.
+
+    The protocol's calls do not name the provider resource that they are for. But the engine opens a connection for each
+    one (pkg/resource/plugin/provider_plugin.go, NewProvider) and attaches it before it configures it, so the address at
+    the connection's other end tells them apart. Threads may share it.
+    """
+
+    def __init__(self, make: Callable[[], Provider], engine_address: str | None) -> None:
+        self._make = make
+        self._started = Session(make(), EngineLog(engine_address))
+        self._attached: dict[str, Session] = {}
+        self._cancelled: list[str] = []
+        self._lock = threading.Lock()
+
+    def attach(self, peer: str, engine_address: str) -> None:
+        """Begin a session with a provider of its own for the connection from `peer`."""
+        session = Session(self._make(), EngineLog(engine_address))
+        with self._lock:
+            self._forget(peer)
+            self._attached[peer] = session
+
+    def of(self, peer: str) -> Session:
+        """The session of the connection from `peer`."""
+        with self._lock:
+            return self._attached.get(peer, self._started)
+
+    def cancel(self, peer: str) -> None:
+        """Note that the engine at `peer` ends: a session of long ago is dropped for it."""
+        with self._lock:
+            if peer in self._attached and peer not in self._cancelled:
+                self._cancelled.append(peer)
+            if len(self._cancelled) > _KEPT_AFTER_CANCEL:
+                self._forget(self._cancelled[0])
+
+    def close(self) -> None:
+        """Close the connections to every engine."""
+        with self._lock:
+            for peer in list(self._attached):
+                self._forget(peer)
+            self._started.log.close()
+
+    def _forget(self, peer: str) -> None:
+        """Drop what an earlier connection from the same port has left."""
+        if peer in self._cancelled:
+            self._cancelled.remove(peer)
+        if session := self._attached.pop(peer, None):
+            session.log.close()
