@@ -15,8 +15,8 @@ from components.azure.vault import Vault, VaultArgs
 from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs
 from components.lookups.prerequisites import Prerequisites
 from components.lookups.tenant_check import Deployer
-from identity.credential_loss import IN_USE, addresses
 from identity.settings import HostedClusterSettings, Settings, VaultSettings
+from identity.settings.credential_loss import IN_USE, addresses
 
 
 class IdentityStack:

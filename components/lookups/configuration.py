@@ -8,7 +8,7 @@ from pathlib import Path
 import pulumi
 
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
-from identity.settings import Settings
+from identity.settings import Settings, load_settings
 
 
 def load() -> Settings:
@@ -23,7 +23,7 @@ def load() -> Settings:
         if key.startswith(namespace)
     }
     secret_keys = [key.removeprefix(namespace) for key in pulumi.runtime.get_config_secret_keys_env()]
-    return Settings.load(config, secret_keys=secret_keys, local=_local_environment())
+    return load_settings(config, secret_keys=secret_keys, local=_local_environment())
 
 
 def _local_environment() -> LocalEnvironment | None:

@@ -7,8 +7,8 @@ import pulumi
 from components.azure.credential_store import CredentialStore, vault_of
 from components.azure.providers import provider_said
 from components.lookups.shared_stack import READ_STACK_OUTPUTS, this_stack
-from identity.credential_loss import losses, refuse_losses, without_effect
 from identity.settings import Settings
+from identity.settings.credential_loss import losses, refuse_losses, without_effect
 
 
 async def check_credential_losses(settings: Settings, shared: CredentialStore | None) -> None:

@@ -1,6 +1,6 @@
 """Typed and validated configuration of a stack.
 
-`Settings.load` takes Pulumi's raw configuration and returns settings that need no further check, or raises
+`load_settings` takes Pulumi's raw configuration and returns settings that need no further check, or raises
 `ConfigurationError` with every problem at once. What a value looks like is in `types.py` and `arm_ids.py`, which keys
 there are in `model.py`, `access.py`, `creation.py` and `workloads.py`, what must fit together in `rules.py` and the
 other `*_rules.py`.
@@ -8,6 +8,7 @@ other `*_rules.py`.
 
 from identity.settings.access import AccessSettings
 from identity.settings.creation import CreationSettings, NodePoolSettings
+from identity.settings.load import load_settings
 from identity.settings.model import (
     CredentialSettings,
     HostedClusterObjectSettings,
@@ -46,4 +47,5 @@ __all__ = [
     "Settings",
     "VaultSettings",
     "WorkloadSettings",
+    "load_settings",
 ]

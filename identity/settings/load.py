@@ -35,8 +35,19 @@ _TRUTH: Final = {"true": True, "false": False}
 _LEFT_OUT: Final[tuple[Any, ...]] = (None, "", {}, [])
 
 
-def load(config: Mapping[str, str], *, secret_keys: Collection[str], local: LocalEnvironment | None) -> Settings:
-    """See `Settings.load`."""
+def load_settings(
+    config: Mapping[str, str], *, secret_keys: Collection[str], local: LocalEnvironment | None
+) -> Settings:
+    """The settings in Pulumi's configuration.
+
+    Args:
+        config: the project's keys without their namespace; values as Pulumi hands them over, structures as JSON.
+        secret_keys: the keys whose value is, or holds, a secret: nothing out of them appears in the report.
+        local: the record of the local cloud, if there is one on this machine.
+
+    Raises:
+        ConfigurationError: with every problem of the configuration.
+    """
     report = ProblemReport(secret_keys)
     raw = _parse(config, report)
     filled = fill_in(raw, local)

@@ -7,7 +7,7 @@ names) is filled in before validation (`defaults.py`), so an attribute that is n
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -23,7 +23,7 @@ from pydantic import (
 
 from identity import naming
 from identity.catalogue import ControlPlaneIdentity
-from identity.clouds import CLOUDS, LOCAL_CLOUD, Cloud, LocalEnvironment
+from identity.clouds import CLOUDS, LOCAL_CLOUD, Cloud
 from identity.credentials.certificate import KEY_SIZES
 from identity.settings import arm_ids, types
 from identity.settings.access import AccessSettings
@@ -92,8 +92,6 @@ class CredentialSettings(Model):
     renew_before_days: Annotated[StrictInt, integer(1, 729, "days")] = 45
     key_size: Annotated[
         StrictInt,
-        ValidationError,
-        ValidationInfo,
         ValueSpec(
             accepted=f"the bits of an RSA key: {enumerate_words(map(str, KEY_SIZES), last='or')}",
             blank=str(KEY_SIZES[0]),
@@ -265,28 +263,10 @@ class Settings(Model):
     credentials: CredentialSettings = CredentialSettings()
     probe: ProbeSettings = ProbeSettings()
     hosted_clusters: tuple[HostedClusterSettings, ...] = ()
-    # Clusters that may lose credentials in use in the next run (`identity/credential_loss.py`).
+    # Clusters that may lose credentials in use in the next run (`identity/settings/credential_loss.py`).
     allow_credential_loss: tuple[types.ClusterName, ...] = ()
 
     @property
     def writes_to_management_cluster(self) -> bool:
         """Whether the stack creates objects in the management cluster."""
         return any(self.cluster_side == "stack" or each.hosted_cluster for each in self.hosted_clusters)
-
-    @classmethod
-    def load(
-        cls, config: Mapping[str, str], *, secret_keys: Collection[str], local: LocalEnvironment | None
-    ) -> Settings:
-        """The settings in Pulumi's configuration.
-
-        Args:
-            config: the project's keys without their namespace; values as Pulumi hands them over, structures as JSON.
-            secret_keys: the keys whose value is, or holds, a secret: nothing out of them appears in the report.
-            local: the record of the local cloud, if there is one on this machine.
-
-        Raises:
-            ConfigurationError: with every problem of the configuration.
-        """
-        from identity.settings.load import load  # load.py needs the models above
-
-        return load(config, secret_keys=secret_keys, local=local)

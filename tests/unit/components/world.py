@@ -13,7 +13,7 @@ from components.azure.vault import Vault, VaultArgs
 from components.kubernetes.cloud_config import Platform
 from identity import catalogue
 from identity.clouds import CLOUDS
-from identity.settings import CredentialSettings, Settings
+from identity.settings import CredentialSettings, Settings, load_settings
 from tests.unit import specification
 from tests.unit.components.recorder import Recorder
 
@@ -94,7 +94,7 @@ def configuration(**changes: Any) -> dict[str, str]:
 
 def settings(**changes: Any) -> Settings:
     """The stack's settings."""
-    return Settings.load(configuration(**changes), secret_keys=(), local=None)
+    return load_settings(configuration(**changes), secret_keys=(), local=None)
 
 
 def lookups(**changes: Any) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from identity.settings import ConfigurationError, Settings
+from identity.settings import ConfigurationError, Settings, load_settings
 from tests.unit.identity.settings.world import LOCAL, TENANT
 
 PROJECT = Path(__file__).resolve().parents[4]
@@ -33,7 +33,7 @@ def load(document: Mapping[str, Any], **options: Any) -> Settings:
         for key, value in document["config"].items()
         if key.startswith("idstack:")
     }
-    return Settings.load(config, **{"secret_keys": (), "local": None, **options})
+    return load_settings(config, **{"secret_keys": (), "local": None, **options})
 
 
 def stack_file(stack: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from identity.settings import ConfigurationError, Settings
+from identity.settings import ConfigurationError, load_settings
 from tests.unit.identity.settings.world import (
     ABSENT,
     MANAGED_IDENTITY,
@@ -173,7 +173,7 @@ def test_a_structure_of_the_wrong_kind_is_written_as_yaml(
 def test_a_structure_that_is_no_json_is_one_problem(text: str) -> None:
     config = as_pulumi_passes_it(configuration()) | {"vault": text}
     with pytest.raises(ConfigurationError) as refused:
-        Settings.load(config, secret_keys=(), local=None)
+        load_settings(config, secret_keys=(), local=None)
 
     assert [each.place for each in refused.value.problems] == [("vault",)]
 
@@ -237,6 +237,6 @@ def test_a_report_can_be_printed_whatever_is_in_it() -> None:
     config = as_pulumi_passes_it(configuration()) | {"vault": json.dumps({"name": "\ud800"})}
 
     with pytest.raises(ConfigurationError) as refused:
-        Settings.load(config, secret_keys=(), local=None)
+        load_settings(config, secret_keys=(), local=None)
 
     assert str(refused.value).encode("utf-8")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from identity.settings import ConfigurationError, Settings
+from identity.settings import ConfigurationError, load_settings
 from tests.unit.identity.settings.world import configuration, load, refusals, with_change
 
 LETTERS: Final = set(string.ascii_letters)
@@ -129,7 +129,7 @@ def test_a_hosted_cluster_may_hold_anything_without_a_crash(path: str, value: An
 @given(st.text())
 def test_a_structure_may_be_any_text_without_a_crash(text: str) -> None:
     with pytest.raises(ConfigurationError, match="tenantId"):
-        Settings.load({"vault": text, "hostedClusters": text}, secret_keys=(), local=None)
+        load_settings({"vault": text, "hostedClusters": text}, secret_keys=(), local=None)
 
 
 @by_hypothesis

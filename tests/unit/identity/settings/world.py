@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
-from identity.settings import ConfigurationError, Settings
+from identity.settings import ConfigurationError, Settings, load_settings
 
 TENANT: Final = "11111111-1111-4111-8111-111111111111"
 SUBSCRIPTION: Final = "22222222-2222-4222-8222-222222222222"
@@ -103,7 +103,7 @@ def load(
     config: Mapping[str, Any], *, secret_keys: Collection[str] = (), local: LocalEnvironment | None = None
 ) -> Settings:
     """Load a configuration that holds plain values."""
-    return Settings.load(as_pulumi_passes_it(config), secret_keys=secret_keys, local=local)
+    return load_settings(as_pulumi_passes_it(config), secret_keys=secret_keys, local=local)
 
 
 def refusals(

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.naming import data_plane_identity_name, resource_id
-from identity.settings import ConfigurationError, HostedClusterSettings, IdentitySettings, Problem, Settings
-from identity.settings.problems import to_remove, to_set
+from identity.settings.model import HostedClusterSettings, IdentitySettings, Settings
+from identity.settings.problems import ConfigurationError, Problem, to_remove, to_set
 
 _PLACE: Final = ("allowCredentialLoss",)
 # The output of each hosted cluster.
