@@ -1,6 +1,6 @@
 # Every command takes STACK=<name> (local by default) and ARGS=<more options of the engine>.
 # CLUSTER=apiserver gives a local stack a real kube-apiserver instead of the built-in API, from its first `make up` to `make down`.
-# What a stack's commands run with (engine, backend, plugins) is decided in ops/environment.py.
+# What a stack's commands run with (engine, backend, plugins) is decided in ops/stack/environment.py.
 
 STACK ?= local
 ARGS ?=

@@ -18,7 +18,7 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 from bench.figures import Figure, Limit
 from bench.measure import in_turn
 from identity.credentials import rfc3339
-from ops.environment import VENV
+from ops.stack.environment import VENV
 from plugin.values import to_struct
 from tests.harness import PROJECT
 

@@ -6,13 +6,15 @@ import sys
 
 import typer
 
-from ops.commands.adopt import adopt
 from ops.commands.doctor import doctor
 from ops.commands.down import down
 from ops.commands.export import export
-from ops.commands.handover import local, probe
+from ops.commands.import_ import import_
 from ops.commands.kubeconfig import kubeconfig
+from ops.commands.local import local
+from ops.commands.options import PASS_ON
 from ops.commands.preview import preview
+from ops.commands.probe import probe
 from ops.commands.rbac import rbac
 from ops.commands.recover import recover
 from ops.commands.renew import renew
@@ -20,8 +22,7 @@ from ops.commands.rotate import rotate
 from ops.commands.status import status
 from ops.commands.token import token
 from ops.commands.up import up
-from ops.options import PASS_ON
-from ops.trouble import Trouble
+from ops.stack.errors import CommandError
 
 cli = typer.Typer(
     name="idstack",
@@ -32,7 +33,7 @@ cli = typer.Typer(
 )
 for command in (up, preview, down, recover, renew, rotate, probe):
     cli.command(context_settings=PASS_ON)(command)
-cli.command("import", context_settings=PASS_ON)(adopt)
+cli.command("import", context_settings=PASS_ON)(import_)
 cli.command()(status)
 cli.command()(token)
 cli.add_typer(export)
@@ -43,12 +44,12 @@ cli.command(context_settings={**PASS_ON, "help_option_names": []}, add_help_opti
 
 
 def main() -> None:
-    """Run a command; what a person has to mend is said in one paragraph, exit code 1 (2 for wrong usage)."""
+    """Run a command; what a person has to fix is printed as one paragraph, exit code 1 (2 for wrong usage)."""
     try:
         cli(prog_name="idstack")
-    except Trouble as trouble:
-        print(f"idstack: {trouble}", file=sys.stderr)
-        sys.exit(1)
+    except CommandError as error:
+        print(f"idstack: {error.format_message()}", file=sys.stderr)
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ from localcloud.core.cluster import ClusterKind
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.kinds import KINDS, ResourceKind
 from localcloud.kubernetes.kubeconfig import connection
-from ops import environment
-from ops.engine import Engine
+from ops.stack import environment
+from ops.stack.engine import Engine
 
 PROJECT = Path(__file__).resolve().parents[1]
 

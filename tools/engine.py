@@ -6,7 +6,7 @@ Ways in order of preference:
 2. Pulumi's official installer, through the SDK (`pulumi.automation.PulumiCommand.install`);
 3. a build of the modules pinned in tools/pulumi and tools/language-host, where a Go module proxy is all one reaches.
 
-What was chosen stands in `.tools/engine.json`, where `ops/environment.py` finds it.
+What was chosen stands in `.tools/engine.json`, where `ops/stack/environment.py` finds it.
 """
 
 from __future__ import annotations

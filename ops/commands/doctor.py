@@ -10,11 +10,11 @@ import typer
 from identity.access.api_server import AccessRequirements
 from identity.access.errors import AccessError
 from identity.access.permissions import KINDS, permissions
-from ops.cluster_access import stack_access
-from ops.engine import Engine
-from ops.environment import variables
-from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.trouble import Trouble
+from ops.access.management_cluster import stack_access
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.stack.engine import Engine
+from ops.stack.environment import variables
+from ops.stack.errors import CommandError
 
 
 class Stage(StrEnum):
@@ -35,12 +35,12 @@ def doctor(
             server.check_sign_in()
             missing = server.missing(AccessRequirements(permissions(), KINDS))
     except AccessError as error:
-        raise Trouble(str(error)) from None
+        raise CommandError(str(error)) from None
     if as_json:
         screen.document({"stack": stack, "stage": stage, "server": server.server, "missing": missing})
     else:
         screen.console.print(f"signed in to {server.server} as {server.who}")
     if missing:
-        raise Trouble(f"{stage}: {'; '.join(missing)}. {server.hint}")
+        raise CommandError(f"{stage}: {'; '.join(missing)}. {server.hint}")
     if not as_json:
         screen.console.print("every permission and kind that the stack needs is there")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from ops import local_cloud
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.up import start_local_cloud
-from ops.engine import Engine
-from ops.environment import local_paths
-from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.environment import local_paths
 
 
 def down(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:

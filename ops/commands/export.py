@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from ops import hypershift as cli
-from ops.engine import Engine
-from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.trouble import Trouble
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.outputs import hypershift as cli
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 
 export = typer.Typer(name="export", help="Write what other tools take from a stack.", no_args_is_help=True)
 
@@ -34,16 +34,16 @@ def hypershift(
     outputs = Engine(stack, output=screen.output).outputs()
     known = cli.hosted_clusters(outputs, directory)
     if not known:
-        raise Trouble(f"the stack {stack} has no hosted cluster: there is nothing to export before `make up`")
+        raise CommandError(f"the stack {stack} has no hosted cluster: there is nothing to export before `make up`")
     if cluster is not None and cluster not in known:
-        raise Trouble(f"the stack {stack} has no hosted cluster {cluster}, but {', '.join(known)}")
+        raise CommandError(f"the stack {stack} has no hosted cluster {cluster}, but {', '.join(known)}")
     wanted = [each for name, each in known.items() if cluster in (None, name)]
     _check(wanted)
     try:
         for each in wanted:
             each.write()
     except OSError as error:
-        raise Trouble(f"the files can not be written: {error}") from None
+        raise CommandError(f"the files can not be written: {error}") from None
     install = cli.install(outputs)
     if as_json:
         screen.document(
@@ -71,7 +71,7 @@ def hypershift(
 def _check(clusters: list[cli.HostedClusterExport]) -> None:
     obstacles = [f"  {each.name}: {obstacle}" for each in clusters for obstacle in each.obstacles()]
     if obstacles:
-        raise Trouble(
+        raise CommandError(
             "\n".join(
                 [
                     "`hypershift create cluster azure` can not create every cluster as it is; nothing was written:",

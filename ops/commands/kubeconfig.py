@@ -14,11 +14,11 @@ from identity.access.exec_user import Flavour, exec_user
 from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
 from identity.access.login import AKS_SERVER_APP_ID, Login, LoginKind
 from identity.clouds import CLOUDS
-from ops import login_options
-from ops.cluster_access import StackAccess, stack_access
-from ops.engine import Engine
-from ops.options import DEFAULT_STACK, Screen, StackOption
-from ops.trouble import Trouble
+from ops.access.management_cluster import StackAccess, stack_access
+from ops.commands import login_options
+from ops.commands.options import DEFAULT_STACK, Screen, StackOption
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 
 _PUBLIC: Final = CLOUDS["AzurePublicCloud"].authority_host
 
@@ -72,7 +72,7 @@ def kubeconfig(
         target = file or _usual()
         Kubeconfig.read(target).merged(known.kubeconfig.only(name, user=user)).write(target)
     except AccessError as error:
-        raise Trouble(str(error)) from None
+        raise CommandError(str(error)) from None
     if admin:
         screen.console.print(
             "[bold red]This kubeconfig is the administrators': past Entra ID, for years, and nameless in the audit log."

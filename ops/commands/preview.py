@@ -6,9 +6,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.up import start_local_cloud
-from ops.engine import Engine
-from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.stack.engine import Engine
 
 HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, whatever is due.")]
 

@@ -11,9 +11,9 @@ import yaml
 
 from identity.access import azure_rbac
 from identity.access.permissions import manifests, permissions
-from ops.cluster_access import stack_cluster
-from ops.engine import Engine
-from ops.options import DEFAULT_STACK, StackOption
+from ops.access.management_cluster import stack_cluster
+from ops.commands.options import DEFAULT_STACK, StackOption
+from ops.stack.engine import Engine
 
 
 class PrincipalType(StrEnum):

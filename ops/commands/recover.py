@@ -8,12 +8,12 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.up import start_local_cloud, up
-from ops.engine import Engine
-from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.recovery import settle
-from ops.recovery.forgotten import Found
-from ops.trouble import Trouble
+from ops.recovery.orphans import Orphan
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 
 UpOption: TypeAlias = Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)]
 _AGREED: Final = frozenset({"--yes", "-y"})
@@ -36,7 +36,7 @@ def recover(
     screen.step("pulumi refresh")
     settle.unlock_and_refresh(engine, local, screen.console.print)
     screen.step("things that exist, but not in the state")
-    found = settle.find_forgotten(engine, local)
+    found = settle.find_orphans(engine, local)
     for each in found:
         screen.console.print(f"  {each.name}: {each.id}")
     if found and not engine.is_local:
@@ -49,12 +49,12 @@ def recover(
         screen.document({"stack": stack, "entered": {each.name: each.id for each in found}})
 
 
-def _confirm(found: Sequence[Found], *, agreed: bool) -> None:
+def _confirm(found: Sequence[Orphan], *, agreed: bool) -> None:
     """Ask whether all of it is the stack's: a later `destroy` deletes what is in the state."""
     if agreed:
         return
     if not sys.stdin.isatty():
-        raise Trouble(
+        raise CommandError(
             f"{len(found)} things exist that the stack would create, listed above. If all of them are this stack's, "
             "run the command again with --yes (`make recover ARGS=--yes`); otherwise delete or rename what is not"
         )

@@ -6,11 +6,11 @@ from typing import Final
 
 import typer
 
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.status import show
 from ops.commands.up import start_local_cloud
-from ops.engine import Engine
-from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.trouble import Trouble
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 
 # Everything that a renewal touches.
 _RENEWED: Final = frozenset(
@@ -34,6 +34,8 @@ def renew(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: J
     # By their names, not by a pattern: a pattern would match identities, too, that no `up` has made yet.
     urns = dict.fromkeys(each["urn"] for each in engine.resources() if each["type"] in _RENEWED)
     if not urns:
-        raise Trouble(f"the stack {stack} has no certificate to renew: `make up STACK={stack}` issues the first ones")
+        raise CommandError(
+            f"the stack {stack} has no certificate to renew: `make up STACK={stack}` issues the first ones"
+        )
     engine.up([*(argument for urn in urns for argument in ("--target", urn)), *context.args])
     show(stack, screen)

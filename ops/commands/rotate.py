@@ -10,12 +10,12 @@ import typer
 
 from identity.credentials import renewal_request, rfc3339
 from identity.credentials.renewal_request import RenewalRequest
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.status import show
 from ops.commands.up import start_local_cloud
-from ops.engine import Engine
-from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.rotation import Rotatable, chosen, rotatable
-from ops.trouble import Trouble
+from ops.outputs.rotation import Rotatable, chosen, rotatable
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 
 IdentityOption = Annotated[
     list[str] | None,
@@ -69,7 +69,7 @@ def _refuse_or_name_those_at_risk(identities: Iterable[Rotatable], screen: Scree
         f"  {each.name}: {', '.join(each.pods)}, until {rfc3339.render(each.free)} at the latest" for each in early
     )
     if not force:
-        raise Trouble(
+        raise CommandError(
             "it is too soon: a renewal replaces the certificate before the current one, with which pods may still sign "
             f"in:\n{listed}\nThey load the current one when the CSI driver has polled, at the latest 6 hours later. "
             "Wait until then, or restart those pods and use --force"

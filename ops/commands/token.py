@@ -18,9 +18,9 @@ from identity.access.login import AKS_SERVER_APP_ID, Login, LoginKind, without_s
 from identity.access.token_cache import TokenCache
 from identity.clouds import CLOUDS
 from identity.credentials import rfc3339
-from ops import login_options
-from ops.options import JsonOption, Screen
-from ops.trouble import Trouble
+from ops.commands import login_options
+from ops.commands.options import JsonOption, Screen
+from ops.stack.errors import CommandError
 
 _PUBLIC: Final = CLOUDS["AzurePublicCloud"].authority_host
 # Both of azure-identity and its MSAL.
@@ -66,7 +66,7 @@ def token(
         _clear_environment(login)
         got = tokens.token(login, cache, os.environ, show=_prompt(request))
     except AccessError as error:
-        raise Trouble(str(error)) from None
+        raise CommandError(str(error)) from None
     if for_exec:
         print(render(request.api_version, got.value, got.renew_at))
         return
@@ -81,11 +81,11 @@ def token(
 
 def _kind(kind: LoginKind | None, device_code: bool) -> LoginKind:
     if device_code and kind not in (None, LoginKind.DEVICE_CODE):
-        raise Trouble(f"--device-code and --login {kind} are two ways to sign in; choose one")
+        raise CommandError(f"--device-code and --login {kind} are two ways to sign in; choose one")
     if device_code:
         return LoginKind.DEVICE_CODE
     if kind is None:
-        raise Trouble(f"--login is missing: one of {', '.join(LoginKind)}; or --device-code to ask a person")
+        raise CommandError(f"--login is missing: one of {', '.join(LoginKind)}; or --device-code to ask a person")
     return kind
 
 

@@ -12,13 +12,14 @@ import typer
 from rich.console import Console
 
 from identity.clouds import LocalEnvironment
-from ops import local_cloud, probes
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.status import show
-from ops.engine import Engine
-from ops.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.rows import Row, has_probes, rows
-from ops.tables import sign_ins
-from ops.trouble import Trouble
+from ops.outputs import probes
+from ops.outputs.rows import Row, has_probes, rows
+from ops.outputs.tables import sign_ins
+from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 
 _READY_WITHIN = 180.0  # seconds; ten probes start in about ten on two cores
 _PAUSE = 0.5
@@ -52,7 +53,7 @@ def up(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: Json
         screen.console.print(sign_ins(found, Path(environment.mounts_dir), screen.console.width))
     failing = [row.identity for row in found if not row.is_green]
     if failing:
-        raise Trouble(f"not every sign-in works: {', '.join(failing)}")
+        raise CommandError(f"not every sign-in works: {', '.join(failing)}")
     screen.console.print(_next_steps(stack, environment))
 
 
@@ -63,7 +64,7 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
     local_cloud.do("seed", output=screen.output)
     environment = local_cloud.record()
     if environment is None:
-        raise Trouble("the local cloud started, but left no record of where it answers: look into .localcloud/*.log")
+        raise CommandError("the local cloud started but wrote no record of its endpoints: look into .localcloud/*.log")
     return environment
 
 

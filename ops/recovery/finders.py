@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from identity.naming import resource_id
-from ops.recovery.azure import Azure
-from ops.recovery.cluster import Cluster
-from ops.trouble import Trouble
+from ops.access.azure import AzureClient
+from ops.recovery.kubernetes_objects import KubernetesObjects
+from ops.stack.errors import CommandError
 
 Inputs: TypeAlias = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ _AUTHORIZATION: Final = "2022-04-01"
 
 
 @dataclass(frozen=True)
-class _Row:
+class _ArmType:
     """A type of azure-native in a resource group: its type in ARM, the API version to read it with, its names."""
 
     type: str
@@ -35,13 +35,15 @@ class _Row:
     names: tuple[str, ...]
 
 
-_IN_A_GROUP: Final[Mapping[str, _Row]] = MappingProxyType(
+_IN_A_GROUP: Final[Mapping[str, _ArmType]] = MappingProxyType(
     {
-        "azure-native:containerservice:ManagedCluster": _Row(_CLUSTERS, _CONTAINER_SERVICE, ("resourceName",)),
-        "azure-native:keyvault:Vault": _Row(_VAULTS, _KEY_VAULT, ("vaultName",)),
-        "azure-native:keyvault:Secret": _Row(f"{_VAULTS}/secrets", _KEY_VAULT, ("vaultName", "secretName")),
-        "azure-native:managedidentity:UserAssignedIdentity": _Row(_IDENTITIES, _MANAGED_IDENTITY, ("resourceName",)),
-        "azure-native:managedidentity:FederatedIdentityCredential": _Row(
+        "azure-native:containerservice:ManagedCluster": _ArmType(_CLUSTERS, _CONTAINER_SERVICE, ("resourceName",)),
+        "azure-native:keyvault:Vault": _ArmType(_VAULTS, _KEY_VAULT, ("vaultName",)),
+        "azure-native:keyvault:Secret": _ArmType(f"{_VAULTS}/secrets", _KEY_VAULT, ("vaultName", "secretName")),
+        "azure-native:managedidentity:UserAssignedIdentity": _ArmType(
+            _IDENTITIES, _MANAGED_IDENTITY, ("resourceName",)
+        ),
+        "azure-native:managedidentity:FederatedIdentityCredential": _ArmType(
             f"{_IDENTITIES}/federatedIdentityCredentials",
             _MANAGED_IDENTITY,
             ("resourceName", "federatedIdentityCredentialResourceName"),
@@ -57,7 +59,7 @@ class Finders:
     """
 
     def __init__(
-        self, azure: Azure, cluster: Cluster | None, subscription_id: str, taken: Set[tuple[str, str]]
+        self, azure: AzureClient, cluster: KubernetesObjects | None, subscription_id: str, taken: Set[tuple[str, str]]
     ) -> None:
         self._azure = azure
         self._cluster = cluster
@@ -74,7 +76,7 @@ class Finders:
         """The provider's id of the thing; None if there is none, or if the state has it.
 
         An input that is not known yet comes from something that does not exist itself; it is missing here. Raises
-        Trouble when the service does not say, or knows several.
+        CommandError when the service does not say, or knows several.
         """
         try:
             found = self._find(type_token, inputs)
@@ -133,9 +135,9 @@ class Finders:
 
 
 def _only(ids: list[str], what: str) -> str | None:
-    """The one id, None for none; raises Trouble for several."""
+    """The one id, None for none; raises CommandError for several."""
     if len(ids) > 1:
-        raise Trouble(
+        raise CommandError(
             f"there is more than one {what}: {', '.join(ids)}. The stack can have only one of them; delete the others, "
             "then run `make recover` again"
         )

@@ -11,16 +11,16 @@ from typing import Any, Final
 
 from identity.access.errors import AccessError
 from identity.clouds import LocalEnvironment
-from ops.cluster_access import stack_access
-from ops.engine import Engine
-from ops.environment import variables
-from ops.lock import Locked
-from ops.recovery import cluster, forgotten
-from ops.recovery.azure import deployer
-from ops.recovery.cluster import Cluster
+from ops.access.azure import deployer
+from ops.access.management_cluster import stack_access
+from ops.recovery import orphans
 from ops.recovery.finders import APPLICATION, REGISTRATION, Finders
-from ops.recovery.forgotten import Found
-from ops.trouble import Trouble
+from ops.recovery.kubernetes_objects import KubernetesObjects, connected
+from ops.recovery.orphans import Orphan
+from ops.stack.engine import Engine
+from ops.stack.environment import variables
+from ops.stack.errors import CommandError
+from ops.stack.lock import Locked
 
 _AT_ONCE: Final = 16
 _OWN: Final = "idstack:index:"
@@ -38,7 +38,7 @@ def unlock_and_refresh(engine: Engine, local: LocalEnvironment | None, say: Call
         engine.unlock()
         _refresh(engine, local, say)
     state = engine.state()
-    unmarked = forgotten.unmarked(state)
+    unmarked = orphans.unmarked(state)
     if unmarked != state:
         engine.replace_state(unmarked)
         _refresh(engine, local, say)
@@ -50,14 +50,14 @@ def _refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str]
         engine.refresh()
     except Locked:
         raise
-    except Trouble:
+    except CommandError:
         lost = _credentials_of_deleted_applications(engine, local)
         if not lost:
             raise
         say("forgetting the certificates of applications that were deleted:")
         for urn in sorted(lost):
             say(f"  {urn.rpartition('::')[2]}")
-        engine.replace_state(forgotten.without(engine.state(), lost))
+        engine.replace_state(orphans.without(engine.state(), lost))
         engine.refresh()
 
 
@@ -82,24 +82,24 @@ def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment
     }
 
 
-def find_forgotten(engine: Engine, local: LocalEnvironment | None) -> list[Found]:
+def find_orphans(engine: Engine, local: LocalEnvironment | None) -> list[Orphan]:
     """What exists and is missing in the state; `local` is where the local cloud answers, for its stack."""
     plan, state = engine.planned(), engine.resources()
     # The applications may have got twins by an `up` in between; their finder then says so.
     applications = [each for each in state if each["type"] == APPLICATION]
-    asked = [*forgotten.candidates(plan, state), *applications]
+    asked = [*orphans.candidates(plan, state), *applications]
     with (
         _finders(engine, _configuration(plan), local, state, asked) as finders,
         ThreadPoolExecutor(_AT_ONCE) as pool,
     ):
         answers = pool.map(lambda each: finders.find(each["type"], each["inputs"]), asked)
-        return [Found(each, found) for each, found in zip(asked, answers, strict=True) if found is not None]
+        return [Orphan(each, found) for each, found in zip(asked, answers, strict=True) if found is not None]
 
 
-def enter(engine: Engine, found: Sequence[Found]) -> None:
+def enter(engine: Engine, found: Sequence[Orphan]) -> None:
     """Write what was found into the refreshed state."""
     if found:
-        engine.replace_state(forgotten.settled(engine.state(), found))
+        engine.replace_state(orphans.settled(engine.state(), found))
 
 
 def _configuration(plan: Mapping[str, Any]) -> dict[str, str]:
@@ -120,15 +120,15 @@ def _finders(
         objects = None
         if any(each["type"].startswith(_KUBERNETES) for each in asked):
             objects = stack.enter_context(_management_cluster(engine, configuration))
-        yield Finders(clients, objects, configuration["subscriptionId"], forgotten.ids(state))
+        yield Finders(clients, objects, configuration["subscriptionId"], orphans.ids(state))
 
 
 @contextmanager
-def _management_cluster(engine: Engine, configuration: Mapping[str, str]) -> Iterator[Cluster]:
+def _management_cluster(engine: Engine, configuration: Mapping[str, str]) -> Iterator[KubernetesObjects]:
     """The management cluster, reached as the stack reaches it."""
     management = json.loads(configuration.get("managementCluster") or "{}")
     if path := management.get("kubeconfig"):
-        with cluster.connected(engine.root / Path(path).expanduser(), management.get("context")) as found:
+        with connected(engine.root / Path(path).expanduser(), management.get("context")) as found:
             yield found
         return
     try:
@@ -136,6 +136,6 @@ def _management_cluster(engine: Engine, configuration: Mapping[str, str]) -> Ite
         with known.api_server(variables(engine.stack)) as server:
             user = {"token": server.token()}
     except AccessError as error:
-        raise Trouble(str(error)) from None
-    with cluster.connected(known.kubeconfig.only(known.kubeconfig.chosen(), user=user)) as found:
+        raise CommandError(str(error)) from None
+    with connected(known.kubeconfig.only(known.kubeconfig.chosen(), user=user)) as found:
         yield found

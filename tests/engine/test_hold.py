@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ops.engine import Engine
-from ops.environment import variables
-from ops.trouble import Trouble
+from ops.stack.engine import Engine
+from ops.stack.environment import variables
+from ops.stack.errors import CommandError
 
 _PROGRAM = """\
 import json
@@ -61,5 +61,5 @@ def test_a_preview_that_holds_sets_that_one_key_and_leaves_the_stacks_file_alone
 def test_holding_a_stack_without_a_configuration_says_which_file_is_missing(project: Path) -> None:
     (project / "Pulumi.dev.yaml").unlink()
 
-    with pytest.raises(Trouble, match=r"there is no Pulumi\.dev\.yaml"):
+    with pytest.raises(CommandError, match=r"there is no Pulumi\.dev\.yaml"):
         Engine("dev", root=project).preview(hold=True)

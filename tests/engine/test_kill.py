@@ -14,8 +14,8 @@ from typing import Any, Final, get_args
 
 import pytest
 
-from ops.engine import Engine
-from ops.lock import Locked
+from ops.stack.engine import Engine
+from ops.stack.lock import Locked
 from tests.engine.killing import (
     Kill,
     Victim,

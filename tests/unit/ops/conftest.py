@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ops import environment
 from ops.__main__ import main
+from ops.stack import environment
 
 _EVENT_LOG = re.compile(r" --event-log \S+")
 _PULUMI = """\

@@ -16,9 +16,9 @@ from localcloud.azure.graph.api import app as graph
 from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.kubernetes.api import app as kubernetes
-from ops.recovery.azure import Azure
-from ops.recovery.cluster import Cluster, connected
+from ops.access.azure import AzureClient
 from ops.recovery.finders import Finders
+from ops.recovery.kubernetes_objects import KubernetesObjects, connected
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import ArmWorld, world
 from tests.unit.localcloud.kubernetes_world import TOKEN, write_kubeconfig
@@ -61,9 +61,11 @@ def deployer(world: ArmWorld) -> ServicePrincipal:
 
 
 @pytest.fixture
-def azure(world: ArmWorld, cloud: Cloud, deployer: ServicePrincipal, certificates: Certificates) -> Iterator[Azure]:
+def azure(
+    world: ArmWorld, cloud: Cloud, deployer: ServicePrincipal, certificates: Certificates
+) -> Iterator[AzureClient]:
     """Both, read by the deployer."""
-    with Azure(cloud, SignedIn(world, deployer), str(certificates.ca_file)) as opened:
+    with AzureClient(cloud, SignedIn(world, deployer), str(certificates.ca_file)) as opened:
         yield opened
 
 
@@ -81,7 +83,7 @@ def official(kubeconfig: Path) -> Iterator[client.ApiClient]:
 
 
 @pytest.fixture
-def cluster(kubeconfig: Path) -> Iterator[Cluster]:
+def cluster(kubeconfig: Path) -> Iterator[KubernetesObjects]:
     with connected(kubeconfig, None) as opened:
         yield opened
 
@@ -90,10 +92,10 @@ FindersOf = Callable[..., Finders]
 
 
 @pytest.fixture
-def finders(azure: Azure, world: ArmWorld) -> FindersOf:
+def finders(azure: AzureClient, world: ArmWorld) -> FindersOf:
     """Makes finders for the world's subscription; `taken` are type and id of what the state has."""
 
-    def make(taken: Set[tuple[str, str]] = frozenset(), cluster: Cluster | None = None) -> Finders:
+    def make(taken: Set[tuple[str, str]] = frozenset(), cluster: KubernetesObjects | None = None) -> Finders:
         return Finders(azure, cluster, world.cloud.subscription_id, taken)
 
     return make

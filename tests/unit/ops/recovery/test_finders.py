@@ -29,13 +29,13 @@ from localcloud.azure.tenant.objects import (
 )
 from localcloud.providers.azure_native.table import RESOURCES
 from localcloud.providers.azuread.provider import AzureAd
-from ops.cluster_access import StackAccess
-from ops.engine import Engine
+from ops.access.azure import AzureClient
+from ops.access.management_cluster import StackAccess
 from ops.recovery import settle
-from ops.recovery.azure import Azure
-from ops.recovery.cluster import Cluster, connected
 from ops.recovery.finders import Finders
-from ops.trouble import Trouble
+from ops.recovery.kubernetes_objects import KubernetesObjects, connected
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, cluster_body
 from tests.unit.localcloud.kubernetes_world import config_map, model
@@ -148,7 +148,7 @@ def test_of_two_applications_with_one_tag_none_is_chosen_and_both_are_named(
     finders: FindersOf, world: ArmWorld
 ) -> None:
     twins = [application(world, TAG) for _ in range(2)]
-    with pytest.raises(Trouble) as raised:
+    with pytest.raises(CommandError) as raised:
         finders({(APPLICATION, f"/applications/{twins[0].object_id}")}).find(APPLICATION, {"tags": [TAG]})
     assert all(each.object_id in str(raised.value) for each in twins)
     assert f"more than one application with the tag {TAG}" in str(raised.value)
@@ -190,7 +190,7 @@ def test_of_two_certificates_of_one_second_the_state_may_have_one(finders: Finde
     first, second = (register(world, owner, BEGIN) for _ in range(2))
     inputs = {"applicationId": f"/applications/{owner.object_id}", "startDate": "2026-11-21T17:13:57Z"}
     assert finders({(REGISTRATION, first)}).find(REGISTRATION, inputs) == second
-    with pytest.raises(Trouble, match="more than one certificate") as raised:
+    with pytest.raises(CommandError, match="more than one certificate") as raised:
         finders().find(REGISTRATION, inputs)
     assert first in str(raised.value)
     assert second in str(raised.value)
@@ -256,7 +256,7 @@ OBJECTS = [
 
 @pytest.mark.usefixtures("inhabited")
 def test_objects_of_any_kind_are_found_by_namespace_and_name_by_many_threads_at_once(
-    finders: FindersOf, cluster: Cluster
+    finders: FindersOf, cluster: KubernetesObjects
 ) -> None:
     asked = OBJECTS * 5
     with ThreadPoolExecutor(len(asked)) as pool:
@@ -265,7 +265,9 @@ def test_objects_of_any_kind_are_found_by_namespace_and_name_by_many_threads_at_
 
 
 @pytest.mark.usefixtures("inhabited")
-def test_an_object_of_another_kind_may_have_the_same_id_in_the_state(finders: FindersOf, cluster: Cluster) -> None:
+def test_an_object_of_another_kind_may_have_the_same_id_in_the_state(
+    finders: FindersOf, cluster: KubernetesObjects
+) -> None:
     type_token, inputs, expected = OBJECTS[1]
     assert expected is not None
     secret = {("kubernetes:core/v1:Secret", expected)}
@@ -280,22 +282,22 @@ def test_without_a_cluster_no_object_is_looked_for(finders: FindersOf) -> None:
 def test_a_cluster_that_does_not_answer_is_told(tmp_path: Path, kubeconfig: Path) -> None:
     silent = tmp_path / "silent"
     silent.write_text(kubeconfig.read_text().replace("https://127.0.0.1:", "https://127.0.0.2:"))
-    with pytest.raises(Trouble, match=r"management cluster of .*silent can not be read"), connected(silent, None):
+    with pytest.raises(CommandError, match=r"management cluster of .*silent can not be read"), connected(silent, None):
         pass
 
 
 def test_a_context_that_the_kubeconfig_does_not_have_is_told(kubeconfig: Path) -> None:
-    with pytest.raises(Trouble, match=r"can not be read.*nowhere"), connected(kubeconfig, "nowhere"):
+    with pytest.raises(CommandError, match=r"can not be read.*nowhere"), connected(kubeconfig, "nowhere"):
         pass
 
 
 def test_who_may_not_read_is_told_so(world: ArmWorld, cloud: Cloud, certificates: Certificates) -> None:
     vault, inputs = IN_ARM["azure-native:keyvault:Vault"]
-    with Azure(cloud, SignedIn(world, world.principal()), str(certificates.ca_file)) as stranger:
+    with AzureClient(cloud, SignedIn(world, world.principal()), str(certificates.ca_file)) as stranger:
         finders = Finders(stranger, None, world.cloud.subscription_id, frozenset())
-        with pytest.raises(Trouble, match=rf"reading https://127.0.0.1:\d+{vault}: 403 .*AuthorizationFailed"):
+        with pytest.raises(CommandError, match=rf"reading https://127.0.0.1:\d+{vault}: 403 .*AuthorizationFailed"):
             finders.find("azure-native:keyvault:Vault", inputs)
-        with pytest.raises(Trouble, match=r"reading .*/v1.0/applications: 403 .*Authorization_RequestDenied"):
+        with pytest.raises(CommandError, match=r"reading .*/v1.0/applications: 403 .*Authorization_RequestDenied"):
             finders.find(APPLICATION, {"tags": [TAG]})
 
 
@@ -308,8 +310,8 @@ class Refused(TokenCredential):
 
 def test_a_sign_in_that_fails_is_told_with_its_reason(cloud: Cloud, certificates: Certificates) -> None:
     with (
-        Azure(cloud, Refused(), str(certificates.ca_file)) as azure,
-        pytest.raises(Trouble, match=r"signing in to read .*AADSTS700027"),
+        AzureClient(cloud, Refused(), str(certificates.ca_file)) as azure,
+        pytest.raises(CommandError, match=r"signing in to read .*AADSTS700027"),
     ):
         azure.directory_object("/applications/x")
 
@@ -326,11 +328,11 @@ def test_a_throttled_request_is_repeated_when_the_service_says_so(
 
     waits: list[float] = []
     busy = Cloud(**{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x", answer)]))})
-    with Azure(busy, SignedIn(world, world.deployer), str(certificates.ca_file), waits.append) as azure:
+    with AzureClient(busy, SignedIn(world, world.deployer), str(certificates.ca_file), waits.append) as azure:
         if found:
             assert azure.resource("/x", "2024-11-01") == {"id": "/x"}
         else:
-            with pytest.raises(Trouble, match="429 slow down"):
+            with pytest.raises(CommandError, match="429 slow down"):
                 azure.resource("/x", "2024-11-01")
     assert waits == [7.0] * min(refusals, 5)
 
@@ -338,8 +340,8 @@ def test_a_throttled_request_is_repeated_when_the_service_says_so(
 def test_a_cloud_that_does_not_answer_is_told(world: ArmWorld, certificates: Certificates, cloud: Cloud) -> None:
     nowhere = Cloud(**{**vars(cloud), "arm_endpoint": "https://127.0.0.1:1"})
     with (
-        Azure(nowhere, SignedIn(world, world.deployer), str(certificates.ca_file)) as azure,
-        pytest.raises(Trouble, match=r"https://127.0.0.1:1/x does not answer"),
+        AzureClient(nowhere, SignedIn(world, world.deployer), str(certificates.ca_file)) as azure,
+        pytest.raises(CommandError, match=r"https://127.0.0.1:1/x does not answer"),
     ):
         azure.resource("/x", "2024-11-01")
 
@@ -367,7 +369,7 @@ def test_without_a_kubeconfig_file_the_cluster_is_reached_as_the_stack_reaches_i
 
     known = known.only(known.chosen(), user={"token": "wrong"})
     with (
-        pytest.raises(Trouble, match="does not accept the token"),
+        pytest.raises(CommandError, match="does not accept the token"),
         settle._management_cluster(Engine("dev"), configuration),
     ):
         pass

@@ -17,11 +17,11 @@ import pytest
 
 from identity.clouds import LocalEnvironment
 from ops.commands import recover
-from ops.engine import Engine
-from ops.follow import follow
 from ops.recovery import settle
-from ops.recovery.forgotten import Found
-from ops.trouble import Trouble
+from ops.recovery.orphans import Orphan
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.streaming import run_streaming
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 # The next answer to each command; the last one stays.
@@ -44,7 +44,7 @@ sys.exit(code)
 """
 URN = "urn:pulumi:dev::idstack::azure-native:keyvault:Vault::vault-vault"
 STATE = {"version": 3, "deployment": {"resources": []}}
-VAULT = Found(
+VAULT = Orphan(
     {"urn": URN, "custom": True, "type": "azure-native:keyvault:Vault", "inputs": {"vaultName": "kv"}}, "/vaults/kv"
 )
 
@@ -90,14 +90,14 @@ def answers(engine: FakeEngine) -> Answers:
 
 
 @pytest.fixture
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> list[Found]:
+def orphans(monkeypatch: pytest.MonkeyPatch) -> list[Orphan]:
     """What is found, whoever is asked."""
-    found: list[Found] = []
+    found: list[Orphan] = []
 
-    def find(engine: Engine, local: LocalEnvironment | None) -> list[Found]:
+    def find(engine: Engine, local: LocalEnvironment | None) -> list[Orphan]:
         return found
 
-    monkeypatch.setattr(settle, "find_forgotten", find)
+    monkeypatch.setattr(settle, "find_orphans", find)
     monkeypatch.setattr(recover, "up", lambda context, stack, as_json: Engine(stack).up(context.args))
     return found
 
@@ -124,7 +124,7 @@ DEAD = 2**22 + 1
 
 
 def test_with_nothing_to_find_the_state_is_refreshed_and_brought_up(
-    answers: Answers, forgotten: list[Found], idstack: Idstack
+    answers: Answers, orphans: list[Orphan], idstack: Idstack
 ) -> None:
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0
@@ -134,7 +134,7 @@ def test_with_nothing_to_find_the_state_is_refreshed_and_brought_up(
 
 
 def test_what_a_replacement_deleted_first_is_refreshed_without_its_mark(
-    answers: Answers, forgotten: list[Found], idstack: Idstack
+    answers: Answers, orphans: list[Orphan], idstack: Idstack
 ) -> None:
     marked = {"urn": URN, "type": "azure-native:keyvault:Vault", "id": "/vaults/kv", "pendingReplacement": True}
     state = {"version": 3, "deployment": {"resources": [marked]}}
@@ -145,8 +145,8 @@ def test_what_a_replacement_deleted_first_is_refreshed_without_its_mark(
     assert entered == {key: value for key, value in marked.items() if key != "pendingReplacement"}
 
 
-def test_what_is_found_is_named_and_entered(answers: Answers, forgotten: list[Found], idstack: Idstack) -> None:
-    forgotten.append(VAULT)
+def test_what_is_found_is_named_and_entered(answers: Answers, orphans: list[Orphan], idstack: Idstack) -> None:
+    orphans.append(VAULT)
     done = idstack("recover", "--stack", "dev", "--yes")
     assert "vault-vault: /vaults/kv\n1 entered into the state" in done.output
     [entered] = answers.imported["deployment"]["resources"]
@@ -155,9 +155,9 @@ def test_what_is_found_is_named_and_entered(answers: Answers, forgotten: list[Fo
 
 
 def test_without_a_word_nothing_is_entered_into_a_stack_on_azure(
-    answers: Answers, forgotten: list[Found], idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+    answers: Answers, orphans: list[Orphan], idstack: Idstack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forgotten.append(VAULT)
+    orphans.append(VAULT)
     with Path(os.devnull).open() as nobody:
         monkeypatch.setattr("sys.stdin", nobody)
         done = idstack("recover", "--stack", "dev")
@@ -211,7 +211,7 @@ def only_one_left(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> Answers:
 
 
 def test_certificates_of_a_deleted_application_are_forgotten_before_a_refresh(
-    only_one_left: Answers, forgotten: list[Found], idstack: Idstack
+    only_one_left: Answers, orphans: list[Orphan], idstack: Idstack
 ) -> None:
     only_one_left.to("refresh", (255, "", "error: refresh failed"), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
@@ -231,14 +231,14 @@ def test_a_refresh_that_fails_for_another_reason_ends_the_command(only_one_left:
     assert "stack import" not in only_one_left.asked
 
 
-def test_no_up_settles_only(answers: Answers, forgotten: list[Found], idstack: Idstack) -> None:
-    forgotten.append(VAULT)
+def test_no_up_settles_only(answers: Answers, orphans: list[Orphan], idstack: Idstack) -> None:
+    orphans.append(VAULT)
     done = idstack("recover", "--stack", "dev", "--no-up", "--yes", "--json")
     assert json.loads(done.output) == {"stack": "dev", "entered": {"vault-vault": "/vaults/kv"}}
     assert answers.asked[-1] == "stack import"
 
 
-def test_the_lock_of_a_dead_owner_is_taken_away(answers: Answers, forgotten: list[Found], idstack: Idstack) -> None:
+def test_the_lock_of_a_dead_owner_is_taken_away(answers: Answers, orphans: list[Orphan], idstack: Idstack) -> None:
     answers.to("refresh", (255, "", lock_of(DEAD)), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0
@@ -278,15 +278,15 @@ def test_what_a_preview_complains_of_is_said(answers: Answers) -> None:
     complaint = {"message": "error: The stack's configuration has 1 problem\n", "severity": "error"}
     warning = {"message": "warning: old\n", "severity": "warning"}
     answers.to("preview", (255, json.dumps({"steps": [], "diagnostics": [warning, complaint]}), ""))
-    with pytest.raises(Trouble, match=r"^`pulumi preview`: error: The stack's configuration has 1 problem$"):
+    with pytest.raises(CommandError, match=r"^`pulumi preview`: error: The stack's configuration has 1 problem$"):
         Engine("dev").planned()
     answers.to("preview", (255, "", "error: no stack named 'dev' found\n"))
-    with pytest.raises(Trouble, match="no stack named 'dev' found"):
+    with pytest.raises(CommandError, match="no stack named 'dev' found"):
         Engine("dev").planned()
 
 
 def test_an_interrupt_is_the_engines_to_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     script = "kill -INT $PPID; echo 'ended what had begun' >&2; exit 7"
-    ended = follow(["sh", "-c", script], directory=tmp_path, environment=os.environ, output=sys.stdout.fileno())
+    ended = run_streaming(["sh", "-c", script], directory=tmp_path, environment=os.environ, output=sys.stdout.fileno())
     assert ended == (7, "ended what had begun\n")
     assert capfd.readouterr().err == "ended what had begun\n"

@@ -1,0 +1,1 @@
+"""How a command reaches Azure and the management cluster as the stack's deployer."""

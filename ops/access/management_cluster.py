@@ -1,0 +1,106 @@
+"""How a stack reaches its management cluster, for the commands that look at it without running the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from identity.access.aks import cluster_id, look_at, skeleton
+from identity.access.api_server import ApiServer
+from identity.access.azure_rbac import AksCluster
+from identity.access.exec_user import Flavour, exec_user
+from identity.access.kubeconfig import Kubeconfig, LegacyLogin
+from identity.access.login import Login, LoginKind
+from identity.access.login_from_settings import login_of
+from identity.settings import AccessSettings
+from ops.access.azure import deployer
+from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+
+
+@dataclass(frozen=True)
+class StackAccess:
+    """A kubeconfig whose user has yet to sign in.
+
+    `hints` is what is known of the sign-in, `cluster` what ARM says of a stack's cluster, `login` the stack's, None if
+    the user signs in without one; `environment` is what a plugin needs besides.
+    """
+
+    kubeconfig: Kubeconfig
+    hints: LegacyLogin
+    cluster: AksCluster | None = None
+    login: Login | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def api_server(self, environ: Mapping[str, str]) -> ApiServer:
+        """The API server of a stack's cluster, with a user that signs in as the stack does; a context manager."""
+        assert self.cluster is not None, "a file is no stack"
+        kubeconfig = self.kubeconfig
+        if self.login is not None:
+            user = exec_user(self.login, Flavour.IDSTACK, self.environment)
+            kubeconfig = kubeconfig.only(kubeconfig.chosen(), user=user)
+        return ApiServer(kubeconfig, self.cluster, environ)
+
+
+def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool = False) -> StackAccess:
+    """How the stack reaches its management cluster; `admin` and `public_fqdn` go before its configuration.
+
+    Raises CommandError for a stack without a cluster, or what Azure refuses; AccessError for what can not be used.
+    """
+    local = local_cloud.of(engine.stack)
+    configuration = engine.configured()
+    if not isinstance(configuration.get("managementCluster"), dict):
+        raise CommandError(
+            f"the stack {engine.stack} has no managementCluster; give a kubeconfig to convert with --from"
+        )
+    try:
+        access = AccessSettings.model_validate(configuration["managementCluster"].get("access") or {})
+    except ValidationError:
+        raise CommandError(
+            "idstack:managementCluster.access is not valid; `pulumi preview` reports what and why"
+        ) from None
+    full_id = _cluster_id(configuration)
+    is_admin = access.admin if admin is None else admin
+    with deployer(engine.stack, configuration, local) as clients:
+        found = skeleton(clients, full_id, admin=is_admin, public_fqdn=public_fqdn or access.public_fqdn)
+        aks = look_at(clients, full_id) or AksCluster(full_id)
+    tenant, authority = configuration["tenantId"], clients.cloud.authority_host
+    hints = LegacyLogin(tenant, None, authority)
+    if is_admin:
+        return StackAccess(found, hints, aks)
+    if local is None:
+        return StackAccess(found, hints, aks, login_of(access, tenant, authority))
+    # The variables of its deployer are set for the engine alone. Its authority is in no system's store: kubelogin (Go)
+    # reads one variable, idstack the other one first, which many machines set to an authority of their own.
+    login = Login(
+        kind=LoginKind.CERTIFICATE,
+        tenant_id=tenant,
+        client_id=local.deployer_client_id,
+        certificate=Path(local.deployer_certificate),
+        authority_host=authority,
+    )
+    return StackAccess(found, hints, aks, login, dict.fromkeys(("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"), local.ca_file))
+
+
+def stack_cluster(engine: Engine) -> AksCluster:
+    """What ARM says of the stack's management cluster; raises CommandError if there is none, or Azure refuses."""
+    local = local_cloud.of(engine.stack)
+    configuration = engine.configured()
+    if not isinstance(configuration.get("managementCluster"), dict):
+        raise CommandError(f"the stack {engine.stack} has no managementCluster")
+    full_id = _cluster_id(configuration)
+    with deployer(engine.stack, configuration, local) as clients:
+        found = look_at(clients, full_id)
+    if found is None:
+        raise CommandError(f"{full_id} does not exist; correct its name, or create it")
+    return found
+
+
+def _cluster_id(configuration: Mapping[str, Any]) -> str:
+    cluster = configuration["managementCluster"]
+    return cluster_id(configuration["subscriptionId"], cluster["resourceGroup"], cluster["name"])

@@ -1,0 +1,117 @@
+"""What the credential probes say: pods found through the Kubernetes API, their reports read at the pods' addresses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import httpx
+import yaml
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError
+
+Pod: TypeAlias = Mapping[str, Any]
+
+_PROBES: Final = "app.kubernetes.io/name=credential-probe"
+_INSTANCE: Final = "app.kubernetes.io/instance"
+_SECRETS_STORE: Final = ("secrets-store.csi.x-k8s.io", "v1", "secretproviderclasses")
+_ANSWERS_WITHIN: Final = 3.0  # seconds
+
+
+class Unreachable(Exception):
+    """The Kubernetes API does not answer; the message says why."""
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """One probe and its last report (`identity.credentials.probe`, GET /readyz); `problem` when there is none."""
+
+    pod: str
+    report: Mapping[str, Any] | None
+    problem: str | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its sign-in and its proof call worked."""
+        return self.report is not None and bool(self.report["ready"])
+
+
+@dataclass(frozen=True)
+class ProbeResults:
+    """All probes of a cluster at one moment.
+
+    `namespaces` finds the namespace of a SecretProviderClass by its name and the Key Vault secret it fetches; `probes`
+    are by namespace and Deployment.
+    """
+
+    namespaces: Mapping[tuple[str, str], str]
+    probes: Mapping[tuple[str, str], ProbeResult]
+
+    def of(self, secret_provider_class: str, secret: str, deployment: str) -> ProbeResult:
+        """The probe of one mount; one with a problem when the cluster has none."""
+        namespace = self.namespaces.get((secret_provider_class, secret))
+        if namespace is None:
+            return ProbeResult(deployment, None, f"no SecretProviderClass {secret_provider_class} fetches {secret}")
+        return self.probes.get((namespace, deployment)) or ProbeResult(deployment, None, f"no pod in {namespace}")
+
+
+def read(kubeconfig: Path) -> ProbeResults:
+    """Ask the API for the probes and each probe for its report; raises `Unreachable`."""
+    with config.new_client_from_config(str(kubeconfig)) as api:
+        try:
+            # As plain JSON: the client's models make every member optional.
+            listed: Any = client.CoreV1Api(api).list_pod_for_all_namespaces(
+                label_selector=_PROBES, _preload_content=False
+            )
+            classes: Any = client.CustomObjectsApi(api).list_cluster_custom_object(*_SECRETS_STORE)
+        except (ApiException, HTTPError) as error:
+            raise Unreachable(f"the Kubernetes API of {kubeconfig}: {error}") from None
+    pods = [pod for pod in json.loads(listed.data)["items"] if "deletionTimestamp" not in pod["metadata"]]
+    # Of two pods of one Deployment the younger one is the one that stays.
+    pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
+    with httpx.Client(timeout=_ANSWERS_WITHIN, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
+        read_one = partial(_probe, http)
+        probes = {_deployment(pod): probe for pod, probe in zip(pods, pool.map(read_one, pods), strict=True)}
+    return ProbeResults(
+        {key: each["metadata"]["namespace"] for each in classes["items"] for key in _fetched(each)}, probes
+    )
+
+
+def _deployment(pod: Pod) -> tuple[str, str]:
+    return pod["metadata"]["namespace"], pod["metadata"]["labels"][_INSTANCE]
+
+
+def _fetched(secret_provider_class: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Name and secret, for each secret the class fetches."""
+    objects = yaml.safe_load(secret_provider_class["spec"]["parameters"]["objects"])["array"]
+    for each in objects:
+        yield secret_provider_class["metadata"]["name"], yaml.safe_load(each)["objectName"]
+
+
+def _probe(http: httpx.Client, pod: Pod) -> ProbeResult:
+    name, status = pod["metadata"]["name"], pod.get("status", {})
+    if "podIP" not in status:
+        return ProbeResult(name, None, f"the pod is {status.get('phase', 'Pending').lower()}: {_why(status)}")
+    port = pod["spec"]["containers"][0]["ports"][0]["containerPort"]
+    try:
+        return ProbeResult(name, http.get(f"http://{status['podIP']}:{port}/readyz").json())
+    except (httpx.TransportError, ValueError) as error:
+        return ProbeResult(name, None, f"no report from the pod ({error}): {_why(status)}")
+
+
+def _why(status: Mapping[str, Any]) -> str:
+    """What the kubelet says about a pod that does not run."""
+    said = [
+        f"{state['reason']}: {state.get('message', 'no further message')}"
+        for container in status.get("containerStatuses", ())
+        for state in container.get("state", {}).values()
+        if "reason" in state
+    ]
+    conditions = [each["message"] for each in status.get("conditions", ()) if each.get("message")]
+    return "; ".join([*said, *conditions]) or "the kubelet says no more"

@@ -1,0 +1,103 @@
+"""The rows `status` and `up` show: stack outputs joined with what the probes report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from identity.catalogue import CONTROL_PLANE
+from identity.credentials import rfc3339
+from ops.outputs.probes import ProbeResult, ProbeResults
+
+
+@dataclass(frozen=True)
+class Row:
+    """One identity of one hosted cluster.
+
+    Dates are None while the credential is not known; `probes` is empty where none can be reached.
+    """
+
+    cluster: str
+    identity: str
+    client_id: str
+    secret: str
+    secret_provider_class: str
+    not_after: datetime | None
+    renew_after: datetime | None
+    thumbprint: str | None
+    probes: tuple[ProbeResult, ...]
+
+    @property
+    def is_green(self) -> bool:
+        """Whether every mount of it signs in and makes its proof call."""
+        return bool(self.probes) and all(probe.is_ready for probe in self.probes)
+
+    def days_left(self, now: datetime) -> int | None:
+        """Whole days until the certificate expires, negative afterwards."""
+        return (self.not_after - now).days if self.not_after else None
+
+    def to_json(self, now: datetime) -> dict[str, Any]:
+        """The row for scripts; dates are RFC 3339 in UTC."""
+        return {
+            "cluster": self.cluster,
+            "identity": self.identity,
+            "clientID": self.client_id,
+            "secret": self.secret,
+            "secretProviderClass": self.secret_provider_class,
+            "notAfter": _text(self.not_after),
+            "renewAfter": _text(self.renew_after),
+            "daysLeft": self.days_left(now),
+            "thumbprint": self.thumbprint,
+            "mounts": [{"pod": probe.pod, "report": probe.report, "problem": probe.problem} for probe in self.probes],
+        }
+
+
+def has_probes(outputs: Mapping[str, Any]) -> bool:
+    """Whether the stack makes probes: not where HyperShift's operators make all pods."""
+    return outputs.get("clusterSide") != "hypershift"
+
+
+def rows(outputs: Mapping[str, Any], probes: ProbeResults | None) -> list[Row]:
+    """One row for each identity in the outputs, in the catalogue's order; `probes`: None where none can be reached."""
+    return [
+        _row(cluster, field, shown, probes)
+        for cluster, described in outputs.get("hostedClusters", {}).items()
+        for field, shown in sorted(described["controlPlane"].items(), key=lambda item: _order(item[0]))
+    ]
+
+
+_ROWS = {row.field: row for row in CONTROL_PLANE}
+
+
+def _order(field: str) -> int:
+    return list(_ROWS).index(field)
+
+
+def _row(cluster: str, field: str, shown: Mapping[str, Any], probes: ProbeResults | None) -> Row:
+    secret, secret_provider_class = shown["credentialsSecretName"], shown["secretProviderClass"]
+    catalogued = _ROWS[field]
+    return Row(
+        cluster=cluster,
+        identity=field,
+        client_id=shown["clientID"],
+        secret=secret,
+        secret_provider_class=secret_provider_class,
+        not_after=_date(shown.get("notAfter")),
+        renew_after=_date(shown.get("renewAfter")),
+        thumbprint=shown.get("thumbprint"),
+        probes=tuple(
+            probes.of(secret_provider_class, secret, catalogued.probe_name(mount)) for mount in catalogued.mounts
+        )
+        if probes
+        else (),
+    )
+
+
+def _date(text: str | None) -> datetime | None:
+    return rfc3339.parse(text) if text else None
+
+
+def _text(date: datetime | None) -> str | None:
+    return rfc3339.render(date) if date else None

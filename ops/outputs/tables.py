@@ -1,0 +1,161 @@
+"""The tables of `status` and `up`.
+
+On a wide screen each value has a column. On a narrow one values stand below each other instead of being folded: names,
+paths and permissions are there to be copied, so no word is ever broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from rich import box
+from rich.cells import cell_len
+from rich.table import Column, Table
+from rich.text import Text
+
+from identity.credentials import rfc3339
+from ops.outputs.probes import ProbeResult
+from ops.outputs.rows import Row
+
+# One line of a table: its values by their headings, in order.
+_Line: TypeAlias = Mapping[str, Text]
+# Columns from left to right; each names the values it shows from top to bottom.
+_Layout: TypeAlias = Sequence[Sequence[str]]
+
+# Where not every value can have a column: the first that fits is taken. The last takes 80 columns.
+_SIGN_INS: Final = (
+    (("identity", "certificate expiry"), ("SecretProviderClass", "file"), ("sign-in", "proof call")),
+    (("identity", "certificate expiry"), ("SecretProviderClass", "file", "sign-in", "proof call")),
+)
+_CREDENTIALS: Final = (
+    (
+        ("cluster", "identity"),
+        ("secret", "SecretProviderClass"),
+        ("expiry", "renew after", "days left"),
+        ("sign-in", "proof call"),
+    ),
+    (
+        ("cluster", "identity", "expiry", "renew after", "days left"),
+        ("secret", "SecretProviderClass", "sign-in", "proof call"),
+    ),
+)
+_GAP: Final = 2
+# Where an error is wrapped, between words: no proof call is longer, and a column of identities fits beside it on 80.
+_LONGEST_LINE: Final = 58
+_UNKNOWN: Final = "not known"
+_SOON_DAYS: Final = 14
+
+
+def sign_ins(rows: Sequence[Row], mounts: Path, width: int) -> Table:
+    """What `up` ends with: each mount, on a screen of `width` columns; an identity's name stands at its first one."""
+    return _table([_sign_in(row, probe, mounts) for row in rows for probe in row.probes], _SIGN_INS, width)
+
+
+def credentials(rows: Sequence[Row], now: datetime, width: int) -> Table:
+    """What `status` shows of any stack; sign-in and proof call only where probes can be reached."""
+    return _table([_credential(row, now) for row in rows], _CREDENTIALS, width)
+
+
+def _table(lines: Sequence[_Line], stacked: Sequence[_Layout], width: int) -> Table:
+    """The lines with a column for each value, or in the first (or the last) of the `stacked` layouts that fits."""
+    names = list(lines[0]) if lines else []
+    for layout in ([[name] for name in names], *stacked):
+        columns = [shown for column in layout if (shown := [name for name in column if name in names])]
+        height = max(map(len, columns), default=0)
+        # Blank lines below, for rich has headers stand on the bottom line.
+        headers = [Text("\n".join([*column, *[""] * (height - len(column))])) for column in columns]
+        cells = [[_stack(line[name] for name in column) for column in columns] for line in lines]
+        widths = [max(map(_width, column)) for column in zip(headers, *cells, strict=True)]
+        needed = sum(widths) + _GAP * (len(widths) - 1)
+        if needed <= width:
+            break
+    table = Table(
+        *(Column(header, width=each) for header, each in zip(headers, widths, strict=True)),
+        width=needed,  # otherwise rich folds what is wider than the screen
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, _GAP - 1, 0, 0),
+        leading=1 if height > 1 else 0,
+    )
+    for row in cells:
+        table.add_row(*row)
+    return table
+
+
+def _stack(values: Iterable[Text]) -> Text:
+    return Text("\n").join(value for value in values if value)
+
+
+def _width(cell: Text) -> int:
+    """Columns the cell takes when its lines are wrapped at `_LONGEST_LINE`, but no word is."""
+    longest_line = max(map(cell_len, cell.plain.splitlines()), default=0)
+    longest_word = max(map(cell_len, cell.plain.split()), default=0)
+    return max(longest_word, min(longest_line, _LONGEST_LINE))
+
+
+def _sign_in(row: Row, probe: ProbeResult, mounts: Path) -> _Line:
+    is_first = probe is row.probes[0]
+    not_after = probe.report["notAfter"] if probe.report else None
+    return {
+        "identity": Text(row.identity if is_first else "", "green" if row.is_green else "red"),
+        "SecretProviderClass": Text(row.secret_provider_class if is_first else ""),
+        "file": Text(_file(probe, mounts)),
+        "certificate expiry": _date(rfc3339.parse(not_after) if not_after else None),
+        "sign-in": _outcome(probe, "signIn"),
+        "proof call": _proof(probe),
+    }
+
+
+def _credential(row: Row, now: datetime) -> _Line:
+    left = row.days_left(now)
+    style = "" if left is None else "red" if left < 0 else "yellow" if left < _SOON_DAYS else "green"
+    return {
+        "cluster": Text(row.cluster),
+        "identity": Text(row.identity),
+        "secret": Text(row.secret),
+        "SecretProviderClass": Text(row.secret_provider_class),
+        "expiry": _date(row.not_after),
+        "renew after": _date(row.renew_after),
+        "days left": Text(_UNKNOWN if left is None else str(left), style),
+        **({"sign-in": _worst(row, "signIn"), "proof call": _worst(row, "proof")} if row.probes else {}),
+    }
+
+
+def _date(date: datetime | None) -> Text:
+    return Text(date.strftime("%Y-%m-%d") if date else _UNKNOWN)
+
+
+def _file(probe: ProbeResult, mounts: Path) -> str:
+    """The path in the pod: below the mounts directory it follows the pod's namespace and workload."""
+    path = Path((probe.report["credentialFile"] if probe.report else None) or _UNKNOWN)
+    for root in (mounts, mounts.resolve()):
+        if path.is_relative_to(root):
+            return str(Path("/", *path.relative_to(root).parts[2:]))
+    return str(path)
+
+
+def _outcome(probe: ProbeResult, step: str) -> Text:
+    if probe.report is None:
+        # Told once: there is no proof call without a sign-in.
+        return Text((probe.problem or _UNKNOWN) if step == "signIn" else "", "red")
+    outcome = probe.report[step]
+    if outcome["ok"]:
+        return Text("ok", "green")
+    return Text(outcome["error"] or "not yet", "red")
+
+
+def _proof(probe: ProbeResult) -> Text:
+    if probe.report is None or not probe.report["proof"]["ok"]:
+        return _outcome(probe, "proof")
+    proof = probe.report["proof"]
+    return Text(f"{proof['status']} {proof['action'] or ''}".rstrip(), "green")
+
+
+def _worst(row: Row, step: str) -> Text:
+    """The first failure among the mounts, or ok."""
+    outcomes = [_outcome(probe, step) for probe in row.probes]
+    return next((each for each in outcomes if each.plain != "ok"), Text("ok", "green"))

@@ -1,0 +1,1 @@
+"""One stack: the environment of its commands, the engine, its lock, and the local cloud of a local stack."""

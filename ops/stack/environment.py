@@ -1,0 +1,162 @@
+"""The process environment of each stack's commands: which engine, which backend, which plugins.
+
+The one place for it: `make`, the `idstack` command and the tests on the real engine all come here.
+
+Only local stacks have the emulated plugins on PATH, a PULUMI_HOME, backend and passphrase of their own, and the local
+cloud's deployer as the one who signs in. A stack is local by its name, `local` or `local-<word>`: names last as long as
+the stack, a configuration may change under it (it has to agree, `ops/stack/engine.py`). Every other stack keeps the
+caller's environment and never takes a provider plugin from PATH, because `refresh` and `destroy` do not run the program
+and would be served by whatever lies there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from identity.access.token_cache import CACHE_VARIABLE
+from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
+from ops.stack.errors import CommandError
+
+# Not resolved: a project directory may be made of links to another checkout.
+ROOT: Final = Path(__file__).absolute().parents[2]
+LOCAL_STACK: Final = "local"
+_LOCAL_STACKS: Final = re.compile(rf"{LOCAL_STACK}(-[a-z0-9]+)*")
+VENV: Final = ROOT / ".venv"
+_ENGINE_RECORD: Final = ROOT / ".tools/engine.json"
+_EMULATED_PLUGINS: Final = ROOT / "localcloud/providers/bin"
+# `python -m localcloud` reads the same variable; tests give each run a directory of its own.
+_STATE_DIRECTORY_VARIABLE: Final = "LOCALCLOUD_STATE_DIR"
+# Cloud calls wait, they do not compute; the engine's default follows the number of cores.
+_PARALLEL: Final = "32"
+# Whatever would lead a local run to another account, backend, key or host.
+_FOREIGN_PREFIXES: Final = ("AAD_", "ARM_", "AZURE_")
+_FOREIGN: Final = frozenset(
+    {
+        "PULUMI_ACCESS_TOKEN",
+        "PULUMI_CONFIG_PASSPHRASE",
+        "PULUMI_IGNORE_AMBIENT_PLUGINS",
+        "PULUMI_STACK",
+        "KUBECONFIG",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+    }
+)
+
+
+@dataclass(frozen=True)
+class LocalPaths:
+    """The files of the local stacks' engine, beside those of the local cloud in its state directory."""
+
+    state: Path
+
+    @property
+    def record(self) -> Path:
+        """Where the local cloud answers (`identity.clouds.LocalEnvironment`); written by the local cloud."""
+        return self.state / "environment.json"
+
+    @property
+    def tokens(self) -> Path:
+        """Tokens for the local cluster's API server (`identity.access.token_cache`), on tmpfs like the pods' mounts."""
+        return self.state / "run/tokens"
+
+    @property
+    def engine(self) -> Path:
+        """Everything of the engine: backend, home, passphrase, the stacks' configurations with their salts."""
+        return self.state / "pulumi"
+
+    @property
+    def backend(self) -> Path:
+        """The stacks' states."""
+        return self.engine / "backend"
+
+    @property
+    def home(self) -> Path:
+        """PULUMI_HOME."""
+        return self.engine / "home"
+
+    @property
+    def passphrase(self) -> Path:
+        """What the stacks' secrets are encrypted with, 0600."""
+        return self.engine / "passphrase"
+
+    def create(self) -> None:
+        """Make directories and passphrase, once."""
+        for directory in (self.state, self.engine, self.backend, self.home):
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.passphrase.exists():
+            draft = self.passphrase.with_suffix(".draft")
+            draft.touch(mode=0o600)
+            draft.write_text(secrets.token_urlsafe(32))
+            draft.replace(self.passphrase)
+
+
+def is_local(stack: str) -> bool:
+    """Whether it is a stack of the local cloud, by its bare name."""
+    return _LOCAL_STACKS.fullmatch(stack) is not None
+
+
+def local_paths(base: Mapping[str, str] = os.environ) -> LocalPaths:
+    """The local stacks' files: `.localcloud` of this checkout, or where LOCALCLOUD_STATE_DIR says."""
+    return LocalPaths(Path(base.get(_STATE_DIRECTORY_VARIABLE) or ROOT / ".localcloud").absolute())
+
+
+def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The whole environment for a command of this stack, made from the caller's; raises CommandError before set-up."""
+    common = {
+        "VIRTUAL_ENV": str(VENV),
+        "PULUMI_SKIP_UPDATE_CHECK": "1",
+        "PULUMI_PARALLEL": base.get("PULUMI_PARALLEL", _PARALLEL),
+    }
+    path = [str(VENV / "bin"), _engine_directory(), base.get("PATH", os.defpath)]
+    inherited = {name: value for name, value in base.items() if name not in (LOCAL_ENVIRONMENT_VARIABLE, "PYTHONHOME")}
+    if not is_local(stack):
+        return {**inherited, **common, "PATH": os.pathsep.join(path), "PULUMI_IGNORE_AMBIENT_PLUGINS": "true"}
+    paths = local_paths(base)
+    return {
+        **{name: value for name, value in inherited.items() if not _is_foreign(name)},
+        **common,
+        "PATH": os.pathsep.join([str(_EMULATED_PLUGINS), *path]),
+        "PULUMI_HOME": str(paths.home),
+        # Without the sidecar files of which a kill can leave an empty one that nothing loads any more.
+        "PULUMI_BACKEND_URL": f"{paths.backend.as_uri()}?metadata=skip",
+        "PULUMI_CONFIG_PASSPHRASE_FILE": str(paths.passphrase),
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        LOCAL_ENVIRONMENT_VARIABLE: str(paths.record),
+        CACHE_VARIABLE: str(paths.tokens),
+        **_signed_in_locally(paths.record),
+    }
+
+
+def _signed_in_locally(record: Path) -> dict[str, str]:
+    """The deployer's sign-in, in the variables of the real providers and SDKs; empty while there is no local cloud."""
+    try:
+        environment = LocalEnvironment.from_file(record)
+    except FileNotFoundError:
+        return {}
+    return {
+        "ARM_TENANT_ID": environment.tenant_id,
+        "ARM_SUBSCRIPTION_ID": environment.subscription_id,
+        "ARM_CLIENT_ID": environment.deployer_client_id,
+        "ARM_CLIENT_CERTIFICATE_PATH": environment.deployer_certificate,
+        "REQUESTS_CA_BUNDLE": environment.ca_file,
+        "SSL_CERT_FILE": environment.ca_file,
+    }
+
+
+def _is_foreign(name: str) -> bool:
+    return name.upper() in _FOREIGN or name.startswith(_FOREIGN_PREFIXES)
+
+
+def _engine_directory() -> str:
+    try:
+        return str(json.loads(_ENGINE_RECORD.read_text())["bin"])
+    except FileNotFoundError:
+        raise CommandError("this checkout is not set up yet: run `make setup`") from None

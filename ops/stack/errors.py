@@ -1,0 +1,14 @@
+"""The one exception that the commands end with."""
+
+from __future__ import annotations
+
+import typer
+
+
+class CommandError(typer.TyperException):
+    """Something that a person has to fix; the message states what was found and what to do.
+
+    `idstack` prints it without a trace and exits with its `exit_code`, 1. The base class is the one that typer exports:
+    typer carries its own copy of click, prints that copy's `ClickException` in a box that breaks long lines, and knows
+    nothing of the `ClickException` of the package click.
+    """

@@ -1,0 +1,100 @@
+"""The lock on a stack: who holds it, whether that process still runs, and what to do about it.
+
+A backend of files or blobs keeps a lock file until the engine that wrote it deletes it, so a killed engine leaves one
+behind (pulumi/pulumi `pkg/backend/diy/lock.go`). Pulumi Cloud's locks name nobody.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ops.stack.errors import CommandError
+
+_LOCKED: Final = "the stack is currently locked by"
+_IN_PROGRESS: Final = "Another update is currently in progress"
+_OWNER: Final = re.compile(
+    r": created by (?P<user>.+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)$", re.MULTILINE
+)
+_ENGINE: Final = "pulumi"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process that wrote a lock file; `since` is RFC 3339."""
+
+    user: str
+    host: str
+    pid: int
+    since: str
+
+    def __str__(self) -> str:
+        return f"{self.user}@{self.host} (pid {self.pid}, since {self.since})"
+
+    @property
+    def is_of_this_host(self) -> bool:
+        """Whether its process would be one of this machine."""
+        return self.host == socket.gethostname()
+
+
+class Locked(CommandError):
+    """A stack that another engine has locked, or had when it was killed."""
+
+    def __init__(self, stack: str, owners: Sequence[Owner], *, is_local: bool, command: str) -> None:
+        self._stack = stack
+        # Nobody but this machine uses the local stack's backend, whatever the machine was called at the time.
+        self._elsewhere = [each for each in owners if not (is_local or each.is_of_this_host)]
+        self._alive = [each for each in owners if each not in self._elsewhere and runs(each.pid)]
+        self._owners = owners
+        super().__init__(self._paragraph(command))
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether every owner is known and none of them runs any more."""
+        return bool(self._owners) and not self._alive and not self._elsewhere
+
+    def _paragraph(self, command: str) -> str:
+        names = ", ".join(map(str, self._alive or self._elsewhere or self._owners))
+        # After an interrupted `destroy` nobody wants the stack back up.
+        recover = f"`make recover STACK={self._stack}{' ARGS=--no-up' if command == 'destroy' else ''}`"
+        if self._alive:
+            return f"{names} is at work on the stack {self._stack} and has locked it; wait until it ends"
+        if self.is_abandoned:
+            return (
+                f"the stack {self._stack} is still locked by {names}, which runs no more: it was killed. {recover} "
+                "unlocks the stack, settles what was left half done, and goes on"
+            )
+        return (
+            f"the stack {self._stack} is locked by {names or 'another update'}, which this machine can not see. Wait "
+            f"until it ends; if you are sure that it was killed, unlock with `pulumi cancel {self._stack}`, then "
+            f"{recover} settles what was left half done"
+        )
+
+
+def is_told(said: str) -> bool:
+    """Whether the engine's standard error says that the stack is locked."""
+    return _LOCKED in said or _IN_PROGRESS in said
+
+
+def owners(said: str) -> list[Owner]:
+    """The owners that the engine's standard error names; none for Pulumi Cloud."""
+    return [Owner(found["user"], found["host"], int(found["pid"]), found["since"]) for found in _OWNER.finditer(said)]
+
+
+def runs(pid: int) -> bool:
+    """Whether the process runs and is an engine: ids are used again, and a corpse keeps its id until it is fetched."""
+    try:
+        os.kill(pid, 0)
+        name, _, fields = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    except OSError:
+        return True  # not on Linux: there is no more to be seen of it
+    return name == _ENGINE and fields.split()[0] not in "ZX"

@@ -1,0 +1,292 @@
+"""The commands from the outside: exit codes, what is said where, and what the engine is asked to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ops.__main__ import cli
+from ops.stack import local_cloud
+from tests.unit.hosts import Serve
+from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.world import (
+    FakeCluster,
+    local_environment,
+    output,
+    probe,
+    refused,
+    report,
+    running,
+    write_kubeconfig,
+)
+
+ROOT = Path(__file__).parents[4]
+
+
+def outputs(**changes: Any) -> dict[str, Any]:
+    """A stack with one identity, its output changed."""
+    ingress = output("managed-azure-ingress", "ingress-hc1-json", **changes)
+    return {"hostedClusters": {"hc1": {"controlPlane": {"ingress": ingress}}}}
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, serve_plain: Serve) -> FakeCluster:
+    """The cluster of a local cloud that left its record, with a SecretProviderClass and no pod."""
+    cluster = FakeCluster()
+    cluster.add_class("managed-azure-ingress", "ingress-hc1-json")
+    state = tmp_path / "state"
+    state.mkdir()
+    kubeconfig = write_kubeconfig(state / "kubeconfig", serve_plain(cluster.app()))
+    (state / "environment.json").write_text(local_environment(state, kubeconfig).to_json())
+    return cluster
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Commands of the local cloud, noted instead of run."""
+    noted: list[str] = []
+
+    def run(arguments: Sequence[str], *, output: int | None = None) -> int:
+        noted.append(" ".join(arguments))
+        return 0
+
+    monkeypatch.setattr(local_cloud, "run", run)
+    return noted
+
+
+def test_wrong_usage_is_code_2() -> None:
+    assert CliRunner().invoke(cli, ["status", "--stakc", "dev"]).exit_code == 2
+    assert CliRunner().invoke(cli, ["rotat"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "command", [["status"], ["doctor"], ["kubeconfig"], ["rbac", "99999999-8888-4777-8666-555555555555"]]
+)
+def test_trouble_is_one_paragraph_without_a_trace(tmp_path: Path, command: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ops", *command],
+        cwd=ROOT,
+        env={**os.environ, "LOCALCLOUD_STATE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    expected = (1, "", "idstack: there is no local stack: `make up` makes one\n")
+    assert (done.returncode, done.stdout, done.stderr) == expected
+
+
+def test_status_of_a_stack_is_a_table_of_its_outputs(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has(outputs(notAfter="2999-02-19T16:50:04Z", renewAfter="2999-01-05T16:50:04Z"))
+    printed = idstack("status", "--stack", "dev")
+    assert printed.code == 0
+    assert printed.output.splitlines()[2].split()[:-1] == [
+        "hc1",
+        "ingress",
+        "ingress-hc1-json",
+        "managed-azure-ingress",
+        "2999-02-19",
+        "2999-01-05",
+    ]
+    assert engine.calls == ["stack output --json --stack dev --non-interactive"]
+
+
+def test_status_as_json_is_a_document_and_nothing_else(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
+    printed = idstack("status", "--stack", "dev", "--json")
+    document = json.loads(printed.output)
+    assert (printed.code, printed.error) == (0, "")
+    assert document["stack"] == "dev"
+    [row] = document["rows"]
+    assert row.pop("daysLeft") > 300_000
+    assert row == {
+        "cluster": "hc1",
+        "identity": "ingress",
+        "clientID": "6f2c1e7a-0000-4000-8000-00000000bbbb",
+        "secret": "ingress-hc1-json",
+        "secretProviderClass": "managed-azure-ingress",
+        "notAfter": "2999-02-19T16:50:04Z",
+        "renewAfter": "2027-01-05T16:50:04Z",
+        "thumbprint": "9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70",
+        "mounts": [],
+    }
+
+
+def test_an_expired_certificate_is_shown_and_is_trouble(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has(outputs(notAfter="2020-01-31T09:30:00Z"))
+    printed = idstack("status", "--stack", "dev")
+    assert "2020-01-31" in printed.output
+    assert (printed.code, printed.error) == (1, "idstack: these identities can not sign in: ingress\n")
+    assert json.loads(idstack("status", "--stack", "dev", "--json").output)["rows"][0]["daysLeft"] < 0
+
+
+def test_a_stack_that_is_not_there_is_trouble_in_the_engines_words(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has_no_stack()
+    printed = idstack("status", "--stack", "dev")
+    assert (printed.code, printed.output) == (1, "")
+    assert printed.error == "idstack: `pulumi stack output --json --stack dev`: error: no stack named 'dev' found\n"
+
+
+def test_status_of_the_local_stack_asks_its_probes(
+    engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, serve_plain: Serve
+) -> None:
+    engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
+    recorded.add_pod("probe-ingress", **running(serve_plain(probe(report()))))
+    printed = idstack("status")
+    assert printed.output.splitlines()[2].split()[-2:] == ["ok", "ok"]
+    assert (printed.code, printed.error) == (0, "")
+
+
+def test_a_local_sign_in_that_fails_is_shown_and_is_trouble(
+    engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, serve_plain: Serve
+) -> None:
+    engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
+    recorded.add_pod("probe-ingress", **running(serve_plain(probe(refused("AADSTS700016: not found")))))
+    printed = idstack("status")
+    assert "AADSTS700016: not found" in printed.output
+    assert (printed.code, printed.error) == (1, "idstack: these identities can not sign in: ingress\n")
+
+
+def test_a_local_cloud_that_does_not_answer_can_be_started_again(
+    engine: FakeEngine, idstack: Idstack, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    kubeconfig = write_kubeconfig(state / "kubeconfig", "http://127.0.0.1:1")
+    (state / "environment.json").write_text(local_environment(state, kubeconfig).to_json())
+    printed = idstack("status")
+    assert printed.code == 1
+    assert printed.error.startswith(f"idstack: the Kubernetes API of {kubeconfig}: ")
+    assert printed.error.endswith("; `make up` starts the local cloud again\n")
+
+
+def test_up_passes_options_to_the_engine_and_ends_with_the_status(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
+    printed = idstack("up", "--stack", "dev", "--diff", "--target", "urn:x")
+    assert printed.code == 0
+    assert engine.calls == ["up --diff --target urn:x --stack dev", "stack output --json --stack dev --non-interactive"]
+    assert printed.output.startswith("the engine says: up\n")
+    assert "managed-azure-ingress" in printed.output
+
+
+def test_up_as_json_leaves_standard_output_to_the_document(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
+    printed = idstack("up", "--stack", "dev", "--json")
+    assert json.loads(printed.output)["rows"][0]["identity"] == "ingress"
+    assert "the engine says: up\n" in printed.error
+
+
+def test_an_engine_that_fails_is_trouble_and_nothing_follows(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.ends_with(255)
+    printed = idstack("up", "--stack", "dev")
+    assert (printed.code, printed.error) == (
+        1,
+        "idstack: `pulumi up` ended with code 255; the reason stands above\n",
+    )
+    assert engine.calls == ["up --stack dev"]
+
+
+def test_preview_and_down_of_another_stack_are_the_engines(engine: FakeEngine, idstack: Idstack) -> None:
+    assert idstack("preview", "--stack", "dev", "--json", "--diff").code == 0
+    down = idstack("down", "--stack", "dev", "--json")
+    assert engine.calls == ["preview --json --diff --stack dev", "destroy --stack dev"]
+    assert json.loads(down.output) == {"stack": "dev", "removed": False}
+
+
+def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
+    engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str], serve_plain: Serve, tmp_path: Path
+) -> None:
+    engine.has(outputs())
+    recorded.add_pod("probe-ingress", **running(serve_plain(probe(report()))))
+
+    printed = idstack("up")
+
+    assert printed.code == 0
+    assert ran == ["start", "seed"]
+    configuration = tmp_path / "state/pulumi/configuration.local.yaml"
+    assert engine.calls == [
+        "stack select local --create --non-interactive",
+        f"up --yes --skip-preview --suppress-outputs --config-file {configuration} --stack local",
+        "stack output --json --stack local --non-interactive",
+    ]
+    steps = ["local cloud", "pulumi up", "the engine says: up", "credential probes", "1 of 1 probes ready"]
+    *said, _, _, line = printed.output.splitlines()[:8]
+    assert said == steps
+    assert line.split() == [
+        "ingress",
+        "managed-azure-ingress",
+        "/mnt/certs/ingress-hc1-json",
+        "2027-02-19",
+        "ok",
+        "200",
+        "Microsoft.Network/virtualNetworks/subnets/read",
+    ]
+    assert "Try next:" in printed.output
+
+
+def test_a_local_stack_without_hosted_clusters_comes_up_without_a_table(
+    engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str]
+) -> None:
+    printed = idstack("up")
+    assert (printed.code, printed.error) == (0, "")
+    assert "none: the stack has no hosted cluster; others may name it in their sharedStack\n" in printed.output
+
+
+def test_a_local_stack_for_hypershift_comes_up_without_probes(
+    engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str]
+) -> None:
+    engine.has({"clusterSide": "hypershift", **outputs(notAfter="2999-02-19T16:50:04Z")})
+
+    printed = idstack("up")
+
+    assert (printed.code, printed.error, recorded.selectors) == (0, "", [])
+    assert "credentials: HyperShift's operators make the pods, so there are no probes" in printed.output
+    assert "managed-azure-ingress" in printed.output
+    assert "sign-in" not in printed.output
+
+
+def test_down_of_the_local_stack_ends_the_local_cloud_last(
+    engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str]
+) -> None:
+    printed = idstack("down")
+    assert printed.code == 0
+    assert [" ".join(call.split()[:2]) for call in engine.calls] == [
+        "stack select",
+        "destroy --yes",
+        "stack rm",
+        "stack ls",
+    ]
+    assert engine.calls[2] == "stack rm --yes --preserve-config --stack local"
+    assert ran == ["start", "seed", "stop --remove"]
+    assert printed.output.endswith("nothing of the local stack is left\n")
+
+
+def test_the_local_cloud_stays_for_the_other_local_stacks(
+    engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str]
+) -> None:
+    engine.has_stacks("local-hc2", "local-hc1")
+    printed = idstack("down")
+    assert ran == ["start", "seed"]
+    assert (printed.code, printed.output.splitlines()[-1]) == (
+        0,
+        "the local cloud stays: it still has local-hc1, local-hc2",
+    )
+
+
+def test_down_without_a_local_stack_does_nothing(engine: FakeEngine, idstack: Idstack, ran: list[str]) -> None:
+    assert idstack("down").code == 0
+    assert (engine.calls, ran) == ([], [])
+
+
+def test_probe_and_local_hand_over_options_and_exit_code(engine: FakeEngine, idstack: Idstack) -> None:
+    probing = idstack("probe", "--credential", "file:/nowhere/ingress-hc1-json")
+    assert probing.code == 2
+    assert "--proof" in probing.error, "the probe itself misses it"
+    assert "issue-msi" in idstack("local", "--help").output
+    assert idstack("local", "no-such-command").code == 2

@@ -1,0 +1,173 @@
+"""The tables as people see them: golden texts for three widths of the screen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from ops.outputs.probes import ProbeResult
+from ops.outputs.rows import Row
+from ops.outputs.tables import credentials, sign_ins
+from tests.unit.ops.world import refused, report
+
+GOLDEN = Path(__file__).parent / "golden"
+MOUNTS = Path("/state/mounts")
+NOW = datetime(2026, 11, 21, 17, 0, tzinfo=UTC)
+NOT_REGISTERED = (
+    "AADSTS700027: The certificate with identifier used to sign the client assertion is not registered on application. "
+    "[Reason - The key was not found., Thumbprint of key used by client: '9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70']"
+)
+
+
+def row(identity: str, secret_provider_class: str, secret: str, *probes: ProbeResult) -> Row:
+    return Row(
+        cluster="hc1",
+        identity=identity,
+        client_id="6f2c1e7a-0000-4000-8000-00000000bbbb",
+        secret=secret,
+        secret_provider_class=secret_provider_class,
+        not_after=datetime(2027, 2, 19, 16, 50, 4, tzinfo=UTC),
+        renew_after=datetime(2027, 1, 5, 16, 50, 4, tzinfo=UTC),
+        thumbprint="9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70",
+        probes=probes,
+    )
+
+
+def granted(pod: str, path: str, action: str) -> ProbeResult:
+    """A ready probe whose credential is at `path` in the pod."""
+    proof = {"ok": True, "status": 200, "action": action, "error": None, "at": "2026-11-21T17:00:00Z"}
+    return ProbeResult(pod, report(f"{MOUNTS}/clusters-hc1/{pod}{path}", proof=proof))
+
+
+# The longest names of the catalogue, an identity with two mounts, a refused sign-in and a pod that does not run.
+GREEN = [
+    row(
+        "controlPlaneOperator",
+        "managed-azure-cpo",
+        "cpo-hc1-json",
+        granted("probe-cpo", "/mnt/certs/cpo-hc1-json", "Microsoft.Resources/subscriptions/resourceGroups/read"),
+    ),
+    row(
+        "nodePoolManagement",
+        "managed-azure-nodepool-management",
+        "nodepool-mgmt-hc1-json",
+        granted(
+            "probe-nodepool-management",
+            "/mnt/certs/nodepool-mgmt-hc1-json",
+            "Microsoft.Compute/virtualMachines/read",
+        ),
+    ),
+    row(
+        "network",
+        "managed-azure-network",
+        "cncc-hc1-json",
+        granted("probe-network", "/var/run/secrets/azure/cncc-hc1-json", "Microsoft.Network/virtualNetworks/read"),
+    ),
+    row(
+        "kms",
+        "managed-azure-kms",
+        "kms-hc1-json",
+        granted("probe-kms", "/mnt/certs/kms-hc1-json", "Microsoft.KeyVault/vaults/keys/encrypt/action"),
+        granted("probe-kms-2", "/mnt/kms/kms-hc1-json", "Microsoft.KeyVault/vaults/keys/encrypt/action"),
+    ),
+]
+FAILING = [
+    GREEN[0],
+    row(
+        "ingress",
+        "managed-azure-ingress",
+        "ingress-hc1-json",
+        ProbeResult(
+            "probe-ingress", refused(NOT_REGISTERED, f"{MOUNTS}/clusters-hc1/probe-ingress/mnt/certs/ingress-hc1-json")
+        ),
+    ),
+    row(
+        "disk",
+        "managed-azure-disk-csi",
+        "azure-disk-hc1-json",
+        ProbeResult("probe-disk-csi", None, "the pod is pending: ContainerCreating: MountVolume.SetUp failed"),
+    ),
+]
+
+
+def printed(table: Table, width: int) -> str:
+    """The table on a screen without colours, blanks at line ends left out."""
+    console = Console(width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(table, soft_wrap=True)
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+
+
+def golden(name: str) -> str:
+    return (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("screen", "width"), [("80", 80), ("120", 120), ("wide", 1000)])
+def test_sign_ins_fill_the_screen_as_in_the_golden_text(screen: str, width: int) -> None:
+    assert printed(sign_ins(GREEN, MOUNTS, width), width) == golden(f"sign-ins-{screen}")
+
+
+@pytest.mark.parametrize(("screen", "width"), [("80", 80), ("wide", 1000)])
+def test_failures_tell_their_reason_between_words(screen: str, width: int) -> None:
+    assert printed(sign_ins(FAILING, MOUNTS, width), width) == golden(f"failures-{screen}")
+
+
+@pytest.mark.parametrize(("screen", "width"), [("80", 80), ("wide", 1000)])
+def test_status_looks_as_in_the_golden_text(screen: str, width: int) -> None:
+    assert printed(credentials(GREEN, NOW, width), width) == golden(f"status-{screen}")
+
+
+def test_the_status_of_a_stack_whose_probes_can_not_be_reached_has_no_live_columns() -> None:
+    unreachable = [replace(each, probes=()) for each in GREEN]
+    text = printed(credentials(unreachable, NOW, 1000), 1000)
+    assert text.splitlines()[0].split("  ")[-1] == "days left"
+    assert "sign-in" not in printed(credentials(unreachable, NOW, 80), 80)
+
+
+def test_status_shows_the_first_failure_among_the_mounts() -> None:
+    kms = GREEN[3]
+    failing = replace(kms, probes=(kms.probes[0], ProbeResult("probe-kms-2", refused("AADSTS700016: no application"))))
+    assert "AADSTS700016: no application  not yet" in printed(credentials([failing], NOW, 1000), 1000)
+
+
+@pytest.mark.parametrize("width", range(20, 220, 5))
+def test_no_word_is_broken_on_any_screen_and_none_from_80_columns_on_is_too_narrow(width: int) -> None:
+    for table, rows in ((sign_ins(FAILING, MOUNTS, width), FAILING), (credentials(GREEN, NOW, width), GREEN)):
+        text = printed(table, width)
+        names = {name for row in rows for name in (row.identity, row.secret_provider_class)}
+        assert names <= set(text.split())
+        assert width < 80 or max(map(len, text.splitlines())) <= width
+    assert set(NOT_REGISTERED.split()) <= set(printed(sign_ins(FAILING, MOUNTS, width), width).split())
+
+
+@pytest.mark.parametrize("width", [80, 120, 1000])
+def test_the_longest_name_of_a_secret_is_not_broken_either(width: int) -> None:
+    path = f"/mnt/certs/{'s' * 127}"
+    longest = replace(GREEN[0], probes=(granted("probe-cpo", path, "Microsoft.Compute/disks/read"),))
+    assert path in printed(sign_ins([longest], MOUNTS, width), width).split()
+
+
+def test_a_file_outside_the_mounts_directory_is_shown_as_it_is() -> None:
+    real = replace(GREEN[0], probes=(ProbeResult("probe-cpo", report("/mnt/certs/cpo-hc1-json")),))
+    assert "/mnt/certs/cpo-hc1-json" in printed(sign_ins([real], MOUNTS, 1000), 1000).split()
+
+
+def test_days_left_are_green_then_yellow_then_red() -> None:
+    def colours(days: int) -> str:
+        console = Console(width=1000, color_system="standard", force_terminal=True)
+        with console.capture() as capture:
+            console.print(credentials([replace(GREEN[0], not_after=NOW + timedelta(days=days), probes=())], NOW, 1000))
+        return capture.get()
+
+    assert "\x1b[32m14" in colours(14)
+    assert "\x1b[33m13" in colours(13)
+    assert "\x1b[31m-1" in colours(-1)
+
+
+def test_an_empty_stack_has_an_empty_table() -> None:
+    assert printed(sign_ins([], MOUNTS, 80), 80).strip() == ""

@@ -1,0 +1,135 @@
+"""Which creates of a plan may have begun already, and how the state looks once that is entered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ops.recovery.orphans import Orphan, candidates, ids, settled, unmarked, without
+
+_UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+STACK = "urn:pulumi:local::idstack::pulumi:pulumi:Stack::idstack-local"
+PROVIDER = "urn:pulumi:local::idstack::pulumi:providers:azuread::entra"
+PARENT = "urn:pulumi:local::idstack::idstack:azure:EntraApplication::hc1-kms-entra"
+APPLICATION = f"{PARENT}$azuread:index/application:Application::hc1-kms-entra-application"
+
+
+def resource(urn: str, **more: Any) -> dict[str, Any]:
+    return {"urn": urn, "custom": True, "type": urn.split("::")[2].rpartition("$")[2], "parent": STACK, **more}
+
+
+# A stack, a provider and a component: the application was about to be made.
+STATE = [
+    {"urn": STACK, "custom": False, "type": "pulumi:pulumi:Stack"},
+    resource(PROVIDER, id="5b2c7e0e"),
+    {**resource(PARENT), "custom": False},
+]
+PLANNED = resource(
+    APPLICATION,
+    parent=PARENT,
+    provider=f"{PROVIDER}::5b2c7e0e",
+    dependencies=[PARENT],
+    inputs={"displayName": "kms-hc1", "tags": ["idstack:local:hc1-kms-entra"]},
+)
+
+
+def plan(*resources: dict[str, Any], op: str = "create") -> dict[str, Any]:
+    return {"steps": [{"op": op, "urn": each["urn"], "newState": each} for each in resources]}
+
+
+def test_a_create_whose_needs_are_all_in_the_state_may_have_begun() -> None:
+    assert list(candidates(plan(PLANNED), STATE)) == [PLANNED]
+
+
+def test_a_create_that_waits_for_another_one_has_not_begun() -> None:
+    waiting = resource(f"{PARENT}$type::principal", parent=PARENT, dependencies=[APPLICATION])
+    assert list(candidates(plan(PLANNED), STATE[:2])) == [], "no parent"
+    assert list(candidates(plan(PLANNED), [STATE[0], STATE[2]])) == [], "no provider"
+    assert list(candidates(plan(PLANNED, waiting), STATE)) == [PLANNED], "no dependency"
+
+
+def test_only_creates_of_real_resources_count() -> None:
+    component = {**PLANNED, "custom": False}
+    assert list(candidates(plan(component), STATE)) == []
+    for op in ("same", "update", "replace", "create-replacement", "delete", "refresh"):
+        assert list(candidates(plan(PLANNED, op=op), STATE)) == []
+
+
+def test_a_resource_without_dependencies_may_have_them_null() -> None:
+    planned = {**PLANNED, "dependencies": None}
+    assert list(candidates(plan(planned), STATE)) == [planned]
+
+
+def test_what_a_plan_masks_or_does_not_know_is_no_input() -> None:
+    inputs = {
+        "value": "[secret]",
+        "keyId": _UNKNOWN,
+        "type": "AsymmetricX509Cert",
+        "properties": {"value": "[secret]", "contentType": "application/json"},
+        "containers": [{"env": ["a", _UNKNOWN]}],
+    }
+    [found] = candidates(plan({**PLANNED, "inputs": inputs}), STATE)
+    assert found["inputs"] == {
+        "type": "AsymmetricX509Cert",
+        "properties": {"contentType": "application/json"},
+        "containers": [{"env": ["a"]}],
+    }
+
+
+def test_a_found_thing_is_entered_behind_all_it_needs_and_is_read_before_its_use() -> None:
+    state = {"version": 3, "deployment": {"manifest": {}, "resources": STATE}}
+
+    entered = settled(state, [Orphan(PLANNED, "/applications/1")])
+
+    assert entered["version"] == 3
+    assert entered["deployment"]["resources"][:-1] == STATE
+    assert entered["deployment"]["resources"][-1] == {
+        **PLANNED,
+        "id": "/applications/1",
+        "outputs": PLANNED["inputs"],
+        "refreshBeforeUpdate": True,
+    }
+
+
+def test_the_marks_of_what_a_replacement_deleted_first_are_taken_away() -> None:
+    standing = resource(APPLICATION, id="/applications/1", inputs={})
+    state = {"deployment": {"resources": [*STATE, {**standing, "pendingReplacement": True}]}}
+
+    assert unmarked(state)["deployment"]["resources"] == [*STATE, standing]
+
+
+def test_a_state_without_marks_stays_as_it_is() -> None:
+    state = {"version": 3, "deployment": {"resources": STATE}}
+    assert unmarked(state) == state
+
+
+def test_a_stack_that_never_got_a_resource_has_none() -> None:
+    assert settled({"deployment": {"resources": None}}, [])["deployment"]["resources"] == []
+
+
+def test_a_state_without_some_resources_depends_on_none_of_them() -> None:
+    gate = resource(
+        f"{PARENT}$type::gate",
+        dependencies=[APPLICATION, PROVIDER],
+        propertyDependencies={"clientId": [APPLICATION], "tenantId": None, "scope": [PROVIDER]},
+    )
+    state = {"version": 3, "deployment": {"manifest": {}, "resources": [STATE[0], PLANNED, gate]}}
+
+    kept = without(state, {APPLICATION})
+
+    none: dict[str, Any] = {"dependencies": [], "propertyDependencies": {}}
+    properties = {"clientId": [], "tenantId": [], "scope": [PROVIDER]}
+    assert kept == {
+        "version": 3,
+        "deployment": {
+            "manifest": {},
+            "resources": [
+                {**STATE[0], **none},
+                {**gate, "dependencies": [PROVIDER], "propertyDependencies": properties},
+            ],
+        },
+    }
+
+
+def test_names_and_ids_are_those_of_the_engine() -> None:
+    assert Orphan(PLANNED, "/applications/1").name == "hc1-kms-entra-application"
+    assert ids(STATE) == {("pulumi:providers:azuread", "5b2c7e0e")}

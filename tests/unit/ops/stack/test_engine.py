@@ -1,0 +1,93 @@
+"""The local stack's engine: its salt stays beside its state, and out of the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from tests.unit.ops.conftest import FakeEngine
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with the configuration of a local stack."""
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "Pulumi.yaml").write_text("name: idstack\nruntime: python\n")
+    (root / "Pulumi.local.yaml").write_text("config:\n  idstack:cloud: local\n")
+    return root
+
+
+def test_the_local_stack_is_made_beside_its_state(engine: FakeEngine, project: Path, tmp_path: Path) -> None:
+    Engine("local", project).prepare()
+    beside = tmp_path / "state/pulumi"
+    assert yaml.safe_load((beside / "Pulumi.yaml").read_text())["name"] == "idstack", "the project of the stack's URNs"
+    assert yaml.safe_load((beside / "Pulumi.local.yaml").read_text()) == {"encryptionsalt": "v1:of-this-machine"}
+    assert (project / "Pulumi.local.yaml").read_text() == "config:\n  idstack:cloud: local\n"
+
+
+def test_the_engine_reads_a_copy_of_the_configuration_with_the_salt(
+    engine: FakeEngine, project: Path, tmp_path: Path
+) -> None:
+    local = Engine("local", project)
+    local.prepare()
+    (project / "Pulumi.local.yaml").write_text("config:\n  idstack:cloud: local\n  idstack:location: eastus\n")
+    local.preview()
+    copy = tmp_path / "state/pulumi/configuration.local.yaml"
+    assert f"--config-file {copy}" in engine.calls[-1]
+    assert yaml.safe_load(copy.read_text()) == {
+        "encryptionsalt": "v1:of-this-machine",
+        "config": {"idstack:cloud": "local", "idstack:location": "eastus"},
+    }
+
+
+def test_a_salt_in_the_repository_is_refused(engine: FakeEngine, project: Path) -> None:
+    local = Engine("local", project)
+    local.prepare()
+    (project / "Pulumi.local.yaml").write_text("encryptionsalt: v1:of-another\nconfig: {}\n")
+    with pytest.raises(CommandError, match=r"Pulumi.local.yaml has an `encryptionsalt`.* Remove the line"):
+        local.up()
+    assert [call.split()[0] for call in engine.calls] == ["stack"]
+
+
+def test_another_stack_is_neither_made_nor_given_a_configuration(engine: FakeEngine, project: Path) -> None:
+    other = Engine("dev", project)
+    other.prepare()
+    other.destroy(["--yes"])
+    assert engine.calls == ["destroy --yes --stack dev"]
+
+
+def test_every_local_stack_has_a_configuration_and_a_salt_of_its_own(
+    engine: FakeEngine, project: Path, tmp_path: Path
+) -> None:
+    (project / "Pulumi.local-hc2.yaml").write_text("config:\n  idstack:cloud: local\n  idstack:location: westus\n")
+    for stack in ("local", "local-hc2"):
+        Engine(stack, project).prepare()
+        Engine(stack, project).preview()
+    beside = tmp_path / "state/pulumi"
+    assert engine.calls[-1] == f"preview --config-file {beside}/configuration.local-hc2.yaml --stack local-hc2"
+    assert (beside / "Pulumi.local-hc2.yaml").exists()
+    location = "idstack:location"
+    assert location not in yaml.safe_load((beside / "configuration.local.yaml").read_text())["config"]
+    assert yaml.safe_load((beside / "configuration.local-hc2.yaml").read_text())["config"][location] == "westus"
+
+
+@pytest.mark.parametrize("cloud", ["  idstack:cloud: AzurePublicCloud\n", "  idstack:location: eastus\n"])
+def test_a_real_clouds_stack_with_a_local_name_is_refused_before_anything_is_made(
+    engine: FakeEngine, project: Path, cloud: str
+) -> None:
+    (project / "Pulumi.local-prod.yaml").write_text(f"config:\n{cloud}")
+    with pytest.raises(CommandError, match=r"Pulumi.local-prod.yaml has `idstack:cloud: \w+`, but the name"):
+        Engine("local-prod", project).prepare()
+    assert engine.calls == []
+
+
+def test_a_local_stack_without_a_configuration_says_which_file_is_missing(engine: FakeEngine, project: Path) -> None:
+    with pytest.raises(
+        CommandError, match=r"the stack local-hc9 has no configuration: there is no Pulumi.local-hc9.yaml"
+    ):
+        Engine("local-hc9", project).prepare()

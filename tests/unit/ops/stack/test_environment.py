@@ -1,0 +1,152 @@
+"""What the commands of a stack run with: engine, backend, plugins, and whose account."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from ops.stack import environment
+from ops.stack.environment import LocalPaths, local_paths, variables
+from ops.stack.errors import CommandError
+from tests.unit.ops.world import local_environment
+
+EMULATED = ["pulumi-resource-azure-native", "pulumi-resource-azuread", "pulumi-resource-kubernetes"]
+# What a person has who works with a real cloud.
+CALLER = {
+    "HOME": "/home/somebody",
+    "PATH": "/usr/bin:/bin",
+    "PULUMI_HOME": "/home/somebody/.pulumi",
+    "PULUMI_BACKEND_URL": "azblob://pulumi-state",
+    "PULUMI_IGNORE_AMBIENT_PLUGINS": "false",
+}
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> dict[str, str]:
+    """A caller whose local cloud lives in a directory of the test."""
+    return {**CALLER, "LOCALCLOUD_STATE_DIR": str(tmp_path)}
+
+
+@pytest.mark.parametrize("stack", ["local", "local-shared", "local-hc-1"])
+def test_the_emulated_plugins_are_on_path_for_local_stacks(local: dict[str, str], stack: str) -> None:
+    assert [shutil.which(plugin, path=variables(stack, local)["PATH"]) for plugin in EMULATED].count(None) == 0
+
+
+NOT_LOCAL = [
+    "dev",
+    "stage",
+    "prod",
+    "organization/idstack/local",
+    "locale",
+    "local-",
+    "local.hc1",
+    "localhost",
+    "Local",
+]
+
+
+@pytest.mark.parametrize("stack", NOT_LOCAL)
+def test_the_emulated_plugins_are_on_path_for_no_other_stack(local: dict[str, str], stack: str) -> None:
+    assert [shutil.which(plugin, path=variables(stack, local)["PATH"]) for plugin in EMULATED] == [None] * 3
+
+
+@pytest.mark.parametrize("stack", NOT_LOCAL)
+def test_every_other_stack_ignores_plugins_on_path_whatever_the_caller_says(local: dict[str, str], stack: str) -> None:
+    assert variables(stack, local)["PULUMI_IGNORE_AMBIENT_PLUGINS"] == "true"
+    assert "PULUMI_IGNORE_AMBIENT_PLUGINS" not in variables("local", local)
+
+
+def test_the_local_stack_has_home_backend_and_passphrase_of_its_own(local: dict[str, str], tmp_path: Path) -> None:
+    own = variables("local", local)
+    assert own["PULUMI_HOME"] == f"{tmp_path}/pulumi/home"
+    assert own["PULUMI_BACKEND_URL"] == f"file://{tmp_path}/pulumi/backend?metadata=skip"
+    assert own["PULUMI_CONFIG_PASSPHRASE_FILE"] == f"{tmp_path}/pulumi/passphrase"
+    assert own["IDSTACK_LOCAL_ENVIRONMENT"] == f"{tmp_path}/environment.json"
+
+
+def test_every_other_stack_keeps_the_callers_home_and_backend(local: dict[str, str]) -> None:
+    others = variables("prod", local)
+    assert others["PULUMI_HOME"] == "/home/somebody/.pulumi"
+    assert others["PULUMI_BACKEND_URL"] == "azblob://pulumi-state"
+    assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in others
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AZURE_CLIENT_ID",
+        "AZURE_CLIENT_SECRET",
+        "AZURE_TENANT_ID",
+        "AZURE_AUTHORITY_HOST",
+        "AZURE_CONFIG_DIR",
+        "ARM_CLIENT_SECRET",
+        "ARM_USE_OIDC",
+        "ARM_METADATA_HOSTNAME",
+        "AAD_CLIENT_ID",
+        "AAD_CLIENT_CERT_PATH",
+        "KUBECONFIG",
+        "PULUMI_ACCESS_TOKEN",
+        "PULUMI_CONFIG_PASSPHRASE",
+        "PULUMI_STACK",
+        "HTTPS_PROXY",
+        "https_proxy",
+    ],
+)
+def test_another_accounts_variables_do_not_reach_the_local_stack(local: dict[str, str], name: str) -> None:
+    stray = {**local, name: "somebody's"}
+    assert name not in variables("local", stray)
+    assert variables("dev", stray)[name] == "somebody's"
+
+
+def test_the_local_stack_signs_in_as_the_deployer_of_the_local_cloud(local: dict[str, str], tmp_path: Path) -> None:
+    record = local_environment(tmp_path, tmp_path / "kubeconfig")
+    (tmp_path / "environment.json").write_text(record.to_json())
+    stray = {**local, "ARM_TENANT_ID": "somebody's", "SSL_CERT_FILE": "somebody's"}
+
+    own = variables("local", stray)
+
+    assert {name: value for name, value in own.items() if name.startswith(("AAD_", "ARM_", "AZURE_"))} == {
+        "ARM_TENANT_ID": "10ca1000-0000-4000-8000-000000000001",
+        "ARM_SUBSCRIPTION_ID": "10ca1000-0000-4000-8000-000000000002",
+        "ARM_CLIENT_ID": "6f2c1e7a-0000-4000-8000-00000000dddd",
+        "ARM_CLIENT_CERTIFICATE_PATH": f"{tmp_path}/deployer.pem",
+    }
+    assert own["SSL_CERT_FILE"] == own["REQUESTS_CA_BUNDLE"] == f"{tmp_path}/ca.pem"
+    assert variables("dev", stray)["ARM_TENANT_ID"] == "somebody's"
+
+
+def test_the_local_cloud_is_not_named_to_any_other_stack(local: dict[str, str]) -> None:
+    inherited = {**local, "IDSTACK_LOCAL_ENVIRONMENT": "/somewhere/environment.json"}
+    assert "IDSTACK_LOCAL_ENVIRONMENT" not in variables("dev", inherited)
+
+
+def test_the_engine_waits_for_32_calls_at_once_unless_the_caller_wants_another_number(local: dict[str, str]) -> None:
+    assert variables("dev", local)["PULUMI_PARALLEL"] == "32"
+    assert variables("dev", {**local, "PULUMI_PARALLEL": "4"})["PULUMI_PARALLEL"] == "4"
+
+
+def test_before_set_up_there_is_one_thing_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(environment, "_ENGINE_RECORD", tmp_path / "engine.json")
+    with pytest.raises(CommandError, match="run `make setup`"):
+        variables("dev", CALLER)
+
+
+def test_the_state_lies_in_the_checkout_unless_the_caller_names_a_directory(tmp_path: Path) -> None:
+    assert local_paths({}).state == Path(__file__).parents[4] / ".localcloud"
+    assert local_paths({"LOCALCLOUD_STATE_DIR": str(tmp_path)}).state == tmp_path
+
+
+def test_the_passphrase_is_made_once_and_its_owners_alone(tmp_path: Path) -> None:
+    paths = LocalPaths(tmp_path / "state")
+    paths.create()
+    made = paths.passphrase.read_text()
+    paths.create()
+
+    assert len(made) >= 32
+    assert paths.passphrase.read_text() == made
+    assert stat.S_IMODE(paths.passphrase.stat().st_mode) == 0o600
+    for directory in (paths.state, paths.engine, paths.backend, paths.home):
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700

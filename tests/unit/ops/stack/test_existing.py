@@ -1,0 +1,169 @@
+"""What exists already, told from the event log of a failed `up`, and the commands that adopt it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from identity.access.azure_rbac import DENIAL
+from ops.stack import existing
+from tests.unit.ops.conftest import FakeEngine, Idstack
+
+_STACK = "urn:pulumi:dev::idstack"
+_AZURE = f"{_STACK}::pulumi:providers:azure-native::azure"
+_SUBSCRIPTION = "5b2c7e0e-0000-4000-8000-000000000001"
+_VAULT = f"/subscriptions/{_SUBSCRIPTION}/resourceGroups/identity/providers/Microsoft.KeyVault/vaults/kv-dev"
+_ASSIGNMENTS = "/subscriptions/s/resourceGroups/hc1/providers/Microsoft.Authorization/roleAssignments"
+_NAME = "3a7b47a2-a1d0-5cc8-a2df-c3f5130e5401"
+
+_GRANT = ("azure-native:authorization:RoleAssignment", {"scope": "/subscriptions/s/resourceGroups/hc1"})
+_KEY_VAULT = (
+    "azure-native:keyvault:Vault",
+    {"resourceGroupName": "identity", "vaultName": "kv-dev", "location": "westeurope"},
+)
+_SECRET = (
+    "azure-native:keyvault:Secret",
+    {"resourceGroupName": "identity", "vaultName": "kv-dev", "secretName": "cpo-hc1-json", "properties": {}},
+)
+_CLASS = (
+    "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass",
+    {"metadata": {"name": "managed-azure-cpo", "namespace": "clusters-hc1"}},
+)
+_NAMESPACE = ("kubernetes:core/v1:Namespace", {"metadata": {"name": "clusters-hc1"}})
+_PRINCIPAL = ("azuread:index/servicePrincipal:ServicePrincipal", {"clientId": "c"})
+
+
+def _log(resource: tuple[str, dict[str, Any]], said: str, operation: str = "create") -> list[str]:
+    type_token, inputs = resource
+    urn = f"{_STACK}::idstack:azure:Parent${type_token}::thing"
+    subscription = {"subscriptionId": _SUBSCRIPTION}
+    provider = {"urn": _AZURE, "type": "pulumi:providers:azure-native", "inputs": subscription}
+    new = {"type": type_token, "urn": urn, "parent": f"{_STACK}::idstack:azure:Parent::parent", "inputs": inputs}
+    events = [
+        {"resourcePreEvent": {"metadata": {"op": "same", "new": provider}}},
+        {"diagnosticEvent": {"prefix": "error: ", "message": "update failed\n", "severity": "error"}},
+        {"diagnosticEvent": {"urn": urn, "prefix": "error: ", "message": f"{said}\n", "severity": "error"}},
+        {"resOpFailedEvent": {"metadata": {"op": operation, "urn": urn, "new": {**new, "provider": f"{_AZURE}::id"}}}},
+        {"summaryEvent": {}},
+    ]
+    return [json.dumps(event) for event in events]
+
+
+@pytest.mark.parametrize(
+    ("resource", "said", "id"),
+    [
+        (_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'", f"{_ASSIGNMENTS}/{_NAME}"),
+        (
+            _GRANT,
+            'Status=409 Code="RoleAssignmentExists" Message="The role assignment already exists. '
+            f'The ID of the existing role assignment is {_NAME.replace("-", "")}."',
+            f"{_ASSIGNMENTS}/{_NAME}",
+        ),
+        (_CLASS, 'secretproviderclasses "managed-azure-cpo" already exists', "clusters-hc1/managed-azure-cpo"),
+        (_NAMESPACE, 'namespaces "clusters-hc1" already exists', "clusters-hc1"),
+        (
+            _PRINCIPAL,
+            f'A resource with the ID "{_NAME}" already exists: To be managed via Terraform',
+            f"/servicePrincipals/{_NAME}",
+        ),
+    ],
+)
+def test_what_exists_is_adopted_by_one_line(resource: tuple[str, dict[str, Any]], said: str, id: str) -> None:
+    [found] = existing.read(_log(resource, said))
+
+    assert found.commands("dev") == [
+        f".venv/bin/idstack import --stack dev {resource[0]} thing {id} "
+        f"--parent parent={_STACK}::idstack:azure:Parent::parent --provider provider={_AZURE}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("resource", "said", "id", "recover"),
+    [
+        (
+            _KEY_VAULT,
+            "A vault with the same name already exists in deleted state. You need to either recover or purge",
+            _VAULT,
+            f"az keyvault recover --name kv-dev --location westeurope --subscription {_SUBSCRIPTION}",
+        ),
+        (
+            _SECRET,
+            "Secret cpo-hc1-json is currently in a deleted but recoverable state, and its name cannot be reused",
+            f"{_VAULT}/secrets/cpo-hc1-json",
+            f"az keyvault secret recover --vault-name kv-dev --name cpo-hc1-json --subscription {_SUBSCRIPTION}",
+        ),
+    ],
+)
+def test_a_name_that_a_deleted_thing_holds_takes_two_lines(
+    resource: tuple[str, dict[str, Any]], said: str, id: str, recover: str
+) -> None:
+    [found] = existing.read(_log(resource, said))
+
+    first, second = found.commands("dev")
+    assert first == recover
+    assert f" {resource[0]} thing {id} " in second
+    assert found.commands("local")[0] == f".venv/bin/idstack local recover {id}"
+
+
+def test_urns_with_dollars_survive_a_shell() -> None:
+    [found] = existing.read(_log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'"))
+    nested = existing.Existing(**{**vars(found), "parent": f"{_STACK}::idstack:a:A$idstack:b:B::b"})
+
+    assert f"--parent 'parent={_STACK}::idstack:a:A$idstack:b:B::b'" in nested.commands("dev")[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "operation"),
+    [
+        ('Status=403 Code="AuthorizationFailed" Message="The client does not have authorization"', "create"),
+        (f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'", "delete"),
+    ],
+)
+def test_other_failures_are_left_to_the_engine(said: str, operation: str) -> None:
+    assert existing.read(_log(_GRANT, said, operation)) == []
+
+
+def test_the_log_of_a_killed_engine_ends_in_the_middle_of_a_line() -> None:
+    log = _log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'")
+
+    assert len(existing.read([*log, log[0][:20]])) == 1
+
+
+def test_a_failed_up_ends_with_the_lines(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.ends_with(255)
+    engine.logs(_log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'"))
+
+    printed = idstack("up", "--stack", "dev")
+
+    assert printed.code == 1
+    assert "`pulumi up` ended with code 255; the reason stands above\n\nThese exist already" in printed.error
+    assert (
+        f"\n  thing\n    .venv/bin/idstack import --stack dev {_GRANT[0]} thing {_ASSIGNMENTS}/{_NAME} "
+        in printed.error
+    )
+
+
+def test_a_failed_up_that_azure_rbac_refused_leads_to_the_missing_role_assignment(
+    engine: FakeEngine, idstack: Idstack
+) -> None:
+    engine.ends_with(255)
+    refusal = (
+        'namespaces is forbidden: User "o" cannot create resource "namespaces" in API group "" at the cluster scope'
+    )
+    engine.logs(_log(_GRANT, f"{refusal}: User does not have access to the resource in Azure. {DENIAL}."))
+    assert "`.venv/bin/idstack doctor --stage access --stack dev` prints" in idstack("up", "--stack", "dev").error
+
+    engine.logs(_log(_GRANT, refusal))
+    assert "doctor" not in idstack("up", "--stack", "dev").error
+
+
+def test_import_asks_and_leaves_code_and_protection_to_the_program(engine: FakeEngine, idstack: Idstack) -> None:
+    printed = idstack("import", "--stack", "dev", _GRANT[0], "thing", "/id", "--parent", "parent=urn:p")
+
+    assert printed.code == 0, printed.error
+    assert engine.calls == [
+        f"import --generate-code=false --protect=false --suppress-outputs {_GRANT[0]} thing /id --parent parent=urn:p "
+        "--stack dev"
+    ]

@@ -1,0 +1,136 @@
+"""Who holds a stack's lock, whether that process still runs, and what a person is told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.stack.lock import Locked, Owner, is_told, owners, runs
+
+HERE = socket.gethostname()
+# What Pulumi 3.259 says (pkg/backend/diy/lock.go), and what Pulumi Cloud answers.
+HEAD = (
+    "error: the stack is currently locked by {n} lock(s). Either wait for the other process(es) to end or delete the "
+    "lock file with `pulumi cancel`."
+)
+LINE = "\n  file:///state/.pulumi/locks/organization/idstack/local/6f0c.json?metadata=skip: created by {owner}"
+CONFLICT = (
+    "error: [409] Conflict: Another update is currently in progress.\n"
+    "To learn more about possible reasons and resolution, visit https://www.pulumi.com/docs/troubleshooting/#conflict"
+)
+
+
+def said(*found: Owner) -> str:
+    """The engine's standard error."""
+    lines = [LINE.format(owner=f"{each.user}@{each.host} (pid {each.pid}) at {each.since}") for each in found]
+    return HEAD.format(n=len(found)) + "".join(lines) + "\n"
+
+
+_WORD = st.text(st.characters(categories=["L", "N", "Pd"], include_characters="._\\"), min_size=1)
+_OWNERS = st.builds(
+    Owner,
+    user=st.lists(_WORD, min_size=1).map(" ".join),  # a Windows account may have spaces
+    host=_WORD,
+    pid=st.integers(1, 2**22),
+    since=st.datetimes().map(lambda date: date.strftime("%Y-%m-%dT%H:%M:%SZ")),
+)
+
+
+@given(st.lists(_OWNERS, min_size=1, max_size=3))
+def test_every_owner_that_the_engine_names_is_read(found: list[Owner]) -> None:
+    assert is_told(said(*found))
+    assert owners(said(*found)) == found
+
+
+def test_pulumi_cloud_names_no_owner() -> None:
+    assert is_told(CONFLICT)
+    assert owners(CONFLICT) == []
+
+
+@pytest.mark.parametrize("text", ["", "error: update failed", "error: created by somebody"])
+def test_another_failure_is_no_lock(text: str) -> None:
+    assert not is_told(text)
+    assert owners(text) == []
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of the engine's name."""
+    executable = tmp_path / "pulumi"
+    shutil.copy("/bin/sleep", executable)
+    process = subprocess.Popen([executable, "600"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_an_engine_runs_until_it_is_killed(engine: subprocess.Popen[bytes]) -> None:
+    assert runs(engine.pid)
+    engine.kill()
+    os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOWAIT)
+    assert not runs(engine.pid), "its corpse is still there"
+    engine.wait()
+    assert not runs(engine.pid)
+
+
+def test_another_program_that_got_the_id_is_no_owner() -> None:
+    assert not runs(os.getpid())
+    assert not runs(2**22 + 1), "more than Linux gives"
+
+
+def owner(pid: int, host: str = HERE) -> Owner:
+    return Owner("root", host, pid, "2026-11-21T17:13:57Z")
+
+
+DEAD = owner(2**22 + 1)
+
+
+def locked(*found: Owner, stack: str = "dev", command: str = "up") -> Locked:
+    return Locked(stack, found, is_local=stack == "local", command=command)
+
+
+def test_a_living_owner_is_named_and_waited_for(engine: subprocess.Popen[bytes]) -> None:
+    lock = locked(owner(engine.pid), DEAD)
+    assert not lock.is_abandoned
+    assert str(lock) == (
+        f"root@{HERE} (pid {engine.pid}, since 2026-11-21T17:13:57Z) is at work on the stack dev and has locked it; "
+        "wait until it ends"
+    )
+
+
+def test_a_dead_owner_is_named_with_the_command_that_goes_on() -> None:
+    lock = locked(DEAD)
+    assert lock.is_abandoned
+    assert str(lock).startswith(f"the stack dev is still locked by {DEAD}, which runs no more: it was killed. ")
+    assert "`make recover STACK=dev` unlocks the stack, settles what was left half done, and goes on" in str(lock)
+
+
+def test_after_an_interrupted_destroy_recover_is_not_to_bring_the_stack_up_again() -> None:
+    assert "`make recover STACK=dev ARGS=--no-up`" in str(locked(DEAD, command="destroy"))
+
+
+def test_an_owner_on_another_machine_is_left_to_a_person() -> None:
+    elsewhere = owner(1, "runner-7")
+    lock = locked(elsewhere, DEAD)
+    assert not lock.is_abandoned
+    assert f"locked by {elsewhere}, which this machine can not see" in str(lock)
+    assert "`pulumi cancel dev`, then `make recover STACK=dev`" in str(lock)
+
+
+def test_the_local_stacks_owner_is_of_this_machine_whatever_it_was_called_then() -> None:
+    lock = locked(owner(DEAD.pid, "laptop.at-home"), stack="local")
+    assert lock.is_abandoned
+
+
+def test_a_lock_of_pulumi_cloud_is_left_to_a_person() -> None:
+    lock = locked()
+    assert not lock.is_abandoned
+    assert "the stack dev is locked by another update, which this machine can not see" in str(lock)
