@@ -1,174 +1,41 @@
 """The one table of the identities of a managed Azure HostedCluster.
 
-Everything that differs between identities is a column here; no other file spells an identity's name. Sources are paths
+Everything that differs between identities is a column here (`catalogue_rows.py` has the columns, `roles.py` the roles);
+no other file spells an identity's name. Sources are paths
 inside openshift/hypershift at 3ee9615 unless a repository is named; `V2/` stands for
 `control-plane-operator/controllers/hostedcontrolplane/v2/`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
+from identity.catalogue_rows import (
+    CloudConfigKind,
+    ConfigFile,
+    ControlPlaneIdentity,
+    DataPlaneIdentity,
+    FederatedSubject,
+    Mount,
+    ProofCall,
+    RoleGrant,
+    Scope,
+)
+from identity.roles import (
+    CLOUD_CONTROLLER_MANAGER_ROLE,
+    CLUSTER_API_PROVIDER_ROLE,
+    CONTRIBUTOR_ROLE,
+    CONTROL_PLANE_OPERATOR_ROLE,
+    DISK_ROLE,
+    FILE_ROLE,
+    IMAGE_REGISTRY_ROLE,
+    INGRESS_ROLE,
+    KEY_VAULT_CRYPTO_USER_ROLE,
+    NETWORK_ROLE,
+)
 
-class Scope(StrEnum):
-    """Where a role is assigned: a resource group of the hosted cluster, or the vault of its encryption key."""
-
-    MANAGED = "managed resource group"
-    NSG = "network security group's resource group"
-    VNET = "virtual network's resource group"
-    DNS = "DNS zone's resource group"
-    KMS_VAULT = "encryption key's vault"
-
-
-@dataclass(frozen=True)
-class Role:
-    """A built-in role: Azure's display name and its GUID, the same in every cloud."""
-
-    name: str
-    guid: str
-
-
-@dataclass(frozen=True)
-class RoleGrant:
-    """A role at one or more scopes."""
-
-    role: Role
-    scopes: tuple[Scope, ...]
-
-
-class CloudConfigKind(StrEnum):
-    """Who reads a cloud configuration document, and so its keys (components/kubernetes/cloud_config.py)."""
-
-    CLOUD_CONTROLLER_MANAGER = "cloud-controller-manager"
-    CSI_DRIVER = "csi-driver"
-    KMS_PLUGIN = "kms-plugin"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConfigFile:
-    """A cloud configuration document that names the credential file to its consumer."""
-
-    kind: CloudConfigKind
-    secret: str  # Kubernetes Secret that holds the document under the key `cloud.conf`
-    volume: str
-    directory: str  # where the volume is mounted
-    file: str  # the document's name inside it
-    env: str | None = None  # variable that names the document, when the consumer wants one
-
-    @property
-    def path(self) -> str:
-        """Absolute path of the document in the pod."""
-        return f"{self.directory}/{self.file}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mount:
-    """One place where a pod mounts the identity's credential, and how its consumer finds the file.
-
-    At most one of `credential_env` (a variable holding the file's path), `config` and `cluster_identity` (CAPZ reads an
-    AzureClusterIdentity) is set; with none the path is built in the consumer's code.
-    """
-
-    deployment: str
-    container: str
-    volume: str
-    path: str = "/mnt/certs"
-    credential_env: str | None = None
-    config: ConfigFile | None = None
-    cluster_identity: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProofCall:
-    """One request that the identity's own role grants: the proof that sign-in and role assignment work.
-
-    `path` is a template over `subscription`, `managed` (resource group), `vnet_group`, `vnet`, `subnet`, `key` and
-    `key_version`; with `vault` it is a path at the encryption key's vault instead of ARM.
-    """
-
-    path: str
-    api_version: str
-    action: str
-    method: str = "GET"
-    body: Mapping[str, str] | None = None
-    vault: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ControlPlaneIdentity:
-    """One identity of the hosted control plane: a row of the table."""
-
-    field: str  # its field in the HostedCluster API
-    description: str
-    hosted_cluster_path: tuple[str, ...]  # from `spec` to the ManagedIdentity object
-    component: str  # HyperShift's RBAC key, part of the names of its role assignments
-    secret_provider_class: str
-    secret_stem: str  # first part of the Key Vault secret's name and of the application's
-    hypershift: RoleGrant  # roles HyperShift's own CLI assigns
-    builtin: RoleGrant  # production built-ins, narrower where they exist
-    mounts: tuple[Mount, ...]
-    proof: ProofCall
-    optional: bool = False  # may be switched off: the API requires all others
-
-    def grant(self, roles: str) -> RoleGrant:
-        """The grant under the setting `roles`: `hypershift` or `builtin`."""
-        return {"hypershift": self.hypershift, "builtin": self.builtin}[roles]
-
-    def probe_name(self, mount: Mount) -> str:
-        """Name of the credential probe's Deployment for one of the mounts: numbered from the second on."""
-        number = self.mounts.index(mount) + 1
-        stem = f"probe-{self.secret_provider_class.removeprefix(SECRET_PROVIDER_CLASS_PREFIX)}"
-        return stem if number == 1 else f"{stem}-{number}"
-
-
-@dataclass(frozen=True)
-class FederatedSubject:
-    """A service account of the guest cluster that may use a data-plane identity."""
-
-    suffix: str  # last part of the federated credential's name
-    subject: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataPlaneIdentity:
-    """A managed identity used inside the guest cluster through federated credentials."""
-
-    field: str  # its field under `dataPlane` in the HostedCluster API
-    name: str  # part of the identity's name, `<cluster>-<name>-<infraID>`
-    description: str
-    component: str
-    grant: RoleGrant
-    subjects: tuple[FederatedSubject, ...]
-
-
-SECRET_PROVIDER_CLASS_PREFIX: Final = "managed-azure-"
 # Audience of every federated credential (`cmd/infra/azure/identities.go:180-240`).
 FEDERATED_AUDIENCE: Final = "openshift"
-
-# support/config/constants.go:114-123; display names as Azure lists them.
-CLOUD_CONTROLLER_MANAGER_ROLE: Final = Role(
-    "Azure Red Hat OpenShift Cloud Controller Manager", "a1f96423-95ce-4224-ab27-4e3dc72facd4"
-)
-INGRESS_ROLE: Final = Role("Azure Red Hat OpenShift Cluster Ingress Operator", "0336e1d3-7a87-462b-b6db-342b63f7802c")
-FILE_ROLE: Final = Role("Azure Red Hat OpenShift File Storage Operator", "0d7aedc0-15fd-4a67-a412-efad370c947e")
-DISK_ROLE: Final = Role("Azure Red Hat OpenShift Disk Storage Operator", "5b7237c5-45e1-49d6-bc18-a1f62f400748")
-NETWORK_ROLE: Final = Role("Azure Red Hat OpenShift Network Operator", "be7a6435-15ae-4171-8f30-4a343eff9e8f")
-IMAGE_REGISTRY_ROLE: Final = Role(
-    "Azure Red Hat OpenShift Image Registry Operator", "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5"
-)
-CONTRIBUTOR_ROLE: Final = Role("Contributor", "b24988ac-6180-42a0-ab88-20f7382dd24c")
-# Azure/ARO-HCP internal/azure/cluster_scoped_identities_config.go:463-740
-CONTROL_PLANE_OPERATOR_ROLE: Final = Role(
-    "Azure Red Hat OpenShift Hosted Control Planes Control Plane Operator", "fc0c873f-45e9-4d0d-a7d1-585aab30c6ed"
-)
-CLUSTER_API_PROVIDER_ROLE: Final = Role(
-    "Azure Red Hat OpenShift Hosted Control Planes Cluster API Provider", "88366f10-ed47-4cc0-9fab-c8a06148393e"
-)
-KEY_VAULT_CRYPTO_USER_ROLE: Final = Role("Key Vault Crypto User", "12338af0-0e69-4776-bea7-57ae8d297424")
-KEY_VAULT_SECRETS_USER_ROLE: Final = Role("Key Vault Secrets User", "4633458b-17de-408a-b874-0445c86b69e6")
 
 _MANAGED_PATH = "/subscriptions/{subscription}/resourceGroups/{managed}"
 _VNET_PATH = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 
-from identity.catalogue import ControlPlaneIdentity, Mount
+from identity.catalogue_rows import ControlPlaneIdentity, Mount
 
 
 class MountsCollide(ValueError):

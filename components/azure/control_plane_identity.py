@@ -12,7 +12,7 @@ from components.azure.credential_store import CredentialStore
 from components.azure.entra_application import EntraApplication, EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredential, ImportedCredentialArgs
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from identity.catalogue import Role
+from identity.roles import Role
 
 
 @dataclass(frozen=True, kw_only=True)

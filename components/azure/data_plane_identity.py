@@ -9,7 +9,7 @@ import pulumi
 from pulumi_azure_native import managedidentity
 
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from identity import catalogue
+from identity import catalogue_rows
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.naming import data_plane_identity_name
 
@@ -18,7 +18,7 @@ from identity.naming import data_plane_identity_name
 class DataPlaneIdentityArgs:
     """Inputs of `DataPlaneIdentity`. `issuer_url` is the hosted cluster's, compared byte for byte by Entra ID."""
 
-    row: catalogue.DataPlaneIdentity
+    row: catalogue_rows.DataPlaneIdentity
     cluster: str
     infra_id: str
     issuer_url: str

@@ -13,7 +13,7 @@ from components.azure.imported_credential import Principal
 from components.azure.management_cluster import AddOnIdentity
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.azure.vault import Vault
-from identity.catalogue import KEY_VAULT_SECRETS_USER_ROLE
+from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 
 # Stands where HyperShift's names have an RBAC key; HyperShift itself never names this assignment.
 _COMPONENT: Final = "key-vault-user"

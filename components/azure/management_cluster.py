@@ -12,8 +12,8 @@ from pulumi_azure_native import containerservice
 from components.azure.providers import Providers
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity.access.aks import cluster_id
-from identity.access.azure_rbac import CLUSTER_ADMIN
 from identity.naming import dns_prefix, node_resource_group
+from identity.roles import AKS_RBAC_CLUSTER_ADMIN_ROLE
 from identity.settings import CreationSettings, Settings
 
 # As the AKS API spells it; `az` says azure-keyvault-secrets-provider.
@@ -139,7 +139,7 @@ class ManagementCluster(pulumi.ComponentResource):
             RoleGrantsArgs(
                 infra_id=args.name,
                 component=_COMPONENT,
-                role=CLUSTER_ADMIN,
+                role=AKS_RBAC_CLUSTER_ADMIN_ROLE,
                 scopes={"cluster": self.cluster_id},
                 subscription_id=args.subscription_id,
                 principal_id=args.deployer,

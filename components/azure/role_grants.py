@@ -9,8 +9,8 @@ from typing import cast
 import pulumi
 from pulumi_azure_native import authorization
 
-from identity.catalogue import Role
 from identity.naming import role_assignment_name, role_definition_id
+from identity.roles import Role
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,9 @@ from components.azure.imported_credential import ImportedCredentialArgs
 from components.hypershift.hosted_cluster_object import HostedClusterObject, HostedClusterObjectArgs, identity_part
 from components.hypershift.hosted_cluster_spec import hosted_cluster_spec, platform
 from components.kubernetes.cluster_side import ClusterSide, ClusterSideArgs
-from identity import catalogue
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, RoleGrant, Scope
+from identity import catalogue_rows
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue_rows import ProofTarget, RoleGrant, Scope
 from identity.naming import control_plane_identity_name, parse_arm_id, resource_group_id, vault_id
 from identity.settings import HostedClusterSettings, Settings
 
@@ -79,7 +80,7 @@ class HostedCluster(pulumi.ComponentResource):
             )
         self.register_outputs({"control_plane": self.control_plane, "data_plane": self.data_plane, "spec": self.spec})
 
-    def _control_plane_identity(self, row: catalogue.ControlPlaneIdentity) -> ControlPlaneIdentity:
+    def _control_plane_identity(self, row: catalogue_rows.ControlPlaneIdentity) -> ControlPlaneIdentity:
         settings, cluster = self._args.settings, self._args.cluster
         grant = row.grant(settings.roles)
         return ControlPlaneIdentity(
@@ -99,7 +100,7 @@ class HostedCluster(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self),
         )
 
-    def _source(self, row: catalogue.ControlPlaneIdentity) -> EntraApplicationArgs | ImportedCredentialArgs:
+    def _source(self, row: catalogue_rows.ControlPlaneIdentity) -> EntraApplicationArgs | ImportedCredentialArgs:
         settings, cluster = self._args.settings, self._args.cluster
         if cluster.identity(row).source == "managed-identity":
             return self._args.imported[row.field]
@@ -112,7 +113,7 @@ class HostedCluster(pulumi.ComponentResource):
             protect=settings.protect,
         )
 
-    def _data_plane_identity(self, row: catalogue.DataPlaneIdentity) -> DataPlaneIdentity:
+    def _data_plane_identity(self, row: catalogue_rows.DataPlaneIdentity) -> DataPlaneIdentity:
         settings, cluster = self._args.settings, self._args.cluster
         return DataPlaneIdentity(
             f"{self._name}-data-plane-{row.name}",
@@ -130,7 +131,7 @@ class HostedCluster(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self),
         )
 
-    def _shown(self, row: catalogue.ControlPlaneIdentity, identity: ControlPlaneIdentity) -> dict[str, Any]:
+    def _shown(self, row: catalogue_rows.ControlPlaneIdentity, identity: ControlPlaneIdentity) -> dict[str, Any]:
         return {
             "clientID": identity.client_id,
             "credentialsSecretName": identity.secret_name,
@@ -154,16 +155,16 @@ class HostedCluster(pulumi.ComponentResource):
                 object_encoding=cluster.object_encoding,
                 identities=identities,
                 probe_image=settings.probe.image or "",
-                encryption_vault=key.key_vault_name,
-                places={
-                    "subscription": settings.subscription_id,
-                    "managed": cluster.resource_group,
-                    "vnet_group": subnet.resource_group,
-                    "vnet": subnet.names[0],
-                    "subnet": subnet.name,
-                    "key": key.key_name,
-                    "key_version": key.key_version,
-                },
+                proof_target=ProofTarget(
+                    subscription=settings.subscription_id,
+                    managed=cluster.resource_group,
+                    vnet_group=subnet.resource_group,
+                    vnet=subnet.names[0],
+                    subnet=subnet.name,
+                    key_vault=key.key_vault_name,
+                    key=key.key_name,
+                    key_version=key.key_version,
+                ),
                 workloads=cluster.workloads,
             ),
             pulumi.ResourceOptions(parent=self),

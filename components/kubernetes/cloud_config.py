@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from identity.catalogue import CloudConfigKind
+from identity.catalogue_rows import CloudConfigKind
 from identity.naming import parse_arm_id
 
 # Key of the document in every Secret and ConfigMap (`CloudConfigKey`).

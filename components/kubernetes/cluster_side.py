@@ -24,7 +24,8 @@ from components.kubernetes.credential_probe import CredentialProbe, CredentialPr
 from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
 from components.kubernetes.user_workload import MountedIdentity, UserWorkload, UserWorkloadArgs
 from components.kubernetes.wiring import credential_path
-from identity import catalogue
+from identity import catalogue, catalogue_rows
+from identity.catalogue_rows import ProofTarget
 from identity.clouds import Cloud
 from identity.mounts import side_by_side
 from identity.naming import kebab
@@ -33,7 +34,7 @@ from identity.settings import WorkloadSettings
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSideArgs:
-    """Inputs of `ClusterSide`. `identities` has the enabled ones, by field; `places` fills the rows' proof calls."""
+    """Inputs of `ClusterSide`. `identities` has the enabled ones, by field; `proof_target` is what their proof calls ask for."""
 
     cluster: str
     namespace: str
@@ -43,8 +44,7 @@ class ClusterSideArgs:
     object_encoding: str
     identities: Mapping[str, ControlPlaneIdentity]
     probe_image: str
-    encryption_vault: str
-    places: Mapping[str, str]
+    proof_target: ProofTarget
     workloads: Sequence[WorkloadSettings]
 
 
@@ -74,7 +74,7 @@ class ClusterSide(pulumi.ComponentResource):
         self.register_outputs({})
 
     def _identity(
-        self, row: catalogue.ControlPlaneIdentity, identity: ControlPlaneIdentity, namespace: core.Namespace
+        self, row: catalogue_rows.ControlPlaneIdentity, identity: ControlPlaneIdentity, namespace: core.Namespace
     ) -> list[pulumi.Resource]:
         """The identity's objects and probes; returns the objects that must be there before a pod mounts it."""
         args, stem = self._args, f"{self._name}-{kebab(row.field)}"
@@ -91,7 +91,7 @@ class ClusterSide(pulumi.ComponentResource):
             ),
             pulumi.ResourceOptions(parent=self, depends_on=[namespace, identity, *args.store.reader]),
         )
-        proof = proof_argument(row.proof, args.cloud, key_vault=args.encryption_vault, places=args.places)
+        proof = proof_argument(row.proof, args.cloud, args.proof_target)
         needed: list[pulumi.Resource] = [secret_provider_class]
         for mount in row.mounts:
             configuration = self._configuration(stem, mount, identity.secret_name, namespace)
@@ -114,7 +114,7 @@ class ClusterSide(pulumi.ComponentResource):
     def _workload(
         self,
         workload: WorkloadSettings,
-        rows: Sequence[catalogue.ControlPlaneIdentity],
+        rows: Sequence[catalogue_rows.ControlPlaneIdentity],
         mountable: Mapping[str, Sequence[pulumi.Resource]],
     ) -> None:
         args = self._args
@@ -136,7 +136,7 @@ class ClusterSide(pulumi.ComponentResource):
         )
 
     def _configuration(
-        self, stem: str, mount: catalogue.Mount, secret_name: str, namespace: core.Namespace
+        self, stem: str, mount: catalogue_rows.Mount, secret_name: str, namespace: core.Namespace
     ) -> list[pulumi.Resource]:
         """The objects in which the mount's consumer finds the file's path."""
         args, opts = self._args, pulumi.ResourceOptions(parent=self, depends_on=[namespace])

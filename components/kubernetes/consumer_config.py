@@ -12,7 +12,7 @@ from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
 from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY, DOCUMENTS, Platform, node, render
-from identity.catalogue import ConfigFile
+from identity.catalogue_rows import ConfigFile
 
 # The nodes' ConfigMap and the cloud controller manager's Secret share their name.
 NODE_CONFIG_MAP: Final = "azure-cloud-config"

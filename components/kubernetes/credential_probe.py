@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 from urllib.parse import urlencode
@@ -14,7 +13,7 @@ from pulumi_kubernetes.meta import v1 as meta
 
 from components.kubernetes.security_context import CONTAINER_SECURITY, POD_SECURITY
 from components.kubernetes.wiring import credential_path, wire
-from identity.catalogue import Mount, ProofCall
+from identity.catalogue_rows import Mount, ProofCall, ProofTarget
 from identity.clouds import Cloud
 
 CONTAINER: Final = "credential-probe"
@@ -100,10 +99,10 @@ def credential_source(mount: Mount, secret_name: str) -> str:
     return f"file:{credential_path(mount, secret_name)}"
 
 
-def proof_argument(call: ProofCall, cloud: Cloud, *, key_vault: str, places: Mapping[str, str]) -> str:
-    """The probe's `--proof`: the row's call, placeholders filled from `places`, as JSON in a fixed key order."""
-    endpoint, headers = cloud.vault_request(key_vault) if call.vault else (cloud.arm_endpoint, {})
-    url = f"{endpoint}{call.path.format_map(places)}?{urlencode({'api-version': call.api_version})}"
+def proof_argument(call: ProofCall, cloud: Cloud, target: ProofTarget) -> str:
+    """The probe's `--proof`: the row's call for one hosted cluster, as JSON in a fixed key order."""
+    endpoint, headers = cloud.vault_request(target.key_vault) if call.vault else (cloud.arm_endpoint, {})
+    url = f"{endpoint}{call.path_of(target)}?{urlencode({'api-version': call.api_version})}"
     proof: dict[str, Any] = {
         "method": call.method,
         "url": url,

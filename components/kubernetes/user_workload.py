@@ -13,7 +13,7 @@ from pulumi_kubernetes.policy import v1 as policy
 
 from components.kubernetes.security_context import CONTAINER_SECURITY, POD_SECURITY
 from components.kubernetes.wiring import wire
-from identity.catalogue import Mount
+from identity.catalogue_rows import Mount
 from identity.settings import WorkloadSettings
 
 # As `credential-probe` for the probes; which workload it is, says the label `instance`.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY
-from identity.catalogue import ConfigFile, Mount
+from identity.catalogue_rows import ConfigFile, Mount
 
 CSI_DRIVER: Final = "secrets-store.csi.k8s.io"
 

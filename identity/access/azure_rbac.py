@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from identity.access.permissions import Permission
-from identity.catalogue import Role
+from identity.roles import AKS_RBAC_ADMIN_ROLE, AKS_RBAC_CLUSTER_ADMIN_ROLE, Role
 
 # How each refusal of AKS's authorizer ends (kubeguard/guard `authz/providers/azure/rbac/checkaccessreqhelper.go`).
 DENIAL: Final = "Update role assignment to allow access"
 
-ADMIN: Final = Role("Azure Kubernetes Service RBAC Admin", "3498e952-d568-435e-9b2c-8d77e338d7f7")
-CLUSTER_ADMIN: Final = Role("Azure Kubernetes Service RBAC Cluster Admin", "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b")
 _READ: Final = frozenset({"get", "list", "watch"})
 
 
@@ -41,8 +39,8 @@ def role_for(missing: Collection[Permission]) -> Role:
     Only Cluster Admin may write and delete namespaces. RBAC Reader and Writer have no custom resources.
     """
     if any((each.group, each.resource) == ("", "namespaces") and each.verb not in _READ for each in missing):
-        return CLUSTER_ADMIN
-    return ADMIN
+        return AKS_RBAC_CLUSTER_ADMIN_ROLE
+    return AKS_RBAC_ADMIN_ROLE
 
 
 def assignment(role: Role, cluster: AksCluster, object_id: str, principal_type: str) -> str:

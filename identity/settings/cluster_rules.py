@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
-from identity.catalogue import CONTROL_PLANE, ControlPlaneIdentity
+from identity.catalogue import CONTROL_PLANE
+from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import parse_arm_id
 from identity.settings.invalid import DependsOnInvalid
 from identity.settings.model import HostedClusterSettings, IdentitySettings, Settings

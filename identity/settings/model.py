@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from identity import naming
-from identity.catalogue import ControlPlaneIdentity
+from identity.catalogue_rows import ControlPlaneIdentity
 from identity.clouds import CLOUDS, LOCAL_CLOUD, Cloud
 from identity.credentials.certificate import KEY_SIZES
 from identity.settings import arm_ids, types

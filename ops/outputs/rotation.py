@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from identity.catalogue import CONTROL_PLANE, ControlPlaneIdentity
+from identity.catalogue import CONTROL_PLANE
+from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
 from identity.credentials.schedule import Slot, Slots, spare_is_free
 from identity.naming import control_plane_identity_name

@@ -10,8 +10,8 @@ import json
 import sys
 from pathlib import Path
 
-from identity import catalogue
-from identity.catalogue import ControlPlaneIdentity, Mount, ProofCall, RoleGrant, Scope
+from identity import catalogue, roles
+from identity.catalogue_rows import ControlPlaneIdentity, Mount, ProofCall, RoleGrant, Scope
 
 # As HyperShift's scripts make it for backups (contrib/managed-azure/setup_MIv3_kv.sh:37); no API field is there yet.
 BACKUP = ControlPlaneIdentity(
@@ -21,8 +21,8 @@ BACKUP = ControlPlaneIdentity(
     component="velero",
     secret_provider_class="managed-azure-velero",
     secret_stem="velero",
-    hypershift=RoleGrant(catalogue.CONTRIBUTOR_ROLE, (Scope.MANAGED,)),
-    builtin=RoleGrant(catalogue.CONTRIBUTOR_ROLE, (Scope.MANAGED,)),
+    hypershift=RoleGrant(roles.CONTRIBUTOR_ROLE, (Scope.MANAGED,)),
+    builtin=RoleGrant(roles.CONTRIBUTOR_ROLE, (Scope.MANAGED,)),
     mounts=(Mount(deployment="velero", container="velero", volume="velero-cert"),),
     proof=ProofCall(
         path="/subscriptions/{subscription}/resourcegroups/{managed}",

@@ -11,7 +11,7 @@ from components.azure.entra_application import EntraApplicationArgs
 from components.azure.imported_credential import Principal
 from components.azure.vault import Vault, VaultArgs
 from components.kubernetes.cloud_config import Platform
-from identity import catalogue
+from identity import catalogue, catalogue_rows
 from identity.clouds import CLOUDS
 from identity.settings import CredentialSettings, Settings, load_settings
 from tests.unit import specification
@@ -169,7 +169,7 @@ def principal() -> Principal:
     return Principal(client_id=REGISTRY["clientId"], object_id=REGISTRY["principalId"])
 
 
-def row(field: str) -> catalogue.ControlPlaneIdentity:
+def row(field: str) -> catalogue_rows.ControlPlaneIdentity:
     """The catalogue's row of that field."""
     return next(each for each in catalogue.CONTROL_PLANE if each.field == field)
 

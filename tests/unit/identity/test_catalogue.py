@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import fields
 
 import pytest
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, ControlPlaneIdentity, Scope
+from identity import roles
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue_rows import ControlPlaneIdentity, ProofTarget, Scope
+from identity.roles import Role
+from tests.architecture.source import ROOT
 
 # HyperShift constants.go, HO and CPO manifests: field | SecretProviderClass | secret | deployment/container |
 # volume | path
@@ -61,8 +66,8 @@ def test_what_names_an_identity_is_unique() -> None:
 def test_the_proof_calls_place_is_within_the_roles_scopes(row: ControlPlaneIdentity) -> None:
     needed = Scope.KMS_VAULT if row.proof.vault else Scope.VNET if "{vnet}" in row.proof.path else Scope.MANAGED
 
-    for roles in ("hypershift", "builtin"):
-        assert needed in row.grant(roles).scopes
+    for choice in ("hypershift", "builtin"):
+        assert needed in row.grant(choice).scopes
 
 
 @pytest.mark.parametrize("row", CONTROL_PLANE, ids=lambda row: row.field)
@@ -72,7 +77,20 @@ def test_a_mount_has_one_way_to_its_consumer(row: ControlPlaneIdentity) -> None:
         assert sum(ways) <= 1
 
 
-def test_role_ids_are_guids() -> None:
-    for row in CONTROL_PLANE:
-        for roles in ("hypershift", "builtin"):
-            uuid.UUID(row.grant(roles).role.guid)
+@pytest.mark.parametrize("row", CONTROL_PLANE, ids=lambda row: row.field)
+def test_every_placeholder_of_a_proof_call_is_filled(row: ControlPlaneIdentity) -> None:
+    target = ProofTarget(**{each.name: f"<{each.name}>" for each in fields(ProofTarget)})
+
+    assert "{" not in row.proof.path_of(target)
+
+
+ROLES = {name: role for name, role in vars(roles).items() if isinstance(role, Role)}
+
+
+@pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
+def test_a_role_id_is_a_guid_with_one_home(role: Role) -> None:
+    uuid.UUID(role.guid)
+    rooms = ("bench", "components", "identity", "localcloud", "ops", "plugin", "provider", "tools")
+    homes = [path for room in rooms for path in (ROOT / room).rglob("*.py") if role.guid in path.read_text("utf-8")]
+
+    assert [str(path.relative_to(ROOT)) for path in homes] == ["identity/roles.py"]

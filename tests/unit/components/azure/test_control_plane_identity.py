@@ -14,7 +14,7 @@ from components.azure.credential_secret import CredentialDates
 from components.azure.entra_application import EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredentialArgs, ImportedDocument, StoredDocument
 from components.azure.vault import Vault
-from identity.catalogue import Role
+from identity.roles import Role
 from tests.unit.components.recorder import Recorder, run
 from tests.unit.components.simulation import a_uuid
 from tests.unit.components.world import (

@@ -8,7 +8,7 @@ import pulumi
 from pulumi_azure_native import managedidentity
 
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from identity.catalogue import Role
+from identity.roles import Role
 from tests.unit.components.recorder import Recorder, run
 
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from components.kubernetes.cloud_config import DOCUMENTS, cloud_controller_manager, csi_driver, kms_plugin, node, render
-from identity.catalogue import CloudConfigKind
+from identity.catalogue_rows import CloudConfigKind
 from tests.unit.components.world import PLATFORM, SUBSCRIPTION, TENANT
 
 PATH = "/mnt/certs/x-json"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from components.kubernetes.credential_probe import proof_argument
+from identity.catalogue_rows import ProofTarget
 from identity.clouds import CLOUDS, Cloud, local_cloud
 from tests.unit.components.recorder import Recorder
 from tests.unit.components.world import GROUPS, SUBSCRIPTION, VNET, row
@@ -162,16 +163,21 @@ def test_a_probe_listens_on_its_own_address(stack: Recorder, name: str) -> None:
     assert container["env"][0] == {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 
 
-def proof(field: str, cloud: Cloud, **places: str) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(proof_argument(row(field).proof, cloud, key_vault="kv", places=places))
+TARGET = ProofTarget(
+    subscription="s", managed="m", vnet_group="vg", vnet="vn", subnet="sn", key_vault="kv", key="k", key_version="v"
+)
+
+
+def proof(field: str, cloud: Cloud) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(proof_argument(row(field).proof, cloud, TARGET))
     return read
 
 
 def test_another_cloud_has_other_endpoints_and_scopes() -> None:
     china = CLOUDS["AzureChinaCloud"]
 
-    arm = proof("disk", china, subscription="s", managed="m")
-    vault = proof("kms", china, key="k", key_version="v")
+    arm = proof("disk", china)
+    vault = proof("kms", china)
 
     assert arm["url"].startswith("https://management.chinacloudapi.cn/subscriptions/s/resourceGroups/m/")
     assert arm["scope"] == "https://management.core.chinacloudapi.cn//.default"
@@ -180,7 +186,7 @@ def test_another_cloud_has_other_endpoints_and_scopes() -> None:
 
 
 def test_in_the_local_cloud_the_vault_is_named_by_the_host_header() -> None:
-    got = proof("kms", local_cloud(LOCAL), key="k", key_version="v")
+    got = proof("kms", local_cloud(LOCAL))
 
     assert got["url"].startswith("https://localhost:4004/keys/k/v/encrypt?")
     assert got["headers"] == {"Host": "kv.vault.azure.net"}

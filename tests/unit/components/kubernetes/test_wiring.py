@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.kubernetes.wiring import WiringConflict, wire
-from identity.catalogue import CONTROL_PLANE, Mount
+from identity.catalogue import CONTROL_PLANE
+from identity.catalogue_rows import Mount
 from tests.unit.components.world import row
 
 Pod = dict[str, Any]

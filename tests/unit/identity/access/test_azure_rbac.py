@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from identity.access.azure_rbac import ADMIN, CLUSTER_ADMIN, AksCluster, role_for
+from identity.access.azure_rbac import AksCluster, role_for
 from identity.access.permissions import Permission, permissions
-from identity.catalogue import Role
+from identity.roles import AKS_RBAC_ADMIN_ROLE, AKS_RBAC_CLUSTER_ADMIN_ROLE, Role
 from localcloud.azure.authorization import built_in_roles
 
 _ACTIONS = {
@@ -31,7 +31,7 @@ def grants(role: Role, permission: Permission) -> bool:
     return built_in_roles()[role.guid].grants(data_action(permission), data=True)
 
 
-@pytest.mark.parametrize("role", [ADMIN, CLUSTER_ADMIN])
+@pytest.mark.parametrize("role", [AKS_RBAC_ADMIN_ROLE, AKS_RBAC_CLUSTER_ADMIN_ROLE])
 def test_names_and_ids_are_azures(role: Role) -> None:
     assert built_in_roles()[role.guid].role_name == role.name
 
@@ -42,11 +42,11 @@ def test_the_role_grants_what_is_missing_and_the_wider_one_is_chosen_only_where_
 ) -> None:
     chosen = role_for([permission])
     assert grants(chosen, permission)
-    assert (chosen is CLUSTER_ADMIN) == (not grants(ADMIN, permission))
+    assert (chosen is AKS_RBAC_CLUSTER_ADMIN_ROLE) == (not grants(AKS_RBAC_ADMIN_ROLE, permission))
 
 
 def test_the_stack_as_a_whole_needs_the_wider_one() -> None:
-    assert role_for(permissions()) is CLUSTER_ADMIN
+    assert role_for(permissions()) is AKS_RBAC_CLUSTER_ADMIN_ROLE
 
 
 @pytest.mark.parametrize(

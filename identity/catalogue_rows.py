@@ -1,0 +1,153 @@
+"""The columns of the catalogue: what there is to know about one identity, each column with its type and its source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Final
+
+from identity.roles import Role
+
+SECRET_PROVIDER_CLASS_PREFIX: Final = "managed-azure-"
+
+
+class Scope(StrEnum):
+    """Where a role is assigned: a resource group of the hosted cluster, or the vault of its encryption key."""
+
+    MANAGED = "managed resource group"
+    NSG = "network security group's resource group"
+    VNET = "virtual network's resource group"
+    DNS = "DNS zone's resource group"
+    KMS_VAULT = "encryption key's vault"
+
+
+@dataclass(frozen=True)
+class RoleGrant:
+    """A role at one or more scopes."""
+
+    role: Role
+    scopes: tuple[Scope, ...]
+
+
+class CloudConfigKind(StrEnum):
+    """Who reads a cloud configuration document, and so its keys (components/kubernetes/cloud_config.py)."""
+
+    CLOUD_CONTROLLER_MANAGER = "cloud-controller-manager"
+    CSI_DRIVER = "csi-driver"
+    KMS_PLUGIN = "kms-plugin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigFile:
+    """A cloud configuration document that names the credential file to its consumer."""
+
+    kind: CloudConfigKind
+    secret: str  # Kubernetes Secret that holds the document under the key `cloud.conf`
+    volume: str
+    directory: str  # where the volume is mounted
+    file: str  # the document's name inside it
+    env: str | None = None  # variable that names the document, when the consumer wants one
+
+    @property
+    def path(self) -> str:
+        """Absolute path of the document in the pod."""
+        return f"{self.directory}/{self.file}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mount:
+    """One place where a pod mounts the identity's credential, and how its consumer finds the file.
+
+    At most one of `credential_env` (a variable holding the file's path), `config` and `cluster_identity` (CAPZ reads an
+    AzureClusterIdentity) is set; with none the path is built in the consumer's code.
+    """
+
+    deployment: str
+    container: str
+    volume: str
+    path: str = "/mnt/certs"
+    credential_env: str | None = None
+    config: ConfigFile | None = None
+    cluster_identity: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofTarget:
+    """What the proof calls of one hosted cluster ask for: its resources, by name. The subscription is a UUID."""
+
+    subscription: str
+    managed: str  # the hosted cluster's resource group
+    vnet_group: str
+    vnet: str
+    subnet: str
+    key_vault: str  # of the key that encrypts etcd
+    key: str
+    key_version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofCall:
+    """One request that the identity's own role grants: the proof that sign-in and role assignment work.
+
+    `path` is a template over the fields of `ProofTarget`. With `vault` it is a path at the target's key vault, not at
+    ARM.
+    """
+
+    path: str
+    api_version: str
+    action: str
+    method: str = "GET"
+    body: Mapping[str, str] | None = None
+    vault: bool = False
+
+    def path_of(self, target: ProofTarget) -> str:
+        """The path for one hosted cluster; KeyError for a placeholder that `ProofTarget` does not have."""
+        return self.path.format_map(asdict(target))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlPlaneIdentity:
+    """One identity of the hosted control plane: a row of the table."""
+
+    field: str  # its field in the HostedCluster API
+    description: str
+    hosted_cluster_path: tuple[str, ...]  # from `spec` to the ManagedIdentity object
+    component: str  # HyperShift's RBAC key, part of the names of its role assignments
+    secret_provider_class: str
+    secret_stem: str  # first part of the Key Vault secret's name and of the application's
+    hypershift: RoleGrant  # roles HyperShift's own CLI assigns
+    builtin: RoleGrant  # production built-ins, narrower where they exist
+    mounts: tuple[Mount, ...]
+    proof: ProofCall
+    optional: bool = False  # may be switched off: the API requires all others
+
+    def grant(self, roles: str) -> RoleGrant:
+        """The grant under the setting `roles`: `hypershift` or `builtin`."""
+        return {"hypershift": self.hypershift, "builtin": self.builtin}[roles]
+
+    def probe_name(self, mount: Mount) -> str:
+        """Name of the credential probe's Deployment for one of the mounts: numbered from the second on."""
+        number = self.mounts.index(mount) + 1
+        stem = f"probe-{self.secret_provider_class.removeprefix(SECRET_PROVIDER_CLASS_PREFIX)}"
+        return stem if number == 1 else f"{stem}-{number}"
+
+
+@dataclass(frozen=True)
+class FederatedSubject:
+    """A service account of the guest cluster that may use a data-plane identity."""
+
+    suffix: str  # last part of the federated credential's name
+    subject: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataPlaneIdentity:
+    """A managed identity used inside the guest cluster through federated credentials."""
+
+    field: str  # its field under `dataPlane` in the HostedCluster API
+    name: str  # part of the identity's name, `<cluster>-<name>-<infraID>`
+    description: str
+    component: str
+    grant: RoleGrant
+    subjects: tuple[FederatedSubject, ...]

@@ -1,0 +1,46 @@
+"""Azure's built-in roles that the stack assigns or names: the only place of their GUIDs in the program.
+
+`localcloud/azure/roles.yaml` has what each of them grants. Paths are inside openshift/hypershift at 3ee9615 unless a
+repository is named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Role:
+    """A built-in role: Azure's display name and its GUID, the same in every cloud."""
+
+    name: str
+    guid: str
+
+
+# support/config/constants.go:114-123; display names as Azure lists them.
+CLOUD_CONTROLLER_MANAGER_ROLE: Final = Role(
+    "Azure Red Hat OpenShift Cloud Controller Manager", "a1f96423-95ce-4224-ab27-4e3dc72facd4"
+)
+INGRESS_ROLE: Final = Role("Azure Red Hat OpenShift Cluster Ingress Operator", "0336e1d3-7a87-462b-b6db-342b63f7802c")
+FILE_ROLE: Final = Role("Azure Red Hat OpenShift File Storage Operator", "0d7aedc0-15fd-4a67-a412-efad370c947e")
+DISK_ROLE: Final = Role("Azure Red Hat OpenShift Disk Storage Operator", "5b7237c5-45e1-49d6-bc18-a1f62f400748")
+NETWORK_ROLE: Final = Role("Azure Red Hat OpenShift Network Operator", "be7a6435-15ae-4171-8f30-4a343eff9e8f")
+IMAGE_REGISTRY_ROLE: Final = Role(
+    "Azure Red Hat OpenShift Image Registry Operator", "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5"
+)
+CONTRIBUTOR_ROLE: Final = Role("Contributor", "b24988ac-6180-42a0-ab88-20f7382dd24c")
+# Azure/ARO-HCP internal/azure/cluster_scoped_identities_config.go:463-740
+CONTROL_PLANE_OPERATOR_ROLE: Final = Role(
+    "Azure Red Hat OpenShift Hosted Control Planes Control Plane Operator", "fc0c873f-45e9-4d0d-a7d1-585aab30c6ed"
+)
+CLUSTER_API_PROVIDER_ROLE: Final = Role(
+    "Azure Red Hat OpenShift Hosted Control Planes Cluster API Provider", "88366f10-ed47-4cc0-9fab-c8a06148393e"
+)
+KEY_VAULT_CRYPTO_USER_ROLE: Final = Role("Key Vault Crypto User", "12338af0-0e69-4776-bea7-57ae8d297424")
+KEY_VAULT_SECRETS_USER_ROLE: Final = Role("Key Vault Secrets User", "4633458b-17de-408a-b874-0445c86b69e6")
+# learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers
+AKS_RBAC_ADMIN_ROLE: Final = Role("Azure Kubernetes Service RBAC Admin", "3498e952-d568-435e-9b2c-8d77e338d7f7")
+AKS_RBAC_CLUSTER_ADMIN_ROLE: Final = Role(
+    "Azure Kubernetes Service RBAC Cluster Admin", "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
+)
