@@ -34,7 +34,7 @@ from identity.settings import WorkloadSettings
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSideArgs:
-    """Inputs of `ClusterSide`. `identities` has the enabled ones, by field; `proof_target` is what their proof calls ask for."""
+    """Inputs of `ClusterSide`. `identities` has the enabled ones, by field; `proof_target` is for their proof calls."""
 
     cluster: str
     namespace: str
