@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pulumi
 
 from components.azure.credential_store import CredentialStore
@@ -12,11 +10,12 @@ from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewI
 from components.azure.management_cluster import AddOnIdentity, ManagementCluster
 from components.azure.providers import Providers, management_cluster_id
 from components.azure.vault import Vault, VaultArgs
-from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs
+from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs, Leaf
 from components.lookups.prerequisites import Prerequisites
 from components.lookups.tenant_check import Deployer
+from identity.outputs import HostedClusterOutput, StackOutputs
 from identity.settings import HostedClusterSettings, Settings, VaultSettings
-from identity.settings.credential_loss import IN_USE, addresses
+from identity.settings.credential_loss import addresses
 
 
 class IdentityStack:
@@ -56,9 +55,9 @@ class IdentityStack:
             for cluster in settings.hosted_clusters
         }
 
-    def outputs(self) -> dict[str, Any]:
-        """What the stack exports, also to stacks that share its vault (`shared_stack.py`); nothing of it is secret."""
-        outputs = {
+    def outputs(self) -> StackOutputs[Leaf]:
+        """What the stack exports, also to stacks that share its vault (`lookups/shared_stack.py`)."""
+        outputs: StackOutputs[Leaf] = {
             "keyVaultId": self._store.vault_id,
             "keyVaultName": self._store.vault_name,
             "keyVaultUri": self._store.vault_uri,
@@ -73,14 +72,14 @@ class IdentityStack:
             outputs["keyVaultUserAttachCommand"] = self._attach_command
         return outputs
 
-    def _exported(self, settings: HostedClusterSettings) -> dict[str, Any]:
+    def _exported(self, settings: HostedClusterSettings) -> HostedClusterOutput[Leaf]:
         cluster = self.hosted_clusters[settings.name]
         return {
             "namespace": cluster.namespace,
             "controlPlane": cluster.control_plane,
             "dataPlane": cluster.data_plane,
             "hostedClusterSpec": cluster.spec,
-            IN_USE: addresses(self._settings, settings, self._store.vault_id),
+            "credentialsInUse": addresses(self._settings, settings, self._store.vault_id),
         }
 
     def _own_store(self, prerequisites: Prerequisites) -> CredentialStore:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pulumi
 
@@ -20,7 +20,11 @@ from identity import catalogue_rows
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.catalogue_rows import ProofTarget, RoleGrant, Scope
 from identity.naming import control_plane_identity_name, parse_arm_id, resource_group_id, vault_id
+from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec
 from identity.settings import HostedClusterSettings, Settings
+
+# A value in the outputs that Azure gives out (`identity/outputs.py`).
+Leaf: TypeAlias = pulumi.Input[str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +58,9 @@ class HostedCluster(pulumi.ComponentResource):
         identities = {row.field: self._control_plane_identity(row) for row in rows}
         self.namespace = args.cluster.namespace
         data_plane = {row.field: self._data_plane_identity(row) for row in DATA_PLANE}
-        self.data_plane = {field: identity.client_id for field, identity in data_plane.items()}
+        self.data_plane: dict[str, Leaf] = {field: identity.client_id for field, identity in data_plane.items()}
         self.control_plane = {row.field: self._shown(row, identities[row.field]) for row in rows}
-        self.spec = hosted_cluster_spec(
+        self.spec: HostedClusterSpec[Leaf] = hosted_cluster_spec(
             platform(args.settings, args.cluster),
             args.cluster,
             vault_name=args.store.vault_name,
@@ -131,13 +135,17 @@ class HostedCluster(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self),
         )
 
-    def _shown(self, row: catalogue_rows.ControlPlaneIdentity, identity: ControlPlaneIdentity) -> dict[str, Any]:
+    def _shown(
+        self, row: catalogue_rows.ControlPlaneIdentity, identity: ControlPlaneIdentity
+    ) -> ControlPlaneIdentityOutput[Leaf]:
         return {
             "clientID": identity.client_id,
             "credentialsSecretName": identity.secret_name,
             "objectEncoding": self._args.cluster.object_encoding,
             "secretProviderClass": row.secret_provider_class,
-            **{key: identity.shown[key] for key in ("notAfter", "renewAfter", "thumbprint")},
+            "notAfter": identity.shown["notAfter"],
+            "renewAfter": identity.shown["renewAfter"],
+            "thumbprint": identity.shown["thumbprint"],
         }
 
     def _cluster_side(self, identities: Mapping[str, ControlPlaneIdentity]) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from components.kubernetes.cloud_config import Platform
 from identity.catalogue import CONTROL_PLANE
+from identity.outputs import HostedClusterSpec
 from identity.settings import HostedClusterSettings, Settings
+
+# A client id, or what stands for it until Azure gives it out.
+ClientId = TypeVar("ClientId")
 
 
 def platform(settings: Settings, cluster: HostedClusterSettings) -> Platform:
@@ -30,12 +34,11 @@ def hosted_cluster_spec(
     cluster: HostedClusterSettings,
     *,
     vault_name: str,
-    control_plane: Mapping[str, Any],
-    data_plane: Mapping[str, Any],
-) -> dict[str, Any]:
-    """`spec` of the HostedCluster as far as identities go.
+    control_plane: Mapping[str, ClientId],
+    data_plane: Mapping[str, ClientId],
+) -> HostedClusterSpec[ClientId]:
+    """`spec` of the HostedCluster as far as identities go; `control_plane` and `data_plane` are client ids by field.
 
-    `control_plane` and `data_plane` are client ids by field: texts, or what stands for them until they are known.
     An identity that is switched off is left out altogether: its members would be required once the key exists.
     """
     key = cluster.kms.active_key
@@ -90,4 +93,4 @@ def hosted_cluster_spec(
             "credentialsSecretName": cluster.identity(row).secret_name,
             "objectEncoding": cluster.object_encoding,
         }
-    return spec
+    return cast("HostedClusterSpec[ClientId]", spec)

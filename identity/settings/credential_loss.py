@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.naming import data_plane_identity_name, resource_id
+from identity.outputs import CredentialAddress, HostedClusterOutput, StackOutputs
 from identity.settings.model import HostedClusterSettings, IdentitySettings, Settings
 from identity.settings.problems import ConfigurationError, Problem, to_remove, to_set
 
 _PLACE: Final = ("allowCredentialLoss",)
-# The output of each hosted cluster.
-IN_USE: Final = "credentialsInUse"
-# Parts of an address, the telling one first.
-_PARTS: Final = ("secret", "principal")
 
 
 @dataclass(frozen=True)
@@ -35,9 +32,9 @@ class Loss:
     successor: int | None = None
 
 
-def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str) -> dict[str, dict[str, str]]:
+def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str) -> dict[str, CredentialAddress]:
     """By field: the secret (ARM id) and whose credential is in it, or the guest cluster's managed identity (ARM id)."""
-    found: dict[str, dict[str, str]] = {
+    found: dict[str, CredentialAddress] = {
         row.field: {
             "secret": f"{vault_id}/secrets/{cluster.identity(row).secret_name}",
             "principal": _principal(cluster.identity(row)),
@@ -54,21 +51,21 @@ def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str)
     return found
 
 
-def losses(settings: Settings, vault_id: str, outputs: Mapping[str, Any]) -> list[Loss]:
+def losses(settings: Settings, vault_id: str, outputs: StackOutputs[str]) -> list[Loss]:
     """What the configuration would lose of what the stack's outputs have; `vault_id` is the vault's from now on.
 
     A cluster that is gone altogether loses nothing: its own credentials go with it.
     """
-    before: Mapping[str, Any] = outputs.get("hostedClusters") or {}
+    before = outputs.get("hostedClusters") or {}
     now = {cluster.name: cluster for cluster in settings.hosted_clusters}
     new = [(index, each) for index, each in enumerate(settings.hosted_clusters) if each.name not in before]
     found = []
     for name, described in sorted(before.items()):
-        in_use: Mapping[str, Mapping[str, str]] = described.get(IN_USE) or {}
+        in_use = described.get("credentialsInUse") or {}
         loss = (
             Loss(name, tuple(_changes(in_use, addresses(settings, now[name], vault_id))))
             if name in now
-            else _renamed(name, described.get("hostedClusterSpec") or {}, new)
+            else _renamed(name, described, new)
         )
         if loss.lines and in_use:
             found.append(loss)
@@ -96,12 +93,17 @@ def _principal(identity: IdentitySettings) -> str:
     return identity.resource_id or identity.source
 
 
-def _changes(before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+def _changes(before: Mapping[str, CredentialAddress], now: Mapping[str, CredentialAddress]) -> Iterator[str]:
     for field in (row.field for row in (*CONTROL_PLANE, *DATA_PLANE) if row.field in before):
-        old, new = before[field], now.get(field, {})
-        changed = next((part for part in _PARTS if old.get(part, "").lower() != new.get(part, "").lower()), None)
-        if changed is not None:
-            yield f"{field}: {' -> '.join(_shortened(old[changed], new.get(changed, 'nothing')))}"
+        pairs = zip(_parts(before[field]), _parts(now.get(field)), strict=True)
+        for old, new in (pair for pair in pairs if pair[0].lower() != pair[1].lower()):
+            yield f"{field}: {' -> '.join(_shortened(old, new or 'nothing'))}"
+            break
+
+
+def _parts(address: CredentialAddress | None) -> tuple[str, str]:
+    """Secret and principal, the telling one first; empty if there is none."""
+    return (address.get("secret", ""), address["principal"]) if address else ("", "")
 
 
 def _shortened(old: str, new: str) -> tuple[str, str]:
@@ -110,12 +112,15 @@ def _shortened(old: str, new: str) -> tuple[str, str]:
     return names if names[0].lower() != names[1].lower() else (old, new)
 
 
-def _renamed(name: str, spec: Mapping[str, Any], new: list[tuple[int, HostedClusterSettings]]) -> Loss:
+def _renamed(name: str, described: HostedClusterOutput[str], new: list[tuple[int, HostedClusterSettings]]) -> Loss:
     """What a cluster that is gone loses to a new one that is the same HostedCluster; nothing if there is none."""
+    spec = described.get("hostedClusterSpec")
+    if not spec:
+        return Loss(name, ())
     for index, cluster in new:
-        if spec.get("infraID") == cluster.infra_id:
+        if spec["infraID"] == cluster.infra_id:
             return Loss(name, (f"all of it: {cluster.name} has its infraID",), index)
-    lines = (f"all of it: {each.name} has its issuerURL" for _, each in new if spec.get("issuerURL") == each.issuer_url)
+    lines = (f"all of it: {each.name} has its issuerURL" for _, each in new if spec["issuerURL"] == each.issuer_url)
     return Loss(name, tuple(lines))
 
 
