@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
 from typing import Any, Final
+
+import jsonpatch
 
 from localcloud.kubernetes.errors import bad_request
 
@@ -81,40 +81,14 @@ def _merge_list(target: list[Any], patch: list[Any], key: str) -> list[Any]:
 
 
 def apply_json_patch(target: Any, operations: Any) -> Any:
-    """RFC 6902 `add`, `remove`, `replace`, `test`; raises a 400 `StatusError` for others and for paths to nowhere."""
+    """`target` changed by the operations of RFC 6902; `target` itself stays as it is.
+
+    Raises:
+        StatusError: 400, for what is no JSON patch, a path to nowhere, or a `test` that fails.
+    """
     if not isinstance(operations, list):
         raise bad_request("a JSON patch is a list of operations")
-    document = copy.deepcopy(target)
-    for operation in operations:
-        try:
-            _operate(document, operation)
-        except (KeyError, IndexError, ValueError, TypeError):
-            raise bad_request(
-                f"the server rejected our request: JSON patch operation {operation!r} does not apply"
-            ) from None
-    return document
-
-
-def _operate(document: Any, operation: Mapping[str, Any]) -> None:
-    *parents, last = [step.replace("~1", "/").replace("~0", "~") for step in operation["path"].split("/")[1:]]
-    holder = document
-    for step in parents:
-        holder = holder[int(step)] if isinstance(holder, list) else holder[step]
-    key: Any = last
-    if isinstance(holder, list):
-        key = len(holder) if last == "-" else int(last)
-    match operation["op"]:
-        case "add" if isinstance(holder, list):
-            holder.insert(key, operation["value"])
-        case "add":
-            holder[key] = operation["value"]
-        case "replace":
-            holder[key]  # must exist
-            holder[key] = operation["value"]
-        case "remove":
-            del holder[key]
-        case "test":
-            if holder[key] != operation["value"]:
-                raise ValueError
-        case _:
-            raise ValueError
+    try:
+        return jsonpatch.JsonPatch(operations).apply(target)
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
+        raise bad_request(f"the server rejected our request: the JSON patch does not apply: {error}") from None

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 import httpx
 
 from identity.clouds import LocalEnvironment
+from identity.credentials.backoff import Backoff
 from localcloud.apiserver.commands import API_SERVER, CONTROLLER_MANAGER
 from localcloud.core import processes
 from localcloud.core.cluster import ClusterKind
@@ -99,14 +100,13 @@ def _wait_until_found(state: StateDirectory, name: str, spawned: Spawned, path: 
 
 def _attempts(state: StateDirectory, name: str, spawned: Spawned) -> Iterator[None]:
     """Yields with ever longer pauses until the time is over; raises `NotStarted` when the process ended meanwhile."""
-    pause, deadline = _FIRST_PAUSE, time.monotonic() + _WITHIN
+    backoff, deadline = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE), time.monotonic() + _WITHIN
     while time.monotonic() < deadline:
         if spawned is not None and spawned.poll() is not None:
             said = state.log(name).read_text(errors="replace").splitlines()[-_LOG_LINES:]
             raise NotStarted("\n".join([f"{name} ended with status {spawned.returncode}:", *said]))
         yield
-        time.sleep(pause)
-        pause = min(pause * 2, _LONGEST_PAUSE)
+        time.sleep(backoff.next())
 
 
 def _addresses(environment: LocalEnvironment) -> dict[str, str]:

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import trustme
 from hypothesis import settings
 
-from localcloud.core.tls import ensure_certificate
 from tests.unit.hosts import Certificates, Host, Serve, running
 
 _Pool = Callable[[Path | None], Host]
@@ -24,7 +24,9 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     """One CA and server certificate for all tests."""
     directory = tmp_path_factory.mktemp("tls")
     made = Certificates(directory / "ca.pem", directory / "server.pem")
-    ensure_certificate(made.ca_file, made.server_file)
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(made.ca_file)
+    authority.issue_cert("localhost", "127.0.0.1").private_key_and_cert_chain_pem.write_to_path(made.server_file)
     return made
 
 

@@ -27,7 +27,7 @@ from localcloud.azure.shared.http import (
 )
 from localcloud.core import clock
 from localcloud.core.tls import ensure_certificate
-from tests.unit.hosts import Certificates, Serve
+from tests.unit.hosts import running
 
 
 async def echo(request: Request) -> Response:
@@ -138,14 +138,17 @@ def test_a_refusal_is_logged_without_its_words(caplog: pytest.LogCaptureFixture)
     assert caplog.messages == ["arm refused GET /refuse: 409 Conflict"]
 
 
-def test_the_server_certificate_stands_a_strict_verification(serve: Serve, certificates: Certificates) -> None:
-    context = ssl.create_default_context(cafile=certificates.ca_file)
+def test_the_server_certificate_passes_a_strict_verification(tmp_path: Path) -> None:
+    ca_file, server_file = tmp_path / "ca.pem", tmp_path / "server.pem"
+    ensure_certificate(ca_file, server_file)
+    context = ssl.create_default_context(cafile=ca_file)
     context.verify_flags |= ssl.VERIFY_X509_STRICT
 
-    assert httpx.get(f"{serve(service())}/refuse", verify=context).status_code == 409
+    with running(server_file) as host, host.serving(service()) as url:
+        assert httpx.get(f"{url}/refuse", verify=context).status_code == 409
 
 
-def test_the_certificate_names_what_clients_dial_and_is_renewed_in_time(tmp_path: Path) -> None:
+def test_the_certificate_has_the_names_that_clients_call_and_is_renewed_in_time(tmp_path: Path) -> None:
     ca_file, server_file = tmp_path / "ca.pem", tmp_path / "server.pem"
     ensure_certificate(ca_file, server_file)
     first = server_file.read_bytes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from localcloud.kubernetes import patches
@@ -38,6 +40,24 @@ def test_a_json_patch_follows_escaped_paths() -> None:
     assert patches.apply_json_patch(document, operations) == {"metadata": {"labels": {"a/b": "2"}}, "items": [2, 3]}
 
 
-def test_a_json_patch_to_nowhere_is_refused() -> None:
-    with pytest.raises(StatusError, match="does not apply"):
-        patches.apply_json_patch({}, [{"op": "remove", "path": "/a"}])
+@pytest.mark.parametrize(
+    "operations",
+    [
+        pytest.param([{"op": "remove", "path": "/a"}], id="a path to nowhere"),
+        pytest.param([{"op": "add", "path": "/items/x", "value": 1}], id="no index"),
+        pytest.param([{"op": "replace", "path": "/items/0/z", "value": 1}], id="a path through a number"),
+        pytest.param([{"op": "test", "path": "/items/0", "value": 2}], id="a test that fails"),
+        pytest.param([{"op": "append", "path": "/items", "value": 1}], id="an unknown operation"),
+        pytest.param([{"path": "/items"}], id="no operation"),
+        pytest.param([{"op": "add", "path": "/a"}], id="no value"),
+        pytest.param(["add"], id="a string"),
+        pytest.param({"op": "remove", "path": "/items"}, id="no list"),
+    ],
+)
+def test_a_json_patch_that_does_not_apply_is_refused_and_changes_nothing(operations: Any) -> None:
+    document = {"items": [1]}
+
+    with pytest.raises(StatusError, match="JSON patch") as refused:
+        patches.apply_json_patch(document, operations)
+
+    assert (refused.value.code, document) == (400, {"items": [1]})
