@@ -16,10 +16,11 @@ from components.azure.management_cluster import ManagementCluster
 from components.azure.plugin_resources import ClusterGate
 from identity.access import permissions
 from identity.access.aks import decode
-from identity.access.exec_user import Flavour, exec_user
+from identity.access.exec_user import exec_user
 from identity.access.kubeconfig import Kubeconfig
 from identity.access.login import Login
 from identity.access.login_from_settings import login_of
+from identity.login_kinds import Flavour
 from identity.settings import ManagementClusterSettings, Settings
 
 # AKS's own word for the public name of a private cluster.
@@ -94,7 +95,7 @@ def access_args(
         resource_group=cluster.resource_group,
         cluster=cluster.name if created is None else created.name,
         login=login_of(cluster.access, settings.tenant_id, settings.cloud.authority_host),
-        flavour=Flavour(cluster.access.flavour),
+        flavour=cluster.access.flavour,
         public_fqdn=cluster.access.public_fqdn,
         admin=cluster.access.admin,
     )

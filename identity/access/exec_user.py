@@ -9,21 +9,13 @@ variables of the deployer and no others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from enum import StrEnum
 from typing import Any, Final
 
 from identity.access.errors import LoginRefused
 from identity.access.exec_credential import API_VERSIONS
-from identity.access.login import AKS_CLIENT_APP_ID, Login, LoginKind
+from identity.access.login import AKS_CLIENT_APP_ID, Login
 from identity.clouds import CLOUDS
-
-
-class Flavour(StrEnum):
-    """Which program makes the token."""
-
-    IDSTACK = "idstack"
-    KUBELOGIN = "kubelogin"
-
+from identity.login_kinds import Flavour, LoginKind
 
 _HINTS: Final[Mapping[Flavour, str]] = {
     Flavour.IDSTACK: "idstack is the command of the identity stack's checkout: run `make setup` there and put its "

@@ -8,67 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from identity.access.errors import LoginRefused
+from identity.login_kinds import LOGIN_KINDS, LoginKind
 
 # Microsoft's own applications behind every AKS-managed Entra integration, the same ids in every cloud and tenant
 # (learn.microsoft.com/azure/aks/kubelogin-authentication).
 AKS_SERVER_APP_ID: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
 AKS_CLIENT_APP_ID: Final = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 
-
-class LoginKind(StrEnum):
-    """With what a login proves who it is."""
-
-    CERTIFICATE = "certificate"
-    """A service principal's certificate: a credential document of this project, PEM, or PKCS#12."""
-    SECRET = "secret"
-    """A service principal's secret, in a file."""
-    WORKLOAD_IDENTITY = "workload-identity"
-    """A token of another issuer that Entra trusts, in a file that somebody keeps fresh."""
-    GITHUB = "github"
-    """The same, asked of the GitHub Actions runner for each sign-in."""
-    MANAGED_IDENTITY = "managed-identity"
-    """An identity of this machine, from IMDS."""
-    AZURE_CLI = "azure-cli"
-    """Whoever signed in with `az login`."""
-    ARM = "arm"
-    """Whatever the ARM_* variables say, as Pulumi's Azure providers read them: the same identity for both."""
-    DEVICE_CODE = "device-code"
-    """A person, elsewhere; renewed without them for as long as Entra allows."""
-
-
-# What a login needs beyond its kind, and what else it may have.
-_NEEDS: Final[Mapping[LoginKind, frozenset[str]]] = {
-    LoginKind.CERTIFICATE: frozenset({"certificate"}),
-    LoginKind.SECRET: frozenset({"tenant_id", "client_id", "client_secret_file"}),
-    LoginKind.WORKLOAD_IDENTITY: frozenset({"tenant_id", "client_id", "federated_token_file"}),
-    LoginKind.GITHUB: frozenset({"tenant_id", "client_id"}),
-    LoginKind.MANAGED_IDENTITY: frozenset(),
-    LoginKind.AZURE_CLI: frozenset(),
-    LoginKind.ARM: frozenset({"tenant_id"}),
-    LoginKind.DEVICE_CODE: frozenset({"tenant_id"}),
-}
-_TAKES: Final[Mapping[LoginKind, frozenset[str]]] = {
-    LoginKind.CERTIFICATE: frozenset({"tenant_id", "client_id", "certificate_password_file"}),
-    LoginKind.SECRET: frozenset(),
-    LoginKind.WORKLOAD_IDENTITY: frozenset(),
-    LoginKind.GITHUB: frozenset(),
-    LoginKind.MANAGED_IDENTITY: frozenset({"client_id", "imds_endpoint"}),
-    LoginKind.AZURE_CLI: frozenset({"tenant_id"}),
-    LoginKind.ARM: frozenset({"client_id"}),
-    LoginKind.DEVICE_CODE: frozenset({"client_id"}),
-}
+# Variables that azure-identity, MSAL and Pulumi's providers read.
 _FOREIGN: Final = ("AZURE_", "AAD_", "ARM_")
-# Where the Azure CLI keeps who signed in.
-_CLI_DIRECTORY: Final = "AZURE_CONFIG_DIR"
-_OWN: Final[Mapping[LoginKind, tuple[str, ...]]] = {
-    LoginKind.ARM: ("ARM_", _CLI_DIRECTORY),
-    LoginKind.AZURE_CLI: (_CLI_DIRECTORY,),
-}
 _ALWAYS: Final = frozenset({"kind", "authority_host", "server_id"})
 
 
@@ -100,10 +52,10 @@ class Login:
 
     def __post_init__(self) -> None:
         given = {each.name for each in fields(self) if getattr(self, each.name) is not None} - _ALWAYS
-        needs = _NEEDS[self.kind]
-        if missing := [option(name) for name in _ORDER if name in needs - given]:
+        row = LOGIN_KINDS[self.kind]
+        if missing := [option(name) for name in _ORDER if name in row.needs - given]:
             raise LoginRefused(f"the login {self.kind} needs {' and '.join(missing)} as well")
-        if surplus := [option(name) for name in _ORDER if name in given - needs - _TAKES[self.kind]]:
+        if surplus := [option(name) for name in _ORDER if name in given - row.needs - row.takes]:
             raise LoginRefused(
                 f"the login {self.kind} has no use for {' and '.join(surplus)}; leave that out or choose another"
             )
@@ -134,7 +86,7 @@ def without_strays(environ: Mapping[str, str], kind: LoginKind) -> dict[str, str
 
     azure-identity reads AZURE_* wherever an argument is absent, and a pod with workload identity has them set.
     """
-    kept = _OWN.get(kind, ())
+    kept = LOGIN_KINDS[kind].variables
     return {name: value for name, value in environ.items() if not name.startswith(_FOREIGN) or name.startswith(kept)}
 
 

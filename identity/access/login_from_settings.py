@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from identity.access.login import Login, LoginKind
+from identity.access.login import Login
+from identity.login_kinds import LoginKind
 from identity.settings import AccessSettings
 
 
 def login_of(access: AccessSettings, tenant_id: str, authority_host: str) -> Login:
     """How the stack signs in to its management cluster; raises LoginRefused."""
     return Login(
-        kind=LoginKind(access.login),
-        tenant_id=None if access.login == LoginKind.MANAGED_IDENTITY.value else tenant_id,
+        kind=access.login,
+        tenant_id=None if access.login is LoginKind.MANAGED_IDENTITY else tenant_id,
         client_id=access.client_id,
         certificate=_path(access.certificate),
         client_secret_file=_path(access.client_secret_file),

@@ -21,8 +21,9 @@ from identity.access import arm_environment, certificate_file
 from identity.access.arm_environment import Method
 from identity.access.claims import claims_of
 from identity.access.errors import LoginRefused, SignInRefused
-from identity.access.login import Login, LoginKind
+from identity.access.login import Login
 from identity.credentials.sign_in import Clock, ca_bundle, client, refusal
+from identity.login_kinds import LoginKind
 
 # Seconds. `az` starts slowly, and waits for others of its kind.
 _CLI_TIMEOUT: Final = 60

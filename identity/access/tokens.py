@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from identity.access.device_code import DeviceCode, http_post, session_token
-from identity.access.login import Login, LoginKind
+from identity.access.login import Login
 from identity.access.token_cache import Token, TokenCache, key_of
 from identity.credentials.sign_in import Clock, utc_now
+from identity.login_kinds import LoginKind
 
 
 def token(

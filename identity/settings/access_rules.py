@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
+from identity.login_kinds import LOGIN_KINDS
+from identity.settings.access import AccessSettings
 from identity.settings.model import Settings
 from identity.settings.problems import ProblemReport, to_remove, to_set
+
+# The keys that describe a login: what any kind of it can be made of.
+_LOGIN_ATTRIBUTES: Final = frozenset().union(*(row.needs | row.takes for row in LOGIN_KINDS.values()))
 
 
 def cluster_is_reached_in_one_way(settings: Settings, report: ProblemReport) -> None:
@@ -31,31 +35,13 @@ def login_is_described(settings: Settings, report: ProblemReport) -> None:
     if access is None:
         return
     place = ("managementCluster", "access")
-    given = {
-        "clientId": access.client_id,
-        "certificate": access.certificate,
-        "clientSecretFile": access.client_secret_file,
-        "federatedTokenFile": access.federated_token_file,
-    }
-    needs, takes = _LOGINS[access.login]
-    for key, value in given.items():
-        if value is None and key in needs:
-            blank = "<uuid>" if key == "clientId" else "<path>"
-            report.refuse(
-                (*place, key), None, accepted=f"given with login: {access.login}", fix=to_set((*place, key), blank)
-            )
-        if value is not None and key not in (*needs, *takes):
-            accepted = f"nothing with login: {access.login}"
-            report.refuse((*place, key), value, accepted=accepted, fix=to_remove((*place, key)))
-
-
-# What each login needs, and what it may have besides.
-_LOGINS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "arm": ((), ("clientId",)),
-    "certificate": (("certificate",), ("clientId",)),
-    "secret": (("clientId", "clientSecretFile"), ()),
-    "workload-identity": (("clientId", "federatedTokenFile"), ()),
-    "github": (("clientId",), ()),
-    "managed-identity": ((), ("clientId",)),
-    "azure-cli": ((), ()),
-}
+    row = LOGIN_KINDS[access.login]
+    for name, field in AccessSettings.model_fields.items():
+        if name not in _LOGIN_ATTRIBUTES:
+            continue
+        at, value = (*place, str(field.alias)), getattr(access, name)
+        if value is None and name in row.needs:
+            blank = "<uuid>" if name == "client_id" else "<path>"
+            report.refuse(at, None, accepted=f"given with login: {access.login}", fix=to_set(at, blank))
+        if value is not None and name not in row.needs | row.takes:
+            report.refuse(at, value, accepted=f"nothing with login: {access.login}", fix=to_remove(at))

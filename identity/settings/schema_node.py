@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -44,6 +45,8 @@ class SchemaNode:
     @property
     def choices(self) -> tuple[str, ...]:
         """The words to choose from, if there is a choice."""
+        if isinstance(self.annotation, type) and issubclass(self.annotation, StrEnum):
+            return tuple(self.annotation)
         return get_args(self.annotation) if get_origin(self.annotation) is Literal else ()
 
     @property

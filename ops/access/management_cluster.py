@@ -12,10 +12,11 @@ from pydantic import ValidationError
 from identity.access.aks import cluster_id, look_at, skeleton
 from identity.access.api_server import ApiServer
 from identity.access.azure_rbac import AksCluster
-from identity.access.exec_user import Flavour, exec_user
+from identity.access.exec_user import exec_user
 from identity.access.kubeconfig import Kubeconfig, LegacyLogin
-from identity.access.login import Login, LoginKind
+from identity.access.login import Login
 from identity.access.login_from_settings import login_of
+from identity.login_kinds import Flavour, LoginKind
 from identity.settings import AccessSettings
 from ops.access.azure import deployer
 from ops.stack import local_cloud

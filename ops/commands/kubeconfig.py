@@ -10,10 +10,11 @@ import typer
 
 from identity.access import kubeconfig as kubeconfigs
 from identity.access.errors import AccessError
-from identity.access.exec_user import Flavour, exec_user
+from identity.access.exec_user import exec_user
 from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
-from identity.access.login import AKS_SERVER_APP_ID, Login, LoginKind
+from identity.access.login import AKS_SERVER_APP_ID, Login
 from identity.clouds import CLOUDS
+from identity.login_kinds import Flavour, LoginKind
 from ops.access.management_cluster import StackAccess, stack_access
 from ops.commands import login_options
 from ops.commands.options import DEFAULT_STACK, Screen, StackOption

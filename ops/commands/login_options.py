@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from identity.access.login import LoginKind
+from identity.login_kinds import LOGIN_KINDS, LoginKind
 
-KindOption: TypeAlias = Annotated[LoginKind | None, typer.Option("--login", help="With what to sign in.")]
+_KINDS: Final = "With what to sign in: " + "; ".join(f"{kind}, {row.description}" for kind, row in LOGIN_KINDS.items())
+KindOption: TypeAlias = Annotated[LoginKind | None, typer.Option("--login", help=_KINDS)]
 TenantOption: TypeAlias = Annotated[str | None, typer.Option(help="Tenant of the cluster.")]
 ClientOption: TypeAlias = Annotated[str | None, typer.Option(help="Application (client) id of the identity.")]
 CertificateOption: TypeAlias = Annotated[Path | None, typer.Option(help="Credential document, PEM or PKCS#12.")]

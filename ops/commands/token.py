@@ -14,10 +14,11 @@ from identity.access import token_cache, tokens
 from identity.access.claims import claims_of
 from identity.access.errors import AccessError
 from identity.access.exec_credential import ExecRequest, render
-from identity.access.login import AKS_SERVER_APP_ID, Login, LoginKind, without_strays
+from identity.access.login import AKS_SERVER_APP_ID, Login, without_strays
 from identity.access.token_cache import TokenCache
 from identity.clouds import CLOUDS
 from identity.credentials import rfc3339
+from identity.login_kinds import LoginKind
 from ops.commands import login_options
 from ops.commands.options import JsonOption, Screen
 from ops.stack.errors import CommandError

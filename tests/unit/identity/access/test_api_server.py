@@ -11,10 +11,11 @@ import pytest
 from identity.access.api_server import AccessRequirements, ApiServer, ClusterNotReady
 from identity.access.azure_rbac import AksCluster
 from identity.access.errors import AccessError
-from identity.access.exec_user import Flavour, exec_user
+from identity.access.exec_user import exec_user
 from identity.access.kubeconfig import Kubeconfig
-from identity.access.login import Login, LoginKind
+from identity.access.login import Login
 from identity.access.permissions import KINDS, Permission, manifests, permissions
+from identity.login_kinds import Flavour, LoginKind
 from tests.unit.access_world import AKS, CLASSES, TENANT, FakeApiServer, program, skeleton, unsigned
 from tests.unit.hosts import Serve
 

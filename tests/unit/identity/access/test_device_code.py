@@ -17,8 +17,9 @@ from identity.access import tokens
 from identity.access.claims import claims_of
 from identity.access.device_code import DeviceCode, Grant, SessionOver
 from identity.access.errors import PersonNeeded, SignInRefused
-from identity.access.login import Login, LoginKind
+from identity.access.login import Login
 from identity.access.token_cache import TokenCache
+from identity.login_kinds import LoginKind
 from tests.unit.identity.access.world import AKS, TENANT, Wire
 
 CHALLENGE = {"device_code": "code", "expires_in": 900, "interval": 5, "message": "enter ABC at https://page"}

@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from identity.access.errors import LoginRefused
-from identity.access.exec_user import Flavour, exec_user
+from identity.access.exec_user import exec_user
 from identity.access.kubeconfig import Kubeconfig, LegacyLogin, MalformedKubeconfig, is_convertible, legacy_login_of
-from identity.access.login import Login, LoginKind
+from identity.access.login import Login
+from identity.login_kinds import Flavour, LoginKind
 
 TENANT = "99999999-8888-4777-8666-555555555555"
 CLIENT = "6f2c1e7a-0000-4000-8000-00000000bbbb"

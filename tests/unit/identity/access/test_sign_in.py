@@ -15,9 +15,10 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 from identity.access import certificate_file, tokens
 from identity.access.errors import LoginRefused
-from identity.access.login import Login, LoginKind
+from identity.access.login import Login
 from identity.access.token_cache import TokenCache
 from identity.credentials.certificate import IssuedCertificate
+from identity.login_kinds import LoginKind
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.identity.access.world import STRANGER, TENANT, Principal, Recorder, certificate
 from tests.unit.identity.credentials.documents import VECTORS, key_of, signed_by

@@ -190,7 +190,7 @@ def test_what_a_token_says_is_told_without_the_token(command: Command, somebody:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "--login is missing: one of certificate, secret"),
+        ([], "--login is missing: one of arm, certificate, secret"),
         (["--login", "secret", "--tenant-id", TENANT], "needs --client-id and --client-secret-file as well"),
         (["--login", "azure-cli", "--client-id", STRANGER], "has no use for --client-id"),
         (["--login", "managed-identity", "--authority-host", "http://entra"], "accepted is an https URL"),

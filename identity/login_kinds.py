@@ -1,0 +1,93 @@
+"""The ways to sign in to an AKS API server: one row each. `Login`, settings and command line follow the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class LoginKind(StrEnum):
+    """With what a login proves who it is."""
+
+    ARM = "arm"
+    CERTIFICATE = "certificate"
+    SECRET = "secret"
+    WORKLOAD_IDENTITY = "workload-identity"
+    GITHUB = "github"
+    MANAGED_IDENTITY = "managed-identity"
+    AZURE_CLI = "azure-cli"
+    DEVICE_CODE = "device-code"
+
+
+class Flavour(StrEnum):
+    """Which program makes the token."""
+
+    IDSTACK = "idstack"
+    KUBELOGIN = "kubelogin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginRow:
+    """What one kind of login is made of.
+
+    Attributes:
+        description: whose sign-in it is, for people.
+        needs, takes: attributes of `identity.access.login.Login` that must be given, and that may be given besides.
+        variables: prefixes of the environment variables that this sign-in itself reads.
+        is_attended: a person takes part, so a stack's configuration cannot name it.
+    """
+
+    description: str
+    needs: frozenset[str] = frozenset()
+    takes: frozenset[str] = frozenset()
+    variables: tuple[str, ...] = ()
+    is_attended: bool = False
+
+
+# Where the Azure CLI keeps who signed in.
+_CLI_DIRECTORY: Final = "AZURE_CONFIG_DIR"
+
+LOGIN_KINDS: Final[Mapping[LoginKind, LoginRow]] = {
+    LoginKind.ARM: LoginRow(
+        description="whoever the ARM_* variables name, as Pulumi's Azure providers read them",
+        needs=frozenset({"tenant_id"}),
+        takes=frozenset({"client_id"}),
+        variables=("ARM_", _CLI_DIRECTORY),
+    ),
+    LoginKind.CERTIFICATE: LoginRow(
+        description="a service principal's certificate: a credential document of this project, PEM, or PKCS#12",
+        needs=frozenset({"certificate"}),
+        takes=frozenset({"tenant_id", "client_id", "certificate_password_file"}),
+    ),
+    LoginKind.SECRET: LoginRow(
+        description="a service principal's secret, in a file",
+        needs=frozenset({"tenant_id", "client_id", "client_secret_file"}),
+    ),
+    LoginKind.WORKLOAD_IDENTITY: LoginRow(
+        description="a token of another issuer that Entra ID trusts, in a file that somebody keeps up to date",
+        needs=frozenset({"tenant_id", "client_id", "federated_token_file"}),
+    ),
+    LoginKind.GITHUB: LoginRow(
+        description="a token of another issuer, requested from the GitHub Actions runner for each sign-in",
+        needs=frozenset({"tenant_id", "client_id"}),
+    ),
+    LoginKind.MANAGED_IDENTITY: LoginRow(
+        description="an identity of this machine, from IMDS",
+        takes=frozenset({"client_id", "imds_endpoint"}),
+    ),
+    LoginKind.AZURE_CLI: LoginRow(
+        description="whoever signed in with `az login`",
+        takes=frozenset({"tenant_id"}),
+        variables=(_CLI_DIRECTORY,),
+    ),
+    LoginKind.DEVICE_CODE: LoginRow(
+        description="a person at another device; renewed without them for as long as Entra ID allows",
+        needs=frozenset({"tenant_id"}),
+        takes=frozenset({"client_id"}),
+        is_attended=True,
+    ),
+}
+# Those that a stack's configuration can name.
+UNATTENDED: Final = tuple(kind for kind, row in LOGIN_KINDS.items() if not row.is_attended)
