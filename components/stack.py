@@ -1,11 +1,11 @@
-"""The whole stack: vault and reader, its own or the shared stack's, and every hosted cluster."""
+"""The whole stack: vault and key-vault-user, its own or the shared stack's, and every hosted cluster."""
 
 from __future__ import annotations
 
 import pulumi
 
 from components.azure.credential_store import CredentialStore
-from components.azure.imported_credential import Principal
+from components.azure.imported_credential import ExistingIdentity
 from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
 from components.azure.management_cluster import AddOnIdentity, ManagementCluster
 from components.azure.providers import Providers, management_cluster_id
@@ -21,7 +21,7 @@ from identity.settings.credential_loss import addresses
 class IdentityStack:
     """Builds the components. They sit at the top of the stack, so this is no component itself.
 
-    `shared` is what the shared stack has made; None if vault and reader are this stack's own. `cluster` is the
+    `shared` is what the shared stack has made; None if vault and key-vault-user are this stack's own. `cluster` is the
     management cluster that this stack makes; None if it exists already.
     """
 
@@ -61,7 +61,7 @@ class IdentityStack:
             "keyVaultId": self._store.vault_id,
             "keyVaultName": self._store.vault_name,
             "keyVaultUri": self._store.vault_uri,
-            "keyVaultUserClientId": self._store.reader_client_id,
+            "keyVaultUserClientId": self._store.key_vault_user_client_id,
             "tenantId": self._settings.tenant_id,
             "clusterSide": self._settings.cluster_side,
             "hostedClusters": {each.name: self._exported(each) for each in self._settings.hosted_clusters},
@@ -86,20 +86,22 @@ class IdentityStack:
         if self._settings.vault is None:
             raise AssertionError("the settings have a vault or a shared stack")
         vault = self._vault(self._settings.vault)
-        reader = KeyVaultUser(
+        key_vault_user = KeyVaultUser(
             "key-vault-user",
             KeyVaultUserArgs(
-                identity=self._reader(prerequisites), vault=vault, subscription_id=self._settings.subscription_id
+                identity=self._key_vault_user_identity(prerequisites),
+                vault=vault,
+                subscription_id=self._settings.subscription_id,
             ),
             self._options,
         )
-        self._attach_command = reader.attach_command
+        self._attach_command = key_vault_user.attach_command
         return CredentialStore(
             vault_id=vault.vault_id,
             vault_uri=vault.vault_uri,
-            reader_client_id=reader.client_id,
+            key_vault_user_client_id=key_vault_user.client_id,
             vault=[vault],
-            reader=[reader],
+            key_vault_user=[key_vault_user],
         )
 
     def _vault(self, vault: VaultSettings) -> Vault:
@@ -124,7 +126,7 @@ class IdentityStack:
             self._options,
         )
 
-    def _reader(self, prerequisites: Prerequisites) -> Principal | AddOnIdentity | NewIdentity:
+    def _key_vault_user_identity(self, prerequisites: Prerequisites) -> ExistingIdentity | AddOnIdentity | NewIdentity:
         user = self._settings.key_vault_user
         if user.name is not None:
             return NewIdentity(
@@ -137,7 +139,7 @@ class IdentityStack:
                 ),
             )
         if user.client_id is not None and user.object_id is not None:
-            return Principal(client_id=user.client_id, object_id=user.object_id)
+            return ExistingIdentity(client_id=user.client_id, object_id=user.object_id)
         if self._cluster is not None:
             return self._cluster.add_on
         if prerequisites.add_on_identity is None:

@@ -71,7 +71,7 @@ def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Bad:
+class InvalidChange:
     """One change that makes the valid document a refused one.
 
     `field` and `message`: what the refusal names. `is_cel`: only kube-apiserver knows the rule.
@@ -138,7 +138,7 @@ _WORKLOAD: Final = {
     for name in ("cloudProvider", "disk", "file", "imageRegistry", "ingress", "network", "nodePoolManagement")
 }
 
-GOOD: Final[tuple[tuple[str, Any], ...]] = (
+VALID_CHANGES: Final[tuple[tuple[str, Any], ...]] = (
     (f"{_CONTROL_PLANE}.imageRegistry", ABSENT),
     (f"{_CPO}.clientID", ABSENT),
     (f"{_CPO}.objectEncoding", "hex"),
@@ -156,29 +156,29 @@ GOOD: Final[tuple[tuple[str, Any], ...]] = (
 _REQUIRED: Final = "Required value"
 
 
-def _shorter(field: str, text: str, limit: int) -> Bad:
-    return Bad(field, text, f'Invalid value: "{text}": {field} in body should be at least {limit} chars long')
+def _shorter(field: str, text: str, limit: int) -> InvalidChange:
+    return InvalidChange(field, text, f'Invalid value: "{text}": {field} in body should be at least {limit} chars long')
 
 
-def _unmatched(field: str, text: str, pattern: str) -> Bad:
-    return Bad(field, text, f"Invalid value: \"{text}\": {field} in body should match '{pattern}'")
+def _unmatched(field: str, text: str, pattern: str) -> InvalidChange:
+    return InvalidChange(field, text, f"Invalid value: \"{text}\": {field} in body should match '{pattern}'")
 
 
-def _longer(field: str, limit: int) -> Bad:
-    return Bad(field, "x" * (limit + 1), f"Too long: may not be more than {limit} bytes")
+def _longer(field: str, limit: int) -> InvalidChange:
+    return InvalidChange(field, "x" * (limit + 1), f"Too long: may not be more than {limit} bytes")
 
 
-def _unsupported(field: str, text: str, *supported: str) -> Bad:
+def _unsupported(field: str, text: str, *supported: str) -> InvalidChange:
     named = ", ".join(f'"{each}"' for each in supported)
-    return Bad(field, text, f'Unsupported value: "{text}": supported values: {named}')
+    return InvalidChange(field, text, f'Unsupported value: "{text}": supported values: {named}')
 
 
-def _rule(path: str, value: Any, message: str, *, field: str = "") -> Bad:
+def _rule(path: str, value: Any, message: str, *, field: str = "") -> InvalidChange:
     """A rule in CEL; of one about an object, the refusal leaves the value out."""
-    return Bad(path, value, f"Invalid value: {message}", field, is_cel=True)
+    return InvalidChange(path, value, f"Invalid value: {message}", field, is_cel=True)
 
 
-def _text_rule(path: str, text: str, message: str) -> Bad:
+def _text_rule(path: str, text: str, message: str) -> InvalidChange:
     return _rule(path, text, f'"{text}": {message}')
 
 
@@ -202,10 +202,10 @@ _STRATEGY: Final = "servicePublishingStrategy.type"
 _REGISTRY: Final = f"{_AZURE}.containerRegistry"
 _NO_IDENTITY: Final = f"{_SUBSCRIPTION}/resourceGroups/{'g' * 80}"
 
-BAD: Final[tuple[Bad, ...]] = (
+INVALID_CHANGES: Final[tuple[InvalidChange, ...]] = (
     # 3.1: the platform
     *(
-        Bad(f"{_AZURE}.{field}", ABSENT, _REQUIRED)
+        InvalidChange(f"{_AZURE}.{field}", ABSENT, _REQUIRED)
         for field in (
             *("location", "subscriptionID", "tenantID", "vnetID", "subnetID", "securityGroupID"),
             "azureAuthenticationConfig",
@@ -254,7 +254,7 @@ BAD: Final[tuple[Bad, ...]] = (
     _text_rule("spec.issuerURL", "nowhere", "issuerURL must be a valid absolute URL"),
     _longer("spec.issuerURL", 255),
     # 3.2: the union and the identities
-    Bad(f"{_AUTHENTICATION}.azureAuthenticationConfigType", ABSENT, _REQUIRED),
+    InvalidChange(f"{_AUTHENTICATION}.azureAuthenticationConfigType", ABSENT, _REQUIRED),
     _unsupported(
         f"{_AUTHENTICATION}.azureAuthenticationConfigType", "Passwords", "ManagedIdentities", "WorkloadIdentities"
     ),
@@ -264,7 +264,7 @@ BAD: Final[tuple[Bad, ...]] = (
         f"{_AUTHENTICATION}.azureAuthenticationConfigType", "WorkloadIdentities", _MANAGED_ONLY, field=_AUTHENTICATION
     ),
     *(
-        Bad(
+        InvalidChange(
             _AUTHENTICATION,
             {
                 "azureAuthenticationConfigType": "WorkloadIdentities",
@@ -275,26 +275,29 @@ BAD: Final[tuple[Bad, ...]] = (
         )
         for missing in _WORKLOAD
     ),
-    Bad(f"{_MANAGED}.controlPlane", ABSENT, _REQUIRED),
-    Bad(f"{_MANAGED}.dataPlane", ABSENT, _REQUIRED),
-    *(Bad(f"{_CONTROL_PLANE}.managedIdentitiesKeyVault.{each}", ABSENT, _REQUIRED) for each in ("name", "tenantID")),
+    InvalidChange(f"{_MANAGED}.controlPlane", ABSENT, _REQUIRED),
+    InvalidChange(f"{_MANAGED}.dataPlane", ABSENT, _REQUIRED),
+    *(
+        InvalidChange(f"{_CONTROL_PLANE}.managedIdentitiesKeyVault.{each}", ABSENT, _REQUIRED)
+        for each in ("name", "tenantID")
+    ),
     *(_longer(f"{_CONTROL_PLANE}.managedIdentitiesKeyVault.{each}", 255) for each in ("name", "tenantID")),
     *(
-        Bad(f"{_CONTROL_PLANE}.{identity}", ABSENT, _REQUIRED)
+        InvalidChange(f"{_CONTROL_PLANE}.{identity}", ABSENT, _REQUIRED)
         for identity in (
             *("managedIdentitiesKeyVault", "cloudProvider", "nodePoolManagement", "controlPlaneOperator"),
             *("ingress", "network", "disk", "file"),
         )
     ),
     *(
-        Bad(f"{_CONTROL_PLANE}.{identity}.{field}", ABSENT, _REQUIRED)
+        InvalidChange(f"{_CONTROL_PLANE}.{identity}.{field}", ABSENT, _REQUIRED)
         for identity in (
             *("cloudProvider", "nodePoolManagement", "controlPlaneOperator", "imageRegistry"),
             *("ingress", "network", "disk", "file"),
         )
         for field in ("credentialsSecretName", "objectEncoding")
     ),
-    Bad(f"{_CONTROL_PLANE}.imageRegistry", {}, _REQUIRED, f"{_CONTROL_PLANE}.imageRegistry.objectEncoding"),
+    InvalidChange(f"{_CONTROL_PLANE}.imageRegistry", {}, _REQUIRED, f"{_CONTROL_PLANE}.imageRegistry.objectEncoding"),
     _shorter(f"{_CPO}.clientID", "short", 36),
     _longer(f"{_CPO}.clientID", 36),
     _unmatched(f"{_CPO}.clientID", "g" * 36, "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$"),
@@ -305,7 +308,7 @@ BAD: Final[tuple[Bad, ...]] = (
     _unsupported(f"{_CPO}.objectEncoding", "UTF-8", "utf-8", "hex", "base64"),
     _unsupported(f"{_CPO}.objectEncoding", "", "utf-8", "hex", "base64"),
     *(
-        Bad(f"{_MANAGED}.dataPlane.{field}", ABSENT, _REQUIRED)
+        InvalidChange(f"{_MANAGED}.dataPlane.{field}", ABSENT, _REQUIRED)
         for field in ("diskMSIClientID", "fileMSIClientID", "imageRegistryMSIClientID")
     ),
     _longer(f"{_MANAGED}.dataPlane.diskMSIClientID", 255),
@@ -330,15 +333,15 @@ BAD: Final[tuple[Bad, ...]] = (
         for place, service in ((2, "Konnectivity"), (3, "Ignition"))
     ),
     # 3.4: etcd encryption
-    Bad("spec.secretEncryption.type", ABSENT, _REQUIRED),
+    InvalidChange("spec.secretEncryption.type", ABSENT, _REQUIRED),
     _unsupported("spec.secretEncryption.type", "secretbox", "kms", "aescbc"),
     _unsupported("spec.secretEncryption.kms.provider", "GCP", "IBMCloud", "AWS", "Azure"),
-    Bad(f"{_KMS}.activeKey", ABSENT, _REQUIRED),
+    InvalidChange(f"{_KMS}.activeKey", ABSENT, _REQUIRED),
     *(
         problem
         for field in ("keyVaultName", "keyName", "keyVersion")
         for problem in (
-            Bad(f"{_KMS}.activeKey.{field}", ABSENT, _REQUIRED),
+            InvalidChange(f"{_KMS}.activeKey.{field}", ABSENT, _REQUIRED),
             _shorter(f"{_KMS}.activeKey.{field}", "", 1),
             _longer(f"{_KMS}.activeKey.{field}", 255),
         )
@@ -353,9 +356,9 @@ BAD: Final[tuple[Bad, ...]] = (
     ),
     _unsupported(f"{_KMS}.keyVaultType", "Hsm", "KeyVault", "ManagedHSM"),
     _unsupported(f"{_KMS}.keyVaultAccess", "Closed", "Public", "Private", ""),
-    Bad(f"{_KMS}.kms.objectEncoding", ABSENT, _REQUIRED),
+    InvalidChange(f"{_KMS}.kms.objectEncoding", ABSENT, _REQUIRED),
     # the rest of a HostedCluster, without which there is none
-    *(Bad(f"spec.{field}", ABSENT, _REQUIRED) for field in ("platform", "services", "release", "pullSecret")),
+    *(InvalidChange(f"spec.{field}", ABSENT, _REQUIRED) for field in ("platform", "services", "release", "pullSecret")),
 )
 """Changes after which the document is refused, and the refusal."""
 
@@ -368,7 +371,7 @@ def _mappings(document: Mapping[str, Any], path: str) -> Iterator[str]:
             yield from _mappings(value, f"{path}.{key}")
 
 
-UNKNOWN: Final[tuple[str, ...]] = (
+UNKNOWN_FIELDS: Final[tuple[str, ...]] = (
     f"{_AZURE}.resourceGroupName",
     f"{_CPO}.clientId",
     f"{_CPO}.certificateName",
@@ -383,7 +386,7 @@ UNKNOWN: Final[tuple[str, ...]] = (
 )
 """Fields that strict validation refuses, and that are dropped without it: likely mistakes, and one at every level."""
 
-IMMUTABLE: Final[tuple[Bad, ...]] = (
+IMMUTABLE_FIELDS: Final[tuple[InvalidChange, ...]] = (
     *(
         _rule(f"{_AZURE}.{field}", value, f'"{value}": {field} is immutable')
         for field, value in {

@@ -17,7 +17,7 @@ from identity.roles import Role
 
 @dataclass(frozen=True, kw_only=True)
 class ControlPlaneIdentityArgs:
-    """Inputs of `ControlPlaneIdentity`; `source` decides where the credential comes from."""
+    """Inputs of `ControlPlaneIdentityComponent`; `source` decides where the credential comes from."""
 
     source: EntraApplicationArgs | ImportedCredentialArgs
     secret_name: str
@@ -31,7 +31,7 @@ class ControlPlaneIdentityArgs:
     tags: Mapping[str, str]
 
 
-class ControlPlaneIdentity(pulumi.ComponentResource):
+class ControlPlaneIdentityComponent(pulumi.ComponentResource):
     """Credential source -> credential document -> Key Vault secret, and the identity's role at each of its scopes.
 
     Outputs: `client_id`, `principal_id` (Output[str]), `secret_name` (str), `shown` (Output of notAfter, renewAfter and

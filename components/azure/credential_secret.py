@@ -25,7 +25,7 @@ class CredentialDates:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Document:
+class CredentialDocument:
     """A credential document to store: JSON, always secret, and its dates, which are not."""
 
     text: pulumi.Output[str]
@@ -39,7 +39,7 @@ class CredentialSecretArgs:
     secret_name: str
     object_encoding: str
     store: CredentialStore
-    document: Document
+    document: CredentialDocument
     tags: Mapping[str, str]
 
 

@@ -13,17 +13,17 @@ from identity.settings import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialStore:
-    """A vault and its reader: made by this stack, or by the shared stack whose outputs it takes.
+    """A vault and its key-vault-user: made by this stack, or by the shared stack whose outputs it takes.
 
-    `vault_id` is an ARM id, `reader_client_id` the key-vault-user's. Secrets come after `vault`, mounts after `reader`;
-    both are empty where another stack made them.
+    `vault_id` is an ARM id. Secrets come after the resources in `vault`, mounts after those in `key_vault_user`; both
+    are empty if another stack made them.
     """
 
     vault_id: str
     vault_uri: pulumi.Input[str]
-    reader_client_id: pulumi.Input[str]
+    key_vault_user_client_id: pulumi.Input[str]
     vault: Sequence[pulumi.Resource] = ()
-    reader: Sequence[pulumi.Resource] = ()
+    key_vault_user: Sequence[pulumi.Resource] = ()
 
     @property
     def vault_name(self) -> str:

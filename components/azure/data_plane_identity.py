@@ -16,7 +16,7 @@ from identity.naming import data_plane_identity_name
 
 @dataclass(frozen=True, kw_only=True)
 class DataPlaneIdentityArgs:
-    """Inputs of `DataPlaneIdentity`. `issuer_url` is the hosted cluster's, compared byte for byte by Entra ID."""
+    """Inputs of `DataPlaneIdentityComponent`. Entra ID compares the hosted cluster's `issuer_url` byte for byte."""
 
     row: catalogue_rows.DataPlaneIdentity
     cluster: str
@@ -29,7 +29,7 @@ class DataPlaneIdentityArgs:
     tags: Mapping[str, str]
 
 
-class DataPlaneIdentity(pulumi.ComponentResource):
+class DataPlaneIdentityComponent(pulumi.ComponentResource):
     """A managed identity, its federated credentials and its role, named as `hypershift create iam azure` names them.
 
     Outputs: `client_id` and `principal_id` (Output[str]).

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pulumi
 import pulumi_azuread as azuread
 
-from components.azure.credential_secret import CredentialDates, Document, shown_facts
+from components.azure.credential_secret import CredentialDates, CredentialDocument, shown_facts
 from components.azure.plugin_resources import Certificate, RenewalSchedule, SignInGate
 from identity.clouds import Cloud
 from identity.credentials import rfc3339
@@ -43,15 +43,15 @@ class EntraApplicationArgs:
 class _Slot:
     """One issued, registered and proven certificate."""
 
-    document: Document
+    document: CredentialDocument
     shown: pulumi.Output[dict[str, str | None]]
 
 
 class EntraApplication(pulumi.ComponentResource):
     """Application, service principal, and the two certificate slots.
 
-    Outputs: `client_id`, `principal_id` (Output[str]); of the current slot `document` (Document) and `shown` (Output
-    of notAfter, renewAfter and thumbprint).
+    Outputs: `client_id`, `principal_id` (Output[str]); of the current slot `document` (CredentialDocument) and `shown`
+    (Output of notAfter, renewAfter and thumbprint).
     """
 
     def __init__(self, name: str, args: EntraApplicationArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -83,7 +83,7 @@ class EntraApplication(pulumi.ComponentResource):
         self.client_id: pulumi.Output[str] = self._application.client_id
         self.principal_id: pulumi.Output[str] = self._principal.object_id
         # Picked inside apply, so that the secret waits for the current slot alone.
-        self.document = Document(
+        self.document = CredentialDocument(
             text=schedule.current.apply(lambda current: slots[current].document.text),
             dates=schedule.current.apply(lambda current: slots[current].document.dates),
         )
@@ -141,7 +141,7 @@ class EntraApplication(pulumi.ComponentResource):
             gate.proven_at,
         ).apply(lambda known: self._document(*known[:5]))
         return _Slot(
-            Document(text=pulumi.Output.secret(text), dates=dates),
+            CredentialDocument(text=pulumi.Output.secret(text), dates=dates),
             pulumi.Output.all(dates, certificate.thumbprint).apply(lambda known: shown_facts(*known)),
         )
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import pulumi
 
-from components.azure.credential_secret import CredentialDates, Document, shown_facts
+from components.azure.credential_secret import CredentialDates, CredentialDocument, shown_facts
 
 
 @dataclass(frozen=True, kw_only=True)
-class Principal:
+class ExistingIdentity:
     """An identity that exists: its client id, and the object id that roles are assigned to."""
 
     client_id: str
@@ -43,15 +43,15 @@ class StoredDocument:
 class ImportedCredentialArgs:
     """Inputs of `ImportedCredential`."""
 
-    principal: Principal
+    principal: ExistingIdentity
     document: ImportedDocument | StoredDocument
 
 
 class ImportedCredential(pulumi.ComponentResource):
     """The credential of a managed identity.
 
-    Outputs: `client_id`, `principal_id` (Output[str]), `document` (Document, None if it is in the vault already),
-    `shown` (Output of notAfter, renewAfter and thumbprint, each a text or None).
+    Outputs: `client_id`, `principal_id` (Output[str]), `document` (CredentialDocument, None if it is in the vault
+    already), `shown` (Output of notAfter, renewAfter and thumbprint, each a string or None).
     """
 
     def __init__(self, name: str, args: ImportedCredentialArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -63,10 +63,10 @@ class ImportedCredential(pulumi.ComponentResource):
         self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id, "shown": self.shown})
 
 
-def _document(given: ImportedDocument | StoredDocument) -> Document | None:
+def _document(given: ImportedDocument | StoredDocument) -> CredentialDocument | None:
     if isinstance(given, StoredDocument):
         return None
-    return Document(text=pulumi.Output.secret(given.text), dates=pulumi.Output.from_input(given.dates))
+    return CredentialDocument(text=pulumi.Output.secret(given.text), dates=pulumi.Output.from_input(given.dates))
 
 
 def _shown(given: ImportedDocument | StoredDocument) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""The identity with which the CSI driver reads the vault: the tenth, which is none of the control plane's nine."""
+"""The key-vault-user: the identity with which the CSI driver reads the vault, none of the control plane's nine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import pulumi
 from pulumi_azure_native import managedidentity
 
-from components.azure.imported_credential import Principal
+from components.azure.imported_credential import ExistingIdentity
 from components.azure.management_cluster import AddOnIdentity
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.azure.vault import Vault
@@ -34,7 +34,7 @@ class NewIdentity:
 class KeyVaultUserArgs:
     """Inputs of `KeyVaultUser`: the identity (the AKS add-on's, one of the user's, or one to create) and the vault."""
 
-    identity: Principal | AddOnIdentity | NewIdentity
+    identity: ExistingIdentity | AddOnIdentity | NewIdentity
     vault: Vault
     subscription_id: str
 

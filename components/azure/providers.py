@@ -45,7 +45,7 @@ def register_providers(settings: Settings) -> Providers:
     )
 
 
-def provider_said(error: object) -> str:
+def provider_error(error: object) -> str:
     """A failed function's reason in one line, without the function's name that the engine puts in front."""
     return " ".join(str(error).rpartition("returned an error: ")[2].split())
 

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import pulumi
 
-from components.azure.control_plane_identity import ControlPlaneIdentity, ControlPlaneIdentityArgs
+from components.azure.control_plane_identity import ControlPlaneIdentityArgs, ControlPlaneIdentityComponent
 from components.azure.credential_store import CredentialStore
-from components.azure.data_plane_identity import DataPlaneIdentity, DataPlaneIdentityArgs
+from components.azure.data_plane_identity import DataPlaneIdentityArgs, DataPlaneIdentityComponent
 from components.azure.entra_application import EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredentialArgs
 from components.hypershift.hosted_cluster_object import HostedClusterObject, HostedClusterObjectArgs, identity_part
@@ -79,15 +79,15 @@ class HostedCluster(pulumi.ComponentResource):
                 ),
                 # A secret that is not in the vault blocks a mount, and with it the whole control plane.
                 pulumi.ResourceOptions(
-                    parent=self, depends_on=[*identities.values(), *data_plane.values(), *args.store.reader]
+                    parent=self, depends_on=[*identities.values(), *data_plane.values(), *args.store.key_vault_user]
                 ),
             )
         self.register_outputs({"control_plane": self.control_plane, "data_plane": self.data_plane, "spec": self.spec})
 
-    def _control_plane_identity(self, row: catalogue_rows.ControlPlaneIdentity) -> ControlPlaneIdentity:
+    def _control_plane_identity(self, row: catalogue_rows.ControlPlaneIdentity) -> ControlPlaneIdentityComponent:
         settings, cluster = self._args.settings, self._args.cluster
         grant = row.grant(settings.roles)
-        return ControlPlaneIdentity(
+        return ControlPlaneIdentityComponent(
             control_plane_identity_name(self._name, row.field),
             ControlPlaneIdentityArgs(
                 source=self._source(row),
@@ -117,9 +117,9 @@ class HostedCluster(pulumi.ComponentResource):
             protect=settings.protect,
         )
 
-    def _data_plane_identity(self, row: catalogue_rows.DataPlaneIdentity) -> DataPlaneIdentity:
+    def _data_plane_identity(self, row: catalogue_rows.DataPlaneIdentity) -> DataPlaneIdentityComponent:
         settings, cluster = self._args.settings, self._args.cluster
-        return DataPlaneIdentity(
+        return DataPlaneIdentityComponent(
             f"{self._name}-data-plane-{row.name}",
             DataPlaneIdentityArgs(
                 row=row,
@@ -136,7 +136,7 @@ class HostedCluster(pulumi.ComponentResource):
         )
 
     def _shown(
-        self, row: catalogue_rows.ControlPlaneIdentity, identity: ControlPlaneIdentity
+        self, row: catalogue_rows.ControlPlaneIdentity, identity: ControlPlaneIdentityComponent
     ) -> ControlPlaneIdentityOutput[Leaf]:
         return {
             "clientID": identity.client_id,
@@ -148,7 +148,7 @@ class HostedCluster(pulumi.ComponentResource):
             "thumbprint": identity.shown["thumbprint"],
         }
 
-    def _cluster_side(self, identities: Mapping[str, ControlPlaneIdentity]) -> None:
+    def _cluster_side(self, identities: Mapping[str, ControlPlaneIdentityComponent]) -> None:
         settings, cluster = self._args.settings, self._args.cluster
         key = cluster.kms.active_key
         subnet = parse_arm_id(cluster.subnet_id)

@@ -9,7 +9,7 @@ import pulumi
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from components.azure.control_plane_identity import ControlPlaneIdentity
+from components.azure.control_plane_identity import ControlPlaneIdentityComponent
 from components.azure.credential_store import CredentialStore
 from components.kubernetes.cloud_config import Platform
 from components.kubernetes.consumer_config import (
@@ -42,7 +42,7 @@ class ClusterSideArgs:
     platform: Platform
     store: CredentialStore
     object_encoding: str
-    identities: Mapping[str, ControlPlaneIdentity]
+    identities: Mapping[str, ControlPlaneIdentityComponent]
     probe_image: str
     proof_target: ProofTarget
     workloads: Sequence[WorkloadSettings]
@@ -51,7 +51,8 @@ class ClusterSideArgs:
 class ClusterSide(pulumi.ComponentResource):
     """Namespace, SecretProviderClasses, configuration documents, a credential probe for each mount, user workloads.
 
-    Whatever mounts a credential comes after its secret, the reader's role and the identity's own roles. No outputs.
+    Whatever mounts a credential comes after its secret, the key-vault-user's role and the identity's own roles.
+    No outputs.
     """
 
     def __init__(self, name: str, args: ClusterSideArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -74,7 +75,10 @@ class ClusterSide(pulumi.ComponentResource):
         self.register_outputs({})
 
     def _identity(
-        self, row: catalogue_rows.ControlPlaneIdentity, identity: ControlPlaneIdentity, namespace: core.Namespace
+        self,
+        row: catalogue_rows.ControlPlaneIdentity,
+        identity: ControlPlaneIdentityComponent,
+        namespace: core.Namespace,
     ) -> list[pulumi.Resource]:
         """The identity's objects and probes; returns the objects that must be there before a pod mounts it."""
         args, stem = self._args, f"{self._name}-{kebab(row.field)}"
@@ -87,9 +91,9 @@ class ClusterSide(pulumi.ComponentResource):
                 object_encoding=args.object_encoding,
                 vault_name=args.store.vault_name,
                 tenant_id=args.platform.tenant_id,
-                key_vault_user_client_id=args.store.reader_client_id,
+                key_vault_user_client_id=args.store.key_vault_user_client_id,
             ),
-            pulumi.ResourceOptions(parent=self, depends_on=[namespace, identity, *args.store.reader]),
+            pulumi.ResourceOptions(parent=self, depends_on=[namespace, identity, *args.store.key_vault_user]),
         )
         proof = proof_argument(row.proof, args.cloud, args.proof_target)
         needed: list[pulumi.Resource] = [secret_provider_class]

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pulumi
 
 from components.azure.aks_access import PUBLIC_FQDN, access_args, required_kinds, signed_in
-from components.azure.providers import Providers, provider_said
+from components.azure.providers import Providers, provider_error
 from identity.access import permissions
 from identity.access.api_server import AccessRequirements, ApiServer
 from identity.access.azure_rbac import AksCluster
@@ -58,7 +58,7 @@ async def _kubeconfig(settings: Settings, cluster: ManagementClusterSettings, pr
             pulumi.InvokeOptions(provider=providers.azure),
         )
     except Exception as error:
-        said = provider_said(error)
+        said = provider_error(error)
         fix = f"; give the deployer the role Azure Kubernetes Service Cluster {who} Role on the cluster"
         raise AccessError(
             f'AKS does not hand out the kubeconfig of "{cluster.name}": {said.rstrip(".")}'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from components.azure.credential_store import CredentialStore, vault_of
-from components.azure.providers import provider_said
+from components.azure.providers import provider_error
 from components.lookups.shared_stack import READ_STACK_OUTPUTS, this_stack
 from identity.settings import Settings
 from identity.settings.credential_loss import losses, refuse_losses, without_effect
@@ -20,7 +20,7 @@ async def check_credential_losses(settings: Settings, shared: CredentialStore | 
         last = await pulumi.runtime.invoke_async(READ_STACK_OUTPUTS, {"name": this_stack()})
     except Exception as error:
         raise pulumi.RunError(
-            f"this stack's outputs, which say what credentials are in use, can not be read: {provider_said(error)}. "
+            f"this stack's outputs, which say what credentials are in use, can not be read: {provider_error(error)}. "
             "Nothing was changed; try again once the backend answers."
         ) from None
     found = losses(settings, vault_of(settings, shared), last["outputs"])

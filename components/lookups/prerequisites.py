@@ -15,13 +15,13 @@ import pulumi
 
 from components.azure.credential_store import CredentialStore, vault_of
 from components.azure.imported_credential import (
+    ExistingIdentity,
     ImportedCredentialArgs,
     ImportedDocument,
-    Principal,
     StoredDocument,
 )
 from components.azure.management_cluster import ADD_ON
-from components.azure.providers import Providers, management_cluster_id, provider_said
+from components.azure.providers import Providers, management_cluster_id, provider_error
 from components.lookups.hosted_cluster_manifest import read_manifests
 from components.lookups.imported_documents import read_document, read_stored
 from identity.access.azure_rbac import AksCluster
@@ -52,7 +52,7 @@ class Prerequisites:
 
     management_cluster: AksCluster | None = None
     node_resource_group: str | None = None
-    add_on_identity: Principal | None = None
+    add_on_identity: ExistingIdentity | None = None
     imported: Mapping[tuple[str, str], ImportedCredentialArgs] = field(default_factory=dict)
     manifests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -103,12 +103,12 @@ async def _read(thing: _Thing, providers: Providers) -> Mapping[str, Any]:
 
 
 def _is_missing(error: object) -> bool:
-    reason = provider_said(error)
+    reason = provider_error(error)
     return "NotFound" in reason or "Status=404" in reason
 
 
 def _absent(place: Place, thing: _Thing, error: object) -> Problem:
-    reason, missing = provider_said(error), _is_missing(error)
+    reason, missing = provider_error(error), _is_missing(error)
     return Problem(
         place=place,
         found=f"{thing.what}, which {'does not exist' if missing else f'can not be read: {reason}'}",
@@ -268,14 +268,14 @@ class _Assembly:
     def _cluster(self, cluster: ManagementClusterSettings | None) -> Mapping[str, Any]:
         return {} if cluster is None else self._answers.get(_management_cluster(cluster), {})
 
-    def _add_on(self, settings: Settings, answer: Mapping[str, Any]) -> Principal | None:
+    def _add_on(self, settings: Settings, answer: Mapping[str, Any]) -> ExistingIdentity | None:
         is_wanted = settings.shared_stack is None and settings.key_vault_user.source == "aks-addon"
         if not is_wanted or settings.management_cluster is None or not answer:
             return None
         add_on = (answer.get("addonProfiles") or {}).get(ADD_ON) or {}
         identity = add_on.get("identity") or {}
         if add_on.get("enabled") and identity.get("clientId") and identity.get("objectId"):
-            return Principal(client_id=identity["clientId"], object_id=identity["objectId"])
+            return ExistingIdentity(client_id=identity["clientId"], object_id=identity["objectId"])
         cluster = settings.management_cluster
         self._problems.append(
             Problem(
@@ -294,7 +294,7 @@ class _Assembly:
         answer = self._answers.get(_managed_identity(identity))
         if answer is None or identity.credential is None:
             return None
-        principal = Principal(client_id=answer["clientId"], object_id=answer["principalId"])
+        principal = ExistingIdentity(client_id=answer["clientId"], object_id=answer["principalId"])
         if identity.client_id is not None and identity.client_id != principal.client_id:
             self._problems.append(
                 Problem(

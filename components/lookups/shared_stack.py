@@ -12,7 +12,7 @@ from typing import Any, Final
 import pulumi
 
 from components.azure.credential_store import CredentialStore
-from components.azure.providers import management_cluster_id, provider_said
+from components.azure.providers import management_cluster_id, provider_error
 from identity.naming import parse_arm_id
 from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.problems import enumerate_words, to_remove, to_set
@@ -25,7 +25,7 @@ _MANAGEMENT_CLUSTER: Final = "managementClusterId"
 
 
 async def take_outputs(settings: Settings) -> CredentialStore | None:
-    """The shared stack's vault and reader; None if the stack shares none.
+    """The shared stack's vault and key-vault-user; None if the stack shares none.
 
     Raises ConfigurationError if there is no such stack, if it lacks an output or has a secret one, and if it is for
     another tenant, subscription or management cluster.
@@ -41,7 +41,7 @@ async def take_outputs(settings: Settings) -> CredentialStore | None:
     return CredentialStore(
         vault_id=outputs["keyVaultId"],
         vault_uri=outputs["keyVaultUri"],
-        reader_client_id=outputs["keyVaultUserClientId"],
+        key_vault_user_client_id=outputs["keyVaultUserClientId"],
     )
 
 
@@ -51,7 +51,7 @@ async def _must_exist(name: str) -> None:
     try:
         await pulumi.runtime.invoke_async(READ_STACK_OUTPUTS, {"name": name})
     except Exception as error:
-        reason = provider_said(error)
+        reason = provider_error(error)
         what = "which does not exist" if "unknown stack" in reason else f"which can not be read: {reason}"
         raise _refused(
             f'"{name}", {what}',

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.azure.providers import Providers, provider_said
+from components.azure.providers import Providers, provider_error
 from identity.settings import Settings
 
 
@@ -25,7 +25,7 @@ async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
             "azure-native:authorization:getClientConfig", {}, pulumi.InvokeOptions(provider=providers.azure)
         )
     except Exception as error:
-        reason = provider_said(error).rstrip(".")
+        reason = provider_error(error).rstrip(".")
         raise pulumi.RunError(
             f"the deployer can not sign in to Azure: {reason}. Nothing was changed. Sign in with "
             f"`az login --tenant {settings.tenant_id}` (in CI: set the ARM_* variables of the providers)."

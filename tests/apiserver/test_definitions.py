@@ -8,7 +8,16 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.hosted_clusters import ABSENT, BAD, GOOD, IMMUTABLE, UNKNOWN, Bad, changed, hosted_cluster
+from tests.hosted_clusters import (
+    ABSENT,
+    IMMUTABLE_FIELDS,
+    INVALID_CHANGES,
+    UNKNOWN_FIELDS,
+    VALID_CHANGES,
+    InvalidChange,
+    changed,
+    hosted_cluster,
+)
 
 _PATH = "/apis/hypershift.openshift.io/v1beta1/namespaces/default/hostedclusters"
 _DRY_RUN = {"dryRun": "All", "fieldValidation": "Strict"}
@@ -41,23 +50,25 @@ def test_a_complete_document_is_taken_with_the_defaults_filled_in(deployer: http
     assert spec["etcd"]["managementType"] == "Managed"
 
 
-@pytest.mark.parametrize(("path", "value"), GOOD, ids=[path for path, _ in GOOD])
+@pytest.mark.parametrize(("path", "value"), VALID_CHANGES, ids=[path for path, _ in VALID_CHANGES])
 def test_a_variant_is_taken(deployer: httpx.Client, path: str, value: Any) -> None:
     taken = deployer.post(_PATH, params=_DRY_RUN, json=changed(hosted_cluster(), path, value))
 
     assert taken.status_code == 201, taken.text
 
 
-@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
-def test_a_document_against_the_rules_is_refused(deployer: httpx.Client, bad: Bad) -> None:
+@pytest.mark.parametrize("bad", INVALID_CHANGES, ids=lambda bad: bad.name)
+def test_a_document_against_the_rules_is_refused(deployer: httpx.Client, bad: InvalidChange) -> None:
     refused = deployer.post(_PATH, params=_DRY_RUN, json=changed(hosted_cluster(), bad.path, bad.value))
 
     assert (refused.status_code, refused.json()["reason"]) == (422, "Invalid")
     assert bad.refusal in refused.json()["message"]
 
 
-@pytest.mark.parametrize("bad", IMMUTABLE, ids=lambda bad: bad.name)
-def test_what_is_immutable_can_not_be_changed(deployer: httpx.Client, standing: dict[str, Any], bad: Bad) -> None:
+@pytest.mark.parametrize("bad", IMMUTABLE_FIELDS, ids=lambda bad: bad.name)
+def test_what_is_immutable_can_not_be_changed(
+    deployer: httpx.Client, standing: dict[str, Any], bad: InvalidChange
+) -> None:
     refused = patched(deployer, bad.path, bad.value)
 
     assert refused.status_code == 422
@@ -70,7 +81,7 @@ def test_the_tenant_may_be_corrected(deployer: httpx.Client, standing: dict[str,
     assert taken.status_code == 200
 
 
-@pytest.mark.parametrize("field", UNKNOWN)
+@pytest.mark.parametrize("field", UNKNOWN_FIELDS)
 def test_an_unknown_field_is_refused_under_strict_validation(deployer: httpx.Client, field: str) -> None:
     refused = deployer.post(_PATH, params=_DRY_RUN, json=changed(hosted_cluster(), field, "x"))
 

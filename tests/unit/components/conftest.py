@@ -9,10 +9,10 @@ import pytest
 
 from tests.unit.components import world
 from tests.unit.components.program import run_program
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.identity.credentials.world import certificate, document
 
-Program = Callable[..., Recorder]
+Program = Callable[..., RecordingMonitor]
 
 
 @pytest.fixture(scope="package")
@@ -27,7 +27,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 
 @pytest.fixture(scope="package")
-def stack(program: Program) -> Recorder:
+def stack(program: Program) -> RecordingMonitor:
     """The stack of `world` with one hosted cluster, the cluster side included."""
     return program()
 

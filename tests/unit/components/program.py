@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from tests.unit.components import world
-from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.recorder import RecordingMonitor, run
 
 PROJECT = Path(__file__).resolve().parents[3]
 
 
 def run_program(
     folder: Path, *, invokes: Any = None, options: Any = None, secret_keys: tuple[str, ...] = (), **changes: Any
-) -> Recorder:
+) -> RecordingMonitor:
     """Run the program in `folder`; see the fixture `program`."""
     config = {f"idstack:{key}": value for key, value in world.configuration(**changes).items()}
     with pytest.MonkeyPatch.context() as patch:

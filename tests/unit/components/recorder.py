@@ -18,7 +18,7 @@ from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import SETTINGS, set_root_resource
 from pulumi.runtime.stack import run_in_stack
 
-from tests.unit.components.simulation import UNKNOWN, foreseen, simulated
+from tests.unit.components.simulation import UNKNOWN, planned_outputs, simulated
 
 Outputs = Mapping[str, Mapping[str, Any]]
 
@@ -88,7 +88,7 @@ class Invoked:
     provider: str
 
 
-class Recorder(mocks.MockMonitor):
+class RecordingMonitor(mocks.MockMonitor):
     """Answers registrations by the simulation and lookups from `invokes`.
 
     A lookup's answer is a mapping, an exception (the function fails with its text), or a function of the arguments.
@@ -124,7 +124,7 @@ class Recorder(mocks.MockMonitor):
         resource_id, outputs = simulated(request.type, request.name, properties.values)
         outputs.update(self._replaced.get(request.type, {}))
         if self._preview:
-            resource_id, outputs = "", foreseen(request.type, properties.values, outputs)
+            resource_id, outputs = "", planned_outputs(request.type, properties.values, outputs)
         state = struct_pb2.Struct()
         state.CopyFrom(request.object)
         state.update(outputs)
@@ -196,12 +196,12 @@ def run(
     outputs: Outputs | None = None,
     preview: bool = False,
     refused: bool = False,
-) -> Recorder:
+) -> RecordingMonitor:
     """Run `build` as a Pulumi program until every registration has drained.
 
     Raises what the program raised, but keeps a RunError as the recorder's `failure` if one is expected (`refused`).
     """
-    recorder = Recorder(invokes or {}, outputs or {}, preview=preview)
+    recorder = RecordingMonitor(invokes or {}, outputs or {}, preview=preview)
     try:
         asyncio.run(_program(build, recorder, preview=preview))
     except pulumi.RunError as error:
@@ -211,7 +211,7 @@ def run(
     return recorder
 
 
-async def _program(build: Callable[[], Awaitable[Any] | Any], recorder: Recorder, *, preview: bool) -> None:
+async def _program(build: Callable[[], Awaitable[Any] | Any], recorder: RecordingMonitor, *, preview: bool) -> None:
     # `run_in_stack` makes the stack, as under the engine. The mocks bring one of their own unless there is a root.
     set_root_resource(object())  # type: ignore[arg-type]
     mocks.set_mocks(

@@ -25,7 +25,7 @@ SCHEDULE: Mapping[str, Any] = {
 }
 
 # The project's own plugin computes these before anything is created.
-_FORESEEN: Mapping[str, frozenset[str]] = {
+_PLANNED_OUTPUTS: Mapping[str, frozenset[str]] = {
     "idstack:index:RenewalSchedule": frozenset(SCHEDULE),
     "idstack:index:Certificate": frozenset({"notAfter"}),
 }
@@ -89,15 +89,15 @@ def simulated(resource_type: str, name: str, inputs: Mapping[str, Any]) -> tuple
             return a_uuid(resource_type, name), {}
 
 
-def foreseen(resource_type: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, Any]:
+def planned_outputs(resource_type: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, Any]:
     """The outputs as far as a preview knows them."""
-    known = _FORESEEN.get(resource_type, frozenset())
-    return {key: value if key in known else _foreseen(value, inputs.get(key)) for key, value in outputs.items()}
+    known = _PLANNED_OUTPUTS.get(resource_type, frozenset())
+    return {key: value if key in known else _planned_outputs(value, inputs.get(key)) for key, value in outputs.items()}
 
 
-def _foreseen(value: Any, given: Any) -> Any:
+def _planned_outputs(value: Any, given: Any) -> Any:
     if isinstance(value, dict) and isinstance(given, dict):
-        return {key: _foreseen(each, given.get(key)) for key, each in value.items()}
+        return {key: _planned_outputs(each, given.get(key)) for key, each in value.items()}
     if given is not None:
         return given
     return marked_secret(UNKNOWN) if isinstance(value, dict) and rpc._special_sig_key in value else UNKNOWN

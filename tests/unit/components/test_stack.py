@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Properties, Recorder
+from tests.unit.components.recorder import Properties, RecordingMonitor
 from tests.unit.components.simulation import UNKNOWN
 from tests.unit.components.world import (
     ADD_ON,
@@ -49,7 +49,7 @@ IN_USE = {
 }
 
 
-def test_it_exports_the_vault_its_reader_and_the_hosted_clusters(stack: Recorder) -> None:
+def test_it_exports_the_vault_its_reader_and_the_hosted_clusters(stack: RecordingMonitor) -> None:
     outputs = dict(stack.stack_outputs.values)
     hosted_clusters = outputs.pop("hostedClusters")
 
@@ -74,18 +74,18 @@ def test_it_exports_the_vault_its_reader_and_the_hosted_clusters(stack: Recorder
     }
 
 
-def test_nothing_that_it_or_a_component_exports_is_secret(stack: Recorder) -> None:
+def test_nothing_that_it_or_a_component_exports_is_secret(stack: RecordingMonitor) -> None:
     assert {urn: outputs.secrets for urn, outputs in stack.outputs.items() if outputs.secrets} == {}
 
 
-def test_every_component_registers_its_outputs(stack: Recorder) -> None:
+def test_every_component_registers_its_outputs(stack: RecordingMonitor) -> None:
     components = {each.urn for each in stack.registered if each.is_component}
 
     assert len(components) > 50
     assert components - stack.outputs.keys() == set()
 
 
-def test_every_resource_belongs_to_a_component_and_is_named_after_it(stack: Recorder) -> None:
+def test_every_resource_belongs_to_a_component_and_is_named_after_it(stack: RecordingMonitor) -> None:
     top = {each.name for each in stack.registered if each.parent == "idstack-test"}
     strangers = [
         each.name for each in stack.registered if each.name not in top and not each.name.startswith(f"{each.parent}-")
@@ -95,11 +95,11 @@ def test_every_resource_belongs_to_a_component_and_is_named_after_it(stack: Reco
     assert strangers == []
 
 
-def test_every_type_of_component_is_the_projects_own(stack: Recorder) -> None:
+def test_every_type_of_component_is_the_projects_own(stack: RecordingMonitor) -> None:
     assert {each.type.partition(":")[0] for each in stack.registered if each.is_component} == {"idstack"}
 
 
-def test_every_resource_has_the_explicit_provider_of_its_plugin(stack: Recorder) -> None:
+def test_every_resource_has_the_explicit_provider_of_its_plugin(stack: RecordingMonitor) -> None:
     """The project's own plugin has nothing to configure, so its default provider can reach nothing."""
     managed = [
         each for each in stack.registered if not each.is_component and not each.type.startswith("pulumi:providers:")
@@ -110,19 +110,19 @@ def test_every_resource_has_the_explicit_provider_of_its_plugin(stack: Recorder)
     assert wrong == []
 
 
-def test_only_the_vault_and_the_applications_are_protected(stack: Recorder) -> None:
+def test_only_the_vault_and_the_applications_are_protected(stack: RecordingMonitor) -> None:
     protected = {each.type for each in stack.registered if each.request.protect}
 
     assert protected == {"azure-native:keyvault:Vault", "azuread:index/application:Application"}
 
 
-def test_whoever_deploys_owns_the_applications(stack: Recorder) -> None:
+def test_whoever_deploys_owns_the_applications(stack: RecordingMonitor) -> None:
     owners = [each.inputs["owners"] for each in stack.all("azuread:index/application:Application")]
 
     assert owners == [["dddddddd-0000-4000-8000-000000000001"]] * 9
 
 
-def _in_clear(recorder: Recorder) -> Iterator[str]:
+def _in_clear(recorder: RecordingMonitor) -> Iterator[str]:
     for each in recorder.registered:
         yield from each.properties.texts_in_clear()
     for outputs in recorder.outputs.values():
@@ -134,7 +134,7 @@ def _shows_a_key(text: str) -> bool:
     return "PRIVATE KEY" in text or base64.b64encode(b"-----BEGIN PRIVATE KEY--").decode() in text
 
 
-def test_no_private_key_is_anywhere_but_behind_a_secret_mark(stack: Recorder) -> None:
+def test_no_private_key_is_anywhere_but_behind_a_secret_mark(stack: RecordingMonitor) -> None:
     unmarked = [text for each in stack.registered for text in Properties(each.inputs, frozenset()).texts_in_clear()]
 
     assert sum(map(_shows_a_key, unmarked)) == 2 * 9 + 9, "two gates and one secret for each of nine identities"
@@ -153,7 +153,7 @@ def test_an_imported_document_is_nowhere_but_behind_a_secret_mark(program: Progr
     assert [text for text in _in_clear(recorder) if _shows_a_key(text)] == []
 
 
-def test_hosted_clusters_stand_side_by_side(program: Program, stack: Recorder) -> None:
+def test_hosted_clusters_stand_side_by_side(program: Program, stack: RecordingMonitor) -> None:
     second = hosted_cluster(name="hc2", infraID="hc2-infra")
     recorder = program(hostedClusters=[hosted_cluster(), second], clusterSide="hypershift")
 
@@ -167,16 +167,16 @@ def test_hosted_clusters_stand_side_by_side(program: Program, stack: Recorder) -
 
 
 @pytest.fixture(scope="module")
-def preview(program: Program) -> Recorder:
+def preview(program: Program) -> RecordingMonitor:
     """A preview of the first `up`, when nothing exists."""
     return program(options={"preview": True})
 
 
-def test_a_preview_shows_every_resource_that_up_makes(preview: Recorder, stack: Recorder) -> None:
+def test_a_preview_shows_every_resource_that_up_makes(preview: RecordingMonitor, stack: RecordingMonitor) -> None:
     assert preview.names() == stack.names()
 
 
-def test_a_preview_shows_all_of_a_secret_but_its_value(preview: Recorder) -> None:
+def test_a_preview_shows_all_of_a_secret_but_its_value(preview: RecordingMonitor) -> None:
     secret = preview.one("azure-native:keyvault:Secret", "hc1-kms-credential-secret")
 
     assert secret.inputs == {
@@ -197,7 +197,7 @@ def test_a_preview_shows_all_of_a_secret_but_its_value(preview: Recorder) -> Non
     assert secret.secrets == {"properties.value"}
 
 
-def test_a_preview_exports_names_and_leaves_open_what_azure_decides(preview: Recorder) -> None:
+def test_a_preview_exports_names_and_leaves_open_what_azure_decides(preview: RecordingMonitor) -> None:
     outputs = preview.stack_outputs.values
     kms = outputs["hostedClusters"]["hc1"]["hostedClusterSpec"]["secretEncryption"]["kms"]["azure"]["kms"]
 
@@ -205,7 +205,7 @@ def test_a_preview_exports_names_and_leaves_open_what_azure_decides(preview: Rec
     assert kms == {"clientID": UNKNOWN, "credentialsSecretName": "kms-hc1-json", "objectEncoding": "utf-8"}
 
 
-def test_a_preview_keeps_the_order_of_up(preview: Recorder) -> None:
+def test_a_preview_keeps_the_order_of_up(preview: RecordingMonitor) -> None:
     secret = preview.one("azure-native:keyvault:Secret", "hc1-kms-credential-secret")
     probe = preview.one("kubernetes:apps/v1:Deployment", "hc1-cluster-side-probe-kms-deployment")
 

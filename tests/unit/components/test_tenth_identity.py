@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.unit.components.program import PROJECT
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import GROUPS, KUBECONFIG, ROLES
 
 
@@ -25,7 +25,7 @@ def tenth(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def test_it_has_everything_that_the_nine_have(stack: Recorder, tenth: dict[str, Any]) -> None:
+def test_it_has_everything_that_the_nine_have(stack: RecordingMonitor, tenth: dict[str, Any]) -> None:
     """The control-plane operator has no document of its own either, and it is granted its role in more places."""
     own = {name.replace("velero", "cpo") for name in tenth["registered"] if "velero" in name}
     operators = {
@@ -38,7 +38,7 @@ def test_it_has_everything_that_the_nine_have(stack: Recorder, tenth: dict[str, 
     assert len(own) > 10
 
 
-def test_nothing_else_changes(stack: Recorder, tenth: dict[str, Any]) -> None:
+def test_nothing_else_changes(stack: RecordingMonitor, tenth: dict[str, Any]) -> None:
     others = {name for name in tenth["registered"] if "velero" not in name}
 
     assert others == {each.name for each in stack.registered if not each.is_component}

@@ -8,14 +8,14 @@ from typing import Any
 
 from components.azure.credential_store import CredentialStore
 from components.azure.entra_application import EntraApplicationArgs
-from components.azure.imported_credential import Principal
+from components.azure.imported_credential import ExistingIdentity
 from components.azure.vault import Vault, VaultArgs
 from components.kubernetes.cloud_config import Platform
 from identity import catalogue, catalogue_rows
 from identity.clouds import CLOUDS
 from identity.settings import CredentialSettings, Settings, load_settings
 from tests.unit import specification
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 
 SUBSCRIPTION, TENANT, GROUPS = specification.SUBSCRIPTION, specification.TENANT, specification.GROUPS
 VNET, SUBNET, SECURITY_GROUP = specification.VNET, specification.SUBNET, specification.SECURITY_GROUP
@@ -143,9 +143,9 @@ def vault_args(**changes: Any) -> VaultArgs:
 
 
 def store(vault: Vault) -> CredentialStore:
-    """The vault with the reader of `ADD_ON`."""
+    """The vault, with the add-on's identity as its key-vault-user."""
     return CredentialStore(
-        vault_id=vault.vault_id, vault_uri=vault.vault_uri, reader_client_id=ADD_ON["clientId"], vault=[vault]
+        vault_id=vault.vault_id, vault_uri=vault.vault_uri, key_vault_user_client_id=ADD_ON["clientId"], vault=[vault]
     )
 
 
@@ -164,9 +164,9 @@ def entra_application_args(**changes: Any) -> EntraApplicationArgs:
     )
 
 
-def principal() -> Principal:
+def principal() -> ExistingIdentity:
     """The managed identity of `REGISTRY`."""
-    return Principal(client_id=REGISTRY["clientId"], object_id=REGISTRY["principalId"])
+    return ExistingIdentity(client_id=REGISTRY["clientId"], object_id=REGISTRY["principalId"])
 
 
 def row(field: str) -> catalogue_rows.ControlPlaneIdentity:
@@ -174,7 +174,7 @@ def row(field: str) -> catalogue_rows.ControlPlaneIdentity:
     return next(each for each in catalogue.CONTROL_PLANE if each.field == field)
 
 
-def grants(recorder: Recorder, component: str) -> set[tuple[str, str]]:
+def grants(recorder: RecordingMonitor, component: str) -> set[tuple[str, str]]:
     """Role (its GUID) and scope of every role that a component assigns to its identity."""
     return {
         (each.inputs["roleDefinitionId"].removeprefix(f"{ROLES}/"), each.inputs["scope"])

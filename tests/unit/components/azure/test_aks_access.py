@@ -14,7 +14,7 @@ from components.lookups import access_check
 from tests.unit import access_world
 from tests.unit.access_world import TENANT, TOKEN, FakeApiServer, skeleton
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import MANAGEMENT_CLUSTER, lookups, settings
 from tests.unit.hosts import Serve
 
@@ -24,7 +24,7 @@ ADMIN = "azure-native:containerservice:listManagedClusterAdminCredentials"
 CLUSTER: dict[str, Any] = {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev"}
 
 
-class World:
+class ExistingClusterScenario:
     """The stack with a cluster that it reaches by itself."""
 
     def __init__(self, run: Program, api: FakeApiServer, server: str) -> None:
@@ -36,7 +36,7 @@ class World:
             ADMIN: {"kubeconfigs": [{"name": "clusterAdmin", "value": skeleton(server, change=_administrator)}]},
         }
 
-    def run(self, options: Any = None, **access: Any) -> Recorder:
+    def run(self, options: Any = None, **access: Any) -> RecordingMonitor:
         cluster = {**CLUSTER, **({"access": access} if access else {})}
         return self._run(managementCluster=cluster, invokes=self.answers, options=options)
 
@@ -46,9 +46,9 @@ def _administrator(document: dict[str, Any]) -> None:
 
 
 @pytest.fixture
-def world(program_on_path: None, serve_plain: Serve, program: Program) -> World:
+def world(program_on_path: None, serve_plain: Serve, program: Program) -> ExistingClusterScenario:
     api = FakeApiServer()
-    return World(program, api, serve_plain(api.app()))
+    return ExistingClusterScenario(program, api, serve_plain(api.app()))
 
 
 @pytest.fixture
@@ -58,14 +58,14 @@ def program_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 
 
-def kubeconfig(recorder: Recorder) -> dict[str, Any]:
+def kubeconfig(recorder: RecordingMonitor) -> dict[str, Any]:
     text = recorder.one(KUBERNETES).inputs["kubeconfig"]
     assert isinstance(text, str)
     found: dict[str, Any] = json.loads(text)
     return found
 
 
-def test_the_provider_gets_a_secret_kubeconfig_that_signs_in_by_itself(world: World) -> None:
+def test_the_provider_gets_a_secret_kubeconfig_that_signs_in_by_itself(world: ExistingClusterScenario) -> None:
     recorder = world.run()
 
     provider = recorder.one(KUBERNETES)
@@ -80,17 +80,17 @@ def test_the_provider_gets_a_secret_kubeconfig_that_signs_in_by_itself(world: Wo
     assert provider.inputs["clusterIdentifier"].endswith("/managedClusters/aks-mgmt-dev")
 
 
-def test_two_runs_have_the_same_kubeconfig_to_the_letter(world: World) -> None:
+def test_two_runs_have_the_same_kubeconfig_to_the_letter(world: ExistingClusterScenario) -> None:
     assert world.run().one(KUBERNETES).inputs["kubeconfig"] == world.run().one(KUBERNETES).inputs["kubeconfig"]
 
 
-def test_a_preview_knows_the_kubeconfig_and_needs_no_right_in_the_cluster(world: World) -> None:
+def test_a_preview_knows_the_kubeconfig_and_needs_no_right_in_the_cluster(world: ExistingClusterScenario) -> None:
     recorder = world.run(options={"preview": True})
     assert kubeconfig(recorder)["current-context"] == "aks-mgmt-dev"
     assert world.api.reviews == []
 
 
-def test_kubelogin_makes_the_tokens_where_it_is_asked_to(world: World) -> None:
+def test_kubelogin_makes_the_tokens_where_it_is_asked_to(world: ExistingClusterScenario) -> None:
     [user] = kubeconfig(world.run(flavour="kubelogin", login="azure-cli"))["users"]
     assert user["user"]["exec"]["command"] == "kubelogin"
     assert user["user"]["exec"]["args"][:3] == ["get-token", "--login", "azurecli"]
@@ -111,13 +111,13 @@ def test_each_cloud_has_its_authority_and_all_have_the_same_server_application(c
     assert (login.authority_host, login.scope) == (authority, "6dae42f8-4368-4678-94ff-3960e28e3630/.default")
 
 
-def test_a_private_cluster_is_asked_for_its_public_name(world: World) -> None:
+def test_a_private_cluster_is_asked_for_its_public_name(world: ExistingClusterScenario) -> None:
     asked = [each.arguments for each in world.run(publicFqdn=True).invoked if each.function == USER]
     assert [each.get("serverFqdn") for each in asked] == ["public", "public"]
 
 
 def test_the_administrators_credential_is_taken_only_when_asked_for_and_loudly(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: ExistingClusterScenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warned: list[str] = []
     monkeypatch.setattr(pulumi, "warn", lambda text, resource: warned.append(text))
@@ -134,7 +134,7 @@ def test_the_administrators_credential_is_taken_only_when_asked_for_and_loudly(
 
 
 def test_a_sign_in_that_fails_is_said_before_anything_but_the_azure_providers_is_registered(
-    world: World, tmp_path: Path
+    world: ExistingClusterScenario, tmp_path: Path
 ) -> None:
     access_world.program(tmp_path / "bin", code=1, error="idstack: c.pem: the certificate 9F expired")
 
@@ -148,7 +148,7 @@ def test_a_sign_in_that_fails_is_said_before_anything_but_the_azure_providers_is
 
 
 def test_on_a_cluster_with_azure_rbac_the_role_assignment_that_is_missing_is_printed(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: ExistingClusterScenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access_check, "_READY_SECONDS", 0)
     world.api.denied = {"create namespaces"}
@@ -163,13 +163,13 @@ def test_on_a_cluster_with_azure_rbac_the_role_assignment_that_is_missing_is_pri
     assert f"--role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {MANAGEMENT_CLUSTER} --assignee-object-id" in said
 
 
-def test_a_deployer_without_the_clusters_user_role_is_told_which_role_to_get(world: World) -> None:
+def test_a_deployer_without_the_clusters_user_role_is_told_which_role_to_get(world: ExistingClusterScenario) -> None:
     world.answers[USER] = RuntimeError('Status=403 Code="AuthorizationFailed" Message="no".')
     recorder = world.run(options={"refused": True})
     assert "role Azure Kubernetes Service Cluster User Role on the cluster" in str(recorder.failure)
 
 
-def test_local_accounts_that_are_off_end_the_administrators_way(world: World) -> None:
+def test_local_accounts_that_are_off_end_the_administrators_way(world: ExistingClusterScenario) -> None:
     world.answers[ADMIN] = RuntimeError("Getting static credential is not allowed")
     recorder = world.run(options={"refused": True}, admin=True)
     assert "Getting static credential is not allowed. Nothing was changed" in str(recorder.failure), "no role helps"

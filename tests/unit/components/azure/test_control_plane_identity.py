@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from components.azure.control_plane_identity import ControlPlaneIdentity, ControlPlaneIdentityArgs
+from components.azure.control_plane_identity import ControlPlaneIdentityArgs, ControlPlaneIdentityComponent
 from components.azure.credential_secret import CredentialDates
 from components.azure.entra_application import EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredentialArgs, ImportedDocument, StoredDocument
 from components.azure.vault import Vault
 from identity.roles import Role
-from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import a_uuid
 from tests.unit.components.world import (
     GROUPS,
@@ -37,7 +37,7 @@ GUID = "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5"
 
 def built(
     source: EntraApplicationArgs | ImportedCredentialArgs, outputs: Mapping[str, Mapping[str, Any]] | None = None
-) -> Recorder:
+) -> RecordingMonitor:
     def build() -> None:
         args = ControlPlaneIdentityArgs(
             source=source,
@@ -51,12 +51,12 @@ def built(
             subscription_id=SUBSCRIPTION,
             tags={},
         )
-        ControlPlaneIdentity("ciro", args)
+        ControlPlaneIdentityComponent("ciro", args)
 
     return run(build, outputs=outputs)
 
 
-def imported(document: ImportedDocument | StoredDocument) -> Recorder:
+def imported(document: ImportedDocument | StoredDocument) -> RecordingMonitor:
     return built(ImportedCredentialArgs(principal=principal(), document=document))
 
 
@@ -72,11 +72,11 @@ def an_imported_document() -> ImportedDocument:
 
 
 @pytest.fixture(scope="module")
-def application() -> Recorder:
+def application() -> RecordingMonitor:
     return built(entra_application_args())
 
 
-def test_an_applications_credential_is_in_its_secret(application: Recorder) -> None:
+def test_an_applications_credential_is_in_its_secret(application: RecordingMonitor) -> None:
     secret = application.one(SECRET, "ciro-credential-secret")
 
     assert secret.inputs["secretName"] == "ciro-hc1-json"
@@ -94,12 +94,12 @@ def test_the_secret_waits_for_the_sign_in_of_the_current_slot_and_not_for_the_sp
     assert not recorder.waits_for(secret, recorder.one(CERTIFICATE, f"ciro-entra-certificate-{spare}"))
 
 
-def test_the_role_is_assigned_at_every_scope_to_the_service_principals_object_id(application: Recorder) -> None:
+def test_the_role_is_assigned_at_every_scope_to_the_service_principals_object_id(application: RecordingMonitor) -> None:
     assert grants(application, "ciro") == {(GUID, f"{GROUPS}/hc1-managed"), (GUID, f"{GROUPS}/hc1-network")}
     assert {each.inputs["principalId"] for each in application.all(ASSIGNMENT)} == {a_uuid("ciro-entra-principal")}
 
 
-def test_a_role_needs_no_proven_sign_in(application: Recorder) -> None:
+def test_a_role_needs_no_proven_sign_in(application: RecordingMonitor) -> None:
     assignment = application.all(ASSIGNMENT)[0]
 
     assert not any(application.waits_for(assignment, gate) for gate in application.all(GATE))
@@ -127,7 +127,7 @@ def test_a_managed_identity_needs_no_application_and_gets_the_role_by_its_own_ob
     assert {each.inputs["principalId"] for each in recorder.all(ASSIGNMENT)} == {REGISTRY["principalId"]}
 
 
-def test_its_outputs_are_ids_and_the_secrets_name(application: Recorder) -> None:
+def test_its_outputs_are_ids_and_the_secrets_name(application: RecordingMonitor) -> None:
     assert application.outputs_of("ciro") == {
         "client_id": a_uuid("ciro-entra-application", "client"),
         "principal_id": a_uuid("ciro-entra-principal"),

@@ -9,9 +9,14 @@ from datetime import UTC, datetime, timedelta, timezone
 import pulumi
 import pytest
 
-from components.azure.credential_secret import CredentialDates, CredentialSecret, CredentialSecretArgs, Document
+from components.azure.credential_secret import (
+    CredentialDates,
+    CredentialDocument,
+    CredentialSecret,
+    CredentialSecretArgs,
+)
 from components.azure.vault import Vault
-from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.world import store, vault_args
 
 SECRET = "azure-native:keyvault:Secret"
@@ -25,13 +30,13 @@ DATES = CredentialDates(
 )
 
 
-def built(object_encoding: str = "utf-8", **tags: str) -> Recorder:
+def built(object_encoding: str = "utf-8", **tags: str) -> RecordingMonitor:
     def build() -> None:
         args = CredentialSecretArgs(
             secret_name="cpo-hc1-json",
             object_encoding=object_encoding,
             store=store(Vault("vault", vault_args())),
-            document=Document(text=pulumi.Output.secret(TEXT), dates=pulumi.Output.from_input(DATES)),
+            document=CredentialDocument(text=pulumi.Output.secret(TEXT), dates=pulumi.Output.from_input(DATES)),
             tags=tags,
         )
         CredentialSecret("credential", args)

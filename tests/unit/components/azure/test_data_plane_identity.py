@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.simulation import a_uuid
 from tests.unit.components.world import GROUPS, grants
 
@@ -39,7 +39,7 @@ every_identity = pytest.mark.parametrize("name", SUBJECTS)
 
 
 @every_identity
-def test_an_identity_is_named_as_hypershifts_cli_names_it(stack: Recorder, name: str) -> None:
+def test_an_identity_is_named_as_hypershifts_cli_names_it(stack: RecordingMonitor, name: str) -> None:
     assert stack.one(IDENTITY, f"hc1-data-plane-{name}-identity").inputs == {
         "resourceName": f"hc1-{name}-hc1-infra",
         "resourceGroupName": "identity-dev",
@@ -49,7 +49,9 @@ def test_an_identity_is_named_as_hypershifts_cli_names_it(stack: Recorder, name:
 
 
 @every_identity
-def test_each_service_account_has_a_federated_credential_for_the_clusters_issuer(stack: Recorder, name: str) -> None:
+def test_each_service_account_has_a_federated_credential_for_the_clusters_issuer(
+    stack: RecordingMonitor, name: str
+) -> None:
     for suffix, subject in SUBJECTS[name]:
         assert stack.one(FEDERATED, f"hc1-data-plane-{name}-federated-{suffix}").inputs == {
             "federatedIdentityCredentialResourceName": f"hc1-{name}-fed-id-{suffix}",
@@ -61,12 +63,12 @@ def test_each_service_account_has_a_federated_credential_for_the_clusters_issuer
         }
 
 
-def test_there_are_three_three_and_two_federated_credentials(stack: Recorder) -> None:
+def test_there_are_three_three_and_two_federated_credentials(stack: RecordingMonitor) -> None:
     assert len(stack.all(FEDERATED)) == 8
 
 
 @every_identity
-def test_the_credentials_of_one_identity_are_written_one_after_another(stack: Recorder, name: str) -> None:
+def test_the_credentials_of_one_identity_are_written_one_after_another(stack: RecordingMonitor, name: str) -> None:
     chain = [
         stack.one(IDENTITY, f"hc1-data-plane-{name}-identity"),
         *(stack.one(FEDERATED, f"hc1-data-plane-{name}-federated-{suffix}") for suffix, _ in SUBJECTS[name]),
@@ -76,7 +78,7 @@ def test_the_credentials_of_one_identity_are_written_one_after_another(stack: Re
         assert earlier.urn in later.request.dependencies
 
 
-def test_identities_do_not_wait_for_each_other(stack: Recorder) -> None:
+def test_identities_do_not_wait_for_each_other(stack: RecordingMonitor) -> None:
     first = {name: f"hc1-data-plane-{name}-federated-{SUBJECTS[name][0][0]}" for name in SUBJECTS}
     for name in SUBJECTS:
         for other in SUBJECTS.keys() - {name}:
@@ -92,7 +94,7 @@ def test_identities_do_not_wait_for_each_other(stack: Recorder) -> None:
     ],
 )
 def test_its_role_covers_the_managed_resource_group_only(
-    stack: Recorder, name: str, assignment: str, role: str
+    stack: RecordingMonitor, name: str, assignment: str, role: str
 ) -> None:
     """The names are HyperShift's formula with the components ciroWI, azure-diskWI and azure-fileWI."""
     assert grants(stack, f"hc1-data-plane-{name}") == {(role, f"{GROUPS}/hc1-managed")}

@@ -12,7 +12,7 @@ import pytest
 
 from components.azure.entra_application import EntraApplication
 from identity.settings import CredentialSettings
-from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import a_uuid, issued
 from tests.unit.components.world import DEPLOYER, TENANT, entra_application_args
 
@@ -30,7 +30,7 @@ NOT_AFTER = {"a": "2027-02-19T08:55:00Z", "b": "2027-02-19T08:54:59Z"}
 slots = pytest.mark.parametrize("slot", ["a", "b"])
 
 
-def built(outputs: Mapping[str, Mapping[str, Any]] | None = None, **changes: Any) -> Recorder:
+def built(outputs: Mapping[str, Mapping[str, Any]] | None = None, **changes: Any) -> RecordingMonitor:
     """The application; what it would store is exported as `document`."""
 
     def build() -> None:
@@ -42,16 +42,16 @@ def built(outputs: Mapping[str, Mapping[str, Any]] | None = None, **changes: Any
 
 
 @pytest.fixture(scope="module")
-def application() -> Recorder:
+def application() -> RecordingMonitor:
     return built()
 
 
-def document(recorder: Recorder) -> dict[str, str]:
+def document(recorder: RecordingMonitor) -> dict[str, str]:
     read: dict[str, str] = json.loads(recorder.stack_outputs.values["document"])
     return read
 
 
-def test_the_application_is_owned_by_the_deployer_and_tagged_as_this_stacks(application: Recorder) -> None:
+def test_the_application_is_owned_by_the_deployer_and_tagged_as_this_stacks(application: RecordingMonitor) -> None:
     assert application.one(APPLICATION, "cpo-application").inputs == {
         "displayName": "cpo-hc1",
         "owners": [DEPLOYER],
@@ -60,7 +60,7 @@ def test_the_application_is_owned_by_the_deployer_and_tagged_as_this_stacks(appl
     assert application.one(PRINCIPAL, "cpo-principal").inputs == {"clientId": CLIENT_ID, "owners": [DEPLOYER]}
 
 
-def test_a_run_by_somebody_else_changes_no_owner(application: Recorder) -> None:
+def test_a_run_by_somebody_else_changes_no_owner(application: RecordingMonitor) -> None:
     for resource_type in (APPLICATION, PRINCIPAL):
         assert list(application.one(resource_type).request.ignoreChanges) == ["owners"]
 
@@ -83,7 +83,7 @@ def test_the_schedule_gets_the_settings_of_the_credentials() -> None:
 
 
 @slots
-def test_a_certificate_is_issued_as_the_schedule_says_for_its_slot(application: Recorder, slot: str) -> None:
+def test_a_certificate_is_issued_as_the_schedule_says_for_its_slot(application: RecordingMonitor, slot: str) -> None:
     certificate = application.one(CERTIFICATE, f"cpo-certificate-{slot}")
 
     assert certificate.inputs == {
@@ -104,7 +104,7 @@ def test_a_common_name_is_cut_at_the_64_characters_of_rfc_5280() -> None:
 
 @slots
 def test_a_certificate_is_registered_for_its_validity_and_removed_before_its_successor_comes(
-    application: Recorder, slot: str
+    application: RecordingMonitor, slot: str
 ) -> None:
     registration = application.one(REGISTRATION, f"cpo-registration-{slot}")
 
@@ -128,7 +128,7 @@ def test_the_current_slot_is_registered_before_the_spare(current: str, spare: st
 
 
 @slots
-def test_a_gate_signs_in_with_the_registered_certificate(application: Recorder, slot: str) -> None:
+def test_a_gate_signs_in_with_the_registered_certificate(application: RecordingMonitor, slot: str) -> None:
     gate = application.one(GATE, f"cpo-gate-{slot}")
 
     assert gate.inputs == {
@@ -148,7 +148,7 @@ def test_a_gate_signs_in_with_the_registered_certificate(application: Recorder, 
 
 
 @slots
-def test_a_gate_waits_for_its_own_registration_and_for_the_principal(application: Recorder, slot: str) -> None:
+def test_a_gate_waits_for_its_own_registration_and_for_the_principal(application: RecordingMonitor, slot: str) -> None:
     dependencies = application.one(GATE, f"cpo-gate-{slot}").request.dependencies
     other = "b" if slot == "a" else "a"
 
@@ -176,7 +176,7 @@ def test_the_document_is_the_current_slots_in_msi_dataplanes_form(slot: str) -> 
     }
 
 
-def test_the_document_is_secret_and_what_is_shown_of_it_is_not(application: Recorder) -> None:
+def test_the_document_is_secret_and_what_is_shown_of_it_is_not(application: RecordingMonitor) -> None:
     assert application.stack_outputs.secrets == {"document"}
     assert application.stack_outputs.values["shown"] == {
         "notAfter": "2027-02-19T08:55:00Z",
@@ -205,7 +205,7 @@ def test_changed_settings_leave_a_certificate_the_life_it_was_issued_for(
     assert got["renew_after"] == renew_after
 
 
-def test_its_outputs_are_ids_and_what_may_be_shown(application: Recorder) -> None:
+def test_its_outputs_are_ids_and_what_may_be_shown(application: RecordingMonitor) -> None:
     outputs = application.outputs_of("cpo")
 
     assert set(outputs) == {"client_id", "principal_id", "shown"}

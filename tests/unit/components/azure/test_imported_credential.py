@@ -19,7 +19,7 @@ from components.azure.imported_credential import (
 from components.lookups.imported_documents import read_document
 from identity.credentials.document import InvalidCredential
 from identity.settings import ImportedCredentialSettings
-from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.world import REGISTRY, TENANT, principal
 
 START, END = datetime(2026, 11, 21, tzinfo=UTC), datetime(2027, 2, 19, tzinfo=UTC)
@@ -29,7 +29,7 @@ DATES = CredentialDates(
 DOCUMENT = ImportedDocument(text='{"client_secret":"a key"}', dates=DATES, thumbprint="0A1B")
 
 
-def built(document: ImportedDocument | StoredDocument) -> Recorder:
+def built(document: ImportedDocument | StoredDocument) -> RecordingMonitor:
     def build() -> None:
         source = ImportedCredential("ciro", ImportedCredentialArgs(principal=principal(), document=document))
         pulumi.export("shown", source.shown)

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from components.azure.imported_credential import Principal
+from components.azure.imported_credential import ExistingIdentity
 from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
 from components.azure.vault import Vault
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import a_uuid
 from tests.unit.components.world import ADD_ON, ROLES, SUBSCRIPTION, VAULT, lookups, vault_args
 
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
-GIVEN = Principal(client_id="a-client-id", object_id="an-object-id")
+GIVEN = ExistingIdentity(client_id="a-client-id", object_id="an-object-id")
 
 
-def built(identity: Principal | NewIdentity) -> Recorder:
+def built(identity: ExistingIdentity | NewIdentity) -> RecordingMonitor:
     def build() -> None:
         vault = Vault("vault", vault_args())
-        KeyVaultUser("reader", KeyVaultUserArgs(identity=identity, vault=vault, subscription_id=SUBSCRIPTION))
+        KeyVaultUser("key-vault-user", KeyVaultUserArgs(identity=identity, vault=vault, subscription_id=SUBSCRIPTION))
 
     return run(build)
 
 
-def created(node_resource_group: str | None) -> Recorder:
+def created(node_resource_group: str | None) -> RecordingMonitor:
     identity = NewIdentity(
-        name="kv-reader",
+        name="kv-user",
         resource_group="identity-dev",
         location="eastus",
         tags={"team": "identity"},
@@ -35,7 +35,7 @@ def created(node_resource_group: str | None) -> Recorder:
 
 
 def test_it_may_read_the_secrets_of_this_vault_and_nothing_wider() -> None:
-    assert built(GIVEN).one(ASSIGNMENT, "reader-roles-vault").inputs == {
+    assert built(GIVEN).one(ASSIGNMENT, "key-vault-user-roles-vault").inputs == {
         "roleAssignmentName": "a3cd9953-e742-5410-b88b-e2dbc451f742",
         "scope": VAULT,
         # Key Vault Secrets User
@@ -55,31 +55,31 @@ def test_a_given_identity_is_used_as_it_is() -> None:
     recorder = built(GIVEN)
 
     assert recorder.all(IDENTITY) == []
-    assert recorder.outputs_of("reader") == {"client_id": "a-client-id", "principal_id": "an-object-id"}
+    assert recorder.outputs_of("key-vault-user") == {"client_id": "a-client-id", "principal_id": "an-object-id"}
 
 
 def test_a_created_identity_gets_the_role_by_its_object_id() -> None:
     recorder = created("MC_aks")
 
-    assert recorder.one(IDENTITY, "reader-identity").inputs == {
-        "resourceName": "kv-reader",
+    assert recorder.one(IDENTITY, "key-vault-user-identity").inputs == {
+        "resourceName": "kv-user",
         "resourceGroupName": "identity-dev",
         "location": "eastus",
         "tags": {"team": "identity"},
     }
-    assert recorder.one(ASSIGNMENT).inputs["principalId"] == a_uuid("reader-identity", "principal")
-    assert recorder.outputs_of("reader")["client_id"] == a_uuid("reader-identity", "client")
+    assert recorder.one(ASSIGNMENT).inputs["principalId"] == a_uuid("key-vault-user-identity", "principal")
+    assert recorder.outputs_of("key-vault-user")["client_id"] == a_uuid("key-vault-user-identity", "client")
 
 
 def test_a_created_identity_comes_with_the_command_that_attaches_it_to_every_scale_set_of_the_nodes() -> None:
-    assert created("MC_aks").outputs_of("reader")["attach_command"] == (
+    assert created("MC_aks").outputs_of("key-vault-user")["attach_command"] == (
         "az vmss list --resource-group 'MC_aks' --query '[].name' --output tsv | xargs -I NAME "
-        "az vmss identity assign --resource-group 'MC_aks' --name NAME --identities '/identities/kv-reader'"
+        "az vmss identity assign --resource-group 'MC_aks' --name NAME --identities '/identities/kv-user'"
     )
 
 
 def test_without_a_known_cluster_the_command_has_a_blank_for_the_nodes_resource_group() -> None:
-    command = created(None).outputs_of("reader")["attach_command"]
+    command = created(None).outputs_of("key-vault-user")["attach_command"]
 
     assert command.count("--resource-group '<the nodes' resource group>'") == 2
 
@@ -104,11 +104,9 @@ def test_an_existing_one_is_taken_from_the_configuration(program: Program) -> No
 
 def test_one_to_create_is_attached_to_the_nodes_of_the_management_cluster(program: Program) -> None:
     without_add_on = lookups(getManagedCluster={"nodeResourceGroup": "MC_aks"})
-    recorder = program(
-        hostedClusters=[], keyVaultUser={"source": "created", "name": "kv-reader"}, invokes=without_add_on
-    )
+    recorder = program(hostedClusters=[], keyVaultUser={"source": "created", "name": "kv-user"}, invokes=without_add_on)
 
-    assert recorder.one(IDENTITY).inputs["resourceName"] == "kv-reader"
+    assert recorder.one(IDENTITY).inputs["resourceName"] == "kv-user"
     outputs = recorder.stack_outputs.values
     assert outputs["keyVaultUserClientId"] == a_uuid("key-vault-user-identity", "client")
     assert "--resource-group 'MC_aks'" in outputs["keyVaultUserAttachCommand"]

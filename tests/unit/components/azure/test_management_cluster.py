@@ -11,7 +11,7 @@ import pytest
 from tests.unit import access_world
 from tests.unit.access_world import FakeApiServer, skeleton
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.simulation import UNKNOWN
 from tests.unit.components.world import ADD_ON, DEPLOYER, MANAGEMENT_CLUSTER, ROLES, TENANT, lookups
 from tests.unit.hosts import Serve
@@ -43,7 +43,7 @@ def made_on_the_way() -> Callable[[Mapping[str, Any]], Any]:
     return lambda _: next(answers, READY)
 
 
-class World:
+class NewClusterScenario:
     """The stack with a cluster that it makes; `answers` are the lookups'."""
 
     def __init__(self, run: Program, api: FakeApiServer, server: str) -> None:
@@ -56,7 +56,7 @@ class World:
 
     def run(
         self, options: Any = None, outputs: Any = None, access: Any = None, stack: Any = None, **create: Any
-    ) -> Recorder:
+    ) -> RecordingMonitor:
         cluster: dict[str, Any] = {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "create": {**CREATE, **create}}
         if access is not None:
             cluster["access"] = access
@@ -65,13 +65,13 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve_plain: Serve, program: Program) -> World:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve_plain: Serve, program: Program) -> NewClusterScenario:
     monkeypatch.setenv("PATH", f"{access_world.program(tmp_path / 'bin')}:/usr/bin:/bin")
     api = FakeApiServer()
-    return World(program, api, serve_plain(api.app()))
+    return NewClusterScenario(program, api, serve_plain(api.app()))
 
 
-def test_it_is_a_cluster_with_entra_id_and_no_other_way_in(world: World) -> None:
+def test_it_is_a_cluster_with_entra_id_and_no_other_way_in(world: NewClusterScenario) -> None:
     assert world.run(stack=ALONE, kubernetesVersion="1.34").one(AKS).inputs == {
         "resourceName": "aks-mgmt-dev",
         "resourceGroupName": "aks-dev",
@@ -105,11 +105,11 @@ def test_it_is_a_cluster_with_entra_id_and_no_other_way_in(world: World) -> None
     }
 
 
-def test_without_a_version_aks_chooses_one(world: World) -> None:
+def test_without_a_version_aks_chooses_one(world: NewClusterScenario) -> None:
     assert "kubernetesVersion" not in world.run(stack=ALONE).one(AKS).inputs
 
 
-def test_with_azure_rbac_the_deployer_administers_it_whoever_that_is(world: World) -> None:
+def test_with_azure_rbac_the_deployer_administers_it_whoever_that_is(world: NewClusterScenario) -> None:
     recorder = world.run()
 
     role = recorder.one(ASSIGNMENT, "management-cluster-deployer-cluster")
@@ -124,7 +124,7 @@ def test_with_azure_rbac_the_deployer_administers_it_whoever_that_is(world: Worl
     assert recorder.waits_for(recorder.one(GATE), role)
 
 
-def test_with_groups_of_administrators_nobody_gets_a_role(world: World) -> None:
+def test_with_groups_of_administrators_nobody_gets_a_role(world: NewClusterScenario) -> None:
     recorder = world.run(stack=ALONE, azureRBAC=False, adminGroupObjectIDs=[GROUP])
 
     profile = {"managed": True, "enableAzureRBAC": False, "adminGroupObjectIDs": [GROUP], "tenantID": TENANT}
@@ -132,13 +132,13 @@ def test_with_groups_of_administrators_nobody_gets_a_role(world: World) -> None:
     assert [each for each in recorder.all(ASSIGNMENT) if each.inputs["scope"] == MANAGEMENT_CLUSTER] == []
 
 
-def test_it_is_protected_as_the_vault_is(world: World) -> None:
+def test_it_is_protected_as_the_vault_is(world: NewClusterScenario) -> None:
     assert world.run(stack=ALONE).one(AKS).request.protect
     world.answers[GET] = made_on_the_way()
     assert not world.run(stack={**ALONE, "protect": "false"}).one(AKS).request.protect
 
 
-def test_its_add_on_reads_the_vault(world: World) -> None:
+def test_its_add_on_reads_the_vault(world: NewClusterScenario) -> None:
     recorder = world.run()
 
     assert recorder.one(ASSIGNMENT, "key-vault-user-roles-vault").inputs["principalId"] == ADD_ON["objectId"]
@@ -147,13 +147,13 @@ def test_its_add_on_reads_the_vault(world: World) -> None:
     assert parameters["userAssignedIdentityID"] == ADD_ON["clientId"]
 
 
-def test_an_identity_of_ones_own_is_attached_to_its_nodes(world: World) -> None:
-    recorder = world.run(stack={**ALONE, "keyVaultUser": {"source": "created", "name": "kv-reader"}})
+def test_an_identity_of_ones_own_is_attached_to_its_nodes(world: NewClusterScenario) -> None:
+    recorder = world.run(stack={**ALONE, "keyVaultUser": {"source": "created", "name": "kv-user"}})
 
     assert "MC_aks-dev_aks-mgmt-dev_eastus" in recorder.stack_outputs.values["keyVaultUserAttachCommand"]
 
 
-def test_everything_in_it_waits_for_the_gate_and_the_gate_for_the_cluster(world: World) -> None:
+def test_everything_in_it_waits_for_the_gate_and_the_gate_for_the_cluster(world: NewClusterScenario) -> None:
     recorder = world.run()
 
     gate, cluster = recorder.one(GATE), recorder.one(AKS)
@@ -168,14 +168,16 @@ def test_everything_in_it_waits_for_the_gate_and_the_gate_for_the_cluster(world:
     assert recorder.one(KUBERNETES).inputs["clusterIdentifier"] == MANAGEMENT_CLUSTER
 
 
-def test_where_nothing_is_put_into_it_there_is_no_gate(world: World) -> None:
+def test_where_nothing_is_put_into_it_there_is_no_gate(world: NewClusterScenario) -> None:
     recorder = world.run(stack={"clusterSide": "hypershift"})
 
     assert recorder.one(AKS).name == "management-cluster-aks"
     assert recorder.all(GATE) == recorder.all(KUBERNETES) == []
 
 
-def test_a_preview_before_it_exists_knows_its_name_and_leaves_open_what_azure_decides(world: World) -> None:
+def test_a_preview_before_it_exists_knows_its_name_and_leaves_open_what_azure_decides(
+    world: NewClusterScenario,
+) -> None:
     recorder = world.run(options={"preview": True})
 
     assert recorder.one(KUBERNETES).inputs["kubeconfig"] == UNKNOWN
@@ -186,7 +188,7 @@ def test_a_preview_before_it_exists_knows_its_name_and_leaves_open_what_azure_de
     assert USER not in {each.function for each in recorder.invoked}
 
 
-def test_nobody_signs_in_before_it_exists(world: World) -> None:
+def test_nobody_signs_in_before_it_exists(world: NewClusterScenario) -> None:
     recorder = world.run()
 
     assert world.api.reviews == []
@@ -194,7 +196,7 @@ def test_nobody_signs_in_before_it_exists(world: World) -> None:
     assert asked.count(USER) == 1, "for the kubeconfig, after the cluster"
 
 
-def test_one_that_is_there_is_signed_in_to_but_its_rights_may_come_in_this_run(world: World) -> None:
+def test_one_that_is_there_is_signed_in_to_but_its_rights_may_come_in_this_run(world: NewClusterScenario) -> None:
     world.answers[GET] = READY
     recorder = world.run()
 
@@ -203,7 +205,7 @@ def test_one_that_is_there_is_signed_in_to_but_its_rights_may_come_in_this_run(w
 
 
 def test_one_that_is_there_and_can_not_be_signed_in_to_is_said_before_the_first_resource(
-    world: World, tmp_path: Path
+    world: NewClusterScenario, tmp_path: Path
 ) -> None:
     world.answers[GET] = READY
     access_world.program(tmp_path / "bin", code=1, error="idstack: c.pem: the certificate 9F expired")
@@ -214,14 +216,14 @@ def test_one_that_is_there_and_can_not_be_signed_in_to_is_said_before_the_first_
     assert recorder.all(AKS) == []
 
 
-def test_one_that_is_still_being_made_is_left_to_the_gate(world: World, tmp_path: Path) -> None:
+def test_one_that_is_still_being_made_is_left_to_the_gate(world: NewClusterScenario, tmp_path: Path) -> None:
     world.answers[GET] = {**READY, "provisioningState": "Creating"}
     access_world.program(tmp_path / "bin", code=1, error="idstack: not yet")
 
     assert world.run().one(GATE).name == "cluster-access-gate"
 
 
-def test_its_resource_group_must_exist(world: World) -> None:
+def test_its_resource_group_must_exist(world: NewClusterScenario) -> None:
     groups = {"aks-dev": GONE}
     world.answers["azure-native:resources:getResourceGroup"] = lambda asked: groups.get(asked["resourceGroupName"], {})
 
@@ -231,7 +233,7 @@ def test_its_resource_group_must_exist(world: World) -> None:
     assert "1 problem" in str(recorder.failure)
 
 
-def test_that_it_can_not_be_looked_for_is_a_problem(world: World) -> None:
+def test_that_it_can_not_be_looked_for_is_a_problem(world: NewClusterScenario) -> None:
     world.answers[GET] = Exception('Status=403 Code="AuthorizationFailed" Message="no"')
 
     recorder = world.run(options={"refused": True}, stack=ALONE)
@@ -240,7 +242,7 @@ def test_that_it_can_not_be_looked_for_is_a_problem(world: World) -> None:
     assert "which can not be read" in str(recorder.failure)
 
 
-def test_while_its_add_on_is_off_the_identity_is_the_one_that_an_update_brings(world: World) -> None:
+def test_while_its_add_on_is_off_the_identity_is_the_one_that_an_update_brings(world: NewClusterScenario) -> None:
     world.answers[GET] = {**READY, "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": False}}}
     another = {"clientId": "aaaaaaaa-0000-4000-8000-000000000003", "objectId": "aaaaaaaa-0000-4000-8000-000000000004"}
     profiles = {"azureKeyvaultSecretsProvider": {"enabled": True, "identity": another}}
@@ -250,7 +252,7 @@ def test_while_its_add_on_is_off_the_identity_is_the_one_that_an_update_brings(w
     assert recorder.stack_outputs.values["keyVaultUserClientId"] == another["clientId"]
 
 
-def test_an_add_on_that_stays_off_is_an_error_with_the_command_that_fixes_it(world: World) -> None:
+def test_an_add_on_that_stays_off_is_an_error_with_the_command_that_fixes_it(world: NewClusterScenario) -> None:
     world.answers[GET] = {**READY, "addonProfiles": None}
 
     outputs = {AKS: {"name": "aks-mgmt-dev", "addonProfiles": {}}}

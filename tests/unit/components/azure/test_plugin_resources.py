@@ -5,11 +5,11 @@ from __future__ import annotations
 import pulumi
 
 from components.azure.plugin_resources import Certificate, RenewalSchedule
-from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import issued
 
 
-def built() -> Recorder:
+def built() -> RecordingMonitor:
     def build() -> None:
         schedule = RenewalSchedule("schedule", lifetime_days=90, renew_before_days=45, mode="auto")
         certificate = Certificate(

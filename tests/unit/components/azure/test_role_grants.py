@@ -9,7 +9,7 @@ from pulumi_azure_native import managedidentity
 
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity.roles import Role
-from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.recorder import RecordingMonitor, run
 
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 ZEROS = "00000000-0000-0000-0000-000000000000"
@@ -29,7 +29,7 @@ def granted(scopes: Mapping[str, str], principal_id: pulumi.Input[str] = "an-obj
     return RoleGrants("cpo-roles", args)
 
 
-def built(**scopes: str) -> Recorder:
+def built(**scopes: str) -> RecordingMonitor:
     return run(lambda: granted(scopes))
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from components.azure.vault import Vault
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Recorder, Registered, run
+from tests.unit.components.recorder import RecordingMonitor, Registered, run
 from tests.unit.components.world import SUBNET, TENANT, VAULT, vault_args
 
 
-def built(**changes: Any) -> Recorder:
+def built(**changes: Any) -> RecordingMonitor:
     return run(lambda: Vault("vault", vault_args(**changes)))
 
 

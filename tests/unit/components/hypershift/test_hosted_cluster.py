@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.simulation import a_uuid, issued
 from tests.unit.components.world import KMS_VAULT, grants, hosted_cluster
 from tests.unit.specification import GROUPS, specification
@@ -66,11 +66,11 @@ SPEC = specification(
 )
 
 
-def test_the_specification_has_every_identity_where_the_api_wants_it(stack: Recorder) -> None:
+def test_the_specification_has_every_identity_where_the_api_wants_it(stack: RecordingMonitor) -> None:
     assert stack.outputs_of("hc1")["spec"] == SPEC
 
 
-def test_the_outputs_have_a_row_for_each_identity(stack: Recorder) -> None:
+def test_the_outputs_have_a_row_for_each_identity(stack: RecordingMonitor) -> None:
     outputs = stack.outputs_of("hc1")
 
     assert outputs["data_plane"] == DATA_PLANE
@@ -87,7 +87,9 @@ def test_the_outputs_have_a_row_for_each_identity(stack: Recorder) -> None:
 
 
 @pytest.mark.parametrize("component", ROLES)
-def test_an_identity_has_the_role_of_hypershifts_cli_at_each_of_its_scopes(stack: Recorder, component: str) -> None:
+def test_an_identity_has_the_role_of_hypershifts_cli_at_each_of_its_scopes(
+    stack: RecordingMonitor, component: str
+) -> None:
     role, scopes = ROLES[component]
 
     assert grants(stack, f"hc1-{component}") == {(role, scope) for scope in scopes}
@@ -101,12 +103,12 @@ def test_with_builtin_roles_two_identities_get_productions_narrower_ones(program
 
 
 @pytest.fixture(scope="module")
-def without_registry(program: Program) -> Recorder:
+def without_registry(program: Program) -> RecordingMonitor:
     return program(hostedClusters=[hosted_cluster(identities={"imageRegistry": {"enabled": False}})])
 
 
 def test_an_identity_that_is_off_has_no_application_no_secret_no_role_and_no_workload(
-    stack: Recorder, without_registry: Recorder
+    stack: RecordingMonitor, without_registry: RecordingMonitor
 ) -> None:
     gone = [
         each.name for each in stack.registered if each.urn not in {each.urn for each in without_registry.registered}
@@ -118,7 +120,7 @@ def test_an_identity_that_is_off_has_no_application_no_secret_no_role_and_no_wor
     assert [each.name for each in without_registry.registered if each.name.startswith(own)] == []
 
 
-def test_an_identity_that_is_off_has_no_key_in_the_specification(without_registry: Recorder) -> None:
+def test_an_identity_that_is_off_has_no_key_in_the_specification(without_registry: RecordingMonitor) -> None:
     outputs = without_registry.outputs_of("hc1")
     identities = outputs["spec"]["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"]
 
@@ -126,7 +128,7 @@ def test_an_identity_that_is_off_has_no_key_in_the_specification(without_registr
     assert "imageRegistry" not in outputs["control_plane"]
 
 
-def test_the_guests_image_registry_keeps_its_identity(without_registry: Recorder) -> None:
+def test_the_guests_image_registry_keeps_its_identity(without_registry: RecordingMonitor) -> None:
     """HyperShift skips the control plane's only."""
     assert without_registry.outputs_of("hc1")["data_plane"] == DATA_PLANE
 
@@ -148,7 +150,7 @@ def test_secrets_can_be_named_and_encoded_otherwise(program: Program) -> None:
     assert objects == "\narray:\n  - |\n    objectName: etcd\n    objectEncoding: hex\n    objectType: secret\n"
 
 
-def test_each_application_is_named_after_its_secret(stack: Recorder) -> None:
+def test_each_application_is_named_after_its_secret(stack: RecordingMonitor) -> None:
     names = {each.inputs["displayName"] for each in stack.all("azuread:index/application:Application")}
 
     assert names == {secret.removesuffix("-json") for _, secret, _ in SECRETS.values()}

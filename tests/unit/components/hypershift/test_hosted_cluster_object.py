@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from components.hypershift.hosted_cluster_object import conflicts, merged
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import hosted_cluster
 
 HOSTED_CLUSTER = "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster"
@@ -28,17 +28,17 @@ BASE: dict[str, Any] = {
 }
 
 
-def applied(program: Program, given: dict[str, Any], *, refused: bool = False, **changes: Any) -> Recorder:
+def applied(program: Program, given: dict[str, Any], *, refused: bool = False, **changes: Any) -> RecordingMonitor:
     clusters = [hosted_cluster(hostedCluster=given)]
     return program(clusterSide="hypershift", hostedClusters=clusters, options={"refused": refused}, **changes)
 
 
 @pytest.fixture(scope="module")
-def with_object(program: Program) -> Recorder:
+def with_object(program: Program) -> RecordingMonitor:
     return applied(program, {"manifest": BASE})
 
 
-def test_the_users_part_and_the_stacks_are_one_object(stack: Recorder, with_object: Recorder) -> None:
+def test_the_users_part_and_the_stacks_are_one_object(stack: RecordingMonitor, with_object: RecordingMonitor) -> None:
     got = with_object.one(HOSTED_CLUSTER, "hc1-hosted-cluster-object").inputs
     spec = stack.outputs_of("hc1")["spec"]
 
@@ -54,7 +54,7 @@ def test_the_users_part_and_the_stacks_are_one_object(stack: Recorder, with_obje
     }
 
 
-def test_it_comes_after_every_secret_every_role_and_every_identity(with_object: Recorder) -> None:
+def test_it_comes_after_every_secret_every_role_and_every_identity(with_object: RecordingMonitor) -> None:
     last = with_object.one(HOSTED_CLUSTER)
     first = [
         each
@@ -71,24 +71,24 @@ def test_it_comes_after_every_secret_every_role_and_every_identity(with_object: 
     assert [each.name for each in first if not with_object.waits_for(last, each)] == []
 
 
-def test_no_other_object_is_registered(with_object: Recorder) -> None:
+def test_no_other_object_is_registered(with_object: RecordingMonitor) -> None:
     objects = [each for each in with_object.registered if each.type.startswith("kubernetes:")]
 
     assert [each.type for each in objects] == [HOSTED_CLUSTER]
     assert objects[0].provider == "kubernetes"
 
 
-def test_it_is_protected_and_may_take_an_hour_to_go(with_object: Recorder) -> None:
+def test_it_is_protected_and_may_take_an_hour_to_go(with_object: RecordingMonitor) -> None:
     request = with_object.one(HOSTED_CLUSTER).request
 
     assert (request.protect, request.customTimeouts.delete) == (True, "60m")
 
 
-def test_nothing_of_it_is_secret(with_object: Recorder) -> None:
+def test_nothing_of_it_is_secret(with_object: RecordingMonitor) -> None:
     assert with_object.one(HOSTED_CLUSTER).secrets == frozenset()
 
 
-def test_a_file_is_as_good_as_a_mapping(program: Program, with_object: Recorder, tmp_path: Path) -> None:
+def test_a_file_is_as_good_as_a_mapping(program: Program, with_object: RecordingMonitor, tmp_path: Path) -> None:
     """`hypershift create cluster azure --render` prints a status and an empty date as well."""
     rendered = {
         "apiVersion": "hypershift.openshift.io/v1beta1",

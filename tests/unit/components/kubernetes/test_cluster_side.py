@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Recorder, Registered
+from tests.unit.components.recorder import RecordingMonitor, Registered
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 CLASS = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
@@ -32,12 +32,12 @@ PROBES = {
 every_probe = pytest.mark.parametrize("probe", PROBES)
 
 
-def deployment(stack: Recorder, probe: str) -> Registered:
+def deployment(stack: RecordingMonitor, probe: str) -> Registered:
     return stack.one(DEPLOYMENT, f"hc1-cluster-side-probe-{probe}-deployment")
 
 
 @every_probe
-def test_what_mounts_a_credential_comes_after_its_secret(stack: Recorder, probe: str) -> None:
+def test_what_mounts_a_credential_comes_after_its_secret(stack: RecordingMonitor, probe: str) -> None:
     """A secret that is not there blocks the mount, so the pod never starts."""
     secret = stack.one(SECRET, f"hc1-{PROBES[probe][0]}-credential-secret")
     name = f"hc1-cluster-side-{PROBES[probe][0]}-class-object"
@@ -48,7 +48,7 @@ def test_what_mounts_a_credential_comes_after_its_secret(stack: Recorder, probe:
 
 @every_probe
 def test_what_mounts_a_credential_comes_after_the_readers_role_and_the_identitys_own(
-    stack: Recorder, probe: str
+    stack: RecordingMonitor, probe: str
 ) -> None:
     needed = [
         each
@@ -61,7 +61,7 @@ def test_what_mounts_a_credential_comes_after_the_readers_role_and_the_identitys
 
 
 @every_probe
-def test_a_probe_comes_after_the_configuration_that_its_consumer_reads(stack: Recorder, probe: str) -> None:
+def test_a_probe_comes_after_the_configuration_that_its_consumer_reads(stack: RecordingMonitor, probe: str) -> None:
     identity, configuration = PROBES[probe]
     kinds = ("kubernetes:core/v1:Secret", "kubernetes:infrastructure.cluster.x-k8s.io/v1beta1:AzureClusterIdentity")
     found = [
@@ -74,7 +74,7 @@ def test_a_probe_comes_after_the_configuration_that_its_consumer_reads(stack: Re
     assert found == ([] if configuration is None else [configuration])
 
 
-def test_every_object_comes_after_its_namespace(stack: Recorder) -> None:
+def test_every_object_comes_after_its_namespace(stack: RecordingMonitor) -> None:
     namespace = stack.one("kubernetes:core/v1:Namespace")
     objects = [each for each in stack.registered if each.type.startswith("kubernetes:") and each != namespace]
 
@@ -84,20 +84,20 @@ def test_every_object_comes_after_its_namespace(stack: Recorder) -> None:
 
 
 @pytest.fixture(scope="module")
-def for_hypershift(program: Program) -> Recorder:
+def for_hypershift(program: Program) -> RecordingMonitor:
     """All that the stack's own cluster side needs is there, but it is not wanted."""
     return program(clusterSide="hypershift")
 
 
 def test_where_hypershifts_operators_own_the_cluster_side_no_kubernetes_object_is_registered(
-    for_hypershift: Recorder,
+    for_hypershift: RecordingMonitor,
 ) -> None:
     found = [each for each in for_hypershift.registered if "kubernetes" in each.type]
 
     assert found == []
 
 
-def test_all_else_is_the_same_for_hypershift(stack: Recorder, for_hypershift: Recorder) -> None:
+def test_all_else_is_the_same_for_hypershift(stack: RecordingMonitor, for_hypershift: RecordingMonitor) -> None:
     kept = {each.urn for each in stack.registered if "kubernetes" not in each.type}
 
     assert {each.urn for each in for_hypershift.registered} == kept

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import TENANT
 
 SECRET = "kubernetes:core/v1:Secret"
@@ -32,13 +32,13 @@ def golden(name: str) -> str:
     return (Path(__file__).parent / "golden" / name).read_text(encoding="utf-8").removesuffix("\n")
 
 
-def inputs(stack: Recorder, identity: str) -> dict[str, Any]:
+def inputs(stack: RecordingMonitor, identity: str) -> dict[str, Any]:
     return dict(stack.one(SECRET, f"hc1-cluster-side-{identity}-config-secret").inputs)
 
 
 @CONFIGS
 def test_a_secret_names_the_credential_file_to_its_consumer(
-    stack: Recorder, identity: str, secret: str, path: str
+    stack: RecordingMonitor, identity: str, secret: str, path: str
 ) -> None:
     got = inputs(stack, identity)
     document = json.loads(base64.b64decode(got.pop("data")["cloud.conf"], validate=True))
@@ -53,18 +53,18 @@ def test_a_secret_names_the_credential_file_to_its_consumer(
 
 
 @pytest.mark.parametrize("identity", ["cloud-provider", "disk", "file", "kms"])
-def test_each_consumer_gets_its_document_to_the_byte(stack: Recorder, identity: str) -> None:
+def test_each_consumer_gets_its_document_to_the_byte(stack: RecordingMonitor, identity: str) -> None:
     """Keys, order and spelling of HyperShift's own fixtures (`TestControlPlaneComponents`, variant AROSwift)."""
     document = base64.b64decode(inputs(stack, identity)["data"]["cloud.conf"]).decode()
 
     assert document == golden(f"cloud-config-{identity}.json")
 
 
-def test_no_other_identity_has_a_configuration_document(stack: Recorder) -> None:
+def test_no_other_identity_has_a_configuration_document(stack: RecordingMonitor) -> None:
     assert len(stack.all(SECRET)) == 4
 
 
-def test_the_nodes_configuration_is_a_config_map_in_clear(stack: Recorder) -> None:
+def test_the_nodes_configuration_is_a_config_map_in_clear(stack: RecordingMonitor) -> None:
     got = dict(stack.one(CONFIG_MAP, "hc1-cluster-side-nodes-config-map").inputs)
 
     assert got == {
@@ -75,7 +75,7 @@ def test_the_nodes_configuration_is_a_config_map_in_clear(stack: Recorder) -> No
     }
 
 
-def test_capz_finds_its_file_in_an_azure_cluster_identity(stack: Recorder) -> None:
+def test_capz_finds_its_file_in_an_azure_cluster_identity(stack: RecordingMonitor) -> None:
     assert stack.one(CLUSTER_IDENTITY).inputs == {
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
         "kind": "AzureClusterIdentity",
@@ -90,7 +90,7 @@ def test_capz_finds_its_file_in_an_azure_cluster_identity(stack: Recorder) -> No
     }
 
 
-def test_their_outputs_are_the_objects_names(stack: Recorder) -> None:
+def test_their_outputs_are_the_objects_names(stack: RecordingMonitor) -> None:
     side = "hc1-cluster-side"
     assert stack.outputs_of(f"{side}-kms-config") == {"secret_name": "azure-kms-config"}
     assert stack.outputs_of(f"{side}-nodes") == {"config_map_name": "azure-cloud-config"}

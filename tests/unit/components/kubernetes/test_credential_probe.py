@@ -10,7 +10,7 @@ import pytest
 from components.kubernetes.credential_probe import proof_argument
 from identity.catalogue_rows import ProofTarget
 from identity.clouds import CLOUDS, Cloud, local_cloud
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import GROUPS, SUBSCRIPTION, VNET, row
 from tests.unit.identity.settings.world import LOCAL
 
@@ -79,18 +79,18 @@ ENCRYPT = {
 every_probe = pytest.mark.parametrize("name", PROBES)
 
 
-def spec(stack: Recorder, name: str) -> dict[str, Any]:
+def spec(stack: RecordingMonitor, name: str) -> dict[str, Any]:
     found: dict[str, Any] = stack.one(DEPLOYMENT, f"hc1-cluster-side-{name}-deployment").inputs["spec"]
     return found
 
 
-def arguments(stack: Recorder, name: str) -> dict[str, str]:
+def arguments(stack: RecordingMonitor, name: str) -> dict[str, str]:
     """The probe's command line by option."""
     words = spec(stack, name)["template"]["spec"]["containers"][0]["args"]
     return dict(zip(words[::2], words[1::2], strict=True))
 
 
-def test_there_is_one_probe_for_each_mount(stack: Recorder) -> None:
+def test_there_is_one_probe_for_each_mount(stack: RecordingMonitor) -> None:
     deployments = [each.inputs["metadata"] for each in stack.all(DEPLOYMENT)]
 
     assert sorted(each["name"] for each in deployments) == sorted(PROBES)
@@ -98,7 +98,7 @@ def test_there_is_one_probe_for_each_mount(stack: Recorder) -> None:
 
 
 @every_probe
-def test_a_probe_mounts_its_credential_where_the_consumer_does(stack: Recorder, name: str) -> None:
+def test_a_probe_mounts_its_credential_where_the_consumer_does(stack: RecordingMonitor, name: str) -> None:
     secret_provider_class, path, _ = PROBES[name]
     pod = spec(stack, name)["template"]["spec"]
 
@@ -109,12 +109,12 @@ def test_a_probe_mounts_its_credential_where_the_consumer_does(stack: Recorder, 
 
 
 @every_probe
-def test_a_probe_looks_for_its_credential_where_the_consumer_does(stack: Recorder, name: str) -> None:
+def test_a_probe_looks_for_its_credential_where_the_consumer_does(stack: RecordingMonitor, name: str) -> None:
     assert arguments(stack, name)["--credential"] == PROBES[name][2]
 
 
 @pytest.mark.parametrize("name", READS)
-def test_a_probe_makes_a_call_to_arm_that_the_identitys_role_grants(stack: Recorder, name: str) -> None:
+def test_a_probe_makes_a_call_to_arm_that_the_identitys_role_grants(stack: RecordingMonitor, name: str) -> None:
     path, action = READS[name]
 
     assert json.loads(arguments(stack, name)["--proof"]) == {
@@ -126,12 +126,12 @@ def test_a_probe_makes_a_call_to_arm_that_the_identitys_role_grants(stack: Recor
 
 
 @pytest.mark.parametrize("name", sorted(PROBES.keys() - READS.keys()))
-def test_the_probes_of_kms_encrypt_with_the_key_at_its_own_vault(stack: Recorder, name: str) -> None:
+def test_the_probes_of_kms_encrypt_with_the_key_at_its_own_vault(stack: RecordingMonitor, name: str) -> None:
     assert json.loads(arguments(stack, name)["--proof"]) == ENCRYPT
 
 
 @every_probe
-def test_a_probe_is_one_unprivileged_pod_that_is_ready_once_its_call_worked(stack: Recorder, name: str) -> None:
+def test_a_probe_is_one_unprivileged_pod_that_is_ready_once_its_call_worked(stack: RecordingMonitor, name: str) -> None:
     labels = {"app.kubernetes.io/name": "credential-probe", "app.kubernetes.io/instance": name}
     got = spec(stack, name)
     pod = got["template"]["spec"]
@@ -156,7 +156,7 @@ def test_a_probe_is_one_unprivileged_pod_that_is_ready_once_its_call_worked(stac
 
 
 @every_probe
-def test_a_probe_listens_on_its_own_address(stack: Recorder, name: str) -> None:
+def test_a_probe_listens_on_its_own_address(stack: RecordingMonitor, name: str) -> None:
     container = spec(stack, name)["template"]["spec"]["containers"][0]
 
     assert arguments(stack, name)["--listen"] == "$(POD_IP):8080"

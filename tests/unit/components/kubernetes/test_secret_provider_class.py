@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs, objects
-from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.world import ADD_ON, TENANT
 
 CLASS = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
@@ -23,7 +23,7 @@ SECRETS = {
 }
 
 
-def test_there_is_one_for_each_identity_in_the_control_planes_namespace(stack: Recorder) -> None:
+def test_there_is_one_for_each_identity_in_the_control_planes_namespace(stack: RecordingMonitor) -> None:
     metadata = [each.inputs["metadata"] for each in stack.all(CLASS)]
 
     assert sorted(each["name"] for each in metadata) == sorted(SECRETS)
@@ -31,7 +31,7 @@ def test_there_is_one_for_each_identity_in_the_control_planes_namespace(stack: R
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_it_fetches_the_identitys_secret_as_the_key_vault_user(stack: Recorder, name: str) -> None:
+def test_it_fetches_the_identitys_secret_as_the_key_vault_user(stack: RecordingMonitor, name: str) -> None:
     found = next(each.inputs for each in stack.all(CLASS) if each.inputs["metadata"]["name"] == name)
 
     assert found == {

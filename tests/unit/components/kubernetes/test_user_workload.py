@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import hosted_cluster
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
@@ -34,11 +34,11 @@ WHOLE = {
 
 
 @pytest.fixture(scope="module")
-def with_workloads(program: Program) -> Recorder:
+def with_workloads(program: Program) -> RecordingMonitor:
     return program(hostedClusters=[hosted_cluster(workloads=[MINIMAL, WHOLE])])
 
 
-def deployment(recorder: Recorder, name: str) -> dict[str, Any]:
+def deployment(recorder: RecordingMonitor, name: str) -> dict[str, Any]:
     return dict(recorder.one(DEPLOYMENT, f"hc1-cluster-side-workload-{name}-deployment").inputs)
 
 
@@ -66,7 +66,7 @@ CONTAINER_SECURITY = {
 }
 
 
-def test_a_workload_is_a_deployment_with_all_that_was_said_of_it(with_workloads: Recorder) -> None:
+def test_a_workload_is_a_deployment_with_all_that_was_said_of_it(with_workloads: RecordingMonitor) -> None:
     assert deployment(with_workloads, "backup") == {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -114,7 +114,7 @@ def test_a_workload_is_a_deployment_with_all_that_was_said_of_it(with_workloads:
     }
 
 
-def test_what_was_left_out_is_left_to_the_image_and_to_kubernetes(with_workloads: Recorder) -> None:
+def test_what_was_left_out_is_left_to_the_image_and_to_kubernetes(with_workloads: RecordingMonitor) -> None:
     pod = deployment(with_workloads, "report")["spec"]["template"]["spec"]
 
     assert pod == {
@@ -136,7 +136,7 @@ def test_what_was_left_out_is_left_to_the_image_and_to_kubernetes(with_workloads
     }
 
 
-def test_more_than_one_pod_gets_a_disruption_budget(with_workloads: Recorder) -> None:
+def test_more_than_one_pod_gets_a_disruption_budget(with_workloads: RecordingMonitor) -> None:
     assert with_workloads.one(BUDGET).inputs == {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -145,7 +145,7 @@ def test_more_than_one_pod_gets_a_disruption_budget(with_workloads: Recorder) ->
     }
 
 
-def test_a_workload_comes_after_all_that_it_mounts(with_workloads: Recorder) -> None:
+def test_a_workload_comes_after_all_that_it_mounts(with_workloads: RecordingMonitor) -> None:
     workload = with_workloads.one(DEPLOYMENT, "hc1-cluster-side-workload-backup-deployment")
     needed = [
         each
@@ -164,7 +164,7 @@ def test_a_workload_comes_after_all_that_it_mounts(with_workloads: Recorder) -> 
     assert [each.name for each in needed if not with_workloads.waits_for(workload, each)] == []
 
 
-def test_a_workload_changes_nothing_else(stack: Recorder, with_workloads: Recorder) -> None:
+def test_a_workload_changes_nothing_else(stack: RecordingMonitor, with_workloads: RecordingMonitor) -> None:
     added = {each.urn for each in with_workloads.registered} - {each.urn for each in stack.registered}
 
     assert len(added) == 2 + 2 + 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import (
     GROUPS,
     REGISTRY_IDENTITY,
@@ -18,7 +18,7 @@ from tests.unit.components.world import (
     with_managed_identity,
 )
 
-Run = Callable[..., Recorder]
+Run = Callable[..., RecordingMonitor]
 SECOND = hosted_cluster(name="hc2", infraID="hc2-infra", issuerURL="https://hc2oidc.blob.core.windows.net/hc2oidc")
 IDENTITIES = f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
 
@@ -34,7 +34,7 @@ def handed_over(program: Program) -> Mapping[str, Any]:
 def next_run(program: Program, handed_over: Mapping[str, Any]) -> Run:
     """Runs the program with changes of the configuration, after that run."""
 
-    def run(*, invokes: Mapping[str, Any] | None = None, **changes: Any) -> Recorder:
+    def run(*, invokes: Mapping[str, Any] | None = None, **changes: Any) -> RecordingMonitor:
         outputs = {"name": "", "outputs": handed_over, "secretOutputNames": []}
         answers = {**(invokes or lookups()), "pulumi:pulumi:readStackOutputs": outputs}
         config = {"hostedClusters": [hosted_cluster(), SECOND], "clusterSide": "hypershift", **changes}
@@ -47,7 +47,7 @@ def with_identity(field: str, **changes: Any) -> list[dict[str, Any]]:
     return [hosted_cluster(identities={field: changes}), SECOND]
 
 
-def lost(recorder: Recorder, cluster: str = "hc1") -> list[str]:
+def lost(recorder: RecordingMonitor, cluster: str = "hc1") -> list[str]:
     """What the report says that the cluster would lose, once nothing was registered."""
     assert recorder.failure is not None, "nothing was refused"
     assert recorder.registered == []

@@ -33,7 +33,7 @@ _DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Bad:
+class InvalidDocument:
     """What makes a good document a refused one: changed fields (None drops one) or another text, and the report."""
 
     name: str
@@ -78,119 +78,119 @@ def dates(**moments: str) -> Callable[[IssuedCertificate], dict[str, Any]]:
 
 
 BAD: Final = (
-    Bad(
+    InvalidDocument(
         "no JSON",
         lambda issued: f'{{"client_secret": "{_MARKER}"',
         "document: found no JSON object (Expecting ',' delimiter at line 1, column 39; 38 characters); accepted: the "
         "JSON of UserAssignedIdentityCredentials in UTF-8 without a byte-order mark; store the document itself, "
         "wrapped exactly as objectEncoding says",
     ),
-    Bad(
+    InvalidDocument(
         "camelCase",
         lambda issued: {"client_secret": None, "clientSecret": _MARKER},
         "client_secret: found nothing; accepted: standard padded base64 of a PEM bundle or of PKCS#12 without a "
         'password; rename "clientSecret" to "client_secret"',
     ),
-    Bad(
+    InvalidDocument(
         "missing date",
         lambda issued: {"not_before": None},
         "not_before: found nothing; accepted: RFC 3339, such as 2026-01-31T09:30:00Z; add it",
     ),
-    Bad(
+    InvalidDocument(
         "type",
         lambda issued: {"client_secret": [_MARKER]},
         "client_secret: found a list; accepted: standard padded base64 of a PEM bundle or of PKCS#12 without a "
         "password; write it as a JSON string",
     ),
-    Bad(
+    InvalidDocument(
         "authority",
         lambda issued: {"authentication_endpoint": f"http://{_MARKER}/?"},
         "authentication_endpoint: found a text of 27 characters that is not shown; accepted: an https URL of the "
         "authority, such as https://login.microsoftonline.com/; correct it",
     ),
-    Bad(
+    InvalidDocument(
         "base64",
         lambda issued: {"client_secret": f"{_MARKER}%"},
         "client_secret: found 19 characters that are not base64; accepted: standard padded base64 of a PEM bundle or "
         "of PKCS#12 without a password; encode the bundle with `base64 -w0`",
     ),
-    Bad(
+    InvalidDocument(
         "neither PEM nor PKCS#12",
         lambda issued: bundle(_MARKER),
         "client_secret: found 18 bytes that are neither PEM nor PKCS#12; accepted: a PEM bundle of key and "
         f"certificate, or PKCS#12 without a password; {_ENTRY}",
     ),
-    Bad(
+    InvalidDocument(
         "PEM that is broken",
         lambda issued: bundle(
             f"-----BEGIN PRIVATE KEY-----\n{_MARKER}==\n-----END PRIVATE KEY-----\n{issued.certificate_pem}"
         ),
         f"client_secret: found a PEM private key that can not be read; {_ENTRY}",
     ),
-    Bad(
+    InvalidDocument(
         "PEM without a certificate",
         lambda issued: bundle(issued.private_key_pem),
         f"client_secret: found PEM without a certificate; {_ENTRY}",
     ),
-    Bad(
+    InvalidDocument(
         "modern PKCS#12",
         lambda issued: bundle(pfx(issued)),
         "client_secret: found PKCS#12 with modern algorithms, which the loader in the pods can not read; accepted: "
         f"SHA-1 MAC and 3DES encryption (`openssl pkcs12 -export -legacy`); better: {_ENTRY}",
     ),
-    Bad(
+    InvalidDocument(
         "another certificate's key",
         lambda issued: bundle(issued.private_key_pem, certificate().certificate_pem),
         "client_secret: found a private key that belongs to none of the 1 certificate(s); store the certificate that "
         "was issued for this key",
     ),
-    Bad(
+    InvalidDocument(
         "no RSA",
         lambda issued: of_another_kind(issued, ec.generate_private_key(ec.SECP256R1())),
         "client_secret: found a private key of type EC; accepted: RSA; issue the certificate with an RSA key",
     ),
-    Bad(
+    InvalidDocument(
         "short key",
         lambda issued: of_another_kind(issued, rsa.generate_private_key(65537, 1024)),  # noqa: S505
         "client_secret: found an RSA key of 1024 bits; accepted: 2048 or more; issue a new certificate",
     ),
-    Bad(
+    InvalidDocument(
         "dates outside of the certificate's",
         dates(not_after="2999-01-01T00:00:00Z"),
         "not_before, not_after: found dates outside of the certificate's validity (<validity>); accepted: dates within "
         "it; copy them from the certificate",
     ),
-    Bad(
+    InvalidDocument(
         "dates in the wrong order",
         dates(renew_after="2020-01-01T00:00:00Z"),
         'renew_after: found "2020-01-01T00:00:00Z", which is not after not_before; accepted: RFC 3339, such as '
         "2026-01-31T09:30:00Z; correct the dates",
     ),
-    Bad(
+    InvalidDocument(
         "expired",
         dates(not_after="2020-01-01T00:00:00Z"),
         'not_after: found "2020-01-01T00:00:00Z", which is past; accepted: RFC 3339, such as 2026-01-31T09:30:00Z; '
         "issue the credential again",
     ),
-    Bad(
+    InvalidDocument(
         "not valid yet",
         dates(not_before="2999-01-01T00:00:00Z"),
         'not_before: found "2999-01-01T00:00:00Z", which is to come; accepted: RFC 3339, such as 2026-01-31T09:30:00Z; '
         "wait until it is valid",
     ),
-    Bad(
+    InvalidDocument(
         "another tenant",
         lambda issued: {"tenant_id": _OTHER},
         f'tenant_id: found "{_OTHER}"; accepted: "{TENANT}", as configured; take the credential of this identity, or '
         "correct the configuration",
     ),
-    Bad(
+    InvalidDocument(
         "another client",
         lambda issued: {"client_id": _OTHER},
         f'client_id: found "{_OTHER}"; accepted: "{REGISTRY["clientId"]}", as configured; take the credential of this '
         "identity, or correct the configuration",
     ),
-    Bad(
+    InvalidDocument(
         "size",
         lambda issued: changed(issued, extra="x" * (25 * 1024 + 1 - len(changed(issued, extra="")))),
         "size: found 25601 bytes; accepted: 25600 at most, Key Vault's limit; store the key with its own certificate "
@@ -252,7 +252,7 @@ def test_each_rule_is_told_with_what_was_found_what_is_accepted_and_how_to_fix_i
     tmp_path: Path,
     issued: IssuedCertificate,
     source: str,
-    bad: Bad,
+    bad: InvalidDocument,
 ) -> None:
     text = bad.text(issued)
     clusters = [hosted_cluster(identities={_FIELD: identity(credential(source, text, tmp_path / "document.json"))})]

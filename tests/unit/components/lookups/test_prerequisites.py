@@ -9,12 +9,17 @@ from typing import Any
 
 import pytest
 
-from components.azure.imported_credential import ImportedCredentialArgs, ImportedDocument, Principal, StoredDocument
+from components.azure.imported_credential import (
+    ExistingIdentity,
+    ImportedCredentialArgs,
+    ImportedDocument,
+    StoredDocument,
+)
 from components.azure.providers import register_providers
 from components.lookups.prerequisites import Prerequisites, look_up
 from tests.unit.components import world
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Recorder, run
+from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.world import (
     ADD_ON,
     REGISTRY,
@@ -237,7 +242,7 @@ def test_of_a_secret_that_is_in_the_vault_the_dates_beside_it_are_known() -> Non
     }
 
     assert imported(lookups(getSecret=stored), {"secretName": "ciro"}) == ImportedCredentialArgs(
-        principal=Principal(client_id=REGISTRY["clientId"], object_id=REGISTRY["principalId"]),
+        principal=ExistingIdentity(client_id=REGISTRY["clientId"], object_id=REGISTRY["principalId"]),
         document=StoredDocument(not_after="2027-02-19T08:55:00Z", renew_after="2027-01-05T08:55:00Z"),
     )
 
@@ -257,7 +262,7 @@ def test_a_document_in_a_file_is_read(msi_document: str, tmp_path: Path) -> None
     assert found.document.text == msi_document
 
 
-def test_things_are_looked_up_by_the_names_in_their_ids(stack: Recorder) -> None:
+def test_things_are_looked_up_by_the_names_in_their_ids(stack: RecordingMonitor) -> None:
     invoked = {each.function.partition(":")[2]: each.arguments for each in stack.invoked}
 
     assert invoked["network:getSubnet"] == {
@@ -272,7 +277,7 @@ def test_things_are_looked_up_by_the_names_in_their_ids(stack: Recorder) -> None
     }
 
 
-def test_every_lookup_goes_through_the_explicit_provider(stack: Recorder) -> None:
+def test_every_lookup_goes_through_the_explicit_provider(stack: RecordingMonitor) -> None:
     found = [each for each in stack.invoked if each.function.startswith("azure-native:")]
 
     assert len(found) == 9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import DEPLOYER, GROUPS, KUBECONFIG, SUBSCRIPTION, TENANT, lookups
 
 AZURE = "pulumi:providers:azure-native"
@@ -16,7 +16,7 @@ def signed_in_to(tenant: str) -> dict[str, str]:
     return {"tenantId": tenant, "objectId": DEPLOYER}
 
 
-def test_tenant_subscription_and_cloud_are_pinned(stack: Recorder) -> None:
+def test_tenant_subscription_and_cloud_are_pinned(stack: RecordingMonitor) -> None:
     azure, entra = stack.one(AZURE, "azure").inputs, stack.one(ENTRA, "entra").inputs
 
     assert (azure["tenantId"], azure["subscriptionId"], azure["environment"]) == (TENANT, SUBSCRIPTION, "public")
@@ -30,14 +30,14 @@ def test_another_cloud_is_named_as_the_providers_name_it(program: Program) -> No
     assert recorder.one(ENTRA).inputs["environment"] == "usgovernment"
 
 
-def test_the_kubernetes_provider_gets_the_kubeconfigs_contents_as_a_secret(stack: Recorder) -> None:
+def test_the_kubernetes_provider_gets_the_kubeconfigs_contents_as_a_secret(stack: RecordingMonitor) -> None:
     provider = stack.one(KUBERNETES, "kubernetes")
 
     assert provider.inputs["kubeconfig"] == KUBECONFIG
     assert provider.secrets == {"kubeconfig"}
 
 
-def test_objects_on_the_cluster_survive_a_new_address_of_it(stack: Recorder) -> None:
+def test_objects_on_the_cluster_survive_a_new_address_of_it(stack: RecordingMonitor) -> None:
     assert stack.one(KUBERNETES).inputs["clusterIdentifier"] == (
         f"{GROUPS}/aks-dev/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-dev"
     )

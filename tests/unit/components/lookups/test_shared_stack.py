@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.components.conftest import Program
-from tests.unit.components.recorder import Recorder
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import (
     ADD_ON,
     MANAGEMENT_CLUSTER,
@@ -53,11 +53,13 @@ def without(*names: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def cluster_stack(program: Program) -> Recorder:
+def cluster_stack(program: Program) -> RecordingMonitor:
     return program(invokes=exporting(OUTPUTS), **CLUSTER_STACK)
 
 
-def test_a_stack_of_hosted_clusters_makes_neither_vault_nor_reader(cluster_stack: Recorder, stack: Recorder) -> None:
+def test_a_stack_of_hosted_clusters_makes_neither_vault_nor_reader(
+    cluster_stack: RecordingMonitor, stack: RecordingMonitor
+) -> None:
     made = set(stack.names()) - set(cluster_stack.names())
 
     assert made == {
@@ -70,7 +72,7 @@ def test_a_stack_of_hosted_clusters_makes_neither_vault_nor_reader(cluster_stack
     assert set(cluster_stack.names()) - set(stack.names()) == {f"{REFERENCE} {SHARED}"}
 
 
-def test_its_secrets_are_in_the_shared_vault_and_read_by_the_shared_reader(cluster_stack: Recorder) -> None:
+def test_its_secrets_are_in_the_shared_vault_and_read_by_the_shared_reader(cluster_stack: RecordingMonitor) -> None:
     secrets = cluster_stack.all("azure-native:keyvault:Secret")
     classes = cluster_stack.all("kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass")
 
@@ -85,8 +87,10 @@ def test_its_secrets_are_in_the_shared_vault_and_read_by_the_shared_reader(clust
     assert {each.inputs["resourceGroupName"] for each in identities} == {"hc1-identity"}
 
 
-def test_it_exports_what_a_stack_with_its_own_vault_exports(cluster_stack: Recorder, stack: Recorder) -> None:
-    def exported(recorder: Recorder) -> dict[str, Any]:
+def test_it_exports_what_a_stack_with_its_own_vault_exports(
+    cluster_stack: RecordingMonitor, stack: RecordingMonitor
+) -> None:
+    def exported(recorder: RecordingMonitor) -> dict[str, Any]:
         outputs = json.loads(json.dumps(recorder.stack_outputs.values))
         del outputs["hostedClusters"]["hc1"]["credentialsInUse"]  # their identities are in another resource group
         return dict(outputs)

@@ -9,10 +9,18 @@ import pytest
 from localcloud.kubernetes import schemas
 from localcloud.kubernetes.definitions import definitions
 from localcloud.kubernetes.kinds import KINDS
-from tests.hosted_clusters import ABSENT, BAD, GOOD, UNKNOWN, Bad, changed, hosted_cluster
+from tests.hosted_clusters import (
+    ABSENT,
+    INVALID_CHANGES,
+    UNKNOWN_FIELDS,
+    VALID_CHANGES,
+    InvalidChange,
+    changed,
+    hosted_cluster,
+)
 
 _KIND = next(kind for kind in KINDS if kind.kind == "HostedCluster")
-_WITHOUT_CEL = [bad for bad in BAD if not bad.is_cel]
+_WITHOUT_CEL = [bad for bad in INVALID_CHANGES if not bad.is_cel]
 
 
 def refusals(document: dict[str, Any]) -> list[str]:
@@ -27,17 +35,17 @@ def test_every_definition_serves_one_version() -> None:
         assert [(each["served"], each["storage"]) for each in definition["spec"]["versions"]] == [(True, True)]
 
 
-@pytest.mark.parametrize(("path", "value"), GOOD, ids=[path for path, _ in GOOD])
+@pytest.mark.parametrize(("path", "value"), VALID_CHANGES, ids=[path for path, _ in VALID_CHANGES])
 def test_a_good_document_is_taken(path: str, value: Any) -> None:
     assert refusals(changed(hosted_cluster(), path, value)) == []
 
 
 @pytest.mark.parametrize("bad", _WITHOUT_CEL, ids=lambda bad: bad.name)
-def test_a_bad_document_is_refused_in_the_api_servers_words(bad: Bad) -> None:
+def test_a_bad_document_is_refused_in_the_api_servers_words(bad: InvalidChange) -> None:
     assert bad.refusal in refusals(changed(hosted_cluster(), bad.path, bad.value))
 
 
-@pytest.mark.parametrize("field", UNKNOWN)
+@pytest.mark.parametrize("field", UNKNOWN_FIELDS)
 def test_an_unknown_field_is_found(field: str) -> None:
     _, findings = schemas.check(_KIND, changed(hosted_cluster(), field, "x"))
 
