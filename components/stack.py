@@ -14,7 +14,7 @@ from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArg
 from components.lookups.prerequisites import Prerequisites
 from components.lookups.tenant_check import Deployer
 from identity.outputs import HostedClusterOutput, StackOutputs
-from identity.settings import HostedClusterSettings, Settings, VaultSettings
+from identity.settings import HostedClusterSettings, Settings
 from identity.settings.credential_loss import addresses
 
 
@@ -85,13 +85,11 @@ class IdentityStack:
     def _own_store(self, prerequisites: Prerequisites) -> CredentialStore:
         if self._settings.vault is None:
             raise AssertionError("the settings have a vault or a shared stack")
-        vault = self._vault(self._settings.vault)
+        vault = Vault("vault", VaultArgs(settings=self._settings, vault=self._settings.vault), self._options)
         key_vault_user = KeyVaultUser(
             "key-vault-user",
             KeyVaultUserArgs(
-                identity=self._key_vault_user_identity(prerequisites),
-                vault=vault,
-                subscription_id=self._settings.subscription_id,
+                identity=self._key_vault_user_identity(prerequisites), vault=vault, settings=self._settings
             ),
             self._options,
         )
@@ -104,36 +102,11 @@ class IdentityStack:
             key_vault_user=[key_vault_user],
         )
 
-    def _vault(self, vault: VaultSettings) -> Vault:
-        settings = self._settings
-        return Vault(
-            "vault",
-            VaultArgs(
-                vault_name=vault.name,
-                subscription_id=settings.subscription_id,
-                tenant_id=settings.tenant_id,
-                resource_group=settings.resource_group,
-                location=settings.location,
-                soft_delete_retention_days=vault.soft_delete_retention_days,
-                purge_protection=vault.purge_protection,
-                public_network_access=vault.public_network_access,
-                default_action=vault.default_action,
-                allowed_ip_ranges=vault.allowed_ip_ranges,
-                allowed_subnet_ids=vault.allowed_subnet_ids,
-                tags=settings.tags,
-                protect=settings.protect,
-            ),
-            self._options,
-        )
-
     def _key_vault_user_identity(self, prerequisites: Prerequisites) -> ExistingIdentity | AddOnIdentity | NewIdentity:
         user = self._settings.key_vault_user
         if user.name is not None:
             return NewIdentity(
                 name=user.name,
-                resource_group=self._settings.resource_group,
-                location=self._settings.location,
-                tags=self._settings.tags,
                 node_resource_group=(
                     prerequisites.node_resource_group if self._cluster is None else self._cluster.node_resource_group
                 ),

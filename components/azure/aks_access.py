@@ -31,17 +31,15 @@ _NEW_CLUSTER_SECONDS: Final = 900
 
 @dataclass(frozen=True, kw_only=True)
 class AksAccessArgs:
-    """Inputs of `AksAccess`. `cluster` is the AKS cluster's name: of all its outputs the one that previews know.
+    """Inputs of `AksAccess`. `name` is the AKS cluster's: of all its outputs the one that previews know.
 
-    `admin` takes the administrators' static credential instead of a sign-in: for the day on which Entra ID is down.
+    With `cluster.access.admin` the administrators' static credential replaces the sign-in by `login`: for the day on
+    which Entra ID is down.
     """
 
-    resource_group: pulumi.Input[str]
-    cluster: pulumi.Input[str]
+    cluster: ManagementClusterSettings
+    name: pulumi.Input[str]
     login: Login
-    flavour: Flavour
-    public_fqdn: bool
-    admin: bool
 
 
 class AksAccess(pulumi.ComponentResource):
@@ -54,9 +52,10 @@ class AksAccess(pulumi.ComponentResource):
     def __init__(self, name: str, args: AksAccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:AksAccess", name, None, opts)
         options = pulumi.InvokeOptions(parent=self)
-        where = {"resource_group_name": args.resource_group, "resource_name": args.cluster}
-        fqdn = PUBLIC_FQDN if args.public_fqdn else None
-        if args.admin:
+        access = args.cluster.access
+        where = {"resource_group_name": args.cluster.resource_group, "resource_name": args.name}
+        fqdn = PUBLIC_FQDN if access.public_fqdn else None
+        if access.admin:
             pulumi.warn(
                 "managementCluster.access.admin: the stack reaches the cluster with the administrators' static "
                 "credential, past Entra ID and without a name in the audit log. Switch it off when the need is over, "
@@ -70,9 +69,9 @@ class AksAccess(pulumi.ComponentResource):
             value = containerservice.list_managed_cluster_user_credentials_output(
                 **where, server_fqdn=fqdn, opts=options
             ).apply(lambda answer: answer.kubeconfigs[0].value)
-        login = None if args.admin else args.login
+        login = None if access.admin else args.login
         self.kubeconfig: pulumi.Output[str] = pulumi.Output.secret(
-            value.apply(lambda skeleton: signed_in(skeleton, login, args.flavour).to_json())
+            value.apply(lambda skeleton: signed_in(skeleton, login, access.flavour).to_json())
         )
         self.register_outputs({"kubeconfig": self.kubeconfig})
 
@@ -92,12 +91,9 @@ def access_args(
 ) -> AksAccessArgs:
     """The inputs of `AksAccess` for a configured cluster, which the stack may make itself; raises AccessError."""
     return AksAccessArgs(
-        resource_group=cluster.resource_group,
-        cluster=cluster.name if created is None else created.name,
+        cluster=cluster,
+        name=cluster.name if created is None else created.name,
         login=login_of(cluster.access, settings.tenant_id, settings.cloud.authority_host),
-        flavour=cluster.access.flavour,
-        public_fqdn=cluster.access.public_fqdn,
-        admin=cluster.access.admin,
     )
 
 

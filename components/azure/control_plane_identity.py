@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
@@ -12,23 +11,20 @@ from components.azure.credential_store import CredentialStore
 from components.azure.entra_application import EntraApplication, EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredential, ImportedCredentialArgs
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from identity.roles import Role
+from components.azure.scopes import scope_ids
+from identity.catalogue_rows import ControlPlaneIdentity
+from identity.settings import HostedClusterSettings, Settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class ControlPlaneIdentityArgs:
     """Inputs of `ControlPlaneIdentityComponent`; `source` decides where the credential comes from."""
 
+    row: ControlPlaneIdentity
+    settings: Settings
+    cluster: HostedClusterSettings
     source: EntraApplicationArgs | ImportedCredentialArgs
-    secret_name: str
-    object_encoding: str
     store: CredentialStore
-    infra_id: str
-    component: str
-    role: Role
-    scopes: Mapping[str, str]
-    subscription_id: str
-    tags: Mapping[str, str]
 
 
 class ControlPlaneIdentityComponent(pulumi.ComponentResource):
@@ -40,35 +36,37 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ControlPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:ControlPlaneIdentity", name, None, opts)
+        settings, cluster = args.settings, args.cluster
+        self.secret_name = cluster.identity(args.row).secret_name
         child = pulumi.ResourceOptions(parent=self)
         source = _source(name, args.source, child)
         if source.document is not None:
             CredentialSecret(
                 f"{name}-credential",
                 CredentialSecretArgs(
-                    secret_name=args.secret_name,
-                    object_encoding=args.object_encoding,
+                    secret_name=self.secret_name,
+                    object_encoding=cluster.object_encoding,
                     store=args.store,
                     document=source.document,
-                    tags=args.tags,
+                    tags=settings.tags,
                 ),
                 child,
             )
+        grant = args.row.grant(settings.roles)
         RoleGrants(
             f"{name}-roles",
             RoleGrantsArgs(
-                infra_id=args.infra_id,
-                component=args.component,
-                role=args.role,
-                scopes=args.scopes,
-                subscription_id=args.subscription_id,
+                infra_id=cluster.infra_id,
+                component=args.row.component,
+                role=grant.role,
+                scopes=scope_ids(settings, cluster, grant),
+                subscription_id=settings.subscription_id,
                 principal_id=source.principal_id,
             ),
             child,
         )
         self.client_id = source.client_id
         self.principal_id = source.principal_id
-        self.secret_name = args.secret_name
         self.shown = source.shown
         self.register_outputs(
             {"client_id": self.client_id, "principal_id": self.principal_id, "secret_name": self.secret_name}

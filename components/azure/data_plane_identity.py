@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
 from pulumi_azure_native import managedidentity
 
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from identity import catalogue_rows
+from components.azure.scopes import scope_ids
 from identity.catalogue import FEDERATED_AUDIENCE
+from identity.catalogue_rows import DataPlaneIdentity
 from identity.naming import data_plane_identity_name
+from identity.settings import HostedClusterSettings, Settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataPlaneIdentityArgs:
-    """Inputs of `DataPlaneIdentityComponent`. Entra ID compares the hosted cluster's `issuer_url` byte for byte."""
+    """Inputs of `DataPlaneIdentityComponent`."""
 
-    row: catalogue_rows.DataPlaneIdentity
-    cluster: str
-    infra_id: str
-    issuer_url: str
-    subscription_id: str
-    resource_group: str
-    location: str
-    scopes: Mapping[str, str]
-    tags: Mapping[str, str]
+    row: DataPlaneIdentity
+    settings: Settings
+    cluster: HostedClusterSettings
 
 
 class DataPlaneIdentityComponent(pulumi.ComponentResource):
@@ -37,25 +32,27 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: DataPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:DataPlaneIdentity", name, None, opts)
-        stem = f"{args.cluster}-{args.row.name}"
-        identity_name = data_plane_identity_name(args.cluster, args.row.name, args.infra_id)
+        row, settings, cluster = args.row, args.settings, args.cluster
+        stem = f"{cluster.name}-{row.name}"
+        identity_name = data_plane_identity_name(cluster.name, row.name, cluster.infra_id)
         identity = managedidentity.UserAssignedIdentity(
             f"{name}-identity",
             resource_name_=identity_name,
-            resource_group_name=args.resource_group,
-            location=args.location,
-            tags=args.tags,
+            resource_group_name=settings.resource_group,
+            location=settings.location,
+            tags=settings.tags,
             opts=pulumi.ResourceOptions(parent=self),
         )
         previous: pulumi.Resource = identity
-        for subject in args.row.subjects:
+        for subject in row.subjects:
             # Azure rejects concurrent writes to the credentials of one identity.
             previous = managedidentity.FederatedIdentityCredential(
                 f"{name}-federated-{subject.suffix}",
                 federated_identity_credential_resource_name=f"{stem}-fed-id-{subject.suffix}",
                 resource_name_=identity_name,
-                resource_group_name=args.resource_group,
-                issuer=args.issuer_url,
+                resource_group_name=settings.resource_group,
+                # Entra ID compares it byte for byte.
+                issuer=cluster.issuer_url,
                 subject=subject.subject,
                 audiences=[FEDERATED_AUDIENCE],
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[previous]),
@@ -63,11 +60,11 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
         RoleGrants(
             f"{name}-roles",
             RoleGrantsArgs(
-                infra_id=args.infra_id,
-                component=args.row.component,
-                role=args.row.grant.role,
-                scopes=args.scopes,
-                subscription_id=args.subscription_id,
+                infra_id=cluster.infra_id,
+                component=row.component,
+                role=row.grant.role,
+                scopes=scope_ids(settings, cluster, row.grant),
+                subscription_id=settings.subscription_id,
                 principal_id=identity.principal_id,
             ),
             pulumi.ResourceOptions(parent=self),

@@ -7,6 +7,7 @@ only.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -16,10 +17,9 @@ import pulumi_azuread as azuread
 
 from components.azure.credential_secret import CredentialDates, CredentialDocument, shown_facts
 from components.azure.plugin_resources import Certificate, RenewalSchedule, SignInGate
-from identity.clouds import Cloud
 from identity.credentials import rfc3339
 from identity.credentials.document import encode
-from identity.settings import CredentialSettings
+from identity.settings import Settings
 
 SLOTS: Final = ("a", "b")
 
@@ -32,14 +32,11 @@ class EntraApplicationArgs:
     """Inputs of `EntraApplication`. `owner` is the deployer's object id."""
 
     display_name: str
-    tenant_id: str
-    cloud: Cloud
-    credentials: CredentialSettings
+    settings: Settings
     owner: str
-    protect: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Slot:
     """One issued, registered and proven certificate."""
 
@@ -67,16 +64,16 @@ class EntraApplication(pulumi.ComponentResource):
             owners=[args.owner],
             # Entra makes a second application of the same name without a word; the tag tells ours from others.
             tags=[f"{pulumi.get_project()}:{pulumi.get_stack()}:{name}"],
-            opts=pulumi.ResourceOptions.merge(ownership, pulumi.ResourceOptions(protect=args.protect)),
+            opts=pulumi.ResourceOptions.merge(ownership, pulumi.ResourceOptions(protect=args.settings.protect)),
         )
         self._principal = azuread.ServicePrincipal(
             f"{name}-principal", client_id=self._application.client_id, owners=[args.owner], opts=ownership
         )
         schedule = RenewalSchedule(
             f"{name}-schedule",
-            lifetime_days=args.credentials.lifetime_days,
-            renew_before_days=args.credentials.renew_before_days,
-            mode=args.credentials.renewal,
+            lifetime_days=args.settings.credentials.lifetime_days,
+            renew_before_days=args.settings.credentials.renew_before_days,
+            mode=args.settings.credentials.renewal,
             opts=pulumi.ResourceOptions(parent=self),
         )
         slots = {slot: self._slot(slot, getattr(schedule, slot), schedule.current) for slot in SLOTS}
@@ -92,11 +89,12 @@ class EntraApplication(pulumi.ComponentResource):
 
     def _slot(self, slot: str, issue: pulumi.Output[Any], current: pulumi.Output[str]) -> _Slot:
         args, child = self._args, pulumi.ResourceOptions(parent=self)
+        credentials, cloud = args.settings.credentials, args.settings.cloud
         certificate = Certificate(
             f"{self._name}-certificate-{slot}",
             common_name=args.display_name[:_COMMON_NAME_LENGTH],
-            key_size=args.credentials.key_size,
-            lifetime_days=args.credentials.lifetime_days,
+            key_size=credentials.key_size,
+            lifetime_days=credentials.lifetime_days,
             generation=issue.apply(lambda known: known["generation"]),
             not_before=issue.apply(lambda known: known["notBefore"]),
             opts=child,
@@ -117,38 +115,40 @@ class EntraApplication(pulumi.ComponentResource):
         self._registrations[slot] = registration
         gate = SignInGate(
             f"{self._name}-gate-{slot}",
-            authority_host=args.cloud.authority_host,
-            tenant_id=args.tenant_id,
+            authority_host=cloud.authority_host,
+            tenant_id=args.settings.tenant_id,
             client_id=self._application.client_id,
             certificate_pem=certificate.certificate_pem,
             private_key_pem=certificate.private_key_pem,
             registration=registration.key_id,
-            scope=args.cloud.arm_scope,
-            successes=args.credentials.propagation.successes,
-            settle_seconds=args.credentials.propagation.settle_seconds,
-            timeout_seconds=args.credentials.propagation.timeout_seconds,
+            scope=cloud.arm_scope,
+            successes=credentials.propagation.successes,
+            settle_seconds=credentials.propagation.settle_seconds,
+            timeout_seconds=credentials.propagation.timeout_seconds,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[self._principal]),
         )
-        dates = pulumi.Output.all(certificate.not_before, certificate.not_after).apply(
-            lambda validity: self._dates(*validity)
+        dates = pulumi.Output.all(start=certificate.not_before, end=certificate.not_after).apply(
+            lambda known: self._dates(known["start"], known["end"])
         )
-        text = pulumi.Output.all(
-            certificate.certificate_pem,
-            certificate.private_key_pem,
-            self._application.client_id,
-            self._principal.object_id,
-            dates,
-            gate.proven_at,
-        ).apply(lambda known: self._document(*known[:5]))
+        text: pulumi.Output[str] = pulumi.Output.all(
+            certificate_pem=certificate.certificate_pem,
+            private_key_pem=certificate.private_key_pem,
+            client_id=self._application.client_id,
+            object_id=self._principal.object_id,
+            # Nothing in the document: it waits for the proof.
+            proven_at=gate.proven_at,
+        ).apply(lambda known: dates.apply(lambda validity: self._document(known, validity)))
         return _Slot(
-            CredentialDocument(text=pulumi.Output.secret(text), dates=dates),
-            pulumi.Output.all(dates, certificate.thumbprint).apply(lambda known: shown_facts(*known)),
+            document=CredentialDocument(text=pulumi.Output.secret(text), dates=dates),
+            shown=dates.apply(
+                lambda validity: certificate.thumbprint.apply(lambda thumbprint: shown_facts(validity, thumbprint))
+            ),
         )
 
     def _dates(self, not_before: str, not_after: str) -> CredentialDates:
         start, end = rfc3339.parse(not_before), rfc3339.parse(not_after)
         # As the schedule counts: back from the end of the life it was issued for, whatever the lifetime is set to now.
-        renewal = end - timedelta(days=self._args.credentials.renew_before_days)
+        renewal = end - timedelta(days=self._args.settings.credentials.renew_before_days)
         return CredentialDates(
             not_before=start,
             not_after=end,
@@ -156,18 +156,16 @@ class EntraApplication(pulumi.ComponentResource):
             cannot_renew_after=end,
         )
 
-    def _document(
-        self, certificate_pem: str, private_key_pem: str, client_id: str, object_id: str, dates: CredentialDates
-    ) -> str:
+    def _document(self, known: Mapping[str, str], dates: CredentialDates) -> str:
         return encode(
-            authentication_endpoint=self._args.cloud.authority_host,
-            client_id=client_id,
-            tenant_id=self._args.tenant_id,
-            certificate_pem=certificate_pem,
-            private_key_pem=private_key_pem,
+            authentication_endpoint=self._args.settings.cloud.authority_host,
+            client_id=known["client_id"],
+            tenant_id=self._args.settings.tenant_id,
+            certificate_pem=known["certificate_pem"],
+            private_key_pem=known["private_key_pem"],
             not_before=dates.not_before,
             not_after=dates.not_after,
             renew_after=dates.renew_after,
             cannot_renew_after=dates.cannot_renew_after,
-            object_id=object_id,
+            object_id=known["object_id"],
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +13,7 @@ from components.azure.management_cluster import AddOnIdentity
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.azure.vault import Vault
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
+from identity.settings import Settings
 
 # Stands where HyperShift's names have an RBAC key; HyperShift itself never names this assignment.
 _COMPONENT: Final = "key-vault-user"
@@ -24,9 +24,6 @@ class NewIdentity:
     """A managed identity to create. `node_resource_group` has the nodes' scale sets; None if no cluster is known."""
 
     name: str
-    resource_group: str
-    location: str
-    tags: Mapping[str, str]
     node_resource_group: str | None
 
 
@@ -36,7 +33,7 @@ class KeyVaultUserArgs:
 
     identity: ExistingIdentity | AddOnIdentity | NewIdentity
     vault: Vault
-    subscription_id: str
+    settings: Settings
 
 
 class KeyVaultUser(pulumi.ComponentResource):
@@ -54,9 +51,9 @@ class KeyVaultUser(pulumi.ComponentResource):
             created = managedidentity.UserAssignedIdentity(
                 f"{name}-identity",
                 resource_name_=args.identity.name,
-                resource_group_name=args.identity.resource_group,
-                location=args.identity.location,
-                tags=args.identity.tags,
+                resource_group_name=args.settings.resource_group,
+                location=args.settings.location,
+                tags=args.settings.tags,
                 opts=pulumi.ResourceOptions(parent=self),
             )
             group = args.identity.node_resource_group or "<the nodes' resource group>"
@@ -73,7 +70,7 @@ class KeyVaultUser(pulumi.ComponentResource):
                 component=_COMPONENT,
                 role=KEY_VAULT_SECRETS_USER_ROLE,
                 scopes={"vault": args.vault.vault_id},
-                subscription_id=args.subscription_id,
+                subscription_id=args.settings.subscription_id,
                 principal_id=self.principal_id,
             ),
             pulumi.ResourceOptions(parent=self, depends_on=[args.vault]),

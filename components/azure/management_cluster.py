@@ -14,7 +14,7 @@ from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity.access.aks import cluster_id
 from identity.naming import dns_prefix, node_resource_group
 from identity.roles import AKS_RBAC_CLUSTER_ADMIN_ROLE
-from identity.settings import CreationSettings, Settings
+from identity.settings import CreationSettings, ManagementClusterSettings, Settings
 
 # As the AKS API spells it; `az` says azure-keyvault-secrets-provider.
 ADD_ON: Final = "azureKeyvaultSecretsProvider"
@@ -25,17 +25,15 @@ _COMPONENT: Final = "deployer"
 
 @dataclass(frozen=True, kw_only=True)
 class ManagementClusterArgs:
-    """Inputs of `ManagementCluster`. `deployer` is the object id of whoever runs the stack."""
+    """Inputs of `ManagementCluster`. `deployer` is the object id of whoever runs the stack.
 
-    name: str
+    `cluster` is `settings.management_cluster`, and `creation` its `create`.
+    """
+
+    settings: Settings
+    cluster: ManagementClusterSettings
     creation: CreationSettings
-    resource_group: str
-    location: str
-    tenant_id: str
-    subscription_id: str
     deployer: str
-    tags: Mapping[str, str]
-    protect: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,22 +56,23 @@ class ManagementCluster(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ManagementClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:ManagementCluster", name, None, opts)
-        self.cluster_id = cluster_id(args.subscription_id, args.resource_group, args.name)
+        settings, wanted = args.settings, args.cluster
+        self.cluster_id = cluster_id(settings.subscription_id, wanted.resource_group, wanted.name)
         self.has_azure_rbac = args.creation.azure_rbac
-        self.node_resource_group = node_resource_group(args.resource_group, args.name, args.location)
+        self.node_resource_group = node_resource_group(wanted.resource_group, wanted.name, settings.location)
         cluster = self._cluster(name, args)
         self.ready: list[pulumi.Resource] = [cluster]
         if self.has_azure_rbac:
             self.ready.append(self._deployers_role(name, args, cluster))
         self.name: pulumi.Output[str] = cluster.name
         # Of its own outputs an update's preview knows the name alone; what an update leaves as it is, is read by it.
-        standing = containerservice.get_managed_cluster_output(
-            resource_group_name=args.resource_group,
+        current = containerservice.get_managed_cluster_output(
+            resource_group_name=wanted.resource_group,
             resource_name=cluster.name,
             opts=pulumi.InvokeOptions(parent=self),
         )
-        self.uid: pulumi.Output[str] = standing.apply(lambda found: found.resource_uid)
-        identity = standing.apply(
+        self.uid: pulumi.Output[str] = current.apply(lambda found: found.resource_uid)
+        identity = current.apply(
             lambda found: _identity(found.addon_profiles) or cluster.addon_profiles.apply(_demanded)
         )
         self.add_on = AddOnIdentity(
@@ -96,11 +95,11 @@ class ManagementCluster(pulumi.ComponentResource):
         rotation = {"enableSecretRotation": "true", "rotationPollInterval": wanted.rotation_poll_interval}
         return containerservice.ManagedCluster(
             f"{name}-aks",
-            resource_name_=args.name,
-            resource_group_name=args.resource_group,
-            location=args.location,
-            tags=args.tags,
-            dns_prefix=dns_prefix(args.name),
+            resource_name_=args.cluster.name,
+            resource_group_name=args.cluster.resource_group,
+            location=args.settings.location,
+            tags=args.settings.tags,
+            dns_prefix=dns_prefix(args.cluster.name),
             # AKS's own choice, said aloud: an imported cluster would be replaced without it.
             node_resource_group=self.node_resource_group,
             kubernetes_version=wanted.kubernetes_version,
@@ -123,25 +122,25 @@ class ManagementCluster(pulumi.ComponentResource):
                 managed=True,
                 enable_azure_rbac=wanted.azure_rbac,
                 admin_group_object_ids=groups or None,
-                tenant_id=args.tenant_id,
+                tenant_id=args.settings.tenant_id,
             ),
             oidc_issuer_profile=containerservice.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
             security_profile=containerservice.ManagedClusterSecurityProfileArgs(
                 workload_identity=containerservice.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True)
             ),
             addon_profiles={ADD_ON: containerservice.ManagedClusterAddonProfileArgs(enabled=True, config=rotation)},
-            opts=pulumi.ResourceOptions(parent=self, protect=args.protect),
+            opts=pulumi.ResourceOptions(parent=self, protect=args.settings.protect),
         )
 
     def _deployers_role(self, name: str, args: ManagementClusterArgs, cluster: pulumi.Resource) -> RoleGrants:
         return RoleGrants(
             f"{name}-deployer",
             RoleGrantsArgs(
-                infra_id=args.name,
+                infra_id=args.cluster.name,
                 component=_COMPONENT,
                 role=AKS_RBAC_CLUSTER_ADMIN_ROLE,
                 scopes={"cluster": self.cluster_id},
-                subscription_id=args.subscription_id,
+                subscription_id=args.settings.subscription_id,
                 principal_id=args.deployer,
                 is_deployer=True,
             ),
@@ -156,17 +155,7 @@ def create_management_cluster(settings: Settings, providers: Providers, deployer
         return None
     return ManagementCluster(
         "management-cluster",
-        ManagementClusterArgs(
-            name=cluster.name,
-            creation=cluster.create,
-            resource_group=cluster.resource_group,
-            location=settings.location,
-            tenant_id=settings.tenant_id,
-            subscription_id=settings.subscription_id,
-            deployer=deployer,
-            tags=settings.tags,
-            protect=settings.protect,
-        ),
+        ManagementClusterArgs(settings=settings, cluster=cluster, creation=cluster.create, deployer=deployer),
         providers.options(),
     )
 

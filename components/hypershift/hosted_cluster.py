@@ -14,12 +14,12 @@ from components.azure.data_plane_identity import DataPlaneIdentityArgs, DataPlan
 from components.azure.entra_application import EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredentialArgs
 from components.hypershift.hosted_cluster_object import HostedClusterObject, HostedClusterObjectArgs, identity_part
-from components.hypershift.hosted_cluster_spec import hosted_cluster_spec, platform
+from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
+from components.kubernetes.cloud_config import Platform
 from components.kubernetes.cluster_side import ClusterSide, ClusterSideArgs
 from identity import catalogue_rows
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
-from identity.catalogue_rows import ProofTarget, RoleGrant, Scope
-from identity.naming import control_plane_identity_name, parse_arm_id, resource_group_id, vault_id
+from identity.naming import control_plane_identity_name
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec
 from identity.settings import HostedClusterSettings, Settings
 
@@ -61,14 +61,18 @@ class HostedCluster(pulumi.ComponentResource):
         self.data_plane: dict[str, Leaf] = {field: identity.client_id for field, identity in data_plane.items()}
         self.control_plane = {row.field: self._shown(row, identities[row.field]) for row in rows}
         self.spec: HostedClusterSpec[Leaf] = hosted_cluster_spec(
-            platform(args.settings, args.cluster),
+            Platform.of(args.settings, args.cluster),
             args.cluster,
             vault_name=args.store.vault_name,
             control_plane={field: identity.client_id for field, identity in identities.items()},
             data_plane=self.data_plane,
         )
         if args.settings.cluster_side == "stack":
-            self._cluster_side(identities)
+            ClusterSide(
+                f"{name}-cluster-side",
+                ClusterSideArgs(settings=args.settings, cluster=args.cluster, store=args.store, identities=identities),
+                pulumi.ResourceOptions(parent=self),
+            )
         if args.manifest is not None:
             HostedClusterObject(
                 f"{name}-hosted-cluster",
@@ -85,21 +89,11 @@ class HostedCluster(pulumi.ComponentResource):
         self.register_outputs({"control_plane": self.control_plane, "data_plane": self.data_plane, "spec": self.spec})
 
     def _control_plane_identity(self, row: catalogue_rows.ControlPlaneIdentity) -> ControlPlaneIdentityComponent:
-        settings, cluster = self._args.settings, self._args.cluster
-        grant = row.grant(settings.roles)
+        args = self._args
         return ControlPlaneIdentityComponent(
             control_plane_identity_name(self._name, row.field),
             ControlPlaneIdentityArgs(
-                source=self._source(row),
-                secret_name=cluster.identity(row).secret_name,
-                object_encoding=cluster.object_encoding,
-                store=self._args.store,
-                infra_id=cluster.infra_id,
-                component=row.component,
-                role=grant.role,
-                scopes=scope_ids(settings, cluster, grant),
-                subscription_id=settings.subscription_id,
-                tags=settings.tags,
+                row=row, settings=args.settings, cluster=args.cluster, source=self._source(row), store=args.store
             ),
             pulumi.ResourceOptions(parent=self),
         )
@@ -110,28 +104,14 @@ class HostedCluster(pulumi.ComponentResource):
             return self._args.imported[row.field]
         return EntraApplicationArgs(
             display_name=f"{row.secret_stem}-{cluster.name}",
-            tenant_id=settings.tenant_id,
-            cloud=settings.cloud,
-            credentials=settings.credentials,
+            settings=settings,
             owner=self._args.deployer,
-            protect=settings.protect,
         )
 
     def _data_plane_identity(self, row: catalogue_rows.DataPlaneIdentity) -> DataPlaneIdentityComponent:
-        settings, cluster = self._args.settings, self._args.cluster
         return DataPlaneIdentityComponent(
             f"{self._name}-data-plane-{row.name}",
-            DataPlaneIdentityArgs(
-                row=row,
-                cluster=cluster.name,
-                infra_id=cluster.infra_id,
-                issuer_url=cluster.issuer_url,
-                subscription_id=settings.subscription_id,
-                resource_group=settings.resource_group,
-                location=settings.location,
-                scopes=scope_ids(settings, cluster, row.grant),
-                tags=settings.tags,
-            ),
+            DataPlaneIdentityArgs(row=row, settings=self._args.settings, cluster=self._args.cluster),
             pulumi.ResourceOptions(parent=self),
         )
 
@@ -147,51 +127,3 @@ class HostedCluster(pulumi.ComponentResource):
             "renewAfter": identity.shown["renewAfter"],
             "thumbprint": identity.shown["thumbprint"],
         }
-
-    def _cluster_side(self, identities: Mapping[str, ControlPlaneIdentityComponent]) -> None:
-        settings, cluster = self._args.settings, self._args.cluster
-        key = cluster.kms.active_key
-        subnet = parse_arm_id(cluster.subnet_id)
-        ClusterSide(
-            f"{self._name}-cluster-side",
-            ClusterSideArgs(
-                cluster=cluster.name,
-                namespace=cluster.namespace_name,
-                cloud=settings.cloud,
-                platform=platform(settings, cluster),
-                store=self._args.store,
-                object_encoding=cluster.object_encoding,
-                identities=identities,
-                probe_image=settings.probe.image or "",
-                proof_target=ProofTarget(
-                    subscription=settings.subscription_id,
-                    managed=cluster.resource_group,
-                    vnet_group=subnet.resource_group,
-                    vnet=subnet.names[0],
-                    subnet=subnet.name,
-                    key_vault=key.key_vault_name,
-                    key=key.key_name,
-                    key_version=key.key_version,
-                ),
-                workloads=cluster.workloads,
-            ),
-            pulumi.ResourceOptions(parent=self),
-        )
-
-
-def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGrant) -> dict[str, str]:
-    """ARM ids of the grant's scopes by a short word for each. Resource groups, as HyperShift's CLI scopes them."""
-
-    def group(name: str) -> str:
-        return resource_group_id(settings.subscription_id, name)
-
-    every = {
-        Scope.MANAGED: group(cluster.resource_group),
-        Scope.NSG: group(parse_arm_id(cluster.security_group_id).resource_group),
-        Scope.VNET: group(parse_arm_id(cluster.vnet_id).resource_group),
-        Scope.DNS: group(cluster.dns_zone_resource_group),
-        Scope.KMS_VAULT: vault_id(
-            settings.subscription_id, cluster.kms.key_vault_resource_group, cluster.kms.active_key.key_vault_name
-        ),
-    }
-    return {scope.name.lower().replace("_", "-"): every[scope] for scope in grant.scopes}

@@ -8,25 +8,10 @@ from typing import Any, TypeVar, cast
 from components.kubernetes.cloud_config import Platform
 from identity.catalogue import CONTROL_PLANE
 from identity.outputs import HostedClusterSpec
-from identity.settings import HostedClusterSettings, Settings
+from identity.settings import HostedClusterSettings
 
 # A client id, or what stands for it until Azure gives it out.
 ClientId = TypeVar("ClientId")
-
-
-def platform(settings: Settings, cluster: HostedClusterSettings) -> Platform:
-    """The cluster's platform facts."""
-    return Platform(
-        cloud=settings.cloud.hosted_cluster_cloud,
-        tenant_id=settings.tenant_id,
-        subscription_id=settings.subscription_id,
-        resource_group=cluster.resource_group,
-        location=cluster.location,
-        vnet_id=cluster.vnet_id,
-        subnet_id=cluster.subnet_id,
-        security_group_id=cluster.security_group_id,
-        infra_id=cluster.infra_id,
-    )
 
 
 def hosted_cluster_spec(

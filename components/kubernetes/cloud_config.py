@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from identity.catalogue_rows import CloudConfigKind
 from identity.naming import parse_arm_id
+from identity.settings import HostedClusterSettings, Settings
 
 # Key of the document in every Secret and ConfigMap (`CloudConfigKey`).
 CLOUD_CONFIG_KEY: Final = "cloud.conf"
@@ -36,6 +37,21 @@ class Platform:
     subnet_id: str
     security_group_id: str
     infra_id: str
+
+    @classmethod
+    def of(cls, settings: Settings, cluster: HostedClusterSettings) -> Platform:
+        """The platform of one hosted cluster of the stack."""
+        return cls(
+            cloud=settings.cloud.hosted_cluster_cloud,
+            tenant_id=settings.tenant_id,
+            subscription_id=settings.subscription_id,
+            resource_group=cluster.resource_group,
+            location=cluster.location,
+            vnet_id=cluster.vnet_id,
+            subnet_id=cluster.subnet_id,
+            security_group_id=cluster.security_group_id,
+            infra_id=cluster.infra_id,
+        )
 
 
 def cloud_controller_manager(platform: Platform, credential_path: str) -> dict[str, Any]:

@@ -20,32 +20,24 @@ from components.kubernetes.consumer_config import (
     NodeConfig,
     NodeConfigArgs,
 )
-from components.kubernetes.credential_probe import CredentialProbe, CredentialProbeArgs, proof_argument
+from components.kubernetes.credential_probe import CredentialProbe, CredentialProbeArgs, proof_argument, proof_target
 from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
 from components.kubernetes.user_workload import MountedIdentity, UserWorkload, UserWorkloadArgs
 from components.kubernetes.wiring import credential_path
 from identity import catalogue, catalogue_rows
-from identity.catalogue_rows import ProofTarget
-from identity.clouds import Cloud
 from identity.mounts import side_by_side
 from identity.naming import kebab
-from identity.settings import WorkloadSettings
+from identity.settings import HostedClusterSettings, Settings, WorkloadSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSideArgs:
-    """Inputs of `ClusterSide`. `identities` has the enabled ones, by field; `proof_target` is for their proof calls."""
+    """Inputs of `ClusterSide`. `identities` has the enabled ones, by field."""
 
-    cluster: str
-    namespace: str
-    cloud: Cloud
-    platform: Platform
+    settings: Settings
+    cluster: HostedClusterSettings
     store: CredentialStore
-    object_encoding: str
     identities: Mapping[str, ControlPlaneIdentityComponent]
-    probe_image: str
-    proof_target: ProofTarget
-    workloads: Sequence[WorkloadSettings]
 
 
 class ClusterSide(pulumi.ComponentResource):
@@ -58,19 +50,21 @@ class ClusterSide(pulumi.ComponentResource):
     def __init__(self, name: str, args: ClusterSideArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:kubernetes:ClusterSide", name, None, opts)
         self._name, self._args = name, args
+        self._namespace = args.cluster.namespace_name
+        self._platform = Platform.of(args.settings, args.cluster)
         namespace = core.Namespace(
             f"{name}-namespace",
-            metadata=meta.ObjectMetaArgs(name=args.namespace),
+            metadata=meta.ObjectMetaArgs(name=self._namespace),
             opts=pulumi.ResourceOptions(parent=self),
         )
         NodeConfig(
             f"{name}-nodes",
-            NodeConfigArgs(platform=args.platform, namespace=args.namespace),
+            NodeConfigArgs(platform=self._platform, namespace=self._namespace),
             pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
         )
         rows = {row.field: row for row in catalogue.CONTROL_PLANE if row.field in args.identities}
         mountable = {field: self._identity(row, args.identities[field], namespace) for field, row in rows.items()}
-        for workload in args.workloads:
+        for workload in args.cluster.workloads:
             self._workload(workload, [rows[field] for field in workload.identities], mountable)
         self.register_outputs({})
 
@@ -86,16 +80,16 @@ class ClusterSide(pulumi.ComponentResource):
             f"{stem}-class",
             SecretProviderClassArgs(
                 class_name=row.secret_provider_class,
-                namespace=args.namespace,
+                namespace=self._namespace,
                 secret_name=identity.secret_name,
-                object_encoding=args.object_encoding,
+                object_encoding=args.cluster.object_encoding,
                 vault_name=args.store.vault_name,
-                tenant_id=args.platform.tenant_id,
+                tenant_id=args.settings.tenant_id,
                 key_vault_user_client_id=args.store.key_vault_user_client_id,
             ),
             pulumi.ResourceOptions(parent=self, depends_on=[namespace, identity, *args.store.key_vault_user]),
         )
-        proof = proof_argument(row.proof, args.cloud, args.proof_target)
+        proof = proof_argument(row.proof, args.settings.cloud, proof_target(args.settings, args.cluster))
         needed: list[pulumi.Resource] = [secret_provider_class]
         for mount in row.mounts:
             configuration = self._configuration(stem, mount, identity.secret_name, namespace)
@@ -104,8 +98,8 @@ class ClusterSide(pulumi.ComponentResource):
                 f"{self._name}-{row.probe_name(mount)}",
                 CredentialProbeArgs(
                     deployment=row.probe_name(mount),
-                    namespace=args.namespace,
-                    image=args.probe_image,
+                    namespace=self._namespace,
+                    image=args.settings.probe.image or "",
                     mount=mount,
                     secret_provider_class=row.secret_provider_class,
                     secret_name=identity.secret_name,
@@ -126,7 +120,7 @@ class ClusterSide(pulumi.ComponentResource):
             f"{self._name}-workload-{workload.name}",
             UserWorkloadArgs(
                 workload=workload,
-                namespace=args.namespace,
+                namespace=self._namespace,
                 identities=[
                     MountedIdentity(
                         mount=mount,
@@ -147,16 +141,16 @@ class ClusterSide(pulumi.ComponentResource):
         path = credential_path(mount, secret_name)
         if mount.config is not None:
             config = ConsumerConfigArgs(
-                platform=args.platform, namespace=args.namespace, file=mount.config, credential_path=path
+                platform=self._platform, namespace=self._namespace, file=mount.config, credential_path=path
             )
             return [ConsumerConfig(f"{stem}-config", config, opts)]
         if mount.cluster_identity:
             identity = ClusterIdentityArgs(
-                cluster=args.cluster,
-                namespace=args.namespace,
-                tenant_id=args.platform.tenant_id,
+                cluster=args.cluster.name,
+                namespace=self._namespace,
+                tenant_id=args.settings.tenant_id,
                 credential_path=path,
-                cloud_type=args.cloud.capz_cloud_type,
+                cloud_type=args.settings.cloud.capz_cloud_type,
             )
             return [ClusterIdentity(f"{stem}-cluster-identity", identity, opts)]
         return []

@@ -15,6 +15,8 @@ from components.kubernetes.security_context import CONTAINER_SECURITY, POD_SECUR
 from components.kubernetes.wiring import credential_path, wire
 from identity.catalogue_rows import Mount, ProofCall, ProofTarget
 from identity.clouds import Cloud
+from identity.naming import parse_arm_id
+from identity.settings import HostedClusterSettings, Settings
 
 CONTAINER: Final = "credential-probe"
 _PORT: Final = 8080
@@ -97,6 +99,21 @@ def credential_source(mount: Mount, secret_name: str) -> str:
     if mount.config is not None:
         return f"cloud-config:{mount.config.path}"
     return f"file:{credential_path(mount, secret_name)}"
+
+
+def proof_target(settings: Settings, cluster: HostedClusterSettings) -> ProofTarget:
+    """What the proof calls of one hosted cluster ask for."""
+    key, subnet = cluster.kms.active_key, parse_arm_id(cluster.subnet_id)
+    return ProofTarget(
+        subscription=settings.subscription_id,
+        managed=cluster.resource_group,
+        vnet_group=subnet.resource_group,
+        vnet=subnet.names[0],
+        subnet=subnet.name,
+        key_vault=key.key_vault_name,
+        key=key.key_name,
+        key_version=key.key_version,
+    )
 
 
 def proof_argument(call: ProofCall, cloud: Cloud, target: ProofTarget) -> str:

@@ -48,13 +48,13 @@ def _requirements(settings: Settings) -> AccessRequirements:
 
 
 async def _kubeconfig(settings: Settings, cluster: ManagementClusterSettings, providers: Providers) -> Kubeconfig:
-    args = access_args(settings, cluster)
-    who = "Admin" if args.admin else "User"
+    args, access = access_args(settings, cluster), cluster.access
+    who = "Admin" if access.admin else "User"
     inputs: Mapping[str, Any] = {"resourceGroupName": cluster.resource_group, "resourceName": cluster.name}
     try:
         answer = await pulumi.runtime.invoke_async(
             f"azure-native:containerservice:listManagedCluster{who}Credentials",
-            {**inputs, **({"serverFqdn": PUBLIC_FQDN} if args.public_fqdn else {})},
+            {**inputs, **({"serverFqdn": PUBLIC_FQDN} if access.public_fqdn else {})},
             pulumi.InvokeOptions(provider=providers.azure),
         )
     except Exception as error:
@@ -64,7 +64,7 @@ async def _kubeconfig(settings: Settings, cluster: ManagementClusterSettings, pr
             f'AKS does not hand out the kubeconfig of "{cluster.name}": {said.rstrip(".")}'
             f"{fix if _DENIED in said else ''}"
         ) from None
-    return signed_in(answer["kubeconfigs"][0]["value"], None if args.admin else args.login, args.flavour)
+    return signed_in(answer["kubeconfigs"][0]["value"], None if access.admin else args.login, access.flavour)
 
 
 def _wait_until_ready(kubeconfig: Kubeconfig, aks: AksCluster, required: AccessRequirements) -> None:

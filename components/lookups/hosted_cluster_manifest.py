@@ -10,7 +10,8 @@ from typing import Any, Final
 import yaml
 
 from components.hypershift.hosted_cluster_object import Conflict, conflicts, identity_part
-from components.hypershift.hosted_cluster_spec import hosted_cluster_spec, platform
+from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
+from components.kubernetes.cloud_config import Platform
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.settings import HostedClusterSettings, Problem, Settings
 from identity.settings.problems import Place, enumerate_words, path_of, show
@@ -103,7 +104,7 @@ def _judged(
                 fix="remove it",
             )
     spec = hosted_cluster_spec(
-        platform(settings, cluster),
+        Platform.of(settings, cluster),
         cluster,
         vault_name=vault_name,
         control_plane={row.field: _GIVEN_OUT for row in CONTROL_PLANE if cluster.identity(row).enabled},

@@ -12,8 +12,7 @@ from components.azure.imported_credential import ExistingIdentity
 from components.azure.vault import Vault, VaultArgs
 from components.kubernetes.cloud_config import Platform
 from identity import catalogue, catalogue_rows
-from identity.clouds import CLOUDS
-from identity.settings import CredentialSettings, Settings, load_settings
+from identity.settings import Settings, load_settings
 from tests.unit import specification
 from tests.unit.components.recorder import RecordingMonitor
 
@@ -121,25 +120,10 @@ def lookups(**changes: Any) -> Mapping[str, Any]:
 
 
 def vault_args(**changes: Any) -> VaultArgs:
-    """The vault `kv-idstack-dev`."""
-    return VaultArgs(
-        **{
-            "vault_name": "kv-idstack-dev",
-            "subscription_id": SUBSCRIPTION,
-            "tenant_id": TENANT,
-            "resource_group": "identity-dev",
-            "location": "eastus",
-            "soft_delete_retention_days": 90,
-            "purge_protection": True,
-            "public_network_access": True,
-            "default_action": "Deny",
-            "allowed_ip_ranges": [],
-            "allowed_subnet_ids": [],
-            "tags": {"team": "identity"},
-            "protect": True,
-            **changes,
-        }
-    )
+    """The vault `kv-idstack-dev`; `changes` are keys of its settings."""
+    configured = settings(vault={"name": "kv-idstack-dev", **changes})
+    assert configured.vault is not None
+    return VaultArgs(settings=configured, vault=configured.vault)
 
 
 def store(vault: Vault) -> CredentialStore:
@@ -149,19 +133,9 @@ def store(vault: Vault) -> CredentialStore:
     )
 
 
-def entra_application_args(**changes: Any) -> EntraApplicationArgs:
-    """An application whose certificates live 90 days."""
-    return EntraApplicationArgs(
-        **{
-            "display_name": "cpo-hc1",
-            "tenant_id": TENANT,
-            "cloud": CLOUDS["AzurePublicCloud"],
-            "credentials": CredentialSettings(),
-            "owner": DEPLOYER,
-            "protect": True,
-            **changes,
-        }
-    )
+def entra_application_args(display_name: str = "cpo-hc1", **changes: Any) -> EntraApplicationArgs:
+    """An application whose certificates live 90 days; `changes` are those of the stack's configuration."""
+    return EntraApplicationArgs(display_name=display_name, settings=settings(**changes), owner=DEPLOYER)
 
 
 def principal() -> ExistingIdentity:

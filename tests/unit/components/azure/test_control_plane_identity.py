@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,16 +15,18 @@ from components.azure.credential_secret import CredentialDates
 from components.azure.entra_application import EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredentialArgs, ImportedDocument, StoredDocument
 from components.azure.vault import Vault
-from identity.roles import Role
+from identity.catalogue_rows import RoleGrant, Scope
+from identity.roles import IMAGE_REGISTRY_ROLE
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import a_uuid
 from tests.unit.components.world import (
     GROUPS,
     REGISTRY,
-    SUBSCRIPTION,
     entra_application_args,
     grants,
     principal,
+    row,
+    settings,
     store,
     vault_args,
 )
@@ -33,23 +36,22 @@ ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 GATE = "idstack:index:SignInGate"
 CERTIFICATE = "idstack:index:Certificate"
 GUID = "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5"
+# With a second scope, which the catalogue's row does not have.
+ROW = replace(row("imageRegistry"), hypershift=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED, Scope.VNET)))
 
 
 def built(
     source: EntraApplicationArgs | ImportedCredentialArgs, outputs: Mapping[str, Mapping[str, Any]] | None = None
 ) -> RecordingMonitor:
+    configured = settings()
+
     def build() -> None:
         args = ControlPlaneIdentityArgs(
+            row=ROW,
+            settings=configured,
+            cluster=configured.hosted_clusters[0],
             source=source,
-            secret_name="ciro-hc1-json",
-            object_encoding="utf-8",
             store=store(Vault("vault", vault_args())),
-            infra_id="hc1-infra",
-            component="ciro",
-            role=Role("Azure Red Hat OpenShift Image Registry Operator", GUID),
-            scopes={"managed": f"{GROUPS}/hc1-managed", "vnet": f"{GROUPS}/hc1-network"},
-            subscription_id=SUBSCRIPTION,
-            tags={},
         )
         ControlPlaneIdentityComponent("ciro", args)
 

@@ -11,7 +11,6 @@ import pulumi
 import pytest
 
 from components.azure.entra_application import EntraApplication
-from identity.settings import CredentialSettings
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import a_uuid, issued
 from tests.unit.components.world import DEPLOYER, TENANT, entra_application_args
@@ -67,13 +66,13 @@ def test_a_run_by_somebody_else_changes_no_owner(application: RecordingMonitor) 
 
 @pytest.mark.parametrize("protect", [True, False])
 def test_only_the_application_is_protected_against_deletion(protect: bool) -> None:
-    recorder = built(protect=protect)
+    recorder = built(protect=json.dumps(protect))
 
     assert {each.type for each in recorder.registered if each.request.protect} == ({APPLICATION} if protect else set())
 
 
 def test_the_schedule_gets_the_settings_of_the_credentials() -> None:
-    credentials = CredentialSettings(lifetimeDays=60, renewBeforeDays=40, renewal="hold")
+    credentials = {"lifetimeDays": 60, "renewBeforeDays": 40, "renewal": "hold"}
 
     assert built(credentials=credentials).one(SCHEDULE, "cpo-schedule").inputs == {
         "lifetimeDays": 60,
@@ -198,7 +197,7 @@ def test_changed_settings_leave_a_certificate_the_life_it_was_issued_for(
     lifetime_days: int, renew_before_days: int, renew_after: str
 ) -> None:
     """The certificate of the simulation was issued for 90 days."""
-    credentials = CredentialSettings(lifetimeDays=lifetime_days, renewBeforeDays=renew_before_days)
+    credentials = {"lifetimeDays": lifetime_days, "renewBeforeDays": renew_before_days}
     got = document(built(credentials=credentials))
 
     assert (got["not_after"], got["cannot_renew_after"]) == ("2027-02-19T08:55:00Z", "2027-02-19T08:55:00Z")

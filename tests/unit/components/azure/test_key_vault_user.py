@@ -8,7 +8,7 @@ from components.azure.vault import Vault
 from tests.unit.components.conftest import Program
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import a_uuid
-from tests.unit.components.world import ADD_ON, ROLES, SUBSCRIPTION, VAULT, lookups, vault_args
+from tests.unit.components.world import ADD_ON, ROLES, VAULT, lookups, settings, vault_args
 
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
@@ -18,20 +18,13 @@ GIVEN = ExistingIdentity(client_id="a-client-id", object_id="an-object-id")
 def built(identity: ExistingIdentity | NewIdentity) -> RecordingMonitor:
     def build() -> None:
         vault = Vault("vault", vault_args())
-        KeyVaultUser("key-vault-user", KeyVaultUserArgs(identity=identity, vault=vault, subscription_id=SUBSCRIPTION))
+        KeyVaultUser("key-vault-user", KeyVaultUserArgs(identity=identity, vault=vault, settings=settings()))
 
     return run(build)
 
 
 def created(node_resource_group: str | None) -> RecordingMonitor:
-    identity = NewIdentity(
-        name="kv-user",
-        resource_group="identity-dev",
-        location="eastus",
-        tags={"team": "identity"},
-        node_resource_group=node_resource_group,
-    )
-    return built(identity)
+    return built(NewIdentity(name="kv-user", node_resource_group=node_resource_group))
 
 
 def test_it_may_read_the_secrets_of_this_vault_and_nothing_wider() -> None:

@@ -21,7 +21,7 @@ def vault(**changes: Any) -> Registered:
 
 
 def test_access_is_by_role_and_what_is_deleted_can_be_recovered() -> None:
-    assert vault(allowed_ip_ranges=["203.0.113.0/28"], allowed_subnet_ids=[SUBNET]).inputs == {
+    assert vault(allowedIpRanges=["203.0.113.0/28"], allowedSubnetIds=[SUBNET]).inputs == {
         "vaultName": "kv-idstack-dev",
         "resourceGroupName": "identity-dev",
         "location": "eastus",
@@ -48,11 +48,11 @@ def test_access_is_by_role_and_what_is_deleted_can_be_recovered() -> None:
 
 
 def test_purge_protection_that_is_off_is_left_out_because_key_vault_refuses_an_explicit_false() -> None:
-    assert "enablePurgeProtection" not in vault(purge_protection=False).inputs["properties"]
+    assert "enablePurgeProtection" not in vault(purgeProtection=False).inputs["properties"]
 
 
 def test_a_vault_without_public_network_access_says_so() -> None:
-    assert vault(public_network_access=False).inputs["properties"]["publicNetworkAccess"] == "Disabled"
+    assert vault(publicNetworkAccess=False).inputs["properties"]["publicNetworkAccess"] == "Disabled"
 
 
 @pytest.mark.parametrize("protect", [True, False])
