@@ -18,7 +18,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test e2e kills bench lint fmt lock
+.PHONY: help setup up preview renew recover down test e2e kills bench lint fmt generate lock
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ lint: setup ## Check style, types, workflows and Go sources
 fmt: setup ## Format, and mend what can be mended
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
+
+generate: setup ## Write docs/configuration.md and the schema in Pulumi.yaml from the settings
+	@$(PYTHON) -m identity.settings.reference
 
 E2E := tests/apiserver tests/e2e tests/engine/test_changes.py tests/engine/test_lifecycle.py
 

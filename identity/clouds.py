@@ -18,6 +18,8 @@ from typing import Final
 LOCAL_TENANT_ID: Final = "10ca1000-0000-4000-8000-000000000001"
 LOCAL_SUBSCRIPTION_ID: Final = "10ca1000-0000-4000-8000-000000000002"
 LOCAL_CLOUD: Final = "local"
+# Of a stack that names none.
+DEFAULT_CLOUD: Final = "AzurePublicCloud"
 
 # Names the file with the local cloud's endpoints, for the program, the provider plugins and the `idstack` command.
 LOCAL_ENVIRONMENT_VARIABLE: Final = "IDSTACK_LOCAL_ENVIRONMENT"

@@ -1,23 +1,25 @@
 """Typed and validated configuration of a stack.
 
 `load_settings` takes Pulumi's raw configuration and returns settings that need no further check, or raises
-`ConfigurationError` with every problem at once. What a value looks like is in `types.py` and `arm_ids.py`, which keys
-there are in `model.py`, `access.py`, `creation.py` and `workloads.py`, what must fit together in `rules.py` and the
-other `*_rules.py`.
+`ConfigurationError` with every problem at once. What a value looks like is in `types.py` and `arm_ids.py`. Which keys
+there are is in `model.py`, `hosted_clusters.py`, `access.py`, `creation.py` and `workloads.py`; `reference.py` writes
+their documentation. What must fit together is in `rules.py` and the other `*_rules.py`.
 """
 
 from identity.settings.access import AccessSettings
 from identity.settings.creation import CreationSettings, NodePoolSettings
-from identity.settings.load import load_settings
-from identity.settings.model import (
-    CredentialSettings,
+from identity.settings.hosted_clusters import (
     HostedClusterObjectSettings,
     HostedClusterSettings,
     IdentitySettings,
     ImportedCredentialSettings,
-    KeyVaultUserSettings,
     KmsKey,
     KmsSettings,
+)
+from identity.settings.load import load_settings
+from identity.settings.model import (
+    CredentialSettings,
+    KeyVaultUserSettings,
     ManagementClusterSettings,
     ProbeSettings,
     PropagationSettings,

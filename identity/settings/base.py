@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 from pydantic import (
@@ -15,6 +16,13 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from identity.settings.invalid import INVALID
+
+
+@dataclass(frozen=True)
+class FilledIn:
+    """Metadata of a key that `defaults.py` fills in, or whose default is somebody else's: `default` says with what."""
+
+    default: str
 
 
 class Model(BaseModel):

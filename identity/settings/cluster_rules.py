@@ -8,8 +8,9 @@ from typing import Final
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import parse_arm_id
+from identity.settings.hosted_clusters import HostedClusterSettings, IdentitySettings
 from identity.settings.invalid import DependsOnInvalid
-from identity.settings.model import HostedClusterSettings, IdentitySettings, Settings
+from identity.settings.model import Settings
 from identity.settings.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 from identity.settings.workload_rules import validate_workloads
 

@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool, StrictInt
 
 from identity.credentials.schedule import LONGEST_POLL
 from identity.settings import types
-from identity.settings.base import Model
+from identity.settings.base import FilledIn, Model
 from identity.settings.value_spec import ValueSpec, integer, matching
 
 _SHORTEST_POLL: Final = timedelta(seconds=30)
@@ -63,18 +63,26 @@ VmSize = Annotated[
 class NodePoolSettings(Model):
     """The cluster's one node pool, whose machines also carry the cluster's own pods."""
 
-    vm_size: VmSize
-    count: Annotated[StrictInt, integer(1, 1000, "machines")] = 3
+    vm_size: VmSize = Field(description="Size of its machines.")
+    count: Annotated[StrictInt, integer(1, 1000, "machines")] = Field(3, description="Number of its machines.")
 
 
 class CreationSettings(Model):
     """A cluster that the stack makes: AKS with Entra ID, without local accounts, with the secrets-store add-on."""
 
-    # AKS's default version unless given.
-    kubernetes_version: KubernetesVersion | None = None
-    node_pool: NodePoolSettings
-    # Who may do what in the cluster: Azure's role assignments, or Kubernetes' bindings with these groups above them.
-    azure_rbac: StrictBool = Field(default=False, alias="azureRBAC")
-    admin_group_object_ids: tuple[types.GroupId, ...] = Field(default=(), alias="adminGroupObjectIDs")
-    # How often the CSI driver looks for new versions of mounted secrets.
-    rotation_poll_interval: PollInterval = "2m"
+    kubernetes_version: Annotated[KubernetesVersion | None, FilledIn("AKS's default version")] = Field(
+        None, description='Version of Kubernetes; `"1.34"` means its newest patch.'
+    )
+    node_pool: NodePoolSettings = Field(description="The one node pool of the cluster.")
+    azure_rbac: StrictBool = Field(
+        False,
+        alias="azureRBAC",
+        description="Azure role assignments decide in the cluster, the deployer's among them. Either this or "
+        "`adminGroupObjectIDs`.",
+    )
+    admin_group_object_ids: tuple[types.GroupId, ...] = Field(
+        (), alias="adminGroupObjectIDs", description="Entra ID groups that administer the cluster, by object id."
+    )
+    rotation_poll_interval: PollInterval = Field(
+        "2m", description="How often the CSI driver looks for new versions of mounted secrets."
+    )

@@ -14,7 +14,8 @@ from typing import Final
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.naming import data_plane_identity_name, resource_id
 from identity.outputs import CredentialAddress, HostedClusterOutput, StackOutputs
-from identity.settings.model import HostedClusterSettings, IdentitySettings, Settings
+from identity.settings.hosted_clusters import HostedClusterSettings, IdentitySettings
+from identity.settings.model import Settings
 from identity.settings.problems import ConfigurationError, Problem, to_remove, to_set
 
 _PLACE: Final = ("allowCredentialLoss",)

@@ -6,7 +6,7 @@ from typing import Any
 
 from identity import naming
 from identity.catalogue import CONTROL_PLANE
-from identity.clouds import CLOUDS, LOCAL_CLOUD, Cloud, LocalEnvironment, local_cloud
+from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud, LocalEnvironment, local_cloud
 from identity.settings.invalid import INVALID
 from identity.settings.problems import Place
 
@@ -16,7 +16,7 @@ def fill_in(raw: dict[str, Any], local: LocalEnvironment | None) -> dict[Place, 
 
     Where that one is missing or of the wrong type, `INVALID` is filled in: only its own place is worth a complaint.
     """
-    raw["cloud"] = _cloud(raw.get("cloud", "AzurePublicCloud"), local)
+    raw["cloud"] = _cloud(raw.get("cloud", DEFAULT_CLOUD), local)
     filled: dict[Place, Place] = {}
     clusters = raw.get("hostedClusters")
     for index, each in enumerate(clusters if isinstance(clusters, list) else ()):

@@ -1,4 +1,7 @@
-"""The keys of the configuration. Attribute names are Python's; the stack file spells them in camelCase.
+"""The keys of the configuration; `hosted_clusters.py` and the other modules have those of its structures.
+
+Attribute names are Python's; the stack file spells them in camelCase. `make generate` writes each key, its type, its
+default and its description to `docs/configuration.md` and `Pulumi.yaml`.
 
 Every model is frozen and refuses unknown keys. What follows from other values (a cluster's location, its secrets'
 names) is filled in before validation (`defaults.py`), so an attribute that is not optional here always has its value.
@@ -6,77 +9,101 @@ names) is filled in before validation (`defaults.py`), so an attribute that is n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     Field,
-    SecretStr,
     SkipValidation,
     StrictBool,
     StrictInt,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
 )
 
-from identity import naming
-from identity.catalogue_rows import ControlPlaneIdentity
-from identity.clouds import CLOUDS, LOCAL_CLOUD, Cloud
+from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud
 from identity.credentials.certificate import KEY_SIZES
 from identity.settings import arm_ids, types
 from identity.settings.access import AccessSettings
-from identity.settings.base import Model
+from identity.settings.base import FilledIn, Model
 from identity.settings.creation import CreationSettings
+from identity.settings.hosted_clusters import HostedClusterSettings
 from identity.settings.problems import enumerate_words
-from identity.settings.value_spec import ValueSpec, integer, refused
-from identity.settings.workloads import WorkloadSettings
+from identity.settings.value_spec import ValueSpec, integer
 
 
 class VaultSettings(Model):
     """The Key Vault that holds the credentials of all hosted clusters of the stack."""
 
-    name: types.VaultName
-    soft_delete_retention_days: Annotated[StrictInt, integer(7, 90, "days")] = 90
-    purge_protection: StrictBool = True
-    public_network_access: StrictBool = True
-    # For callers that neither list allows.
-    default_action: Literal["Allow", "Deny"] = "Deny"
-    allowed_ip_ranges: tuple[types.IpRange, ...] = ()
-    allowed_subnet_ids: tuple[arm_ids.SubnetId, ...] = ()
+    name: types.VaultName = Field(description="Name of the vault, unique in Azure.")
+    soft_delete_retention_days: Annotated[StrictInt, integer(7, 90, "days")] = Field(
+        90, description="How long a deleted vault or secret can be recovered."
+    )
+    purge_protection: StrictBool = Field(
+        True, description="Nobody can purge the vault before that time; once on, it stays on."
+    )
+    public_network_access: StrictBool = Field(
+        True, description="The vault has a public endpoint; `false` leaves private endpoints only."
+    )
+    default_action: Literal["Allow", "Deny"] = Field(
+        "Deny", description="What the vault's firewall does with callers that neither list allows."
+    )
+    allowed_ip_ranges: tuple[types.IpRange, ...] = Field(
+        (), description="Public addresses that reach the vault; the deployer must be in one of the two lists."
+    )
+    allowed_subnet_ids: tuple[arm_ids.SubnetId, ...] = Field(
+        (),
+        description="Subnets that reach the vault; the nodes of the management cluster must be in one of the two "
+        "lists.",
+    )
 
 
 class KeyVaultUserSettings(Model):
     """The identity with which the CSI driver reads the vault."""
 
-    source: Literal["aks-addon", "existing", "created"] = "aks-addon"
-    # Of an existing one.
-    client_id: types.ClientId | None = None
-    object_id: types.ObjectId | None = None
-    # Of the one to create.
-    name: types.ManagedIdentityName | None = None
+    source: Literal["aks-addon", "existing", "created"] = Field(
+        "aks-addon",
+        description="Which identity it is: that of the AKS add-on, an `existing` one (`clientId` and `objectId`), or "
+        "one `created` by this stack (`name`).",
+    )
+    client_id: types.ClientId | None = Field(None, description="Client id of an `existing` identity.")
+    object_id: types.ObjectId | None = Field(
+        None, description="Object id of an `existing` identity's service principal, which gets the role on the vault."
+    )
+    name: types.ManagedIdentityName | None = Field(None, description="Name of the managed identity to create.")
 
 
 class ManagementClusterSettings(Model):
     """The AKS cluster on which the hosted control planes run."""
 
-    resource_group: types.ResourceGroup
-    name: types.ManagedClusterName
-    # What the stack makes it of; without it the cluster exists already.
-    create: CreationSettings | None = None
-    access: AccessSettings = AccessSettings()
-    # One of the user's own, instead of `access`.
-    kubeconfig: types.FilePath | None = None
-    context: types.NonEmpty | None = None
+    resource_group: types.ResourceGroup = Field(description="Resource group of the cluster; it exists already.")
+    name: types.ManagedClusterName = Field(description="Name of the AKS cluster.")
+    create: CreationSettings | None = Field(
+        None,
+        description="The stack creates the cluster, with these keys (`docs/aks-access.md`); without `create` the "
+        "cluster exists already.",
+    )
+    access: AccessSettings = Field(
+        AccessSettings(), description="How the stack signs in to the cluster's API server (`docs/aks-access.md`)."
+    )
+    kubeconfig: types.FilePath | None = Field(
+        None, description="Path of a kubeconfig of your own, used instead of `access`."
+    )
+    context: types.NonEmpty | None = Field(
+        None, description="Context in that kubeconfig; its current one unless given."
+    )
 
 
 class PropagationSettings(Model):
     """When a certificate counts as known to Entra ID: so many sign-ins in a row, spread over the settle time."""
 
-    successes: Annotated[StrictInt, integer(1, 100, "sign-ins in a row")] = 5
-    settle_seconds: Annotated[StrictInt, integer(0, 3600, "seconds")] = 30
-    timeout_seconds: Annotated[StrictInt, integer(1, 7200, "seconds")] = 600
+    successes: Annotated[StrictInt, integer(1, 100, "sign-ins in a row")] = Field(
+        5, description="So many sign-ins in a row must succeed before a new certificate is written to the vault."
+    )
+    settle_seconds: Annotated[StrictInt, integer(0, 3600, "seconds")] = Field(
+        30, description="Time over which these sign-ins are spread."
+    )
+    timeout_seconds: Annotated[StrictInt, integer(1, 7200, "seconds")] = Field(
+        600, description="Time after which the run fails if they did not succeed."
+    )
 
 
 def _key_size(bits: int) -> int:
@@ -86,10 +113,14 @@ def _key_size(bits: int) -> int:
 
 
 class CredentialSettings(Model):
-    """Life and renewal of the certificates that the stack issues."""
+    """Lifetime and renewal of the certificates that the stack issues."""
 
-    lifetime_days: Annotated[StrictInt, integer(2, 730, "days")] = 90
-    renew_before_days: Annotated[StrictInt, integer(1, 729, "days")] = 45
+    lifetime_days: Annotated[StrictInt, integer(2, 730, "days")] = Field(
+        90, description="Lifetime of a certificate; a change counts from each certificate's next renewal on."
+    )
+    renew_before_days: Annotated[StrictInt, integer(1, 729, "days")] = Field(
+        45, description="A certificate is renewed so long before it expires; at least half of `lifetimeDays`."
+    )
     key_size: Annotated[
         StrictInt,
         ValueSpec(
@@ -97,120 +128,19 @@ class CredentialSettings(Model):
             blank=str(KEY_SIZES[0]),
             check=_key_size,
         ),
-    ] = KEY_SIZES[0]
-    # `hold` keeps the certificates there are; pull-request previews use it.
-    renewal: Literal["auto", "hold"] = "auto"
-    propagation: PropagationSettings = PropagationSettings()
+    ] = Field(KEY_SIZES[0], description="Bits of a certificate's RSA key; a change counts from its next renewal on.")
+    renewal: Literal["auto", "hold"] = Field(
+        "auto", description="`hold` keeps the certificates that exist, for previews of pull requests."
+    )
+    propagation: PropagationSettings = Field(
+        PropagationSettings(), description="When a certificate counts as known to Entra ID, which is replicated."
+    )
 
 
 class ProbeSettings(Model):
-    """The credential probe; `clusterSide: stack` needs its image."""
+    """The credential probe, which proves each mounted credential."""
 
-    image: types.Image | None = None
-
-
-class KmsKey(Model):
-    """One version of the key that encrypts etcd."""
-
-    key_vault_name: types.VaultName
-    key_name: types.KeyName
-    key_version: types.KeyVersion
-
-
-_KEY_URL: Final = re.compile(r"https://([^/.]+)\.([^/]+)/keys/([^/]+)/([^/]+)/?")
-
-
-class KmsSettings(Model):
-    """Encryption of etcd; `key_vault_resource_group` is the stack's own unless given."""
-
-    active_key: Annotated[
-        KmsKey,
-        ValueSpec(
-            accepted="a mapping with keyVaultName, keyName and keyVersion, or the key's URL "
-            "https://<vault>.<the cloud's vault suffix>/keys/<key>/<version>",
-            blank="<url>",
-            check=lambda key: key,
-            hint="`az keyvault key show --vault-name <vault> --name <key> --query key.kid` prints it",
-        ),
-    ]
-    key_vault_resource_group: types.ResourceGroup
-
-    @field_validator("active_key", mode="before")
-    @classmethod
-    def _take_url_apart(cls, key: Any, info: ValidationInfo) -> Any:
-        """Read a key's URL; the validation's context is the stack's cloud, or what stands there instead."""
-        if not isinstance(key, str):
-            return key
-        match = _KEY_URL.fullmatch(key)
-        if match is None:
-            raise refused("")
-        vault, suffix, name, version = match.groups()
-        if isinstance(info.context, Cloud) and suffix != info.context.vault_suffix:
-            raise refused(f"the vaults of this cloud are at {info.context.vault_suffix}")
-        try:
-            return KmsKey.model_validate({"keyVaultName": vault, "keyName": name, "keyVersion": version})
-        except ValidationError as error:
-            part = error.errors()[0]
-            raise refused(f"{part['loc'][0]}: {part['ctx']['reason'] or 'not of the form for one'}") from None
-
-
-class ImportedCredentialSettings(Model):
-    """A credential document issued elsewhere: a secret configuration value, a file, or a secret in the vault."""
-
-    value: SecretStr | None = None
-    file: types.FilePath | None = None
-    secret_name: types.SecretName | None = None
-
-
-class IdentitySettings(Model):
-    """One control-plane identity of a hosted cluster."""
-
-    enabled: StrictBool = True
-    source: Literal["entra-application", "managed-identity"] = "entra-application"
-    secret_name: types.SecretName
-    # Of a managed identity.
-    resource_id: arm_ids.ManagedIdentityId | None = None
-    client_id: types.ClientId | None = None
-    credential: ImportedCredentialSettings | None = None
-
-
-class HostedClusterObjectSettings(Model):
-    """The user's part of a HostedCluster that the stack applies: a HostedCluster as YAML, here or in a file."""
-
-    manifest: dict[str, Any] | None = None
-    file: types.FilePath | None = None
-
-
-class HostedClusterSettings(Model):
-    """One hosted cluster. Its resource groups, network and DNS zone exist already."""
-
-    name: types.ClusterName
-    namespace: types.Namespace = "clusters"
-    infra_id: types.InfraId = Field(alias="infraID")
-    issuer_url: types.IssuerUrl = Field(alias="issuerURL")
-    resource_group: types.ManagedResourceGroup
-    location: types.Location
-    vnet_id: arm_ids.VnetId = Field(alias="vnetID")
-    subnet_id: arm_ids.SubnetId = Field(alias="subnetID")
-    security_group_id: arm_ids.SecurityGroupId = Field(alias="securityGroupID")
-    dns_zone_resource_group: types.ResourceGroup
-    object_encoding: Literal["utf-8", "base64", "hex"] = "utf-8"
-    kms: KmsSettings
-    # A row of the catalogue each, by its field; the ones the user does not mention are here as well.
-    identities: dict[types.IdentityField, IdentitySettings]
-    # With clusterSide: stack.
-    workloads: tuple[WorkloadSettings, ...] = ()
-    # With clusterSide: hypershift.
-    hosted_cluster: HostedClusterObjectSettings | None = None
-
-    @property
-    def namespace_name(self) -> str:
-        """Namespace of the control plane on the management cluster."""
-        return naming.control_plane_namespace(self.namespace, self.name)
-
-    def identity(self, row: ControlPlaneIdentity) -> IdentitySettings:
-        """The settings of one row of the catalogue."""
-        return self.identities[row.field]
+    image: types.Image | None = Field(None, description="Its container image; required with `clusterSide: stack`.")
 
 
 def _known_cloud(cloud: Cloud | str) -> Cloud:
@@ -238,33 +168,67 @@ class Settings(Model):
         SkipValidation[Cloud],
         ValueSpec(
             accepted=enumerate_words((*CLOUDS, LOCAL_CLOUD), last="or"),
-            blank="AzurePublicCloud",
+            blank=DEFAULT_CLOUD,
             check=_known_cloud,
         ),
-    ]
-    tenant_id: types.TenantId
-    subscription_id: types.SubscriptionId
-    location: types.Location
-    resource_group: types.ResourceGroup
+        FilledIn(f"`{DEFAULT_CLOUD}`"),
+    ] = Field(description="Azure cloud of the stack; `local` is the cloud on this machine.")
+    tenant_id: types.TenantId = Field(description="Entra ID tenant of the applications and the vault.")
+    subscription_id: types.SubscriptionId = Field(
+        description="Subscription of the vault, the managed identities and the hosted clusters."
+    )
+    location: types.Location = Field(description="Region of the vault and the managed identities.")
+    resource_group: types.ResourceGroup = Field(
+        description="Resource group of the vault and the managed identities; it exists already."
+    )
     tags: Annotated[
         dict[types.TagName, types.TagValue],
-        ValueSpec(accepted="at most 50 tags, a name and a text each", blank="<text>", check=_few_tags),
-    ] = Field(default_factory=dict)
-    # Protects the vault, a created cluster and the applications against deletion.
-    protect: StrictBool = True
-    cluster_side: Literal["stack", "hypershift"] = "stack"
-    roles: Literal["hypershift", "builtin"] = "hypershift"
-    # The stack that has the vault and its reader; without it both are this stack's own.
-    shared_stack: types.StackName | None = None
-    # None with a shared stack, and only then.
-    vault: VaultSettings | None = None
-    key_vault_user: KeyVaultUserSettings = KeyVaultUserSettings()
-    management_cluster: ManagementClusterSettings | None = None
-    credentials: CredentialSettings = CredentialSettings()
-    probe: ProbeSettings = ProbeSettings()
-    hosted_clusters: tuple[HostedClusterSettings, ...] = ()
-    # Clusters that may lose credentials in use in the next run (`identity/settings/credential_loss.py`).
-    allow_credential_loss: tuple[types.ClusterName, ...] = ()
+        ValueSpec(accepted="at most 50 tags, a name and a string each", blank="<value>", check=_few_tags),
+    ] = Field(default_factory=dict, description="Tags of every Azure resource that the stack creates.")
+    protect: StrictBool = Field(
+        True,
+        description="Protects the vault, a created cluster, the Entra applications and an applied HostedCluster "
+        "against deletion.",
+    )
+    cluster_side: Literal["stack", "hypershift"] = Field(
+        "stack",
+        description="Who makes SecretProviderClasses, cloud configurations and pods: `stack`, this program; "
+        "`hypershift`, HyperShift's operators (`docs/hypershift.md`).",
+    )
+    roles: Literal["hypershift", "builtin"] = Field(
+        "hypershift",
+        description="Which roles the identities get: those that `hypershift create` assigns, or `builtin`, the "
+        "narrower ones of production.",
+    )
+    shared_stack: types.StackName | None = Field(
+        None,
+        description="Stack that has the vault and the key-vault-user of this one (`docs/stacks.md`); `vault` and "
+        "`keyVaultUser` are then left out. Without it both belong to this stack.",
+    )
+    vault: VaultSettings | None = Field(
+        None, description="The Key Vault of the credentials. Required, unless `sharedStack` has it."
+    )
+    key_vault_user: KeyVaultUserSettings = Field(
+        KeyVaultUserSettings(),
+        description="The key-vault-user: the identity with which the CSI driver reads the vault.",
+    )
+    management_cluster: ManagementClusterSettings | None = Field(
+        None,
+        description="The AKS cluster on which the hosted control planes run. Required with `clusterSide: stack` and "
+        "with `keyVaultUser.source: aks-addon`.",
+    )
+    credentials: CredentialSettings = Field(
+        CredentialSettings(), description="The certificates that the stack issues, and their renewal."
+    )
+    probe: ProbeSettings = Field(
+        ProbeSettings(), description="The credential probe, which signs in with each mounted credential."
+    )
+    hosted_clusters: tuple[HostedClusterSettings, ...] = Field((), description="The hosted clusters of the stack.")
+    allow_credential_loss: tuple[types.ClusterName, ...] = Field(
+        (),
+        description="Hosted clusters that may lose credentials in use in the next run; without it such a run is "
+        "refused (`docs/stacks.md`). Remove it afterwards.",
+    )
 
     @property
     def writes_to_management_cluster(self) -> bool:

@@ -121,7 +121,7 @@ def kind_of(value: object) -> str:
         case bool():
             return "true or false"
         case str():
-            return "a text"
+            return "a string"
         case dict():
             return "a mapping"
         case list() | tuple():

@@ -71,7 +71,7 @@ class SchemaNode:
         if self.model:
             return f"a mapping with the keys {enumerate_words(self.keys)}"
         kinds = {tuple: "a list", dict: "a mapping", bool: "true or false"}
-        return kinds.get(get_origin(self.annotation) or self.annotation, "a text")
+        return kinds.get(get_origin(self.annotation) or self.annotation, "a string")
 
     def step(self, key: str | int) -> SchemaNode | None:
         """The node of one entry; None for a key that a model does not have."""

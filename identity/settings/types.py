@@ -191,7 +191,7 @@ IdentityField = Annotated[
     ),
 ]
 NonEmpty = Annotated[
-    str, ValueSpec(accepted="a text that is not empty", blank="<text>", check=matching(r"(?s)\S(.*\S)?"))
+    str, ValueSpec(accepted="a string that is not empty", blank="<value>", check=matching(r"(?s)\S(.*\S)?"))
 ]
 FilePath = Annotated[
     str,
@@ -272,5 +272,5 @@ TagName = Annotated[
     ),
 ]
 TagValue = Annotated[
-    str, ValueSpec(accepted="a text of at most 256 characters", blank="<text>", check=matching(r"(?s).{0,256}"))
+    str, ValueSpec(accepted="a string of at most 256 characters", blank="<value>", check=matching(r"(?s).{0,256}"))
 ]

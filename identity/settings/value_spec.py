@@ -56,7 +56,7 @@ class ValueSpec:
 
 
 def matching(pattern: str) -> Callable[[str], str]:
-    """A check that the whole text matches."""
+    """A check that the whole string matches."""
     compiled = re.compile(pattern, re.ASCII)
 
     def check(text: str) -> str:
@@ -76,7 +76,7 @@ def integer(low: int, high: int, unit: str) -> ValueSpec:
         return number
 
     return ValueSpec(
-        accepted=f"a whole number of {unit}, {low} to {high}, without quotes", blank=f"<{low}-{high}>", check=check
+        accepted=f"an integer, {low} to {high} {unit}, without quotes", blank=f"<{low}-{high}>", check=check
     )
 
 

@@ -6,8 +6,9 @@ from contextlib import suppress
 
 from identity.catalogue import CONTROL_PLANE
 from identity.mounts import MountsCollide, side_by_side
+from identity.settings.hosted_clusters import HostedClusterSettings
 from identity.settings.invalid import DependsOnInvalid
-from identity.settings.model import HostedClusterSettings, Settings
+from identity.settings.model import Settings
 from identity.settings.problems import Place, ProblemReport, path_of, to_remove, to_set
 from identity.settings.workloads import TolerationSettings, WorkloadSettings
 

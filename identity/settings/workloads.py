@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, StrictInt
 
 from identity.settings import types
-from identity.settings.base import Model
+from identity.settings.base import FilledIn, Model
 from identity.settings.problems import enumerate_words
 from identity.settings.value_spec import ValueSpec, integer, matching
 
@@ -77,31 +77,46 @@ LabelValue = Annotated[
 class ResourceSettings(Model):
     """What a pod asks of its node, and what it may not exceed."""
 
-    requests: dict[ResourceName, Quantity] = Field(default_factory=dict)
-    limits: dict[ResourceName, Quantity] = Field(default_factory=dict)
+    requests: dict[ResourceName, Quantity] = Field(
+        default_factory=dict, description="What the pod requests of its node, by resource."
+    )
+    limits: dict[ResourceName, Quantity] = Field(
+        default_factory=dict, description="What the pod may not exceed, by resource."
+    )
 
 
 class TolerationSettings(Model):
     """A taint that a pod tolerates, as Kubernetes spells it."""
 
-    key: LabelName | None = None
-    operator: Literal["Equal", "Exists"] = "Equal"
-    value: LabelValue | None = None
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-    toleration_seconds: Annotated[StrictInt, integer(0, 31_536_000, "seconds")] | None = None
+    key: LabelName | None = Field(None, description="Key of the taint; every taint without one.")
+    operator: Literal["Equal", "Exists"] = Field("Equal", description="Whether the taint's value counts.")
+    value: LabelValue | None = Field(None, description="Value of the taint, with `operator: Equal`.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
+        None, description="Effect of the taint; every effect unless given."
+    )
+    toleration_seconds: Annotated[StrictInt, integer(0, 31_536_000, "seconds")] | None = Field(
+        None, description="How long the pod stays, with `effect: NoExecute`; for ever unless given."
+    )
 
 
 class WorkloadSettings(Model):
     """One workload. Its command finds each identity where the identity's own consumer finds it."""
 
-    name: WorkloadName
-    image: types.Image
-    # The image's own unless given.
-    command: tuple[Word, ...] = ()
-    args: tuple[Word, ...] = ()
-    identities: tuple[types.IdentityField, ...]
-    replicas: Annotated[StrictInt, integer(1, 100, "pods")] = 1
-    resources: ResourceSettings = ResourceSettings()
-    service_account: ServiceAccountName | None = None
-    node_selector: dict[LabelName, LabelValue] = Field(default_factory=dict)
-    tolerations: tuple[TolerationSettings, ...] = ()
+    name: WorkloadName = Field(description="Name of the Deployment.")
+    image: types.Image = Field(description="Its container image.")
+    command: Annotated[tuple[Word, ...], FilledIn("the image's own")] = Field(
+        (), description="Command of the container."
+    )
+    args: Annotated[tuple[Word, ...], FilledIn("the image's own")] = Field((), description="Arguments of the command.")
+    identities: tuple[types.IdentityField, ...] = Field(
+        description="Identities that it mounts, each as in its own consumer's pod."
+    )
+    replicas: Annotated[StrictInt, integer(1, 100, "pods")] = Field(1, description="Number of pods.")
+    resources: ResourceSettings = Field(ResourceSettings(), description="CPU, memory and storage of a pod.")
+    service_account: ServiceAccountName | None = Field(
+        None, description="ServiceAccount of the pods; without it no token is mounted."
+    )
+    node_selector: dict[LabelName, LabelValue] = Field(
+        default_factory=dict, description="Labels that a node of its pods must have."
+    )
+    tolerations: tuple[TolerationSettings, ...] = Field((), description="Taints that its pods tolerate.")

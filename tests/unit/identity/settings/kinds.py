@@ -12,8 +12,8 @@ ZEROS: Final = "00000000-0000-0000-0000-000000000000"
 PLACEHOLDER: Final = "the placeholder of the example, still to be filled in"
 CLUSTER: Final = "hostedClusters__0__"
 PRIVATE: Final = "a private network, which Key Vault refuses: allow its subnet in allowedSubnetIds"
-DAYS: Final = "a whole number of days, {}, without quotes"
-SECONDS: Final = "a whole number of seconds, {}, without quotes"
+DAYS: Final = "an integer, {} days, without quotes"
+SECONDS: Final = "an integer, {} seconds, without quotes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,9 +94,9 @@ STACK_KINDS: Final[Mapping[str, Kind]] = {
     ),
     "tag": Kind(
         paths=("tags__team",),
-        accepted="a text of at most 256 characters",
-        blank="<text>",
-        bad={1: "<text>", "x" * 257: "<text>"},
+        accepted="a string of at most 256 characters",
+        blank="<value>",
+        bad={1: "<value>", "x" * 257: "<value>"},
         good=("", "x" * 256, "zwei\nZeilen"),
     ),
     "side": Kind(
@@ -207,7 +207,7 @@ STACK_KINDS: Final[Mapping[str, Kind]] = {
     ),
     "machines": Kind(
         paths=("managementCluster__create__nodePool__count",),
-        accepted="a whole number of machines, 1 to 1000, without quotes",
+        accepted="an integer, 1 to 1000 machines, without quotes",
         blank="<1-1000>",
         bad=dict.fromkeys((0, 1001, "3"), "<1-1000>"),
         good=(1, 1000),
@@ -250,9 +250,9 @@ STACK_KINDS: Final[Mapping[str, Kind]] = {
     ),
     "context": Kind(
         paths=("managementCluster__context",),
-        accepted="a text that is not empty",
-        blank="<text>",
-        bad={" ": "<text>", 1: "<text>"},
+        accepted="a string that is not empty",
+        blank="<value>",
+        bad={" ": "<value>", 1: "<value>"},
         good=("admin",),
     ),
     "lifetime": Kind(
@@ -278,7 +278,7 @@ STACK_KINDS: Final[Mapping[str, Kind]] = {
     ),
     "successes": Kind(
         paths=("credentials__propagation__successes",),
-        accepted="a whole number of sign-ins in a row, 1 to 100, without quotes",
+        accepted="an integer, 1 to 100 sign-ins in a row, without quotes",
         blank="<1-100>",
         bad=dict.fromkeys((0, 101, "5"), "<1-100>"),
         good=(1, 100),

@@ -151,7 +151,7 @@ def test_a_credential_in_clear_is_refused_and_not_shown() -> None:
     assert report == [
         block(
             f"{REGISTRY}.credential.value",
-            "a text that is not shown because it may be a secret",
+            "a string that is not shown because it may be a secret",
             "a secret, which is encrypted in the stack file; this one stands there in clear",
             f"`pulumi config set --secret --path '{REGISTRY}.credential.value' < <file>`; "
             "have a credential that others could read issued anew",

@@ -150,7 +150,7 @@ def test_an_unknown_identity_is_told_with_the_nearest_one() -> None:
 @pytest.mark.parametrize(
     ("path", "key", "value", "found", "accepted"),
     [
-        ("tags", "tags", ["x"], "a list", "at most 50 tags, a name and a text each"),
+        ("tags", "tags", ["x"], "a list", "at most 50 tags, a name and a string each"),
         ("vault", "vault", "kv-dev", '"kv-dev"', None),
         ("vault__allowedIpRanges", "vault.allowedIpRanges", "203.0.113.7", '"203.0.113.7"', "a list"),
         ("hostedClusters", "hostedClusters", {"name": "hc1"}, "a mapping", "a list"),
@@ -190,7 +190,7 @@ def test_tags_are_as_many_as_azure_takes_and_told_apart_without_case(tags: dict[
         block(
             "tags",
             f"a mapping: {reason}",
-            "at most 50 tags, a name and a text each",
+            "at most 50 tags, a name and a string each",
             "write it as YAML at tags in the stack file",
         )
     ]
@@ -219,7 +219,7 @@ def test_nothing_out_of_a_key_with_a_secret_is_shown() -> None:
     report = "\n\n".join(refusals(configuration(hostedClusters=[cluster]), secret_keys=["hostedClusters"]))
 
     assert "MARKER" not in report
-    assert "a text that is not shown because it may be a secret" in report
+    assert "a string that is not shown because it may be a secret" in report
 
 
 def test_a_secret_that_is_no_text_is_not_shown_either() -> None:
