@@ -10,6 +10,8 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
+from identity.credentials.probe.serving import EventServer
+
 # For a handler that does not notice that its client is gone.
 _GRACE_SECONDS = 1
 # Longer than httpx's clients keep an idle connection (5 s, uvicorn's own default, too): with equal times a request can
@@ -17,7 +19,7 @@ _GRACE_SECONDS = 1
 _KEEP_ALIVE_SECONDS = 75
 
 
-class ServiceServer(uvicorn.Server):
+class ServiceServer(EventServer):
     """Serves `app`, over TLS if `server_file`, which holds key and certificate, is given.
 
     Ends when `should_exit` is set; signals are left to the process.

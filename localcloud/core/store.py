@@ -117,6 +117,28 @@ class Store:
             raise ValueError("a sealed value does not open with this local cloud's seal.key") from None
 
 
+class StoreChanges:
+    """Notices that another connection, of this or of another process, has written to the store in `path`."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+        self._seen = self._version()
+
+    def since_last(self) -> bool:
+        """Whether anything was written since the last call, or since this object was made."""
+        before, self._seen = self._seen, self._version()
+        return self._seen != before
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _version(self) -> int:
+        # Changes with each commit of another connection (https://sqlite.org/pragma.html#pragma_data_version).
+        version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        return version
+
+
 def seal_key(path: Path) -> bytes:
     """The key in `path`; made on the first call, mode 0600. Two processes that come first at once get the same key."""
     if not path.exists():

@@ -7,13 +7,15 @@ import logging
 import shutil
 import signal
 import ssl
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
 import httpx
 
 from identity.clouds import LocalEnvironment, local_cloud
+from localcloud.core.state_directory import StateDirectory
+from localcloud.core.store import StoreChanges
 from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import DEPLOYMENTS, PODS, Client, Resource
 from localcloud.kubelet.cluster import Cluster
@@ -70,6 +72,8 @@ class _Kubelet:
         probing: httpx.AsyncClient,
         intervals: Intervals,
     ) -> None:
+        self._intervals = intervals
+        self._store = StateDirectory(Path(environment.state_dir)).store_file
         self._cluster = Cluster(client, self._changed)
         node = Node(
             cluster=self._cluster,
@@ -102,6 +106,16 @@ class _Kubelet:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._cluster.run())
             group.create_task(self._deployments.run())
+            if self._store.exists():
+                group.create_task(self._follow_store())
+
+    async def _follow_store(self) -> None:
+        # A real driver polls the vault of each mount. Here ten mounts of a cluster at rest would keep the vault busy.
+        with closing(StoreChanges(self._store)) as changes:
+            while True:
+                await asyncio.sleep(self._intervals.change)
+                if changes.since_last():
+                    self._pods.vault_changed()
 
     def _changed(self, resource: Resource, key: Key) -> None:
         if resource is DEPLOYMENTS:

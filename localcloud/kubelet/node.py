@@ -58,6 +58,12 @@ class PodManager:
             if place == namespace:
                 worker.wake()
 
+    def vault_changed(self) -> None:
+        """A secret of a vault may have changed, or who may read it."""
+        for worker in self._workers.values():
+            if worker.rotates:
+                worker.wake()
+
     async def stop(self) -> None:
         """Stop every pod; their objects stay and say so."""
         async with asyncio.TaskGroup() as group:

@@ -71,6 +71,11 @@ class PodWorker:
         """Namespace and name of what the pod belongs to."""
         return self._pod["metadata"]["namespace"], trees.workload_of(self._pod)
 
+    @property
+    def rotates(self) -> bool:
+        """Whether what is mounted comes from a vault, too."""
+        return self._volumes.rotate
+
     def wake(self) -> None:
         """Something a volume may come from has changed: look at once."""
         self._woken.set()
@@ -128,14 +133,18 @@ class PodWorker:
 
     async def _keep_volumes(self) -> None:
         """Swap changed content in. The driver masks a failed rotation from the kubelet: the old files stay."""
+        intervals = self._node.intervals
+        pause = intervals.rotation
         while True:
-            await self._woken_within(self._node.intervals.rotation if self._volumes.rotate else None)
+            await self._woken_within(pause if self._volumes.rotate else None)
             self._woken.clear()
+            pause = min(intervals.change, intervals.rotation)
             try:
                 for name in await self._volumes.set_up():
                     await self._node.recorder.normal(
                         self._pod, "MountRotationComplete", f"successfully rotated mounted contents of volume {name}"
                     )
+                pause = intervals.rotation
             except MountError as error:
                 await self._node.recorder.warning(self._pod, "MountRotationFailed", str(error))
             except (ApiError, httpx.HTTPError) as error:

@@ -23,6 +23,7 @@ from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
 from identity.credentials.probe.proof import ProofRequest
 from identity.credentials.probe.server import app
+from identity.credentials.probe.serving import EventServer
 
 _LOG: Final = logging.getLogger("identity.credentials.probe")
 
@@ -64,7 +65,7 @@ def _serve(prober: Prober, metrics: Metrics, address: tuple[str, int], interval:
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: None)
     loop = threading.Thread(target=prober.run, args=(interval,), name="prober", daemon=True)
-    server = uvicorn.Server(
+    server = EventServer(
         uvicorn.Config(app(prober, metrics, loop.is_alive), log_config=None, access_log=False, lifespan="off")
     )
     loop.start()

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import httpx
 
@@ -29,7 +29,7 @@ Object = dict[str, Any]
 T = TypeVar("T")
 
 NAMESPACE = "clusters-hc1"
-_QUICK = Intervals(rotation=0.05, mount=Backoff(first=0.05, most=0.1), restart=Backoff(first=0.05, most=0.1))
+QUICK: Final = Intervals(rotation=0.05, mount=Backoff(first=0.05, most=0.1), restart=Backoff(first=0.05, most=0.1))
 _AWAITED_SECONDS = 20
 
 
@@ -184,7 +184,7 @@ class Kubelet:
 
 
 @contextmanager
-def running(environment: LocalEnvironment) -> Iterator[Kubelet]:
+def running(environment: LocalEnvironment, intervals: Intervals = QUICK) -> Iterator[Kubelet]:
     """The kubelet, until the end of the block or its `stop`."""
     loop = asyncio.new_event_loop()
     stopped = asyncio.Event()
@@ -192,7 +192,8 @@ def running(environment: LocalEnvironment) -> Iterator[Kubelet]:
 
     def run() -> None:
         try:
-            ended.set_result(loop.run_until_complete(serve(environment, Path(environment.kubeconfig), stopped, _QUICK)))
+            kubeconfig = Path(environment.kubeconfig)
+            ended.set_result(loop.run_until_complete(serve(environment, kubeconfig, stopped, intervals)))
         except BaseException as error:
             ended.set_exception(error)
         finally:

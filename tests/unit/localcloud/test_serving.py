@@ -7,7 +7,10 @@ import logging
 import socket
 import ssl
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 import httpx
 import pytest
@@ -92,3 +95,24 @@ def test_the_second_half_of_an_answer_is_not_held_back(
 
 def test_a_server_keeps_an_idle_connection_longer_than_its_clients_do(server: ServiceServer) -> None:
     assert server.config.timeout_keep_alive > (httpx.Limits().keepalive_expiry or 0)
+
+
+def test_a_server_without_requests_runs_no_code(running: threading.Thread, client: Callable[[], httpx.Client]) -> None:
+    with client() as asking:
+        asking.get("/")
+        time.sleep(0.2)
+        assert running.ident is not None
+        clock = time.pthread_getcpuclockid(running.ident)
+        before = time.clock_gettime(clock)
+        time.sleep(0.5)
+
+        assert time.clock_gettime(clock) == before
+
+
+def test_each_answer_has_the_time_it_was_given_at(
+    running: threading.Thread, client: Callable[[], httpx.Client]
+) -> None:
+    with client() as asking:
+        date = asking.get("/").headers["date"]
+
+    assert abs(parsedate_to_datetime(date) - datetime.now(UTC)) < timedelta(seconds=10)

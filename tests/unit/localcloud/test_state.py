@@ -11,6 +11,7 @@ import pytest
 from localcloud.core.store import (
     SEAL_KEY_BYTES,
     Store,
+    StoreChanges,
     seal_key,
 )
 
@@ -94,3 +95,21 @@ def test_the_seal_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     assert len(first) == SEAL_KEY_BYTES
     assert stat.S_IMODE((tmp_path / "seal.key").stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [tmp_path / "seal.key"]
+
+
+def test_what_another_connection_commits_is_noticed_once(store: Store, tmp_path: Path) -> None:
+    store.put("arm", "/a", {})
+    changes = StoreChanges(tmp_path / "state.sqlite")
+    noticed = [changes.since_last()]
+
+    store.put("arm", "/a", {"tags": {}})
+    noticed += [changes.since_last(), changes.since_last()]
+    store.get("arm", "/a")
+    noticed.append(changes.since_last())
+    with store.transaction():
+        store.delete("arm", "/a")
+        noticed.append(changes.since_last())
+    noticed.append(changes.since_last())
+    changes.close()
+
+    assert noticed == [False, True, False, False, False, True]

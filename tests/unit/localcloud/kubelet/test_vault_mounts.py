@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import stat
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from identity.clouds import LocalEnvironment
+from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store
 from localcloud.kubelet.client import POD_STATUSES, PODS, SECRET_PROVIDER_CLASSES
 from tests.unit.localcloud.kubelet_world import (
     NAMESPACE,
+    QUICK,
     Azure,
     Cluster,
     Kubelet,
@@ -19,6 +24,7 @@ from tests.unit.localcloud.kubelet_world import (
     csi_volume,
     pod,
     provider_class,
+    running,
 )
 
 STATUS = f"web-{NAMESPACE}-cpo"
@@ -85,6 +91,23 @@ def test_a_new_version_is_swapped_in_while_the_container_runs(
     assert (credential(kubelet).parent / "..data").readlink() != directory
     assert kubelet.processes() == [process]
     assert cluster.get(POD_STATUSES, STATUS)["status"]["objects"] == [{"id": "secret/cpo-hc1-json", "version": newer}]
+
+
+def test_a_write_to_the_local_cloud_ends_the_wait_for_the_next_rotation(
+    node_azure: Azure, cluster: Cluster, version: str, environment: LocalEnvironment
+) -> None:
+    state = StateDirectory(Path(environment.state_dir))
+    state.create()
+    patient = replace(QUICK, rotation=600, change=0.05)
+    with closing(state.open_store()) as store, running(environment, patient) as kubelet:
+        cluster.create(PODS, pod("web", csi_volume("cpo")))
+        cluster.ready("web")
+        node_azure.secret("cpo-hc1-json", "second")
+
+        store.put("anything", "else", {})
+        cluster.event("web", "MountRotationComplete")
+
+        assert credential(kubelet).read_text() == "second"
 
 
 def test_a_failed_rotation_keeps_the_old_files_and_the_pod_ready(
