@@ -38,7 +38,7 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.kinds import KINDS, ResourceKind
 from localcloud.kubernetes.kubeconfig import connection
 from ops.stack import environment
-from ops.stack.engine import Engine
+from ops.stack.engine import Engine, with_salt
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -113,8 +113,8 @@ class LocalStack:
             patch.setenv("LOCALCLOUD_STATE_DIR", str(self.state))
             Engine(self.name, self.root).prepare()
         made = yaml.safe_load((self.state / "pulumi" / self._file.name).read_text(encoding="utf-8"))
-        text = self._file.read_text(encoding="utf-8")
-        self._file.write_text(f"encryptionsalt: {made['encryptionsalt']}\n{text}", encoding="utf-8")
+        text = with_salt(self._file.read_text(encoding="utf-8"), made["encryptionsalt"], self._file.name)
+        self._file.write_text(text, encoding="utf-8")
         self.pulumi("stack", "select", self.name)
 
     def beside(self, name: str, **configuration: Any) -> LocalStack:

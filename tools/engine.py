@@ -2,7 +2,7 @@
 
 Ways in order of preference:
 
-1. `pulumi` on PATH, when it is at least as new as the pinned version and its Python language host is there;
+1. `pulumi` on PATH, when it is at least as new as the pinned version and its Python language host lies beside it;
 2. Pulumi's official installer, through the SDK (`pulumi.automation.PulumiCommand.install`);
 3. a build of the modules pinned in tools/pulumi and tools/language-host, where a Go module proxy is all one reaches.
 
@@ -99,10 +99,10 @@ def _on_path(minimum: tuple[int, ...]) -> tuple[Path | None, str]:
     if version < minimum:
         return None, f"{found} is {'.'.join(map(str, version))}, older than {'.'.join(map(str, minimum))}"
     directory = Path(found).resolve().parent
-    beside = (directory / "pulumi-language-python").exists()
-    if not beside and shutil.which("pulumi-language-python") is None:
-        return None, f"{found} has no Python language host beside it or on PATH"
-    return directory if beside else Path(found).parent, ""
+    # One elsewhere on PATH would not be used: the stacks' commands ignore plugins on PATH (`ops/stack/environment.py`).
+    if not (directory / "pulumi-language-python").exists():
+        return None, f"{found} has no Python language host beside it"
+    return directory, ""
 
 
 def _install(root: Path, minimum: tuple[int, ...]) -> tuple[Path | None, str]:

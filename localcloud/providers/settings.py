@@ -69,10 +69,10 @@ def _refusal(plugin: str, inputs: Props, environ: Mapping[str, str]) -> str | No
     if tenant is not UNKNOWN and tenant != LOCAL_TENANT_ID:
         found = f"has the tenant {tenant}" if tenant else "names no tenant"
         return (
-            f"this provider {found}, but the {plugin} plugin on PATH is the emulated one, which serves only the local "
-            f"cloud's tenant {LOCAL_TENANT_ID}. Nothing was changed. For a stack on Azure run with "
-            "PULUMI_IGNORE_AMBIENT_PLUGINS=true, so that the engine takes the real plugin (`make up STACK=<name>` "
-            f"does); for the local stack set tenantId to {LOCAL_TENANT_ID}."
+            f"this provider {found}, but the {plugin} plugin in this PULUMI_HOME is emulated and serves only the "
+            f"local cloud's tenant {LOCAL_TENANT_ID}. Nothing was changed. For a stack on Azure run with a PULUMI_HOME "
+            "of your own, so that the engine takes the real plugin (`make up STACK=<name>` does); "
+            f"for the local stack set tenantId to {LOCAL_TENANT_ID}."
         )
     if not environ.get(LOCAL_ENVIRONMENT_VARIABLE):
         return (

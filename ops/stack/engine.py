@@ -204,17 +204,33 @@ class Engine:
 def _local_configuration(source: Path) -> Path:
     """A local stack's configuration with the salt that belongs to this machine's passphrase."""
     engine = local_paths().engine
-    text = source.read_text()
     salt = yaml.safe_load((engine / source.name).read_text())["encryptionsalt"]
-    found = yaml.safe_load(text).get("encryptionsalt")
-    if found not in (None, salt):
-        raise CommandError(
-            f"{source.name} has an `encryptionsalt`, which only fits the passphrase of the machine that wrote it. "
-            "Remove the line; a secret the local stack needs goes into a file that the configuration names."
-        )
     copy = engine / f"configuration.{source.name.removeprefix('Pulumi.')}"
-    copy.write_text(text if found else f"encryptionsalt: {salt}\n{text}")
+    copy.write_text(with_salt(source.read_text(), salt, source.name))
     return copy
+
+
+def with_salt(configuration: str, salt: str, name: str) -> str:
+    """A stack's configuration (YAML) with this `encryptionsalt`, in the place of one that may be there.
+
+    A bare `pulumi preview` in the checkout writes one that belongs to the passphrase of whoever ran it. Only secret
+    values depend on it; raises CommandError if `configuration`, the content of the file `name`, has any.
+    """
+    found = yaml.safe_load(configuration).get("encryptionsalt")
+    if found not in (None, salt) and _has_secret(yaml.safe_load(configuration).get("config")):
+        raise CommandError(
+            f"{name} has secret values and an `encryptionsalt`, which fit no passphrase but that of the machine that "
+            "wrote them. Remove both; a secret that the local stack needs goes into a file that the configuration names"
+        )
+    lines = (line for line in configuration.splitlines(keepends=True) if not line.startswith("encryptionsalt:"))
+    return "".join([f"encryptionsalt: {salt}\n", *lines])
+
+
+def _has_secret(value: Any) -> bool:
+    """Whether a value of the configuration is encrypted (`secure: <cipher text>`), or has such a value in it."""
+    if isinstance(value, Mapping):
+        return "secure" in value or any(map(_has_secret, value.values()))
+    return isinstance(value, list) and any(map(_has_secret, value))
 
 
 def _must_be_of_the_local_cloud(source: Path) -> None:

@@ -2,11 +2,11 @@
 
 The one place for it: `make`, the `idstack` command and the tests on the real engine all come here.
 
-Only local stacks have the emulated plugins on PATH, a PULUMI_HOME, backend and passphrase of their own, and the local
-cloud's deployer as the one who signs in. A stack is local by its name, `local` or `local-<word>`: names last as long as
-the stack, a configuration may change under it (it has to agree, `ops/stack/engine.py`). Every other stack keeps the
-caller's environment and never takes a provider plugin from PATH, because `refresh` and `destroy` do not run the program
-and would be served by whatever lies there.
+Local stacks have a PULUMI_HOME of their own, with the emulated provider plugins in it, a backend and passphrase of
+their own, and the local cloud's deployer as the one who signs in. A stack is local by its name, `local` or
+`local-<word>`: names last as long as the stack, a configuration may change under it (it has to agree,
+`ops/stack/engine.py`). Every other stack keeps the caller's environment. No stack takes a provider plugin from PATH:
+`refresh` and `destroy` do not run the program and would be served by whatever lies there.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import json
 import os
 import re
 import secrets
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +33,7 @@ _LOCAL_STACKS: Final = re.compile(rf"{LOCAL_STACK}(-[a-z0-9]+)*")
 VENV: Final = ROOT / ".venv"
 _ENGINE_RECORD: Final = ROOT / ".tools/engine.json"
 _EMULATED_PLUGINS: Final = ROOT / "localcloud/providers/bin"
+_EMULATED: Final = ("azure-native", "azuread", "kubernetes")
 # `python -m localcloud` reads the same variable; tests give each run a directory of its own.
 _STATE_DIRECTORY_VARIABLE: Final = "LOCALCLOUD_STATE_DIR"
 # Cloud calls wait, they do not compute; the engine's default follows the number of cores.
@@ -41,7 +44,6 @@ _FOREIGN: Final = frozenset(
     {
         "PULUMI_ACCESS_TOKEN",
         "PULUMI_CONFIG_PASSPHRASE",
-        "PULUMI_IGNORE_AMBIENT_PLUGINS",
         "PULUMI_STACK",
         "KUBECONFIG",
         "HTTP_PROXY",
@@ -87,8 +89,13 @@ class LocalPaths:
         """What the stacks' secrets are encrypted with, 0600."""
         return self.engine / "passphrase"
 
+    @property
+    def plugins(self) -> Path:
+        """The plugin cache in PULUMI_HOME."""
+        return self.home / "plugins"
+
     def create(self) -> None:
-        """Make directories and passphrase, once."""
+        """Make directories and passphrase, once, and put the emulated plugins where the engine looks for them."""
         for directory in (self.state, self.engine, self.backend, self.home):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.passphrase.exists():
@@ -96,6 +103,26 @@ class LocalPaths:
             draft.touch(mode=0o600)
             draft.write_text(secrets.token_urlsafe(32))
             draft.replace(self.passphrase)
+        for name in _EMULATED:
+            self._install_plugin(name)
+
+    def _install_plugin(self, name: str) -> None:
+        """Install an emulated plugin as the version of the SDK that is installed.
+
+        The engine takes a plugin of exactly the version that the program's SDK, or the provider in the state, asks for
+        (pulumi/pulumi `sdk/go/common/workspace/plugins.go`, SelectCompatiblePlugin). So the versions of earlier SDKs
+        stay. All of them start the plugin of this checkout.
+        """
+        executable = f"pulumi-resource-{name}"
+        script = f'#!/bin/sh\nexec {shlex.quote(str(_EMULATED_PLUGINS / executable))} "$@"\n'
+        (self.plugins / f"resource-{name}-v{metadata.version(f'pulumi-{name}')}").mkdir(parents=True, exist_ok=True)
+        for version in self.plugins.glob(f"resource-{name}-v*/"):
+            installed = version / executable
+            if not installed.exists() or installed.read_text() != script:
+                draft = version / f"draft-{os.getpid()}"
+                draft.write_text(script)
+                draft.chmod(0o700)
+                draft.replace(installed)
 
 
 def is_local(stack: str) -> bool:
@@ -113,17 +140,17 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     common = {
         "VIRTUAL_ENV": str(VENV),
         "PULUMI_SKIP_UPDATE_CHECK": "1",
+        "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
         "PULUMI_PARALLEL": base.get("PULUMI_PARALLEL", _PARALLEL),
+        "PATH": os.pathsep.join([str(VENV / "bin"), _engine_directory(), base.get("PATH", os.defpath)]),
     }
-    path = [str(VENV / "bin"), _engine_directory(), base.get("PATH", os.defpath)]
     inherited = {name: value for name, value in base.items() if name not in (LOCAL_ENVIRONMENT_VARIABLE, "PYTHONHOME")}
     if not is_local(stack):
-        return {**inherited, **common, "PATH": os.pathsep.join(path), "PULUMI_IGNORE_AMBIENT_PLUGINS": "true"}
+        return {**inherited, **common}
     paths = local_paths(base)
     return {
         **{name: value for name, value in inherited.items() if not _is_foreign(name)},
         **common,
-        "PATH": os.pathsep.join([str(_EMULATED_PLUGINS), *path]),
         "PULUMI_HOME": str(paths.home),
         # Without the sidecar files of which a kill can leave an empty one that nothing loads any more.
         "PULUMI_BACKEND_URL": f"{paths.backend.as_uri()}?metadata=skip",

@@ -73,7 +73,7 @@ _FOREIGN = [
 
 
 @pytest.mark.parametrize("foreign", _FOREIGN, ids=[each.plugin for each in _FOREIGN])
-@pytest.mark.parametrize("recorded", [True, False], ids=["the local cloud known", "only the plugins on PATH"])
+@pytest.mark.parametrize("recorded", [True, False], ids=["the local cloud known", "only the plugins installed"])
 def test_a_foreign_stack_is_refused(stack: LocalStack, tmp_path: Path, foreign: Foreign, recorded: bool) -> None:
     project = _project(tmp_path, foreign)
     variables = {} if recorded else {LOCAL_ENVIRONMENT_VARIABLE: ""}

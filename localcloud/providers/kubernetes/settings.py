@@ -91,10 +91,10 @@ def refusal(inputs: Props, environ: Mapping[str, str] = os.environ) -> str | Non
     if server in known:
         return None
     return (
-        f"this provider is for the cluster at {server}, but the kubernetes plugin on PATH is the emulated one, which "
+        f"this provider is for the cluster at {server}, but the kubernetes plugin in this PULUMI_HOME is emulated and "
         f"serves only the local cloud's ({', '.join(sorted(known))}). Nothing was changed. For a stack on a real "
-        "cluster run with PULUMI_IGNORE_AMBIENT_PLUGINS=true, so that the engine takes the real plugin (`make up "
-        "STACK=<name>` does); for the local stack use the kubeconfig of `idstack local env --json`."
+        "cluster run with a PULUMI_HOME of your own, so that the engine takes the real plugin (`make up STACK=<name>` "
+        "does); for the local stack use the kubeconfig of `idstack local env --json`."
     )
 
 

@@ -46,7 +46,7 @@ def test_another_cluster_is_refused_before_anything_else(kubeconfig: str, mark: 
     assert f"this provider is for the cluster at {_FOREIGN}" in said
     assert _LOCAL in said
     assert "Nothing was changed" in said
-    assert "PULUMI_IGNORE_AMBIENT_PLUGINS=true" in said
+    assert "a PULUMI_HOME of your own" in said
     assert "token" not in said
 
 

@@ -29,8 +29,8 @@ def test_a_foreign_stack_is_refused_before_anything_else(plugin: type[Provider],
         plugin().configure(inputs)
     reasons = [each.reason for each in found.failures]
     assert reasons == [str(configured.value)], "CheckConfig and Configure say the same"
-    assert "is the emulated one" in reasons[0]
-    assert "PULUMI_IGNORE_AMBIENT_PLUGINS=true" in reasons[0], "it says how to mend it"
+    assert "is emulated" in reasons[0]
+    assert "a PULUMI_HOME of your own" in reasons[0], "it says how to mend it"
     assert found.failures[0].property == "", "the engine would print the value of a named property"
 
 

@@ -9,6 +9,7 @@ import yaml
 
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from tests.harness import LocalStack
 from tests.unit.ops.conftest import FakeEngine
 
 
@@ -45,11 +46,40 @@ def test_the_engine_reads_a_copy_of_the_configuration_with_the_salt(
     }
 
 
-def test_a_salt_in_the_repository_is_refused(engine: FakeEngine, project: Path) -> None:
+def add_salt(project: Path) -> str:
+    """Do what a bare `pulumi preview -s local` does in a checkout; returns the configuration that it leaves."""
+    configuration = project / "Pulumi.local.yaml"
+    configuration.write_text("encryptionsalt: v1:of-another\n" + configuration.read_text())
+    return configuration.read_text()
+
+
+def test_a_salt_in_the_repository_changes_nothing(engine: FakeEngine, project: Path, tmp_path: Path) -> None:
+    written = add_salt(project)
     local = Engine("local", project)
     local.prepare()
-    (project / "Pulumi.local.yaml").write_text("encryptionsalt: v1:of-another\nconfig: {}\n")
-    with pytest.raises(CommandError, match=r"Pulumi.local.yaml has an `encryptionsalt`.* Remove the line"):
+    local.up()
+    local.preview(hold=True)
+    copy = (tmp_path / "state/pulumi/configuration.local.yaml").read_text()
+    assert [line for line in copy.splitlines() if "salt" in line] == ["encryptionsalt: v1:of-this-machine"]
+    assert yaml.safe_load(copy)["config"] == {"idstack:cloud": "local"}
+    assert (project / "Pulumi.local.yaml").read_text() == written, "the file is the user's"
+
+
+def test_a_stack_of_the_tests_has_its_own_salt(engine: FakeEngine, project: Path, tmp_path: Path) -> None:
+    add_salt(project)
+    LocalStack(project).prepare()
+    text = (project / "Pulumi.local.yaml").read_text()
+    assert [line for line in text.splitlines() if "salt" in line] == ["encryptionsalt: v1:of-this-machine"]
+
+
+@pytest.mark.parametrize("value", ["{secure: v1:x}", "[{name: a, password: {secure: v1:x}}]"])
+def test_a_secret_that_another_machine_encrypted_is_refused(engine: FakeEngine, project: Path, value: str) -> None:
+    local = Engine("local", project)
+    local.prepare()
+    with (project / "Pulumi.local.yaml").open("a") as configuration:
+        configuration.write(f"  idstack:x: {value}\n")
+    add_salt(project)
+    with pytest.raises(CommandError, match=r"Pulumi.local.yaml has secret values and an `encryptionsalt`"):
         local.up()
     assert [call.split()[0] for call in engine.calls] == ["stack"]
 
