@@ -47,11 +47,13 @@ def azure_native(environment: LocalEnvironment) -> AzureNative:
 
 
 @pytest.fixture(scope="module")
-def azuread(environment: LocalEnvironment) -> AzureAd:
-    """azuread, configured and signed in."""
+def azuread(environment: LocalEnvironment) -> Iterator[AzureAd]:
+    """azuread, configured and signed in; it does not pause between the five looks that it takes at each change."""
     provider = AzureAd()
     provider.configure(provider_inputs(environment))
-    return provider
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("localcloud.providers.azuread.graph._LOOK_EVERY", 0.0)
+        yield provider
 
 
 @pytest.fixture

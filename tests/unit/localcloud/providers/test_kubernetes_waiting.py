@@ -20,7 +20,7 @@ DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 CONFIG_MAPS = Collection("/api/v1", "configmaps", True)
 
 
-def impatient(document: Props, seconds: str = "1") -> Props:
+def impatient(document: Props, seconds: str = "0.2") -> Props:
     """The document, to be waited for this long only."""
     document["metadata"]["annotations"] = {"pulumi.com/timeoutSeconds": seconds}
     return document
