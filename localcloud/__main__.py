@@ -14,14 +14,8 @@ from identity.clouds import LocalEnvironment
 from localcloud.apiserver.apply import NotApplied
 from localcloud.apiserver.binaries import NotBuilt
 from localcloud.core import processes
-from localcloud.core.cluster import (
-    ClusterKind,
-    OtherCluster,
-)
-from localcloud.core.state_directory import (
-    DEFAULT,
-    StateDirectory,
-)
+from localcloud.core.cluster import ClusterKind, OtherCluster
+from localcloud.core.state_directory import DEFAULT, StateDirectory
 from localcloud.runtime import lifecycle
 from localcloud.runtime.readiness import NotStarted
 
@@ -41,7 +35,7 @@ def main(
     context: typer.Context,
     state_dir: Annotated[Path, typer.Option(envvar=STATE_DIRECTORY_VARIABLE, help="Where its files are.")] = DEFAULT,
 ) -> None:
-    """Choose the state directory."""
+    """Take the options that all commands share: the state directory."""
     context.obj = StateDirectory(state_dir.absolute())
 
 
@@ -103,7 +97,7 @@ def kubelet(context: typer.Context) -> None:
     state: StateDirectory = context.obj
     environment = _environment(state)
     if other := processes.alive(state.pids, lifecycle.KUBELET):
-        raise _failure(f"the kubelet of {state.root} runs already, as process {other.pid}")
+        raise _failure(f"the kubelet of {state.root} is running already, as process {other.pid}")
     _log()
     record = processes.record(state.pids, lifecycle.KUBELET, os.getpid())
     try:
@@ -130,13 +124,13 @@ def env(
 
 @cli.command()
 def seed(context: typer.Context) -> None:
-    """Put there what exists before any stack: groups, network, AKS cluster, KMS key, issued identity, custom kinds."""
+    """Create what exists before any stack: groups, network, AKS cluster, KMS key, an issued identity, custom kinds."""
     from localcloud.runtime.environment import prepare
-    from localcloud.runtime.seed import seed as put_everything_there
+    from localcloud.runtime.seed import seed as seed_cloud
 
     prepared = prepare(context.obj)
     try:
-        added = put_everything_there(prepared)
+        added = seed_cloud(prepared)
     except NotApplied as error:
         raise _failure(str(error)) from None
     finally:
@@ -149,7 +143,7 @@ def issue_msi(
     context: typer.Context,
     identity: Annotated[str, typer.Argument(help="ARM id of a user-assigned managed identity.")],
     output: Annotated[Path | None, typer.Option(help="File to write; default <state dir>/run/msi/<name>.json.")] = None,
-    anew: Annotated[bool, typer.Option("--new", help="A fresh credential even if the standing one is good.")] = False,
+    anew: Annotated[bool, typer.Option("--new", help="Issue a new one even if the current one is good.")] = False,
 ) -> None:
     """Issue a managed identity's credential document, as the first-party data plane does, into a file."""
     from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
@@ -173,14 +167,14 @@ def recover(
     context: typer.Context,
     resource: Annotated[str, typer.Argument(help="ARM id of a soft-deleted vault, or of a secret.")],
 ) -> None:
-    """Bring a soft-deleted vault or secret back, as `az keyvault recover` and `az keyvault secret recover` do."""
+    """Recover a soft-deleted vault or secret, as `az keyvault recover` and `az keyvault secret recover` do."""
     from localcloud.azure.keyvault.recovery import NotDeleted
-    from localcloud.azure.keyvault.recovery import recover as bring_back
+    from localcloud.azure.keyvault.recovery import recover as recover_resource
     from localcloud.runtime.environment import prepare
 
     prepared = prepare(context.obj)
     try:
-        bring_back(prepared.cloud, resource)
+        recover_resource(prepared.cloud, resource)
     except (NotDeleted, ValueError) as error:
         raise _failure(str(error)) from None
     finally:

@@ -8,10 +8,7 @@ from pathlib import Path
 
 from localcloud.azure.local_azure import assemble
 from localcloud.azure.shared.faults import NO_DELAYS
-from localcloud.core.store import (
-    SEAL_KEY_BYTES,
-    Store,
-)
+from localcloud.core.store import SEAL_KEY_BYTES, Store
 
 _SEAL_KEY = bytes(SEAL_KEY_BYTES)
 

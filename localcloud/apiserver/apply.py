@@ -1,4 +1,4 @@
-"""Brings objects of the control plane to what a file says: server-side apply, as the administrator."""
+"""Server-side apply of the control plane's objects, as the administrator."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Administrator:
         return new
 
     def wait_until_served(self, definitions: Iterable[Object]) -> None:
-        """Return when the kinds of these custom resource definitions can be used; raises `NotApplied`."""
+        """Wait until the kinds of these custom resource definitions are served; raises `NotApplied` after 30 s."""
         for definition in definitions:
             name, spec = definition["metadata"]["name"], definition["spec"]
             path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
             self._wait(path, f"the kind of {name} is not served")
 
     def wait_for(self, path: str) -> None:
-        """Return when there is something at the path; raises `NotApplied`."""
+        """Wait until a GET of the path succeeds; raises `NotApplied` after 30 seconds."""
         self._wait(path, f"there is no {path}")
 
     def _wait(self, path: str, otherwise: str) -> None:
@@ -89,6 +89,6 @@ class Administrator:
 
 
 def roles() -> list[Object]:
-    """What the deployers and the kubelet may do."""
+    """The RBAC objects of the deployers and of the kubelet."""
     kubelet = yaml.safe_load_all((_HERE / "rbac.yaml").read_text(encoding="utf-8"))
     return [*manifests(group=DEPLOYERS, user=DEPLOYER.name), *kubelet]

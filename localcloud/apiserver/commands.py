@@ -9,10 +9,10 @@ ETCD = "etcd"
 API_SERVER = "kube-apiserver"
 CONTROLLER_MANAGER = "kube-controller-manager"
 _LOOPBACK = "127.0.0.1"
-# etcd wants a host and a port in the addresses that it tells its peers and clients, and has no peers. It is no TCP
+# etcd wants a host and a port in the addresses that it announces to peers and clients, and has no peers. It is no TCP
 # port: it names a socket in the working directory.
 _NOBODY = "unix://peer:1"
-# What no kubelet does. The garbage collector's foreground deletion is what the real kubernetes plugin asks for.
+# Controllers whose work no kubelet does. The real kubernetes plugin asks for foreground deletion (garbage collector).
 _CONTROLLERS = (
     "namespace-controller",
     "serviceaccount-controller",
@@ -31,7 +31,7 @@ def etcd(state: StateDirectory, binaries: Binaries) -> list[str]:
         f"--listen-peer-urls={_NOBODY}",
         f"--initial-advertise-peer-urls={_NOBODY}",
         f"--initial-cluster=default={_NOBODY}",
-        # A killed process loses nothing by it, a machine that loses power may; the stack can be made again.
+        # Without fsync a killed process loses nothing; a power failure may lose data, and the stack can be made again.
         "--unsafe-no-fsync",
         "--log-level=warn",
     ]
@@ -57,7 +57,7 @@ def kube_apiserver(state: StateDirectory, binaries: Binaries, port: int) -> list
         "--authorization-mode=RBAC,Webhook",
         f"--authorization-webhook-config-file={files / 'access-reviews.yaml'}",
         "--authorization-webhook-version=v1",
-        # As good as not at all: how late a role assignment begins and ends is the local Azure's matter.
+        # As good as no cache: the local Azure itself decides how late a role assignment begins and ends.
         "--authorization-webhook-cache-authorized-ttl=1ms",
         "--authorization-webhook-cache-unauthorized-ttl=1ms",
         "--service-account-issuer=https://kubernetes.default.svc",
@@ -72,7 +72,7 @@ def kube_apiserver(state: StateDirectory, binaries: Binaries, port: int) -> list
 
 
 def kube_controller_manager(state: StateDirectory, binaries: Binaries) -> list[str]:
-    """kube-controller-manager with the few controllers that somebody here waits for."""
+    """kube-controller-manager with the few controllers that something here waits for."""
     return [
         binaries.path(CONTROLLER_MANAGER),
         f"--kubeconfig={state.controller_manager_kubeconfig}",

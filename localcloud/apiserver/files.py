@@ -12,11 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from identity.access.login import AKS_SERVER_APP_ID
-from localcloud.core.cluster import (
-    USERS,
-    ClusterKind,
-    token,
-)
+from localcloud.core.cluster import USERS, ClusterKind, token
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store
 from localcloud.core.tls import write_if_changed
@@ -29,16 +25,16 @@ _FOR_EVERYBODY: Final = ("/livez", "/readyz", "/healthz", "/version")
 
 @dataclass(frozen=True)
 class Authorities:
-    """Whom kube-apiserver trusts to say who somebody is, and what they may do."""
+    """The services that kube-apiserver trusts to authenticate and to authorize callers."""
 
     issuer: str
     """`iss` of the tenant's access tokens."""
     metadata_url: str
-    """Where the document is that names the tenant's signing keys."""
+    """URL of the metadata document that names the tenant's signing keys."""
     token_reviews_url: str
-    """Who judges the tokens that leave out their groups."""
+    """URL of the webhook that reviews tokens without their groups (TokenReview)."""
     access_reviews_url: str
-    """Who knows what Azure's role assignments allow."""
+    """URL of the webhook that evaluates Azure's role assignments (SubjectAccessReview)."""
 
 
 def write(state: StateDirectory, store: Store, authorities: Authorities) -> None:

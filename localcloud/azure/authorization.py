@@ -3,13 +3,13 @@
 One check serves ARM and every data plane. Role assignments are ARM resources (`arm/authorization.py` writes them), role
 definitions are the built-ins of `roles.yaml`. The rules are those of MicrosoftDocs `role-definitions.md`:
 
-- allowed = some assignment at the scope or above it whose role has the action and does not take it away again;
-- `notActions` subtracts within one role only, it is no deny: another role that grants the action wins;
-- `actions` and `dataActions` never mix: `*` in `actions` opens no secret;
-- `*` stands for any run of characters, slashes included, and letter case never counts.
+- an action is allowed by any assignment at the scope or above whose role grants it and does not exclude it;
+- `notActions` subtracts within one role only and denies nothing: another role that grants the action wins;
+- `actions` and `dataActions` never mix: `*` in `actions` grants no access to a secret's value;
+- `*` matches any characters, slashes included, and letter case is ignored.
 
-Left out: deny assignments, conditions, groups, custom roles; none of them is written by this project. The delay that a
-*removed* assignment keeps working for in Azure is left out too: nothing may rely on it.
+Left out: deny assignments, conditions, groups, custom roles; this project writes none of them. The delay for which a
+*removed* assignment keeps working in Azure is left out, too: nothing may rely on it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ASSIGNMENT_SEGMENT: Final = "/providers/microsoft.authorization/roleassignments/
 
 @dataclass(frozen=True)
 class RoleDefinition:
-    """A built-in role. `guid` is the same in every cloud, `role_name` is what portals and `az` show."""
+    """A built-in role. `guid` is the same in every cloud, `role_name` is the display name."""
 
     guid: str
     role_name: str

@@ -1,7 +1,7 @@
 """The one store of ARM resources: documents by lower-cased id, as the resource's GET answers them.
 
 A document has `id`, `name`, `type` and, as the type has it, `location`, `tags`, `properties`, `identity`. One more
-member stays inside the local cloud: `seeded`, true for what the seed put there and no stack owns.
+member stays inside the local cloud: `seeded`, true for what the seed created and no stack owns.
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.core.store import (
-    Document,
-    Store,
-)
+from localcloud.core.store import Document, Store
 
 KIND: Final = "arm"
 
@@ -34,7 +31,7 @@ class Resources:
         return resource
 
     def delete(self, resource_id: str) -> bool:
-        """Remove a resource with its children and the role assignments on it; tells whether it existed.
+        """Remove a resource with its children and the role assignments on it; returns whether it existed.
 
         A recovered vault comes back without its role assignments (azure-docs `key-vault/general/soft-delete-overview`).
         """

@@ -16,7 +16,7 @@ def now() -> datetime:
 
 @contextmanager
 def moved_ahead(by: timedelta) -> Iterator[None]:
-    """Within the block every service of this process lives `by` later, so that its delays have passed."""
+    """Within the block the clock of every service in this process is `by` ahead, so that its delays have passed."""
     global _ahead
     before = _ahead
     _ahead = before + by
@@ -32,7 +32,7 @@ def rfc3339(instant: datetime) -> str:
 
 
 def parse_rfc3339(text: str) -> datetime:
-    """An aware instant out of an RFC 3339 text; raises ValueError when the text is none or has no offset."""
+    """The aware instant that an RFC 3339 string states; raises ValueError for any other string or a missing offset."""
     instant = datetime.fromisoformat(text)
     if instant.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC")

@@ -21,7 +21,7 @@ class ClusterKind(StrEnum):
 
 
 class OtherCluster(ValueError):
-    """This local cloud was started with the other kind, and keeps it for life."""
+    """This local cloud was started with the other kind, and its kind is fixed."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ def choose(store: Store, wanted: ClusterKind | None = None) -> ClusterKind:
     kind = ClusterKind(known["kind"])
     if wanted not in {None, kind}:
         raise OtherCluster(
-            f"this local cloud has its Kubernetes API from {_SPOKEN[kind]}, and keeps it for life: end it with "
-            f"`make down`, then `make up CLUSTER={wanted}` starts one with {_SPOKEN[ClusterKind(str(wanted))]}"
+            f"this local cloud has its Kubernetes API from {_DISPLAY_NAMES[kind]}, which is fixed: end it with "
+            f"`make down`, then `make up CLUSTER={wanted}` starts one with {_DISPLAY_NAMES[ClusterKind(str(wanted))]}"
         )
     return kind
 
 
-_SPOKEN: Final = {ClusterKind.BUILT_IN: "the built-in server", ClusterKind.API_SERVER: "kube-apiserver"}
+_DISPLAY_NAMES: Final = {ClusterKind.BUILT_IN: "the built-in server", ClusterKind.API_SERVER: "kube-apiserver"}
 
 
 def token(store: Store, cluster: ClusterKind, user: KubernetesUser) -> str:

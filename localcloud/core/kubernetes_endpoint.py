@@ -21,13 +21,13 @@ class Endpoint:
     cluster: ClusterKind
 
     def save(self, store: Store) -> None:
-        """Tell every process of this local cloud."""
+        """Record it for every process of this local cloud."""
         store.put(_KIND, _KEY, asdict(self))
 
     @classmethod
     def load(cls, store: Store) -> Endpoint:
-        """What was told; raises LookupError before the local cloud was made ready."""
+        """The recorded endpoint; raises LookupError before the local cloud was prepared."""
         known = store.get(_KIND, _KEY)
         if known is None:
-            raise LookupError("no Kubernetes API was made ready")
+            raise LookupError("no Kubernetes API was prepared: `python -m localcloud start` prepares one")
         return cls(known["server"], known["ca"], ClusterKind(known["cluster"]))

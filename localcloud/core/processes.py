@@ -32,13 +32,13 @@ class Recorded:
         return start_time(self.pid) == self.started
 
     def end(self, *, grace: float) -> bool:
-        """Ask it to end, force it after `grace` seconds, and drop the record.
+        """Send SIGTERM, SIGKILL after `grace` seconds, and remove the record.
 
         Returns whether it was alive. A process that merely has the same id is left alone.
         """
         try:
             with suppress(ProcessLookupError), _handle(self.pid) as handle:
-                # Checked after opening: from here on the handle can not come to mean another process.
+                # Checked after opening: from here on the handle cannot refer to another process.
                 if self.is_alive():
                     signal.pidfd_send_signal(handle, signal.SIGTERM)
                     if not select.select([handle], [], [], grace)[0]:
@@ -51,7 +51,7 @@ class Recorded:
 
 
 def start_time(pid: int) -> str | None:
-    """What tells a process from an earlier or later one with its id; None when there is none, or only its corpse."""
+    """Boot id and start time, which identify a process beyond its id; None when it is gone or a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

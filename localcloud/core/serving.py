@@ -1,4 +1,4 @@
-"""A server for one service of the local cloud that ends at once when it is told to."""
+"""A server for one service of the local cloud, which stops at once on request."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ServiceServer(EventServer):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Drop every connection, then end.
 
-        Clients keep connections open between requests, and over TLS asyncio waits 30 s for each one's farewell; a
+        Clients keep connections open between requests, and over TLS asyncio waits 30 s for each one's close_notify; a
         watch on the Kubernetes API never ends by itself.
         """
         self.drop_connections()

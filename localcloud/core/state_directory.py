@@ -12,10 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcloud.core.store import (
-    Store,
-    seal_key,
-)
+from localcloud.core.store import Store, seal_key
 
 DEFAULT = Path(__file__).resolve().parents[2] / ".localcloud"
 _TMPFS = Path("/dev/shm")  # noqa: S108  # a directory of our own is made in it, 0700
@@ -98,7 +95,7 @@ class StateDirectory:
         return self.run / "deployer.pem"
 
     def log(self, name: str) -> Path:
-        """What the process of this name (`daemon`, `kubelet`, `kube-apiserver`) says."""
+        """The output of the process of this name (`daemon`, `kubelet`, `kube-apiserver`)."""
         return self.root / f"{name}.log"
 
     def create(self) -> None:
@@ -109,11 +106,11 @@ class StateDirectory:
             directory.mkdir(mode=0o700, exist_ok=True)
 
     def open_store(self) -> Store:
-        """The store; `create` came before."""
+        """Open the store; call `create` first."""
         return Store(self.store_file, seal_key(self.root / "seal.key"))
 
     def is_one(self) -> bool:
-        """Whether a local cloud ever lived here."""
+        """Whether this is the state directory of a local cloud."""
         return self.store_file.exists()
 
     def remove(self) -> None:
@@ -126,7 +123,7 @@ class StateDirectory:
 
     @contextmanager
     def lock(self, purpose: str) -> Iterator[None]:
-        """One process at a time does what `purpose` names."""
+        """Only one process at a time runs the block of a `purpose`."""
         with (self.root / f"{purpose}.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield

@@ -1,4 +1,4 @@
-"""The local cloud's whole memory: JSON documents by kind and key in one SQLite file, secret values sealed.
+"""All state of the local cloud: JSON documents by kind and key in one SQLite file, secret values sealed.
 
 Several processes open the same file (the daemon, `seed`, `issue-msi`), so nothing is cached here and every write is a
 transaction of its own unless `transaction()` groups several.
@@ -49,7 +49,7 @@ class Store:
         self._connection.execute(_SCHEMA)
 
     def close(self) -> None:
-        """Close the file; the store can not be used afterwards."""
+        """Close the file; the store cannot be used afterwards."""
         with self._lock:
             self._connection.close()
 
@@ -68,7 +68,7 @@ class Store:
             self._connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?)", (kind, key, text))
 
     def delete(self, kind: str, key: str) -> bool:
-        """Remove the document; tells whether there was one."""
+        """Remove the document; returns whether there was one."""
         with self._lock:
             cursor = self._connection.execute("DELETE FROM documents WHERE kind = ? AND key = ?", (kind, key))
         return cursor.rowcount > 0
@@ -104,12 +104,12 @@ class Store:
                 self._connection.execute("COMMIT")
 
     def seal(self, text: str) -> str:
-        """`text` encrypted and authenticated (AES-256-GCM), as base64; two seals of one text differ."""
+        """`text` encrypted and authenticated (AES-256-GCM), as base64; two results for one string differ."""
         nonce = os.urandom(_NONCE_BYTES)
         return base64.b64encode(nonce + self._cipher.encrypt(nonce, text.encode(), None)).decode()
 
     def unseal(self, sealed: str) -> str:
-        """The text that `seal` was given; raises ValueError for a tampered value or another store's key."""
+        """The string that `seal` was given; raises ValueError for a tampered value or another store's key."""
         raw = base64.b64decode(sealed)
         try:
             return self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], None).decode()
@@ -140,7 +140,7 @@ class StoreChanges:
 
 
 def seal_key(path: Path) -> bytes:
-    """The key in `path`; made on the first call, mode 0600. Two processes that come first at once get the same key."""
+    """The key in `path`; made on the first call, mode 0600. Two processes that call it at once get the same key."""
     if not path.exists():
         draft = path.with_name(f"{path.name}.{os.getpid()}")
         draft.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""The certificate under which every service of the local cloud answers, and the CA that clients are told to trust."""
+"""The certificate under which every service of the local cloud answers, and the CA that clients have to trust."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def write_private(file: Path, content: bytes) -> None:
 
 
 def write_if_changed(file: Path, text: str) -> None:
-    """The same for a text, unless the file holds it already."""
+    """As `write_private`, for a string, unless the file already holds it."""
     if not file.exists() or file.read_text() != text:
         write_private(file, text.encode())
 

@@ -5,15 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from localcloud.kubelet.client import (
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    PODS,
-    SECRET_PROVIDER_CLASSES,
-    SECRETS,
-    Client,
-    Resource,
-)
+from localcloud.kubelet.client import CONFIG_MAPS, DEPLOYMENTS, PODS, SECRET_PROVIDER_CLASSES, SECRETS, Client, Resource
 from localcloud.kubelet.reflector import Key, Reflector
 from localcloud.kubernetes.calls import Object
 

@@ -11,10 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from localcloud.core.processes import (
-    Recorded,
-    record,
-)
+from localcloud.core.processes import Recorded, record
 
 _PR_SET_PDEATHSIG: Final = 1
 _libc: Final = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-"""The HTTP face: paths, bearer token, content types, selectors, watches."""
+"""The HTTP interface: paths, bearer token, content types, selectors, watches."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from identity.access.login import AKS_SERVER_APP_ID
-from localcloud.azure.tenant.tokens import (
-    InvalidToken,
-    Tokens,
-)
+from localcloud.azure.tenant.tokens import InvalidToken, Tokens
 from localcloud.core.store import Store
 from localcloud.kubernetes import discovery, patches, tables
 from localcloud.kubernetes.errors import (
@@ -44,7 +41,7 @@ _ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews
 def app(store: Store, token: str, entra: Tokens | None = None) -> Starlette:
     """The API over `store`; every request but health and version needs a bearer: `token`, or one of Entra ID for AKS.
 
-    Whoever has one may do everything: there is no RBAC here, and an access review says so.
+    A bearer allows everything: there is no RBAC here, and an access review answers accordingly.
     """
     api = _Api(Objects(store))
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -85,7 +82,7 @@ class _Api:
         self._objects = objects
 
     async def answer(self, request: Request) -> Response:
-        """One request about objects."""
+        """Answer one request for objects."""
         target = _target(request.path_params)
         query = request.query_params
         match request.method, target.name:
@@ -169,7 +166,7 @@ class _Api:
 
     def _watch(self, target: _Target, request: Request) -> Response:
         if "sendInitialEvents" in request.query_params:
-            # The words with which a server without the WatchList feature sends clients back to list and watch.
+            # The message of a server without the WatchList feature, upon which clients fall back to list and watch.
             raise StatusError(
                 422,
                 "Invalid",

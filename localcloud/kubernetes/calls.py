@@ -1,4 +1,4 @@
-"""What clients of an API server have in common: where objects are, and what a refusal says."""
+"""What clients of an API server have in common: the URL paths of objects, and the errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Object: TypeAlias = dict[str, Any]
 
 
 class ApiError(Exception):
-    """A refusal of the API server: HTTP status, reason and message of its Status object."""
+    """An error of the API server: HTTP status, reason and message of its Status object."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -19,7 +19,7 @@ class ApiError(Exception):
 
     @classmethod
     def of(cls, response: httpx.Response) -> ApiError:
-        """The refusal that an answer is; its body may be anything."""
+        """The error in an HTTP response, whose body may be anything."""
         try:
             status = response.json()
         except ValueError:

@@ -1,4 +1,4 @@
-"""What clients ask before they ask for objects: versions, groups, resources and the OpenAPI documents."""
+"""The discovery documents: versions, groups, resources and the OpenAPI documents."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def openapi_paths() -> dict[str, Any]:
 
 
 def openapi(path: str) -> dict[str, Any] | None:
-    """The OpenAPI document of one group version; kubectl reads in it that the server validates fields itself."""
+    """The OpenAPI document of one group version; kubectl learns from it that the server validates fields."""
     served = [kind for kind in KINDS if _root(kind) == path]
     if not served:
         return None

@@ -11,7 +11,7 @@ from localcloud.kubernetes.kinds import ResourceKind
 
 @dataclass(frozen=True)
 class Cause:
-    """One problem of an invalid object: a field path and the sentence about it."""
+    """One problem of an invalid object: its field path and the message."""
 
     field: str
     message: str

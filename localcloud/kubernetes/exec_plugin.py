@@ -1,7 +1,7 @@
-"""Credential plugins as client-go runs them: on the first request, again when the token is over or was refused.
+"""Credential plugins as client-go runs them: on the first request, again when the token is expired or was refused.
 
 Source: client-go `plugin/pkg/client/auth/exec/exec.go`. As there, the request that was answered 401 fails, and what the
-plugin wrote to standard error is lost to whoever asked.
+plugin wrote to standard error does not reach the caller.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SUPPORTED: Final = ("client.authentication.k8s.io/v1", "client.authentication.k
 
 
 class ExecPlugin(httpx.Auth):
-    """A program that makes tokens, as an authentication of httpx."""
+    """A program that issues tokens, as an authentication of httpx."""
 
     def __init__(self, command: str, arguments: list[str], variables: Mapping[str, str], api_version: str) -> None:
         self._command = command
@@ -34,7 +34,7 @@ class ExecPlugin(httpx.Auth):
 
     @classmethod
     def of(cls, block: Mapping[str, Any]) -> ExecPlugin:
-        """Out of a kubeconfig; raises ValueError as client-go does for a block that it does not take."""
+        """The plugin of a kubeconfig's `exec` block; raises ValueError where client-go refuses the block."""
         api_version = block.get("apiVersion", "")
         if api_version not in _SUPPORTED:
             raise ValueError(f'exec plugin: invalid apiVersion "{api_version}"')

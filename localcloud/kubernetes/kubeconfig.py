@@ -1,4 +1,4 @@
-"""Where a kubeconfig leads: server, trust and credential of one context.
+"""Server, authority and credential of one context of a kubeconfig.
 
 Tokens, client certificates and exec plugins are read; an auth-provider is refused, as client-go does since 0.26.
 """
@@ -19,7 +19,7 @@ from localcloud.kubernetes.exec_plugin import ExecPlugin
 
 
 class InvalidKubeconfig(ValueError):
-    """A kubeconfig that leads nowhere; the text says what is missing."""
+    """A kubeconfig without a usable cluster or user; the message names what is missing."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,9 +29,9 @@ class Connection:
     Attributes:
         server: URL without a trailing slash.
         namespace: the context's namespace, `default` if it names none.
-        ca: PEM text the server's certificate is checked with, None for the system's authorities.
+        ca: PEM of the authority that the server's certificate is checked with, None for the system's authorities.
         token: bearer token, None if the user signs in with a certificate.
-        client_certificate, client_key: PEM texts, or None.
+        client_certificate, client_key: PEM, or None.
         plugin: the program that makes the bearer token, if the user signs in by one.
     """
 
@@ -57,7 +57,7 @@ class Connection:
             return True
         context = ssl.create_default_context(cadata=self.ca)
         if self.client_certificate and self.client_key:
-            # The ssl module reads certificates from files only; this one lives for the length of the call.
+            # The ssl module reads certificates from files only; this one exists during the call.
             with tempfile.NamedTemporaryFile("w", suffix=".pem") as pair:
                 pair.write(f"{self.client_certificate}\n{self.client_key}\n")
                 pair.flush()
@@ -66,7 +66,7 @@ class Connection:
 
 
 def servers(kubeconfig: str) -> frozenset[str]:
-    """Every server a kubeconfig's text names."""
+    """Every server that a kubeconfig (YAML or JSON) names."""
     return frozenset(cluster["server"].rstrip("/") for cluster in _named(_parsed(kubeconfig), "clusters").values())
 
 
@@ -74,10 +74,10 @@ def connection(kubeconfig: str, context: str | None = None) -> Connection:
     """The connection of `context`, or of the current one.
 
     Args:
-        kubeconfig: the text (YAML or JSON) of a kubeconfig, or the path of one.
+        kubeconfig: the content (YAML or JSON) of a kubeconfig, or the path of one.
 
     Raises:
-        InvalidKubeconfig: the text is none, or lacks the context, its cluster or a usable user.
+        InvalidKubeconfig: it is no kubeconfig, or lacks the context, its cluster or a usable user.
     """
     document = _parsed(text_of(kubeconfig))
     name = context or document.get("current-context")
@@ -103,14 +103,14 @@ def connection(kubeconfig: str, context: str | None = None) -> Connection:
 
 
 def cluster_entry(kubeconfig: str, context: str | None = None) -> Mapping[str, Any]:
-    """What the kubeconfig says of the cluster of `context`, or of the current one; raises InvalidKubeconfig."""
+    """The kubeconfig's entry for the cluster of `context`, or of the current one; raises InvalidKubeconfig."""
     document = _parsed(text_of(kubeconfig))
     chosen = _entry(_named(document, "contexts"), context or document.get("current-context"), "context")
     return _entry(_named(document, "clusters"), chosen.get("cluster"), "cluster")
 
 
 def text_of(kubeconfig: str) -> str:
-    """The text of a kubeconfig given as text or as a path (the rule of the real provider: what is a file is one)."""
+    """A kubeconfig's content, given as content or as a path; as in the real provider, an existing file is a path."""
     if "\n" not in kubeconfig and not kubeconfig.lstrip().startswith("{"):
         path = Path(kubeconfig).expanduser()
         if path.is_file():
@@ -122,9 +122,9 @@ def _parsed(text: str) -> dict[str, Any]:
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise InvalidKubeconfig(f"the kubeconfig is no YAML: {error}") from None
+        raise InvalidKubeconfig(f"the kubeconfig is not YAML: {error}") from None
     if not isinstance(document, dict) or not isinstance(document.get("clusters"), list):
-        raise InvalidKubeconfig("the kubeconfig is neither a kubeconfig's text nor the path of an existing file")
+        raise InvalidKubeconfig("the kubeconfig is neither a kubeconfig nor the path of an existing file")
     return document
 
 

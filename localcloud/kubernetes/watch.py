@@ -1,4 +1,4 @@
-"""Change events and who waits for them."""
+"""Watch events and their subscribers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WatchEvent:
 
 
 class Broker:
-    """Hands every change to every open watch. Lives on one event loop, in the process that owns the API."""
+    """Delivers every change to every open watch. Used on one event loop, in the process that serves the API."""
 
     def __init__(self, version: int) -> None:
         self._oldest = version
@@ -48,7 +48,7 @@ class Broker:
     ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
         """`(type, object)` of every change after version `since` to objects of the kind that are `wanted`.
 
-        Ends after `timeout` seconds. Raises a 410 `StatusError` if changes since then are forgotten.
+        Ends after `timeout` seconds. Raises a 410 `StatusError` if the history does not reach back to `since`.
         """
         if since < self._oldest:
             raise expired()

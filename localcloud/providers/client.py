@@ -24,7 +24,7 @@ _TIMEOUT: Final = httpx.Timeout(60.0)
 
 
 class RefusalError(PluginError):
-    """A service said no: HTTP status, error code and message as the service sent them."""
+    """An error answer of a service: HTTP status, error code and message as the service sent them."""
 
     def __init__(self, status: int, code: str, message: str, text: str) -> None:
         super().__init__(text)
@@ -35,10 +35,10 @@ class RefusalError(PluginError):
 
 @dataclass(frozen=True)
 class Retry:
-    """When a client asks again by itself.
+    """When a client retries by itself.
 
     Attributes:
-        statuses: answers that are tried again whatever was asked.
+        statuses: HTTP statuses that are retried for every request.
         delay: seconds before the n-th retry (from 1), unless the answer carries `Retry-After`.
         limit: retries at most.
     """
@@ -59,7 +59,7 @@ def never(_: httpx.Response) -> bool:
 
 
 class DeployerCredential:
-    """The deployer's sign-in at the local Entra with its client certificate; tokens are cached until they run out."""
+    """The deployer's sign-in at the local Entra with its client certificate; tokens are cached until they expire."""
 
     def __init__(self, settings: AzureProviderSettings) -> None:
         self._settings = settings
@@ -90,7 +90,7 @@ class DeployerCredential:
                 raise PluginError(f"signing in as {self._settings.client_id}: {error.message}") from None
 
     def claims(self, scope: str) -> dict[str, Any]:
-        """The claims of a token for `scope`, unverified: they tell the provider who it is."""
+        """The claims of a token for `scope`, unverified: the provider's own object id and tenant."""
         payload = self.token(scope).split(".")[1]
         claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         return claims

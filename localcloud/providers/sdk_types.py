@@ -1,7 +1,7 @@
 """Argument and output types of the installed Pulumi SDKs, read from their generated classes.
 
-The emulated plugins have no schema of their own: what the program's SDK can send is what they accept, and what its
-output classes can hold is what they return.
+The emulated plugins have no schema of their own: they accept exactly what the program's SDK can send, and return
+exactly what its output classes can hold.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _SCALARS: Final[Mapping[type, str]] = {str: "string", bool: "boolean", int: "int
 
 @dataclass(frozen=True)
 class PropertyType:
-    """What a property may hold: an object of a generated class, a list, a map, a scalar, or anything.
+    """The type of a property: an object of a generated class, a list, a map, a scalar, or any.
 
-    `choices` are the values of an enum; `item` is the shape of a list's or map's elements.
+    `choices` are the values of an enum; `item` is the type of a list's or map's elements.
     """
 
     kind: Literal["object", "list", "map", "scalar", "any"]
@@ -39,7 +39,7 @@ class PropertyType:
 
 @cache
 def properties(cls: type) -> Mapping[str, PropertyType]:
-    """Wire names of a generated class (arguments, outputs or a resource) and the shape of each."""
+    """Wire names of a generated class (arguments, outputs or a resource) and the type of each."""
     if issubclass(cls, pulumi.Resource):
         hints = sdk.resource_types(cls)
         # Of the class itself only: `id` and `urn` are the engine's.
@@ -57,9 +57,9 @@ def required(cls: type) -> tuple[str, ...]:
 
 
 def problems(cls: type, values: Mapping[str, Value], path: str = "", also: tuple[str, ...] = ()) -> Iterator[str]:
-    """Every way in which `values` are not arguments of `cls`, in azure-native's words where it has some.
+    """Messages for everything in `values` that is not an argument of `cls`, azure-native's own where it has one.
 
-    No sentence holds a value: it may be secret. `also` are further names allowed at the top (those a provider adds).
+    No message contains a value: it may be secret. `also` are further names allowed at the top (those a provider adds).
     """
     known = properties(cls)
     for name in required(cls):
@@ -71,7 +71,7 @@ def problems(cls: type, values: Mapping[str, Value], path: str = "", also: tuple
         elif name not in also:
             near = difflib.get_close_matches(name, known, n=1)
             meant = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(sorted(known))}"
-            yield f"'{_join(path, name)}' is no property of {cls.__name__} in the installed SDK{meant}"
+            yield f"'{_join(path, name)}' is not a property of {cls.__name__} in the installed SDK{meant}"
 
 
 def _value_problems(shape: PropertyType, value: Value, path: str) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _shape(hint: Any) -> PropertyType:
 
 
 def _members(hint: Any) -> Iterator[Any]:
-    """The types in a union, without what only says "may come later" (`Awaitable`, `Output`) or "may be missing"."""
+    """The types in a union, without those for values that come later (`Awaitable`, `Output`) or are missing (None)."""
     if typing.get_origin(hint) is typing.Union:
         for each in typing.get_args(hint):
             yield from _members(each)

@@ -1,7 +1,7 @@
-"""Whether a provider may be served at all, and how it signs in.
+"""Whether the emulated plugins serve a provider, and how it signs in.
 
 An emulated plugin that lies on PATH would serve any stack: `refresh` and `destroy` never run the program, so the plugin
-itself is the last place that can tell a stack on real Azure from the local one. The rule is applied in CheckConfig
+itself is the last place to distinguish a stack on real Azure from the local one. The rule is applied in CheckConfig
 (`up`, `preview`) and again in Configure (every command).
 """
 
@@ -27,7 +27,7 @@ _VARIABLES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class AzureProviderSettings:
-    """What a configured provider knows: where the local cloud is, and who it signs in as there."""
+    """The settings of a configured provider: the local cloud's endpoints and the deployer's credential."""
 
     environment: LocalEnvironment
     tenant_id: str
@@ -37,14 +37,14 @@ class AzureProviderSettings:
 
     @classmethod
     def load(cls, plugin: str, inputs: Props, environ: Mapping[str, str] = os.environ) -> AzureProviderSettings:
-        """Settings out of inputs and environment; raises PluginError for a stack that is not the local cloud's."""
+        """The settings in inputs and environment; raises PluginError for a stack that is not the local cloud's."""
         if problem := _refusal(plugin, inputs, environ):
             raise PluginError(problem)
         try:
             environment = LocalEnvironment.from_file(Path(environ[LOCAL_ENVIRONMENT_VARIABLE]))
         except (OSError, ValueError) as error:
             raise PluginError(
-                f"the emulated {plugin} plugin can not read the local cloud's record, {error}. Start the local cloud "
+                f"the emulated {plugin} plugin cannot read the local cloud's record, {error}. Start the local cloud "
                 f"(`make up` does) and let {LOCAL_ENVIRONMENT_VARIABLE} name its environment.json."
             ) from None
         return cls(
@@ -64,7 +64,7 @@ def check_settings(plugin: str, inputs: Props, environ: Mapping[str, str] = os.e
 
 
 def _refusal(plugin: str, inputs: Props, environ: Mapping[str, str]) -> str | None:
-    """Why this provider is not served: what, why, and how to mend it; None if it is the local cloud's."""
+    """Why this provider is not served and how to fix it; None if it is the local cloud's."""
     tenant = _setting("tenantId", inputs, environ)
     if tenant is not UNKNOWN and tenant != LOCAL_TENANT_ID:
         found = f"has the tenant {tenant}" if tenant else "names no tenant"

@@ -23,12 +23,7 @@ from localcloud.core import processes
 from localcloud.core.serving import ServiceServer
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.api import app as kubernetes
-from localcloud.runtime.environment import (
-    Prepared,
-    is_plain_text,
-    listen,
-    prepare,
-)
+from localcloud.runtime.environment import Prepared, is_plain_text, listen, prepare
 from localcloud.runtime.lifecycle import DAEMON
 
 _APPS: dict[str, Callable[[Prepared], Starlette]] = {
@@ -51,7 +46,7 @@ def run(state: StateDirectory) -> None:
     prepared = prepare(state)
     try:
         if other := processes.alive(state.pids, DAEMON):
-            raise AlreadyRunning(f"the local cloud of {state.root} runs already, as process {other.pid}")
+            raise AlreadyRunning(f"the local cloud of {state.root} is running already, as process {other.pid}")
         servers = [
             (_server(prepared, service), listen(service, prepared.ports[service])) for service in prepared.services
         ]

@@ -1,4 +1,4 @@
-"""The application that deploys to the local cloud: what a pipeline's service principal is to a real tenant."""
+"""The application that deploys to the local cloud, as a pipeline's service principal does in a real tenant."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from cryptography import x509
 from identity.credentials.certificate import CLOCK_SKEW, issue
 from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.tenant.directory import Directory
-from localcloud.azure.tenant.objects import (
-    Application,
-    KeyCredential,
-    ServicePrincipal,
-)
+from localcloud.azure.tenant.objects import Application, KeyCredential, ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.store import Store
 from localcloud.core.tls import write_private
@@ -23,15 +19,15 @@ from localcloud.core.tls import write_private
 _KIND, _KEY = "deployer", "deployer"
 _LIFETIME = timedelta(days=365)
 _RENEWED_BEFORE = timedelta(days=30)
-# It exists, and its certificate is registered, since before anybody looks: no replica has yet to learn of either.
+# It and its certificate are backdated by this much, so that every replica knows both from the start.
 _SINCE = timedelta(days=1)
 
 
 def ensure_deployer(store: Store, directory: Directory, credential: Path) -> ServicePrincipal:
     """The deployer's service principal; made on the first call, with Graph's `Application.ReadWrite.OwnedBy`.
 
-    `credential` gets its key and certificate (PEM, 0600), anew when the file is lost or near its end; the certificate
-    registered before is then no longer valid.
+    Writes key and certificate to `credential` (PEM, 0600), again when it is lost or about to expire; the certificate
+    registered before is then removed.
     """
     with store.transaction():
         known = store.get(_KIND, _KEY)

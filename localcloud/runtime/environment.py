@@ -1,6 +1,6 @@
-"""Makes a state directory ready: ports, TLS, the deployer, the kubeconfig, and the record that tells clients of them.
+"""Prepares a state directory: ports, TLS, the deployer, the kubeconfig, and the record of all this for clients.
 
-Everything is made once and kept, so that a restart changes no address and no identity; what lay on tmpfs is made again.
+Everything is made once and kept, so that a restart changes no address and no identity; files on tmpfs are made again.
 """
 
 from __future__ import annotations
@@ -18,29 +18,18 @@ from localcloud.apiserver import files
 from localcloud.azure.aks_webhooks import api as aks_webhooks
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import Faults
-from localcloud.core.cluster import (
-    ADMINISTRATOR,
-    CONTROLLER_MANAGER,
-    DEPLOYER,
-    KUBELET,
-    ClusterKind,
-    choose,
-    token,
-)
+from localcloud.core.cluster import ADMINISTRATOR, CONTROLLER_MANAGER, DEPLOYER, KUBELET, ClusterKind, choose, token
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store
-from localcloud.core.tls import (
-    ensure_certificate,
-    write_if_changed,
-)
+from localcloud.core.tls import ensure_certificate, write_if_changed
 from localcloud.runtime.deployer import ensure_deployer
 
 ADDRESS = "127.0.0.1"
 KUBERNETES = "kubernetes"
 AKS_WEBHOOKS = "aks-webhooks"
 SERVICES = ("entra", "arm", "graph", "keyvault", "imds", AKS_WEBHOOKS, KUBERNETES)
-# Each kind of Kubernetes API does without one of them: the built-in one judges tokens itself, the other one is served
+# Each kind of Kubernetes API needs all but one of them: the built-in one verifies tokens itself, the other is served
 # by kube-apiserver.
 _NOT_SERVED = {ClusterKind.BUILT_IN: AKS_WEBHOOKS, ClusterKind.API_SERVER: KUBERNETES}
 _PLAIN_TEXT = frozenset({"imds"})
@@ -55,7 +44,7 @@ class PortTaken(OSError):
 
 @dataclass(frozen=True)
 class Prepared:
-    """A local cloud ready to be served or written to; `close` it."""
+    """An open local cloud, ready to be served or written to; `close` it."""
 
     state: StateDirectory
     store: Store
@@ -67,7 +56,7 @@ class Prepared:
 
     @property
     def services(self) -> tuple[str, ...]:
-        """What the daemon serves."""
+        """Names of the services that the daemon serves."""
         return tuple(service for service in SERVICES if service != _NOT_SERVED[self.cluster])
 
     def close(self) -> None:
@@ -76,7 +65,7 @@ class Prepared:
 
 
 def prepare(state: StateDirectory) -> Prepared:
-    """Open the local cloud of a state directory, making on the way whatever is missing."""
+    """Open the local cloud of a state directory and make whatever is missing. Raises `PortTaken`, PermissionError."""
     state.create()
     with state.lock("prepare"):
         return _prepare(state)
@@ -140,7 +129,7 @@ def listen(service: str, port: int) -> socket.socket:
         listener.close()
         raise PortTaken(
             f"port {port} of the local {service} service is in use by another process ({error.strerror}); end that one "
-            "or remove this local cloud with `python -m localcloud stop --remove` and start anew on other ports"
+            "or remove this local cloud with `python -m localcloud stop --remove` and start again on other ports"
         ) from None
     return listener
 

@@ -22,10 +22,7 @@ from localcloud.apiserver.commands import (
     kube_controller_manager,
 )
 from localcloud.core import processes
-from localcloud.core.cluster import (
-    ClusterKind,
-    choose,
-)
+from localcloud.core.cluster import ClusterKind, choose
 from localcloud.core.state_directory import StateDirectory
 from localcloud.runtime import readiness
 from localcloud.runtime.readiness import Wait
@@ -58,7 +55,7 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]
     """Start whatever does not run and wait until every service answers; returns the names of those started.
 
     Raises:
-        readiness.NotStarted, environment.PortTaken, PermissionError: as their texts say.
+        readiness.NotStarted, environment.PortTaken, PermissionError: as their messages state.
         cluster.OtherCluster: this local cloud was made with the other kind of Kubernetes API.
         binaries.NotBuilt: kube-apiserver is wanted and is not on this machine.
     """
@@ -66,7 +63,7 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]
     with state.lock("lifecycle"):
         if _cluster(state, wanted) is ClusterKind.BUILT_IN:
             return [*_start(state, [_daemon(state)]), *_start(state, [_kubelet(state)])]
-        # kube-apiserver asks Entra ID for its signing keys once as it starts, then every ten seconds: that goes first.
+        # kube-apiserver reads Entra ID's signing keys as it starts, then every ten seconds: the daemon goes first.
         started = [*_start(state, [_daemon(state)]), *_start(state, _control_plane(state))]
         with Administrator(state.administrator_kubeconfig) as administrator:
             administrator.apply(roles())
@@ -84,7 +81,7 @@ def _cluster(state: StateDirectory, wanted: ClusterKind | None) -> ClusterKind:
     store = state.open_store()
     try:
         if wanted is ClusterKind.API_SERVER:
-            Binaries.find()  # before the choice is made for good
+            Binaries.find()  # before the choice becomes final
         return choose(store, wanted)
     finally:
         store.close()
@@ -100,11 +97,7 @@ def _kubelet(state: StateDirectory) -> _Program:
 
 def _control_plane(state: StateDirectory) -> list[_Program]:
     # The daemon's imports take a second, which users of the built-in API need not wait for.
-    from localcloud.runtime.environment import (
-        KUBERNETES,
-        listen,
-        prepare,
-    )
+    from localcloud.runtime.environment import KUBERNETES, listen, prepare
 
     binaries = Binaries.find()
     prepared = prepare(state)
@@ -113,7 +106,7 @@ def _control_plane(state: StateDirectory) -> list[_Program]:
     token = prepared.cloud.tokens.issue(deployer, AKS_SERVER_APP_ID, lifetime=_LONGER_THAN_A_START)
     prepared.close()
     if processes.alive(state.pids, API_SERVER) is None:
-        listen(KUBERNETES, prepared.ports[KUBERNETES]).close()  # or tell who is in the way
+        listen(KUBERNETES, prepared.ports[KUBERNETES]).close()  # or raise PortTaken
     return [
         _Program(ETCD, etcd(state, binaries), readiness.recorded(ETCD), records_itself=False),
         _Program(
@@ -145,7 +138,7 @@ def _start(state: StateDirectory, programs: Sequence[_Program]) -> list[str]:
 
 def _spawn(state: StateDirectory, program: _Program) -> subprocess.Popen[bytes]:
     def record() -> None:
-        # In the child, before it becomes the program: whoever is killed meanwhile, no process is left unrecorded.
+        # In the child, before exec: so no process is left unrecorded, whichever of the two is killed.
         processes.record(state.pids, program.name, os.getpid())
 
     with state.log(program.name).open("ab") as output:

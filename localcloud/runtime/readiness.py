@@ -1,4 +1,4 @@
-"""When a process of the local cloud does its work."""
+"""Waits until a process of the local cloud is ready."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.kubeconfig import connection
 
 DAEMON: Final = "daemon"
-# Seconds. A cold start takes about two, with kube-apiserver four; a machine with ten times its work took over sixty.
-# Who waits longer loses nothing by it: a process that ended is noticed at once.
+# Seconds. A cold start takes about two, with kube-apiserver four; on a heavily loaded machine it took over sixty.
+# A long limit costs nothing: the end of a process is noticed at once.
 _WITHIN: Final = 180.0
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 0.5
@@ -31,7 +31,7 @@ Spawned: TypeAlias = "subprocess.Popen[bytes] | None"
 """The process if this very call started it, so that its end is noticed."""
 
 Wait: TypeAlias = Callable[[StateDirectory, Spawned], None]
-"""Returns when a process does its work; raises `NotStarted`."""
+"""Waits until a process is ready; raises `NotStarted`."""
 
 
 class NotStarted(RuntimeError):
@@ -39,7 +39,7 @@ class NotStarted(RuntimeError):
 
 
 def services(state: StateDirectory, spawned: Spawned) -> None:
-    """Wait until every service of the daemon answers, be it with a refusal; raises `NotStarted`."""
+    """Wait until every service of the daemon answers, if only with a refusal; raises `NotStarted`."""
     waiting: dict[str, str] = {}
     for _ in _attempts(state, DAEMON, spawned):
         if processes.alive(state.pids, DAEMON):
@@ -53,9 +53,9 @@ def services(state: StateDirectory, spawned: Spawned) -> None:
 
 
 def api_server(token: str) -> Wait:
-    """Wait until kube-apiserver calls itself ready and knows Entra ID's signing keys, which its readiness leaves out.
+    """Wait until kube-apiserver is ready and knows Entra ID's signing keys, which `/readyz` does not check.
 
-    `token` is one of Entra ID's that it has to accept, whoever's.
+    `token` is any access token of Entra ID that it has to accept.
     """
 
     def wait(state: StateDirectory, spawned: Spawned) -> None:
@@ -71,19 +71,19 @@ def service_accounts(state: StateDirectory, spawned: Spawned) -> None:
 
 
 def recorded(name: str) -> Wait:
-    """Wait until the process has recorded itself."""
+    """Wait until the process has recorded itself; raises `NotStarted`."""
 
     def wait(state: StateDirectory, spawned: Spawned) -> None:
         for _ in _attempts(state, name, spawned):
             if processes.alive(state.pids, name):
                 return
-        raise NotStarted(f"{name} did not begin within {_WITHIN:.0f} s: {state.log(name)}")
+        raise NotStarted(f"{name} did not start within {_WITHIN:.0f} s: {state.log(name)}")
 
     return wait
 
 
 def _wait_until_found(state: StateDirectory, name: str, spawned: Spawned, path: str, token: str | None = None) -> None:
-    """Wait until `path` is there for the bearer of `token`, who is else the administrator; raises `NotStarted`."""
+    """Wait until a GET of `path` succeeds, with `token` or as the administrator; raises `NotStarted`."""
     to = connection(str(state.administrator_kubeconfig))
     headers = {"Authorization": f"Bearer {token}"} if token else to.headers
     with httpx.Client(
@@ -95,16 +95,16 @@ def _wait_until_found(state: StateDirectory, name: str, spawned: Spawned, path: 
                     return
             except httpx.TransportError:
                 continue
-    raise NotStarted(f"{name} did not do its work within {_WITHIN:.0f} s: {state.log(name)}")
+    raise NotStarted(f"{name} was not ready within {_WITHIN:.0f} s: {state.log(name)}")
 
 
 def _attempts(state: StateDirectory, name: str, spawned: Spawned) -> Iterator[None]:
-    """Yields with ever longer pauses until the time is over; raises `NotStarted` when the process ended meanwhile."""
+    """Yields with growing pauses until the time limit; raises `NotStarted` when the process ends meanwhile."""
     backoff, deadline = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE), time.monotonic() + _WITHIN
     while time.monotonic() < deadline:
         if spawned is not None and spawned.poll() is not None:
-            said = state.log(name).read_text(errors="replace").splitlines()[-_LOG_LINES:]
-            raise NotStarted("\n".join([f"{name} ended with status {spawned.returncode}:", *said]))
+            tail = state.log(name).read_text(errors="replace").splitlines()[-_LOG_LINES:]
+            raise NotStarted("\n".join([f"{name} ended with status {spawned.returncode}:", *tail]))
         yield
         time.sleep(backoff.next())
 

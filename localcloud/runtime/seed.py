@@ -1,4 +1,4 @@
-"""What exists in the local subscription before any stack: what stacks find and do not create.
+"""Creates what exists in the local subscription before any stack: what stacks look up and do not create.
 
 Idempotent: what is there stays as it is. The names are those of `Pulumi.local.yaml`.
 """
@@ -54,9 +54,9 @@ _SINCE: Final = timedelta(days=1)  # seeded role assignments have long taken eff
 
 
 def seed(prepared: Prepared) -> int:
-    """Put everything there that is missing; returns how many resources that were.
+    """Create everything that is missing; returns the number of resources created.
 
-    Raises `apiserver.apply.NotApplied` when kube-apiserver does not run or takes a definition of a custom kind amiss.
+    Raises `apiserver.apply.NotApplied` when kube-apiserver does not run or refuses a definition of a custom kind.
     """
     seeder = _Seeder(prepared.cloud)
     with prepared.store.transaction():
@@ -106,7 +106,7 @@ class _Seeder:
         self._ensure(self._id(DNS_GROUP, zone, "local.example.com"), zone, {"zoneType": "Public"}, location="global")
 
     def management_cluster(self) -> None:
-        """An AKS cluster whose Key Vault add-on has its identity attached to the nodes: to this machine, for IMDS."""
+        """An AKS cluster whose Key Vault add-on's identity is attached to the nodes, so that IMDS issues its tokens."""
         cluster = "Microsoft.ContainerService/managedClusters"
         scale_set = "Microsoft.Compute/virtualMachineScaleSets"
         addon = self.managed_identity(NODE_GROUP, ADDON_IDENTITY)
@@ -178,9 +178,9 @@ class _Seeder:
         """A user-assigned identity with its principal."""
         identities = "Microsoft.ManagedIdentity/userAssignedIdentities"
         identity = self._id(group, identities, name)
-        standing = self._resources.get(identity)
-        if standing is not None:
-            return standing
+        current = self._resources.get(identity)
+        if current is not None:
+            return current
         principal = self._cloud.directory.create_managed_identity(identity, name)
         ids = {
             "tenantId": self._cloud.tenant_id,
@@ -235,9 +235,9 @@ class _Seeder:
         identity: Mapping[str, Any] | None = None,
     ) -> Document:
         """The resource, written unless it is there."""
-        standing = self._resources.get(full_id)
-        if standing is not None:
-            return standing
+        current = self._resources.get(full_id)
+        if current is not None:
+            return current
         resource: Document = {"id": full_id, "name": full_id.rpartition("/")[2], "type": type_name, "seeded": True}
         if location is not None:
             resource |= {"location": location, "tags": {}}

@@ -1,1 +1,1 @@
-"""AKS's authentication webhook, which tells kube-apiserver whom a token of Entra ID speaks for."""
+"""AKS's webhooks for kube-apiserver: authentication of Entra ID's tokens and Azure RBAC for Kubernetes."""

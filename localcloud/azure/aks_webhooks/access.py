@@ -1,12 +1,12 @@
-"""Whether role assignments allow what somebody asks of Kubernetes: SubjectAccessReview (authorization.k8s.io/v1).
+"""Whether role assignments allow a request to Kubernetes: SubjectAccessReview (authorization.k8s.io/v1).
 
 "Azure RBAC for Kubernetes authorization", by the rules of github.com/kubeguard/guard, `authz/providers/azure`: each
 request is a data action, `Microsoft.ContainerService/managedClusters/[<API group>/]<resource>/<read, write, ...>`, on
-the cluster or on a namespace of it. kube-apiserver asks its own roles first; both kinds work together.
+the cluster or on a namespace of it. kube-apiserver evaluates its own roles first; either kind can allow a request.
 
 Every managed cluster here is this machine's one Kubernetes API, so what one of them allows is allowed; without Azure
-RBAC on any there is no opinion. A request with a wildcard, for which AKS tries every operation, is
-denied. Left out: people who impersonate others.
+RBAC on any of them there is no opinion. A request with a wildcard, for which AKS tries every operation, is
+denied. Left out: impersonation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ACTIONS: Final = {
 
 
 class AccessReviews:
-    """The judgement about requests."""
+    """Answers SubjectAccessReviews."""
 
     def __init__(self, cloud: LocalAzure) -> None:
         self._cloud = cloud
@@ -68,7 +68,7 @@ class AccessReviews:
                 yield cluster["id"]
 
     def _object_id(self, user: str) -> str | None:
-        """The object id of a user of Kubernetes, None for one that is not of Entra ID."""
+        """The object id of a Kubernetes user, None for a user that is not in Entra ID."""
         if _is_object_id(user):
             return user
         person = self._cloud.people.user_by_name(user)

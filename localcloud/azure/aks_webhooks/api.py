@@ -1,4 +1,4 @@
-"""The webhooks that kube-apiserver asks, as AKS's asks its own: about tokens and about access."""
+"""The two webhooks that kube-apiserver calls, as on AKS: TokenReview and SubjectAccessReview."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from starlette.routing import Route
 from localcloud.azure.aks_webhooks.access import AccessReviews
 from localcloud.azure.aks_webhooks.tokens import TokenReviews
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.shared.http import (
-    json_object,
-    service_app,
-)
+from localcloud.azure.shared.http import json_object, service_app
 
 TOKENS: Final = "/tokenreviews"
 ACCESS: Final = "/subjectaccessreviews"
 
 
 def app(cloud: LocalAzure) -> Starlette:
-    """The webhooks' application. A refusal is 200, too: of other answers kube-apiserver reads no reason."""
+    """The webhooks' application. A denial is 200, too: kube-apiserver reads no reason from other statuses."""
     tokens, access = TokenReviews(cloud), AccessReviews(cloud)
 
     async def review_token(request: Request) -> Response:

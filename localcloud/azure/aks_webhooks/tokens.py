@@ -1,11 +1,11 @@
-"""Whose a token is that leaves out its groups: TokenReview (authentication.k8s.io/v1).
+"""The user behind a token that leaves out its groups: TokenReview (authentication.k8s.io/v1).
 
 Rules: github.com/kubeguard/guard, `auth/providers/azure`, in its mode for AKS: the user's name is `upn`, and the groups
-are asked of Graph on behalf of the user. Any other token is kube-apiserver's own to judge; it has done so before it
-asks here, and what it refused stays refused.
+are read from Graph on behalf of the user. kube-apiserver verifies any other token itself, before it calls the webhook;
+a token that it refused stays refused.
 
-Left out: proof-of-possession tokens, which Arc's clusters take; the client certificate of kube-apiserver. Whoever asks
-here has the token that they ask about.
+Left out: proof-of-possession tokens, which Arc's clusters take; the client certificate of kube-apiserver. A caller
+already has the token under review.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.resources import GRAPH_AUDIENCES
 from localcloud.azure.tenant.tokens import InvalidToken
 
-# The least that Graph wants of somebody who reads a user's groups.
+# The least scopes that Graph requires to read a user's groups.
 _SCOPES: Final = ("User.ReadBasic.All", "GroupMember.Read.All")
 
 
 class _NotAuthenticated(Exception):
-    """Why a token is not accepted; kube-apiserver writes it into its log, and tells the client nothing."""
+    """Why a token is not accepted; kube-apiserver logs it, and its client does not see it."""
 
 
 class TokenReviews:
-    """The judgement about tokens."""
+    """Answers TokenReviews."""
 
     def __init__(self, cloud: LocalAzure) -> None:
         self._tokens = cloud.tokens
-        # Graph's own application, with its own judgement about who may ask for what.
+        # Graph's own application, with its own permission checks.
         self._graph = httpx.AsyncClient(transport=httpx.ASGITransport(graph(cloud)), base_url=GRAPH_AUDIENCES[0])
 
     async def status(self, token: str) -> dict[str, Any]:

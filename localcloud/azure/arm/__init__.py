@@ -1,1 +1,1 @@
-"""Azure Resource Manager of the local cloud: one store of resources, one small file per provider namespace."""
+"""Azure Resource Manager of the local cloud: one store of resources, one module per provider namespace."""

@@ -1,7 +1,7 @@
-"""ARM's front door: who calls, what for, may they, and is the place there; then the resource type's own rules.
+"""ARM's front door: authenticates and authorizes each request, finds its parents, and calls the resource type.
 
 The order is ARM's: api-version, bearer, subscription, limits, resource type, authorization, resource group, parent. So
-a caller without rights learns nothing of what exists. Linked authorization is each type's own business.
+a caller without rights learns nothing of what exists. Linked authorization is left to each resource type.
 """
 
 from __future__ import annotations
@@ -31,17 +31,9 @@ from localcloud.azure.arm.resource_type import Call, ResourceType
 from localcloud.azure.arm.throttle import Throttle
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
-from localcloud.azure.shared.http import (
-    ServiceError,
-    bearer,
-    json_object,
-    service_app,
-)
+from localcloud.azure.shared.http import ServiceError, bearer, json_object, service_app
 from localcloud.azure.tenant.resources import ARM_AUDIENCES
-from localcloud.azure.tenant.tokens import (
-    Caller,
-    InvalidToken,
-)
+from localcloud.azure.tenant.tokens import Caller, InvalidToken
 
 _NAMESPACES: Final = (authorization, compute, containerservice, keyvault, managedidentity, network, resources, storage)
 _API_VERSION: Final = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?")

@@ -1,10 +1,10 @@
 """Microsoft.Authorization: role assignments, which `localcloud.azure.authorization` reads, and the built-in roles.
 
-Sources of rules and texts: azure-docs `role-based-access-control/troubleshooting` and `role-assignments`; issues
+Sources of rules and messages: azure-docs `role-based-access-control/troubleshooting` and `role-assignments`; issues
 Azure-Samples/graphrag-accelerator 168 (update), Azure-Samples/azure-search-openai-demo 1091 and Azure/azure-cli 8599
 (exists), Azure/azure-dev 3581 (principal types).
 
-Scope, principal and role together make an assignment; its name is free but unique in the tenant. A principal's end
+Scope, principal and role together make an assignment; its name is free but unique in the tenant. Deleting a principal
 leaves its assignments behind. With `principalType` ARM takes the caller's word for the principal, without it the
 principal is looked up, which fails until it is replicated.
 """
@@ -21,10 +21,7 @@ from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection
 from localcloud.azure.authorization import RoleDefinition, built_in_roles, role_guid
-from localcloud.azure.resource_store import (
-    Resources,
-    public,
-)
+from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core.clock import now
 from localcloud.core.store import Document
@@ -33,7 +30,7 @@ _PRINCIPAL_TYPES: Final = frozenset({"User", "Group", "ServicePrincipal", "Forei
 _WRITABLE: Final = frozenset(
     {"principalId", "principalType", "roleDefinitionId", "scope", "description", "condition", "conditionVersion"}
 )
-# Where the assignment of a name is; an entry may outlive its assignment.
+# The scope by assignment name; an entry may outlive its assignment.
 _NAMES: Final = "arm-role-assignment-name"
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _PRINCIPAL_FILTER: Final = re.compile(r"(?:principalId eq|assignedTo\() *'([^']+)'\)?", re.IGNORECASE)
@@ -47,7 +44,7 @@ class RoleAssignments(StoredType):
     extension = True
 
     async def get(self, call: Call) -> Response:
-        assignment = call.standing
+        assignment = call.current
         if assignment is None:
             raise ServiceError(404, "RoleAssignmentNotFound", f"The role assignment '{call.path.name}' is not found.")
         return JSONResponse(public(assignment))
@@ -68,9 +65,9 @@ class RoleAssignments(StoredType):
 
     async def put(self, call: Call) -> Response:
         properties = _checked(call)
-        standing = call.standing or _named(call.resources, call.path.name)
-        if standing is not None:
-            return JSONResponse(public(call.resources.put(_updated(standing, properties, call))))
+        current = call.current or _named(call.resources, call.path.name)
+        if current is not None:
+            return JSONResponse(public(call.resources.put(_updated(current, properties, call))))
         _refuse_equal(call, properties)
         _find_principal(call, properties)
         instant = now().isoformat()
@@ -94,7 +91,7 @@ class RoleAssignments(StoredType):
         return JSONResponse(public(assignment), status_code=201)
 
     async def delete(self, call: Call) -> Response:
-        assignment = call.standing
+        assignment = call.current
         if assignment is None:
             return Response(status_code=204)
         call.resources.delete(call.path.id)
@@ -172,9 +169,9 @@ def _refuse_equal(call: Call, properties: Mapping[str, Any]) -> None:
             )
 
 
-def _updated(standing: Document, properties: dict[str, Any], call: Call) -> Document:
-    """The standing assignment with a new description; whom it grants what can not change."""
-    before = standing["properties"]
+def _updated(current: Document, properties: dict[str, Any], call: Call) -> Document:
+    """The existing assignment with a new description; principal, role and scope cannot change."""
+    before = current["properties"]
     same_type = properties.get("principalType", before["principalType"]) == before["principalType"]
     same_scope = before["scope"].lower() == _scope(call.path).lower()
     if not same_type or not same_scope or not _same_grant(before, properties):
@@ -188,7 +185,7 @@ def _updated(standing: Document, properties: dict[str, Any], call: Call) -> Docu
         "updatedOn": now().isoformat(),
         "updatedBy": call.caller.object_id,
     }
-    return {**standing, "properties": {**before, **changed}}
+    return {**current, "properties": {**before, **changed}}
 
 
 def _find_principal(call: Call, properties: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 `addonProfiles.azureKeyvaultSecretsProvider.identity` in its answer is the key-vault-user of a stack on AKS. Every
 cluster here is the one Kubernetes API of this machine, which serves the add-on's kinds from the start and keeps its
-objects when a cluster goes. Sources: the provider's REST reference; texts as users report.
+objects when a cluster is deleted. Sources: the provider's REST reference; messages as users report them.
 
 Left out: agent pools as resources of their own, PATCH, upgrades, stopping; a cluster is there at once.
 """
@@ -18,21 +18,12 @@ from starlette.responses import JSONResponse, Response
 from identity.access.login import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
 from identity.naming import node_resource_group
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.managed_cluster import (
-    ADD_ON,
-    check_name,
-    checked_properties,
-    filled_in,
-    runs_add_on,
-)
+from localcloud.azure.arm.managed_cluster import ADD_ON, check_name, checked_properties, filled_in, runs_add_on
 from localcloud.azure.arm.node_group import NodeGroup
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
-from localcloud.core.cluster import (
-    ADMINISTRATOR,
-    token,
-)
+from localcloud.core.cluster import ADMINISTRATOR, token
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.store import Document
 
@@ -42,24 +33,24 @@ _INSTALL_HINT: Final = "\nkubelogin is not installed which is required to connec
 
 
 class ManagedClusters(StoredType):
-    """AKS clusters, and their kubeconfigs: one that makes a person sign in, and one for administrators past Entra."""
+    """AKS clusters, and their kubeconfigs: for users, who sign in at Entra ID, and for administrators, who do not."""
 
     name = "Microsoft.ContainerService/managedClusters"
 
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=True)
         check_name(call.path.name)
-        standing = call.standing
-        before = standing["properties"] if standing else {}
+        current = call.current
+        before = current["properties"] if current else {}
         properties = checked_properties(call.properties, before, call.path.name)
         with call.cloud.store.transaction():
-            cluster = {**resource, **_beside(call, standing, resource["id"])}
+            cluster = {**resource, **_beside(call, current, resource["id"])}
             cluster["properties"] = _provisioned(call, cluster, properties)
             call.resources.put(cluster)
-        return JSONResponse(public(self.existing(call)), status_code=200 if standing else 201)
+        return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
-        cluster = call.standing
+        cluster = call.current
         if cluster is None:
             return Response(status_code=204)
         with call.cloud.store.transaction():
@@ -80,10 +71,10 @@ class ManagedClusters(StoredType):
         raise errors.not_emulated(f"POST {call.path.verb} of {self.name}")
 
 
-def _beside(call: Call, standing: Document | None, cluster_id: str) -> dict[str, Any]:
-    """What lies beside `properties`: the SKU, and the cluster's own identity with a principal."""
+def _beside(call: Call, current: Document | None, cluster_id: str) -> dict[str, Any]:
+    """The members beside `properties`: the SKU, and the cluster's own identity with a principal."""
     known: dict[str, Any] = {
-        name: standing[name] for name in ("sku", "kind", "identity", "seeded") if standing and name in standing
+        name: current[name] for name in ("sku", "kind", "identity", "seeded") if current and name in current
     }
     given = {name: call.body[name] for name in ("sku", "kind", "identity") if call.body.get(name) is not None}
     beside: dict[str, Any] = {"sku": {"name": "Base", "tier": "Free"}, "kind": "Base", **known, **given}
@@ -96,7 +87,7 @@ def _beside(call: Call, standing: Document | None, cluster_id: str) -> dict[str,
 
 
 def _provisioned(call: Call, cluster: Document, properties: dict[str, Any]) -> dict[str, Any]:
-    """The properties of a cluster whose nodes are there, with the identities that AKS makes for them."""
+    """The properties of a cluster with its nodes, and with the identities that AKS creates for them."""
     name, location = call.path.name, cluster["location"]
     group = properties.get("nodeResourceGroup") or node_resource_group(str(call.path.resource_group), name, location)
     filled = filled_in({**properties, "nodeResourceGroup": group}, location, call.cloud.tenant_id)
@@ -189,7 +180,7 @@ def _kubeconfig(call: Call, cluster: Document, kind: str, user: dict[str, Any]) 
 
 
 def _server(call: Call, cluster: Document, endpoint: Endpoint) -> str:
-    """The API server's address: of a private cluster the private name, which leads nowhere from here, or the public."""
+    """The API server's address; a private cluster's private name, which does not resolve here, or its public one."""
     properties = cluster["properties"]
     if "privateFQDN" not in properties:
         return endpoint.server

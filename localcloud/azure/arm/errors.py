@@ -21,7 +21,7 @@ def bad_request(message: str) -> ServiceError:
 
 
 def invalid_content(problem: str) -> ServiceError:
-    """400 for a body that ARM itself can not read."""
+    """400 for a body that ARM itself cannot parse."""
     return ServiceError(
         400, "InvalidRequestContent", f"The request content was invalid and could not be deserialized: '{problem}'."
     )
@@ -69,12 +69,12 @@ def location_required() -> ServiceError:
     return ServiceError(400, "LocationRequired", "The location property is required for this definition.")
 
 
-def location_differs(path: ArmPath, standing: str, asked: str) -> ServiceError:
-    """409: a resource can not move by being written again."""
+def location_differs(path: ArmPath, current: str, asked: str) -> ServiceError:
+    """409: a write cannot move a resource to another location."""
     return ServiceError(
         409,
         "InvalidResourceLocation",
-        f"The resource '{path.name}' already exists in location '{standing}' in resource group "
+        f"The resource '{path.name}' already exists in location '{current}' in resource group "
         f"'{path.resource_group}'. A resource with the same name cannot be created in location '{asked}'. Please "
         "select a new resource name.",
     )
@@ -90,7 +90,7 @@ def missing_api_version() -> ServiceError:
 
 
 def invalid_api_version(version: str) -> ServiceError:
-    """400 for a version that is no date."""
+    """400 for a version that is not a date."""
     return ServiceError(
         400, "InvalidApiVersionParameter", f"The api-version '{version}' is invalid. It must be a date: YYYY-MM-DD."
     )

@@ -16,19 +16,13 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection
-from localcloud.azure.arm.vault_properties import (
-    checked_properties,
-    merged_properties,
-)
+from localcloud.azure.arm.vault_properties import checked_properties, merged_properties
 from localcloud.azure.keyvault.present import secret_id
 from localcloud.azure.keyvault.secrets import SecretChange, Secrets, SecretVersion
 from localcloud.azure.keyvault.vaults import VAULTS, DeletedVault, KeyVault, Vaults
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
-from localcloud.core.clock import (
-    now,
-    rfc3339,
-)
+from localcloud.core.clock import now, rfc3339
 from localcloud.core.store import Document
 
 _NAME: Final = re.compile(r"(?=.{3,24}$)[A-Za-z](?:-?[A-Za-z0-9])*")
@@ -52,31 +46,31 @@ class KeyVaults(StoredType):
                 "Follow this link for more information: https://go.microsoft.com/fwlink/?linkid=2147742",
             )
         vaults = Vaults(call.resources)
-        standing = call.standing
+        current = call.current
         deleted = vaults.deleted(name)
-        if standing is None and call.properties.get("createMode") == "recover":
+        if current is None and call.properties.get("createMode") == "recover":
             return self._recover(call, vaults, deleted)
-        if standing is None:
+        if current is None:
             _refuse_taken_name(vaults, name, deleted)
-        properties = checked_properties(call.properties, standing, name)
+        properties = checked_properties(call.properties, current, name)
         self._require_subnets(call, properties)
-        system_data = _system_data(call, standing)
-        vaults.put({**resource, "properties": properties, "systemData": system_data, **_seeded(standing)})
-        return JSONResponse(public(self.existing(call)), status_code=200 if standing else 201)
+        system_data = _system_data(call, current)
+        vaults.put({**resource, "properties": properties, "systemData": system_data, **_seeded(current)})
+        return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
 
     async def patch(self, call: Call) -> Response:
-        standing = self.existing(call)
-        properties = checked_properties(merged_properties(standing, call.properties), standing, standing["name"])
+        current = self.existing(call)
+        properties = checked_properties(merged_properties(current, call.properties), current, current["name"])
         self._require_subnets(call, properties)
-        tags = call.body.get("tags", standing["tags"])
-        changed = {**standing, "tags": tags, "properties": properties, "systemData": _system_data(call, standing)}
+        tags = call.body.get("tags", current["tags"])
+        changed = {**current, "tags": tags, "properties": properties, "systemData": _system_data(call, current)}
         return JSONResponse(public(Vaults(call.resources).put(changed).resource))
 
     async def delete(self, call: Call) -> Response:
-        standing = call.standing
-        if standing is None:
+        current = call.current
+        if current is None:
             return Response(status_code=204)
-        Vaults(call.resources).delete(KeyVault(standing))
+        Vaults(call.resources).delete(KeyVault(current))
         return Response(status_code=200)
 
     def _recover(self, call: Call, vaults: Vaults, deleted: DeletedVault | None) -> Response:
@@ -249,9 +243,9 @@ def _deleted_resource(call: Call, deleted: DeletedVault) -> dict[str, Any]:
     }
 
 
-def _system_data(call: Call, standing: Document | None) -> dict[str, str]:
+def _system_data(call: Call, current: Document | None) -> dict[str, str]:
     instant, author = rfc3339(now()), call.caller.client_id
-    created = standing.get("systemData") if standing else None
+    created = current.get("systemData") if current else None
     return {
         "createdBy": created["createdBy"] if created else author,
         "createdByType": "Application",
@@ -262,5 +256,5 @@ def _system_data(call: Call, standing: Document | None) -> dict[str, str]:
     }
 
 
-def _seeded(standing: Document | None) -> dict[str, Any]:
-    return {"seeded": True} if standing and standing.get("seeded") else {}
+def _seeded(current: Document | None) -> dict[str, Any]:
+    return {"seeded": True} if current and current.get("seeded") else {}

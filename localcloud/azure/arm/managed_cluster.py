@@ -1,7 +1,7 @@
-"""The `properties` of a managed cluster: what is refused, what the service fills in, what can not be taken back.
+"""The `properties` of a managed cluster: validation, the service's own values, and what cannot be changed later.
 
 Sources: `managedClusters.json` 2025-09-01 (azure-rest-api-specs) with its example
-`ManagedClustersCreate_AzureKeyvaultSecretsProvider`; for the texts the trackers that COVERAGE.md names. What a PUT
+`ManagedClustersCreate_AzureKeyvaultSecretsProvider`; for the messages the trackers that COVERAGE.md names. What a PUT
 leaves out stays as it is.
 """
 
@@ -17,7 +17,7 @@ from localcloud.azure.shared.http import ServiceError
 
 ADD_ON: Final = "azureKeyvaultSecretsProvider"
 DEFAULT_VERSION: Final = "1.35"
-_PATCH: Final = "4"  # the newest of every minor version here
+_PATCH: Final = "4"  # the newest patch of each minor version
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 _PREFIX: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?")
 _VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?")
@@ -25,7 +25,7 @@ _RULES: Final = "Please see https://aka.ms/aks-naming-rules for more details."
 _FIXED: Final = ("dnsPrefix", "nodeResourceGroup")
 _NAMES: Final = frozenset({"fqdn", "privateFQDN"})
 _READ_ONLY: Final = _NAMES | {"provisioningState", "powerState", "currentKubernetesVersion", "resourceUID"}
-# Written, and in no answer: the parent's name and the property's.
+# Write-only properties: the parent's name and the property's.
 _WRITE_ONLY: Final = (
     ("windowsProfile", "adminPassword"),
     ("servicePrincipalProfile", "secret"),
@@ -42,7 +42,7 @@ def check_name(name: str) -> None:
 
 
 def checked_properties(given: Mapping[str, Any], before: Mapping[str, Any], cluster: str) -> dict[str, Any]:
-    """What is asked for, over what stands (`before`, empty for a new cluster); raises 400."""
+    """The requested properties merged over `before` (empty for a new cluster); raises 400."""
     wanted = {name: value for name, value in given.items() if value is not None and name not in _READ_ONLY}
     for name in _FIXED:
         if before and name in wanted and wanted[name] != before.get(name):
@@ -73,7 +73,7 @@ def checked_properties(given: Mapping[str, Any], before: Mapping[str, Any], clus
 
 def filled_in(properties: Mapping[str, Any], location: str, tenant_id: str) -> dict[str, Any]:
     """The checked properties with the service's own: state, names, issuer, defaults of the parts that are asked for."""
-    # Of two clusters with the same id, one after the other, each has its own.
+    # Differs between two clusters that have the same id one after the other.
     uid = properties.get("resourceUID") or uuid.uuid4().hex[:24]
     version = properties["kubernetesVersion"]
     full_version = version if version.count(".") > 1 else f"{version}.{_PATCH}"
@@ -150,15 +150,15 @@ def _check_pools(pools: Any, before: list[dict[str, Any]]) -> None:
         raise ServiceError(400, "InvalidParameter", "Required parameter agentPoolProfiles is missing (null).")
     if not any(pool.get("mode") == "System" for pool in pools):
         raise ServiceError(400, "MustDefineAtLeastOneSystemPool", "Must define at least one system pool.")
-    standing = {pool["name"]: pool for pool in before}
+    current = {pool["name"]: pool for pool in before}
     for pool in pools if before else ():
-        if pool.get("name") not in standing:
+        if pool.get("name") not in current:
             raise errors.bad_request(
                 "A new agent pool was introduced. Adding agent pools to an existing cluster is not allowed through "
                 "managed cluster operations. For agent pool specific change, please use per agent pool operations: "
                 "https://aka.ms/agent-pool-rest-api"
             )
-        if pool.get("vmSize") not in (None, standing[pool["name"]].get("vmSize")):
+        if pool.get("vmSize") not in (None, current[pool["name"]].get("vmSize")):
             raise _change_not_allowed("agentPoolProfile.vmSize")
 
 

@@ -1,7 +1,7 @@
 """Microsoft.ManagedIdentity: user-assigned identities and their federated credentials.
 
 Sources: the provider's REST reference (names, 20 credentials, `resourcegroups` in lower case in every id it prints),
-azure-docs `workload-identity-federation-considerations` (unique issuer and subject, no concurrent writes), the texts of
+azure-docs `workload-identity-federation-considerations` (unique issuer and subject, no concurrent writes), messages in
 Azure/bicep-registry-modules issue 1447 and Azure/bicep-types-az issue 2029.
 """
 
@@ -20,10 +20,7 @@ from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.resource_store import (
-    Resources,
-    public,
-)
+from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core.store import Document
 
@@ -46,19 +43,19 @@ class UserAssignedIdentities(_ManagedIdentityType):
     name = IDENTITIES
 
     async def put(self, call: Call) -> Response:
-        standing = call.standing
+        current = call.current
         identity = self.envelope(call, tracked=True)
         _check_name(_IDENTITY_NAME, call.path.name, "3-128 letters, digits, '-' and '_', the first a letter or digit")
-        if standing is None:
+        if current is None:
             return JSONResponse(public(new_identity(call.cloud, call.resources, identity)), status_code=201)
-        return JSONResponse(public(call.resources.put({**standing, "tags": identity["tags"]})))
+        return JSONResponse(public(call.resources.put({**current, "tags": identity["tags"]})))
 
     async def patch(self, call: Call) -> Response:
         identity = self.existing(call)
         return JSONResponse(public(call.resources.put({**identity, "tags": call.body.get("tags", identity["tags"])})))
 
     async def delete(self, call: Call) -> Response:
-        identity = call.standing
+        identity = call.current
         if identity is None:
             return Response(status_code=204)
         with call.cloud.store.transaction():
@@ -68,7 +65,7 @@ class UserAssignedIdentities(_ManagedIdentityType):
 
 
 def new_identity(cloud: LocalAzure, resources: Resources, identity: Document) -> Document:
-    """Write a managed identity, of which all but `properties` is given, with a principal behind it."""
+    """Write a managed identity and create its principal, whose ids become its `properties`."""
     with cloud.store.transaction():
         principal = cloud.directory.create_managed_identity(identity["id"], identity["name"])
         ids = {"tenantId": cloud.tenant_id, "principalId": principal.object_id, "clientId": principal.app_id}
@@ -76,7 +73,7 @@ def new_identity(cloud: LocalAzure, resources: Resources, identity: Document) ->
 
 
 class FederatedIdentityCredentials(_ManagedIdentityType):
-    """Whom an identity trusts: a subject of an issuer. While a write lasts another one of the identity is refused."""
+    """Federated credentials of a managed identity. During a write, another write for the same identity is refused."""
 
     name = FEDERATED_CREDENTIALS
 
@@ -88,10 +85,10 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
         _check_name(_CREDENTIAL_NAME, call.path.name, "3-120 letters, digits, '-' and '_', the first a letter or digit")
         properties = _trust(call.properties)
         async with self._sole_write(call):
-            standing = call.standing
+            current = call.current
             self._refuse_surplus(call, properties)
             call.resources.put({**credential, "properties": properties})
-            return JSONResponse(public(self.existing(call)), status_code=200 if standing else 201)
+            return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
         async with self._sole_write(call):

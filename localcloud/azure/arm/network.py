@@ -1,4 +1,4 @@
-"""Microsoft.Network: what a hosted cluster lies in. It exists before any stack and is only read."""
+"""Microsoft.Network: the networks of a hosted cluster. They exist before any stack and are only read."""
 
 from __future__ import annotations
 

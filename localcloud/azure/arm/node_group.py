@@ -1,6 +1,6 @@
 """A managed cluster's second resource group: its nodes, and the identities that AKS makes for it.
 
-A scale set here is the node as far as IMDS is concerned: what its `identity` carries, this machine has.
+For IMDS, a scale set here is this machine's node: the identities in its `identity` get tokens on this machine.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class NodeGroup:
         self._id = resource_group_id(cloud.subscription_id, name)
 
     def create(self, location: str, tags: Mapping[str, str]) -> None:
-        """Make the group, unless the cluster has it already; raises 400 for somebody else's."""
-        standing = self._resources.get(self._id)
-        if standing is None:
+        """Create the group unless the cluster already has it; raises 400 if another owner has it."""
+        current = self._resources.get(self._id)
+        if current is None:
             group = self._document(self._id, _GROUPS, location, {"provisioningState": "Succeeded"})
             self._resources.put({**group, "tags": dict(tags), "managedBy": self._cluster})
-        elif str(standing.get("managedBy") or self._cluster).lower() != self._cluster.lower():
+        elif str(current.get("managedBy") or self._cluster).lower() != self._cluster.lower():
             raise errors.bad_request(f"The node resource group '{self._name}' already exists.")
 
     def identity(self, name: str, location: str) -> dict[str, str]:
-        """A managed identity in it, made on the first call, as a cluster's answer names it."""
+        """A managed identity in it, created on the first call, in the form of a cluster's `identityProfile`."""
         full_id = resource_id(self._cloud.subscription_id, self._name, IDENTITIES, name)
         identity = self._resources.get(full_id) or new_identity(
             self._cloud, self._resources, self._document(full_id, IDENTITIES, location, {})
@@ -55,7 +55,7 @@ class NodeGroup:
             self._delete(identity)
 
     def attach(self, pools: list[dict[str, Any]], location: str, identities: list[dict[str, str]]) -> None:
-        """Give the nodes of every pool these identities, and no others."""
+        """Attach exactly these identities to the nodes of every pool."""
         carried = {
             each["resourceId"]: {"clientId": each["clientId"], "principalId": each["objectId"]} for each in identities
         }

@@ -1,4 +1,4 @@
-"""What an ARM request is aimed at: its path taken apart, without yet asking whether such a thing exists.
+"""Parses the path of an ARM request; whether the resource exists is checked elsewhere.
 
 Three forms, all of which ARM compares without case (Azure REST guidelines; azure-docs `resource-id`):
 
@@ -71,7 +71,7 @@ class ArmPath:
 
     @property
     def authorization_scope(self) -> str:
-        """Where the action is needed: the resource, or what a collection lies in (Azure/CloudShell issue 561)."""
+        """The scope of the permission check: the resource, or a collection's parent (Azure/CloudShell issue 561)."""
         if not self.is_collection:
             return self.id
         if self.parent_id is not None:
@@ -102,7 +102,7 @@ class ArmPath:
 
 
 def parse(path: str, method: str) -> ArmPath:
-    """Take a request path apart; raises 404 for a path that is no ARM path at all."""
+    """Parse a request path; raises 404 for a path that is not an ARM path."""
     segments = path.strip("/").split("/")
     scope: str | None
     lowered = [segment.lower() for segment in segments]

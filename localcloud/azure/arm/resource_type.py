@@ -1,4 +1,4 @@
-"""What a resource provider is to the local ARM: one class per resource type, a method per HTTP method.
+"""The interface of a resource type of the local ARM: one class per type, one method per HTTP method.
 
 The application has authenticated and authorised the caller and found the resource group and the parent before a method
 runs. A method that a type does not have is answered `NotEmulated`, never guessed.
@@ -15,14 +15,11 @@ from starlette.responses import JSONResponse, Response
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.resource_store import (
-    Resources,
-    public,
-)
+from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core.store import Document
 
-# Members that ARM itself reads in any resource; another one is refused before a provider sees it.
+# Members that ARM itself reads in any resource; others are refused before a provider sees them.
 _ENVELOPE = frozenset(
     {"id", "name", "type", "location", "tags", "properties", "identity", "sku", "kind", "plan", "zones", "etag"}
     | {"managedBy", "extendedLocation", "systemData"}
@@ -35,7 +32,7 @@ class Call:
 
     Attributes:
         resources: the store of ARM documents.
-        path: what the request is aimed at.
+        path: the parsed request path.
         body: the JSON body, {} when there is none.
         query: the query parameters.
     """
@@ -48,13 +45,13 @@ class Call:
     query: Mapping[str, str]
 
     @property
-    def standing(self) -> Document | None:
-        """The resource as it is now."""
+    def current(self) -> Document | None:
+        """The stored resource before this request, None if there is none."""
         return self.resources.get(self.path.id)
 
     @property
     def properties(self) -> dict[str, Any]:
-        """`properties` of the body; raises 400 when that is no object."""
+        """`properties` of the body; raises 400 when that is not an object."""
         properties = self.body.get("properties", {})
         if not isinstance(properties, dict):
             raise errors.invalid_content("properties: a JSON object is expected")
@@ -96,7 +93,7 @@ class ResourceType:
 
 
 class StoredType(ResourceType):
-    """A type whose GET and list answer what is stored: enough for all that the seed puts there."""
+    """A type whose GET and list answer the stored documents: enough for everything that the seed creates."""
 
     async def get(self, call: Call) -> Response:
         return JSONResponse(self.present(call, self.existing(call)))
@@ -107,7 +104,7 @@ class StoredType(ResourceType):
 
     def existing(self, call: Call) -> Document:
         """The resource the request is about; raises 404 `ResourceNotFound`."""
-        resource = call.standing
+        resource = call.current
         if resource is None:
             raise errors.resource_not_found(call.path, self.name)
         return resource
@@ -120,7 +117,7 @@ class StoredType(ResourceType):
         """`id`, `name`, `type` of what a PUT writes; of a tracked type also `location` and `tags`.
 
         Raises:
-            ServiceError: an unknown member, no location, or another location than that of the standing resource.
+            ServiceError: an unknown member, no location, or another location than the existing resource has.
         """
         if unknown := sorted(set(call.body) - _ENVELOPE):
             raise errors.invalid_content(f"Could not find member '{unknown[0]}' on object of type 'ResourceDefinition'")
@@ -130,9 +127,9 @@ class StoredType(ResourceType):
         location = str(call.body.get("location") or "")
         if not location:
             raise errors.location_required()
-        standing = call.standing
-        if standing is not None and _plain(standing["location"]) != _plain(location):
-            raise errors.location_differs(call.path, standing["location"], location)
+        current = call.current
+        if current is not None and _plain(current["location"]) != _plain(location):
+            raise errors.location_differs(call.path, current["location"], location)
         return {**resource, "location": _plain(location), "tags": call.body.get("tags") or {}}
 
     def canonical_id(self, path: ArmPath) -> str:
@@ -143,7 +140,7 @@ class StoredType(ResourceType):
 
 
 class SeededType(StoredType):
-    """A type that no stack writes: it has a name and what the seed put there."""
+    """A type that no stack writes: it holds only what the seed created."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -27,7 +27,7 @@ class ResourceGroups(ResourceType):
     name = "Microsoft.Resources/subscriptions/resourceGroups"
 
     async def get(self, call: Call) -> Response:
-        group = call.standing
+        group = call.current
         if group is None:
             raise errors.resource_group_not_found(call.path.name)
         return JSONResponse(public(group))

@@ -1,4 +1,4 @@
-"""How fast ARM serves one caller: a token bucket for each principal, subscription and kind of operation.
+"""ARM's request limits: a token bucket for each principal, subscription and kind of operation.
 
 Source of rule and figures: Microsoft Learn, "Understand how Azure Resource Manager throttles requests" (the
 architecture of 2024). The text is quoted in azure-docs issue 105248 and in the logs of many users.
@@ -22,14 +22,14 @@ class _Bucket:
 
 
 class Throttle:
-    """Counts requests. `limits` has (bucket size, tokens that come back per second) for read, write and delete."""
+    """Counts requests. `limits` has (bucket size, tokens refilled per second) for read, write and delete."""
 
     def __init__(self, limits: Mapping[str, tuple[float, float]]) -> None:
         self._limits = limits
         self._buckets: dict[tuple[str, str | None, str], _Bucket] = {}
 
     def take(self, actor: str, subscription: str | None, kind: str) -> Mapping[str, str]:
-        """Count one request of an object id; the headers for its answer. A kind without a limit is not counted.
+        """Count one request of an object id; returns the headers for its answer. A kind without a limit is not counted.
 
         Raises:
             ServiceError: 429 with Retry-After, when the bucket is empty. Such a request takes no token.

@@ -1,4 +1,4 @@
-"""The `properties` of a vault: what may be set, what the service fills in, what can never be taken back.
+"""The `properties` of a vault: validation, the service's defaults, and what can never be changed back.
 
 Source: Microsoft.KeyVault REST reference 2023-07-01 (VaultProperties), azure-docs `soft-delete-overview`. Purge
 protection is written as true or not at all: `false` is refused even for a new vault (Azure/ai-hub issue 241).
@@ -25,8 +25,8 @@ _CHOICES: Final = {
 }
 
 
-def checked_properties(given: dict[str, Any], standing: Document | None, name: str) -> dict[str, Any]:
-    """What a vault becomes by a PUT of `given`; raises 400 `BadRequest` (501 for a vault without RBAC)."""
+def checked_properties(given: dict[str, Any], current: Document | None, name: str) -> dict[str, Any]:
+    """The vault's properties after a PUT of `given`; raises 400 `BadRequest` (501 for a vault without RBAC)."""
     if unknown := sorted(set(given) - _WRITABLE):
         raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'VaultProperties'.")
     if not given.get("tenantId"):
@@ -34,7 +34,7 @@ def checked_properties(given: dict[str, Any], standing: Document | None, name: s
     sku = given.get("sku")
     if not isinstance(sku, dict) or sku.get("family") != "A" or sku.get("name") not in ("standard", "premium"):
         raise errors.bad_request("The parameter 'properties.sku' must be family 'A', name 'standard' or 'premium'.")
-    before = standing["properties"] if standing else {}
+    before = current["properties"] if current else {}
     if not given.get("enableRbacAuthorization", before.get("enableRbacAuthorization")):
         raise errors.not_emulated("vaults with access policies: set enableRbacAuthorization")
     properties = {
@@ -61,9 +61,9 @@ def checked_properties(given: dict[str, Any], standing: Document | None, name: s
     return properties
 
 
-def merged_properties(standing: Document, given: dict[str, Any]) -> dict[str, Any]:
-    """What a PATCH of `given` means as a PUT."""
-    return {**standing["properties"], **{name: value for name, value in given.items() if value is not None}}
+def merged_properties(current: Document, given: dict[str, Any]) -> dict[str, Any]:
+    """The properties of the PUT that is equivalent to a PATCH of `given`."""
+    return {**current["properties"], **{name: value for name, value in given.items() if value is not None}}
 
 
 def _retention(given: dict[str, Any], before: dict[str, Any]) -> int:
@@ -72,13 +72,13 @@ def _retention(given: dict[str, Any], before: dict[str, Any]) -> int:
             'The property "enableSoftDelete" can be set to false only for creating new vault. Enabling the \'soft '
             "delete' functionality is an irreversible action."
         )
-    standing = before.get("softDeleteRetentionInDays")
+    current = before.get("softDeleteRetentionInDays")
     days = given.get("softDeleteRetentionInDays")
     if days is None:
-        return int(standing or DEFAULT_RETENTION_DAYS)
+        return int(current or DEFAULT_RETENTION_DAYS)
     if not isinstance(days, int) or not 7 <= days <= 90:
         raise errors.bad_request('The property "softDeleteRetentionInDays" must be between 7 and 90 days.')
-    if standing is not None and days != standing:
+    if current is not None and days != current:
         raise errors.bad_request(
             'The property "softDeleteRetentionInDays" has been set already and it can\'t be modified.'
         )

@@ -1,1 +1,1 @@
-"""Entra ID: the directory, its replicas, token issue, and the sign-in endpoints at the root of the authority."""
+"""Entra ID's sign-in: replicas, client assertions, federation, sessions, and the endpoints of the authority."""

@@ -25,29 +25,23 @@ from localcloud.azure.entra.sessions import Sessions
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.http import service_app
-from localcloud.azure.tenant.objects import (
-    KeyCredential,
-    ServicePrincipal,
-)
+from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
 from localcloud.azure.tenant.people import User
-from localcloud.azure.tenant.resources import (
-    PUBLIC_CLIENTS,
-    first_party_audiences,
-)
+from localcloud.azure.tenant.resources import PUBLIC_CLIENTS, first_party_audiences
 from localcloud.core import clock
 
 _OPENID_SCOPES = {"openid", "offline_access", "profile", "email"}
 _DEFAULT = "/.default"
 _FIRST_PARTY = frozenset(first_party_audiences())
 _NOT_KEPT = {"Cache-Control": "no-store", "Pragma": "no-cache"}
-# Where Entra's own page for codes is; every tenant shares it.
+# The path of Entra's page for device codes, shared by all tenants.
 _PAGE = "/common/oauth2/deviceauth"
 
 
 def app(cloud: LocalAzure, ca_file: Path | None = None) -> Starlette:
     """Entra's application, to be served over TLS (clients refuse a plain-text authority).
 
-    `ca_file` is the authority of the issuers on this machine whose tokens federated credentials trust.
+    `ca_file` is the CA of the issuers on this machine whose tokens federated credentials trust.
     """
     entra = _Entra(cloud, Issuers(ca_file))
     routes = [
@@ -89,7 +83,7 @@ class _Entra:
         )
 
     async def metadata_v1(self, request: Request) -> Response:
-        """Of version 1.0, whose issuer is the one in access tokens; services verify those by it."""
+        """Metadata of version 1.0, whose issuer is the one in access tokens; services verify tokens with it."""
         self._check_tenant(request)
         root = self._root(request)
         return JSONResponse(
@@ -151,7 +145,7 @@ class _Entra:
         resource = self._resource(form["scope"])
         lifetime = self._cloud.tokens.lifetime()
         body = _granted(self._cloud.tokens.issue(principal, resource, lifetime=lifetime), lifetime)
-        # Entra, too, names the server that answered.
+        # Entra, too, names the server that answered the request.
         return JSONResponse(body, headers={**_NOT_KEPT, "x-ms-ests-server": replica.name})
 
     def _session(self, request: Request, user: User, form: dict[str, str], resource: str) -> Response:
@@ -164,13 +158,13 @@ class _Entra:
             "id_token": tokens.id_token(user, client_id, f"{self._root(request)}/v2.0"),
         }
         if form.get("client_info") == "1":
-            # Microsoft's own addition: by it MSAL knows an account again.
+            # Microsoft's own addition: MSAL identifies an account by it.
             info = json.dumps({"uid": user.object_id, "utid": self._tenant}).encode()
             body["client_info"] = base64.urlsafe_b64encode(info).rstrip(b"=").decode()
         return JSONResponse(body, headers=_NOT_KEPT)
 
     async def _authenticate(self, form: dict[str, str], endpoint: str, replica: Replica) -> ServicePrincipal:
-        """Whoever the form's credential proves to be, as far as the replica knows; raises SignInRefused."""
+        """The principal that the form's credential authenticates, as far as the replica knows; raises EntraError."""
         client_id = form["client_id"].lower()
         principal, keys = self._client(client_id, replica)
         if "client_assertion" in form:
@@ -190,7 +184,7 @@ class _Entra:
         return principal
 
     def _trusted_by(self, principal: ServicePrincipal) -> list[Trust]:
-        """Federated credentials: an application's are Graph's, a managed identity's ARM's."""
+        """The federated credentials of a principal: an application's from Graph, a managed identity's from ARM."""
         if principal.resource_id is not None:
             resources = Resources(self._cloud.store).below(principal.resource_id, FEDERATED_CREDENTIALS)
             found = [each["properties"] for each in resources]
@@ -223,7 +217,7 @@ class _Entra:
         return principal, tuple(key for key in (*keys, *principal.keys) if key.known_at(replica.knows_until))
 
     def _resource(self, scope: str) -> str:
-        """The one resource a client-credentials scope names, as it was written there."""
+        """The one resource that a client-credentials scope names, as written there."""
         scopes = [each for each in scope.split() if each not in _OPENID_SCOPES]
         if len(scopes) != 1 or not scopes[0].endswith(_DEFAULT):
             raise errors.scope_invalid(scope)
@@ -233,7 +227,7 @@ class _Entra:
         return resource
 
     def _offers(self, resource: str) -> bool:
-        """Whether an application of the tenant, with its service principal, goes by this name."""
+        """Whether this names an application of the tenant that has a service principal."""
         directory = self._cloud.directory
         if directory.service_principal_by_app(resource.removeprefix("api://")):
             return True
@@ -245,7 +239,7 @@ class _Entra:
             raise errors.tenant_not_found(request.path_params["tenant"])
 
     def _root(self, request: Request) -> str:
-        # Under the name that the client called: it insists that the issuer's host is its authority's.
+        # With the host that the client called: clients require that the issuer's host is the authority's.
         return f"https://{request.headers['host']}/{self._tenant}"
 
 

@@ -28,9 +28,9 @@ _SKEW = timedelta(minutes=5)
 
 
 def is_own(assertion: str) -> bool:
-    """Whether the client made the assertion itself, be it wrongly, and not an issuer, whose name is an https URL.
+    """Whether the client itself made the assertion, even a wrong one, and not an issuer, whose name is an https URL.
 
-    A thumbprint in the header tells nothing: GitHub's tokens have one as well.
+    A thumbprint in the header does not decide it: GitHub's tokens have one as well.
     """
     return not str(unverified(assertion)[1].get("iss")).startswith("https://")
 
@@ -41,10 +41,10 @@ def verify(assertion: str, *, client_id: str, audience: str, keys: Sequence[KeyC
     Args:
         client_id: the form's `client_id`.
         audience: the token endpoint as this authority announces it.
-        keys: what the serving replica has registered for the application.
+        keys: the certificates that the serving replica knows for the application.
 
     Raises:
-        SignInRefused: 50027, 700021, 700023, 700024 or 700027, judged in Entra's order: certificate first, then claims.
+        EntraError: 50027, 700021, 700023, 700024 or 700027, judged in Entra's order: certificate first, then claims.
     """
     header, _ = unverified(assertion)
     if header.get("alg") not in _ALGORITHMS:
@@ -63,7 +63,7 @@ def verify(assertion: str, *, client_id: str, audience: str, keys: Sequence[KeyC
             assertion,
             certificate.public_key(),  # type: ignore[arg-type]  # RSA was checked when the certificate was registered
             algorithms=list(_ALGORITHMS),
-            # Claims are judged below: each has a code of its own.
+            # The claims are verified below: each has a code of its own.
             options={"verify_aud": False, "verify_exp": False, "verify_nbf": False, "verify_iat": False},
         )
     except jwt.InvalidTokenError:

@@ -1,7 +1,7 @@
-"""Entra's sign-in refusals, each with its AADSTS code, OAuth error, HTTP status and Entra's words.
+"""Entra's sign-in errors, each with its AADSTS code, OAuth error, HTTP status and Entra's message.
 
-Sources: texts as users report them in the issue trackers of azure-sdk, MSAL and the Azure CLI; codes from Microsoft's
-list of AADSTS error codes. Trace id, correlation id and time stamp follow every text, as in Entra.
+Sources: messages as users report them to the issue trackers of azure-sdk, MSAL and the Azure CLI; codes of Microsoft's
+list of AADSTS error codes. Trace id, correlation id and time stamp follow every message, as in Entra.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DOCS = "https://docs.microsoft.com/azure/active-directory/develop/active-direct
 
 
 class EntraError(ServiceError):
-    """A refusal of the token endpoint; `number` is the AADSTS code, `code` the OAuth 2.0 error (RFC 6749 5.2)."""
+    """An error of the token endpoint; `number` is the AADSTS code, `code` the OAuth 2.0 error (RFC 6749 5.2)."""
 
     def __init__(self, number: int, code: str, text: str, status: int) -> None:
         super().__init__(status, code, f"AADSTS{number}: {text}")
@@ -27,7 +27,7 @@ class EntraError(ServiceError):
 
 
 def render(error: ServiceError) -> Response:
-    """The body Entra answers a refusal with."""
+    """The response to an error, in Entra's form."""
     trace_id, correlation_id = str(uuid.uuid4()), str(uuid.uuid4())
     timestamp = clock.now().strftime("%Y-%m-%d %H:%M:%SZ")
     body = {
@@ -268,7 +268,7 @@ def device_code_expired() -> EntraError:
 
 
 def refresh_token_malformed() -> EntraError:
-    """9002313, which Entra answers to a refresh token that it did not make for this client."""
+    """9002313, which Entra answers to a refresh token that it did not issue to this client."""
     return EntraError(9002313, "invalid_grant", "Invalid request. Request is malformed or invalid.", 400)
 
 

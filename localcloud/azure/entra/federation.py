@@ -1,9 +1,9 @@
 """Federated credentials: an application or managed identity trusts a subject of another issuer (RFC 7523 2.2).
 
-Entra matches issuer, subject and audience with the credentials that are registered, letter by letter, then fetches the
+Entra compares issuer, subject and audience with the registered credentials, case-sensitively, then fetches the
 issuer's keys. Sources of the refusals: azure-workload-identity issues 1200, 1232 and 605, Azure/login issue 482.
 
-Left out: issuers elsewhere. The local cloud asks nobody but this machine, so any other one "can not be reached".
+Left out: issuers elsewhere. The local cloud calls only this machine, so any other issuer is reported as unreachable.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from localcloud.azure.entra import errors
 from localcloud.core import clock
 
 _ALGORITHMS: Final = ("RS256",)
-_WITHIN: Final = 5.0  # seconds that an issuer has
+_WITHIN: Final = 5.0  # seconds that an issuer has to answer
 
 
 @dataclass(frozen=True)
 class Trust:
-    """Whom a federated credential trusts."""
+    """The issuer, subject and audiences that a federated credential trusts."""
 
     issuer: str
     subject: str
@@ -45,16 +45,16 @@ def unverified(assertion: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 class Issuers:
-    """The issuers of this machine, whose servers are trusted by the authority in `ca_file`."""
+    """The issuers on this machine; their servers' certificates are verified with `ca_file`."""
 
     def __init__(self, ca_file: Path | None) -> None:
         self._ca_file = ca_file
 
     async def verify(self, assertion: str, trusted: Sequence[Trust]) -> None:
-        """Return if the assertion is of somebody trusted.
+        """Return if a federated credential trusts the assertion.
 
         Raises:
-            SignInRefused: 700211, 700213 or 700212 for what no credential names, 700024 for one out of its time, 90061
+            EntraError: 700211, 700213 or 700212 for what no credential names, 700024 for one out of its time, 90061
                 for an issuer that does not answer, 7000272 for a key that is not the issuer's.
         """
         header, claims = unverified(assertion)
@@ -72,7 +72,7 @@ class Issuers:
                 assertion,
                 key,
                 algorithms=_ALGORITHMS,
-                # These were judged above, each with a code of its own.
+                # These were verified above, each with a code of its own.
                 options={"verify_aud": False, "verify_exp": False, "verify_nbf": False, "verify_iat": False},
             )
         except jwt.InvalidTokenError:
@@ -92,7 +92,7 @@ class Issuers:
 
 
 def _match(claims: Mapping[str, Any], trusted: Sequence[Trust]) -> None:
-    """Narrow the credentials down claim by claim, so that the refusal names the first that nobody expects."""
+    """Narrow the credentials down claim by claim, so that the error names the first claim that matches none."""
     issuer, subject, audience = (str(claims.get(name)) for name in ("iss", "sub", "aud"))
     of_issuer = [each for each in trusted if each.issuer == issuer]
     if not of_issuer:

@@ -1,4 +1,4 @@
-"""Entra is replicated: each sign-in is served by some replica, which learns of a change only after its delay.
+"""Entra is replicated: each sign-in is served by one replica, which learns of a change only after its delay.
 
 That is why one sign-in with a new certificate proves little: the next may meet a replica that answers 700027.
 """

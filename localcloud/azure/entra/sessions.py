@@ -1,4 +1,4 @@
-"""Sign-ins with a person in them: the device code flow (RFC 8628) and the refresh tokens it hands out.
+"""Interactive sign-ins: the device code flow (RFC 8628) and the refresh tokens that it issues.
 
 Sources: Microsoft's pages on the device authorization grant, on refresh tokens and on AADSTS codes; `slow_down`
 is RFC 8628's, which Entra's page does not list. Only digests of codes and refresh tokens are kept.
@@ -15,15 +15,9 @@ from typing import Any
 
 from localcloud.azure.entra import errors
 from localcloud.azure.shared.faults import Faults
-from localcloud.azure.tenant.people import (
-    People,
-    User,
-)
+from localcloud.azure.tenant.people import People, User
 from localcloud.core import clock
-from localcloud.core.store import (
-    Document,
-    Store,
-)
+from localcloud.core.store import Document, Store
 
 DEVICE_CODE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _CODES = "entra-device-code"
@@ -71,7 +65,7 @@ class Sessions:
         }
 
     def decide(self, user_code: str, user_principal_name: str, *, approve: bool) -> bool:
-        """What the person on the page does; tells whether code and user are known."""
+        """Approve or decline a code, as the person on the page chose; returns whether code and user are known."""
         index = self._store.get(_USER_CODES, user_code.strip().upper())
         user = self._people.user_by_name(user_principal_name.strip())
         if index is None or user is None:
@@ -83,7 +77,7 @@ class Sessions:
         return True
 
     def redeem(self, form: Mapping[str, str]) -> tuple[User, str]:
-        """User and resource of an approved device code, which works once; raises SignInRefused."""
+        """User and resource of an approved device code, which works once; raises EntraError."""
         key = _digest(form.get("device_code", ""))
         code = self._store.get(_CODES, key)
         if code is None or code["clientId"] != form["client_id"].lower():
@@ -94,7 +88,7 @@ class Sessions:
         polled = code["polled"] and datetime.fromisoformat(code["polled"])
         self._store.put(_CODES, key, {**code, "polled": now.isoformat()})
         if code["outcome"] is None:
-            # Half the interval is forgiven: networks are not punctual.
+            # Half the interval is tolerated, for network jitter.
             raise errors.slow_down() if polled and now - polled < self._interval / 2 else errors.authorization_pending()
         self._store.delete(_CODES, key)
         user = self._people.user(code["outcome"])
@@ -114,7 +108,7 @@ class Sessions:
         return token
 
     def user_of(self, form: Mapping[str, str]) -> User:
-        """Whose session a refresh token goes on with; using it does not revoke it. Raises SignInRefused."""
+        """The user whose session a refresh token continues; using it does not revoke it. Raises EntraError."""
         known = self._store.get(_REFRESH_TOKENS, _digest(form.get("refresh_token", "")))
         user = self._people.user(known["userId"]) if known else None
         if known is None or user is None or known["clientId"] != form["client_id"].lower():
@@ -127,12 +121,12 @@ class Sessions:
         return user
 
 
-def page(user_code: str, said: str = "") -> str:
+def page(user_code: str, message: str = "") -> str:
     """The page where a person enters the code."""
     return f"""<!doctype html>
 <title>Sign in to the local cloud</title>
 <h1>Enter code</h1>
-<p>{html.escape(said)}</p>
+<p>{html.escape(message)}</p>
 <form method="post">
   <p><label>Code <input name="otc" value="{html.escape(user_code, quote=True)}"></label></p>
   <p><label>User <input name="login" placeholder="name@tenant"></label></p>

@@ -18,16 +18,8 @@ from starlette.routing import BaseRoute, Route
 
 from localcloud.azure.graph import odata, permissions, representation
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.shared.http import (
-    ServiceError,
-    json_object,
-    service_app,
-)
-from localcloud.azure.tenant.objects import (
-    Application,
-    PasswordCredential,
-    ServicePrincipal,
-)
+from localcloud.azure.shared.http import ServiceError, json_object, service_app
+from localcloud.azure.tenant.objects import Application, PasswordCredential, ServicePrincipal
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core import clock
 
@@ -77,7 +69,7 @@ class _Collection(ABC):
 
     @abstractmethod
     def make(self, caller: Caller, body: dict[str, Any]) -> Entry:
-        """Create a member out of a POST body, certificates apart."""
+        """Create a member from a POST body, without its certificates."""
 
     @abstractmethod
     def delete(self, object_id: str) -> bool: ...
@@ -112,7 +104,7 @@ class _Collection(ABC):
         return Response(status_code=204)
 
     def apply(self, caller: Caller, entry: Entry, body: dict[str, Any]) -> None:
-        """Change a member as a PATCH body says."""
+        """Apply a PATCH body to a member."""
         permissions.require_write(caller, entry)
         properties = representation.writable(body, self.kind)
         keys = None
@@ -224,7 +216,7 @@ class _Applications(_Collection):
         return self.directory.delete_application(object_id)
 
     async def add_password(self, request: Request) -> Response:
-        """A new client secret, whose value is told this once."""
+        """Create a client secret; only this answer contains its value."""
         entry = self._owned(request)
         wanted = (await json_object(request)).get("passwordCredential") or {}
         end = representation.password_end(wanted)
@@ -354,7 +346,7 @@ class _DeletedItems:
 
 
 class _Users:
-    """The groups that a user is in. Users themselves are not to be had here."""
+    """The groups that a user is in. Users themselves are not served."""
 
     def __init__(self, cloud: LocalAzure) -> None:
         self._people = cloud.people
@@ -369,7 +361,7 @@ class _Users:
         user = self._people.user(name) or self._people.user_by_name(name)
         if user is None:
             raise _not_found(name)
-        return JSONResponse(odata.texts(request, self._people.groups_of(user.object_id)))
+        return JSONResponse(odata.strings(request, self._people.groups_of(user.object_id)))
 
 
 _TYPES: dict[type[Entry], str] = {

@@ -25,8 +25,8 @@ def collection(request: Request, name: str, items: Iterable[dict[str, Any]]) -> 
     return {"@odata.context": f"{_context(request)}#{name}", "value": chosen}
 
 
-def texts(request: Request, values: Sequence[str]) -> dict[str, Any]:
-    """The answer that holds a list of texts."""
+def strings(request: Request, values: Sequence[str]) -> dict[str, Any]:
+    """The answer that holds a list of strings."""
     return {"@odata.context": f"{_context(request)}#Collection(Edm.String)", "value": list(values)}
 
 

@@ -1,30 +1,17 @@
 """What a caller of Graph may do, by the application permissions in its token.
 
 Source: Graph permissions reference. `Application.ReadWrite.OwnedBy` lists and reads everything, and manages what the
-calling service principal owns; it owns what it creates. Managed identities are nobody's to change.
+calling service principal owns; it owns what it creates. Nobody may change managed identities.
 """
 
 from __future__ import annotations
 
 from starlette.requests import Request
 
-from localcloud.azure.shared.http import (
-    ServiceError,
-    bearer,
-)
-from localcloud.azure.tenant.objects import (
-    Application,
-    ServicePrincipal,
-)
-from localcloud.azure.tenant.resources import (
-    GRAPH_APP_ID,
-    GRAPH_AUDIENCES,
-)
-from localcloud.azure.tenant.tokens import (
-    Caller,
-    InvalidToken,
-    Tokens,
-)
+from localcloud.azure.shared.http import ServiceError, bearer
+from localcloud.azure.tenant.objects import Application, ServicePrincipal
+from localcloud.azure.tenant.resources import GRAPH_APP_ID, GRAPH_AUDIENCES
+from localcloud.azure.tenant.tokens import Caller, InvalidToken, Tokens
 
 WRITE_OWNED = "Application.ReadWrite.OwnedBy"
 WRITE_ALL = "Application.ReadWrite.All"

@@ -18,17 +18,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from localcloud.azure.shared.http import ServiceError
-from localcloud.azure.tenant.objects import (
-    Application,
-    KeyCredential,
-    PasswordCredential,
-    ServicePrincipal,
-)
+from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.core import clock
-from localcloud.core.clock import (
-    parse_rfc3339,
-    rfc3339,
-)
+from localcloud.core.clock import parse_rfc3339, rfc3339
 
 OWNERS = "owners@odata.bind"
 _PASSWORD_LIFETIME = timedelta(days=730)
@@ -112,20 +104,20 @@ def owners(body: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(url).rstrip("/").rpartition("/")[2] for url in body.get(OWNERS, ()))
 
 
-def key_credentials(body: list[dict[str, Any]], standing: tuple[KeyCredential, ...]) -> list[KeyCredential]:
-    """The certificates that a PATCH asks for: the whole list, in which a standing one is named by its `keyId` alone.
+def key_credentials(body: list[dict[str, Any]], existing: tuple[KeyCredential, ...]) -> list[KeyCredential]:
+    """The certificates after a PATCH: the whole list, in which an existing one may be named by its `keyId` alone.
 
     Raises:
         ServiceError: 400 for what is no RSA certificate for verification, for dates outside the certificate's, and for
-            other content under a standing `keyId`.
+            other content under an existing `keyId`.
     """
-    known = {key.key_id: key for key in standing}
+    known = {key.key_id: key for key in existing}
     return [_key_credential(each, known) for each in body]
 
 
-def _key_credential(body: dict[str, Any], standing: Mapping[str, KeyCredential]) -> KeyCredential:
+def _key_credential(body: dict[str, Any], existing: Mapping[str, KeyCredential]) -> KeyCredential:
     key_id, content = body.get("keyId"), body.get("key")
-    if (known := standing.get(str(key_id))) is not None:
+    if (known := existing.get(str(key_id))) is not None:
         if content is not None and _certificate(content) != x509.load_der_x509_certificate(known.certificate):
             raise ServiceError(
                 400, "Request_BadRequest", f"Update to existing credential with KeyId '{key_id}' is not allowed."
@@ -187,7 +179,7 @@ def password_json(password: PasswordCredential) -> dict[str, Any]:
 
 
 def password_end(body: Mapping[str, Any]) -> datetime:
-    """When a secret that is asked for ends: in two years if nobody says; raises 400."""
+    """When a requested secret expires, two years from now by default; raises 400."""
     return _date(body, "endDateTime", clock.now() + _PASSWORD_LIFETIME)
 
 

@@ -16,10 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.shared.http import (
-    ServiceError,
-    service_app,
-)
+from localcloud.azure.shared.http import ServiceError, service_app
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.azure.tenant.resources import first_party_audiences
 from localcloud.core import clock

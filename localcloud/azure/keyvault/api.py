@@ -25,16 +25,9 @@ from localcloud.azure.keyvault.secrets import SecretChange, Secrets
 from localcloud.azure.keyvault.vaults import KeyVault, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
-from localcloud.azure.shared.http import (
-    bearer,
-    json_object,
-    service_app,
-)
+from localcloud.azure.shared.http import bearer, json_object, service_app
 from localcloud.azure.tenant.resources import VAULT_AUDIENCES
-from localcloud.azure.tenant.tokens import (
-    Caller,
-    InvalidToken,
-)
+from localcloud.azure.tenant.tokens import Caller, InvalidToken
 from localcloud.core.store import Document
 
 _SUFFIX: Final = ".vault.azure.net"

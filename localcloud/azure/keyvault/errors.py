@@ -1,4 +1,4 @@
-"""Key Vault's own refusals: `{"error": {"code", "message", "innererror": {"code"}}}`.
+"""Key Vault's own errors: `{"error": {"code", "message", "innererror": {"code"}}}`.
 
 Seen in issues hashicorp/terraform-provider-azurerm 27817 and 23927 (ForbiddenByRbac), Azure/azure-rest-api-specs 9222
 (deleted name), microsoft/AzureTRE 1951 (purge protection), and in Azure/azure-sdk-for-js's tests (SecretDisabled).
@@ -15,7 +15,7 @@ from localcloud.azure.tenant.tokens import Caller
 
 
 class VaultError(ServiceError):
-    """A refusal of the data plane; `inner` is the code that tells cases of one `code` apart."""
+    """An error of the data plane; `inner` distinguishes cases that share a `code`."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class VaultError(ServiceError):
 
 
 def render(error: ServiceError) -> Response:
-    """The answer that carries a refusal."""
+    """The response to an error."""
     content: dict[str, object] = {"code": error.code, "message": error.message}
     if isinstance(error, VaultError) and error.inner is not None:
         content["innererror"] = {"code": error.inner}
@@ -39,12 +39,12 @@ def render(error: ServiceError) -> Response:
 
 
 def unauthorized(message: str, challenge: str) -> VaultError:
-    """401 with the challenge that tells a client where to sign in and for which resource."""
+    """401 with the challenge that names the authority and the resource to sign in for."""
     return VaultError(401, "Unauthorized", message, headers={"WWW-Authenticate": challenge})
 
 
 def bad_parameter(message: str) -> VaultError:
-    """400 for a request the vault can not make sense of."""
+    """400 for a request that the vault cannot interpret."""
     return VaultError(400, "BadParameter", message)
 
 

@@ -1,4 +1,4 @@
-"""RSA keys and what a vault does with them. The private key never leaves the store but for the operation itself.
+"""RSA keys and their operations. The private key leaves the store only for an operation.
 
 Rules: Key Vault REST 7.4 (`JsonWebKeyEncryptionAlgorithm`, RFC 7518 4.3 for RSA-OAEP, RFC 7518 A.1 for RSA-OAEP-256).
 RSA1_5 and every symmetric or elliptic kind are left out: etcd encryption uses RSA-OAEP-256 alone.
@@ -48,9 +48,9 @@ class Keys:
             key_size: bits.
         """
         versions = self.versions(vault, name)
-        for standing in versions:
-            if standing.version == version:
-                return standing
+        for existing in versions:
+            if existing.version == version:
+                return existing
         private_key = rsa.generate_private_key(public_exponent=65537, key_size=key_size)
         pem = private_key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -107,7 +107,7 @@ class Keys:
         return self._private_key(key), scheme, _from_base64url(value)
 
     def _private_key(self, key: KeyVersion) -> rsa.RSAPrivateKey:
-        # The key is this store's own work, sealed and authenticated: proving its primes anew would cost 50 ms a call.
+        # The store made this key and authenticates it: checking its primes again would cost 50 ms a call.
         pem = self._store.unseal(key.sealed).encode()
         return cast(
             rsa.RSAPrivateKey, serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)

@@ -1,4 +1,4 @@
-"""Brings soft-deleted vaults and secrets back by ARM id, where on Azure one types `az keyvault [secret] recover`."""
+"""Recovers soft-deleted vaults and secrets by ARM id, as `az keyvault [secret] recover` does on Azure."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def recover(cloud: LocalAzure, resource_id: str) -> None:
     """Recover a vault or a secret; its resource id in any letter case.
 
     Raises:
-        NotDeleted: there is no such deleted thing.
-        ValueError: it is no id of a vault or secret.
+        NotDeleted: there is no such soft-deleted resource.
+        ValueError: it is not the id of a vault or secret.
     """
     found = parse_arm_id(resource_id)
     match found.type.lower():

@@ -41,7 +41,7 @@ class SecretVersion:
 
 @dataclass(frozen=True)
 class SecretChange:
-    """What a caller may state of a version; None leaves the matter as it is (or at its default)."""
+    """What a caller may set on a version; None leaves the current value (or the default)."""
 
     enabled: bool | None = None
     nbf: int | None = None
@@ -140,12 +140,12 @@ class Secrets:
         if len(value.encode()) > MAXIMUM_BYTES:
             raise errors.bad_parameter(f"The secret value is too long: at most {MAXIMUM_BYTES} bytes are allowed.")
         with self._store.transaction():
-            standing = self._load(vault, name)
-            if isinstance(standing, DeletedSecret):
-                raise errors.name_is_deleted(standing.secret.name)
+            existing = self._load(vault, name)
+            if isinstance(existing, DeletedSecret):
+                raise errors.name_is_deleted(existing.secret.name)
             instant = int(now().timestamp())
             version = SecretVersion(
-                name=standing.name if standing else name,
+                name=existing.name if existing else name,
                 version=uuid.uuid4().hex,
                 sealed=self._store.seal(value),
                 enabled=change.enabled is not False,
@@ -156,19 +156,19 @@ class Secrets:
                 content_type=change.content_type,
                 tags=change.tags,
             )
-            self._save(vault, KeyVaultSecret(version.name, (*(standing.versions if standing else ()), version)))
+            self._save(vault, KeyVaultSecret(version.name, (*(existing.versions if existing else ()), version)))
         return version
 
     def update(self, vault: KeyVault, name: str, version: str | None, change: SecretChange) -> SecretVersion:
         """Change what is not None in `change` of one version; raises 404."""
         with self._store.transaction():
             secret = self.find(vault, name)
-            standing = secret.at(version) if secret else None
-            if secret is None or standing is None:
+            existing = secret.at(version) if secret else None
+            if secret is None or existing is None:
                 raise errors.not_found("secret", f"{name}/{version}" if version else name)
             stated = {field: value for field, value in vars(change).items() if value is not None}
-            changed = replace(standing, updated=int(now().timestamp()), **stated)
-            versions = tuple(changed if each is standing else each for each in secret.versions)
+            changed = replace(existing, updated=int(now().timestamp()), **stated)
+            versions = tuple(changed if each is existing else each for each in secret.versions)
             self._save(vault, replace(secret, versions=versions))
         return changed
 
@@ -204,7 +204,7 @@ class Secrets:
             yield self._load(vault, key.partition("/")[2])
 
     def _load(self, vault: KeyVault, name: str) -> KeyVaultSecret | DeletedSecret | None:
-        """What is kept under this name; a deleted secret whose time is over is purged on the way."""
+        """The secret of this name; a deleted one whose retention is over is purged here."""
         document = self._store.get(SECRET_KIND, _key(vault, name))
         if document is None:
             return None

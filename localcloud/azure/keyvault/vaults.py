@@ -1,4 +1,4 @@
-"""Which vaults there are: found by name, soft-deleted, recovered, purged.
+"""The vaults: found by name, soft-deleted, recovered, purged.
 
 A vault is an ARM resource; its name is unique in all of Azure, so data plane and ARM find it by name. A deleted vault
 keeps its name and its content for the retention period (azure-docs `key-vault/general/soft-delete-overview`).
@@ -18,7 +18,7 @@ VAULTS: Final = "Microsoft.KeyVault/vaults"
 SECRET_KIND: Final = "keyvault-secret"
 KEY_KIND: Final = "keyvault-key"
 _DELETED_KIND: Final = "keyvault-deleted"
-_NAME_KIND: Final = "keyvault-name"  # where the vault of a name is; an entry may outlive its vault
+_NAME_KIND: Final = "keyvault-name"  # ARM id by vault name; an entry may outlive its vault
 DEFAULT_RETENTION_DAYS: Final = 90
 
 
@@ -55,7 +55,7 @@ class KeyVault:
 
     @property
     def is_purge_protected(self) -> bool:
-        """Whether nothing deleted may go before its time."""
+        """Whether purge protection is on, so that nothing deleted can be purged early."""
         return bool(self.resource["properties"].get("enablePurgeProtection"))
 
     @property
@@ -111,7 +111,7 @@ class Vaults:
             self._store.put(_DELETED_KIND, vault.name.lower(), deleted)
 
     def deleted(self, name: str) -> DeletedVault | None:
-        """The soft-deleted vault of this name; one whose time is over is purged on the way."""
+        """The soft-deleted vault of this name; one whose retention is over is purged here."""
         document = self._store.get(_DELETED_KIND, name.lower())
         if document is None:
             return None

@@ -1,7 +1,7 @@
 """Issues `UserAssignedIdentityCredentials` documents, as ARO HCP gets them from the first-party data plane.
 
-The identity's owner can not register a certificate with it, so this part writes to the directory directly. Dates follow
-the data plane's habit: renew at half of the life, not renewable in the last quarter.
+The identity's owner cannot register a certificate with it, so this part writes to the directory directly. Dates follow
+the data plane's: renew at half of the lifetime, not renewable in the last quarter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KIND = "msi-credential"
 LIFETIME = timedelta(days=90)
 _RENEWED_AFTER = LIFETIME / 2
 _NOT_RENEWED_AFTER = LIFETIME * 3 / 4
-_CERTIFICATES_KEPT = 2  # the one before stays valid while its holders still read it
+_CERTIFICATES_KEPT = 2  # the previous one stays valid while its holders still use it
 
 
 class UnknownIdentity(LookupError):
@@ -30,7 +30,7 @@ class UnknownIdentity(LookupError):
 def issue_credential(cloud: LocalAzure, resource_id: str, *, anew: bool = False) -> str:
     """The credential document of a managed identity, JSON text.
 
-    The same document comes again until it is due for renewal, or `anew` asks for a fresh one; it is kept sealed.
+    Returns the same document, which is kept sealed, until it is due for renewal or `anew` is set.
 
     Args:
         resource_id: ARM id of the user-assigned identity, in any letter case.
@@ -44,9 +44,9 @@ def issue_credential(cloud: LocalAzure, resource_id: str, *, anew: bool = False)
         if identity is None or "principalId" not in identity.get("properties", {}):
             raise UnknownIdentity(f"no managed identity {resource_id}")
         object_id = identity["properties"]["principalId"]
-        standing = cloud.store.get(_KIND, key)
-        if standing is not None and standing["objectId"] == object_id and not anew:
-            text = cloud.store.unseal(standing["sealed"])
+        current = cloud.store.get(_KIND, key)
+        if current is not None and current["objectId"] == object_id and not anew:
+            text = cloud.store.unseal(current["sealed"])
             if clock.now() < (decode(text).renew_after or clock.now()):
                 return text
         text = _issue(cloud, identity["id"], object_id)

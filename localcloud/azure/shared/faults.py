@@ -27,7 +27,7 @@ class Faults:
         federated_credential_write: how long a write of a federated credential keeps others of its identity out.
         arm_requests: for read, write and delete, how many requests ARM takes from one caller at once and how many more
             each second, as [250, 25]; null takes the limit away. What the environment does not name keeps its default.
-        token_lifetime: seconds that a token lives at least and at most; each one's life is drawn in between.
+        token_lifetime: least and greatest lifetime of a token in seconds; each token's is drawn in between.
         device_code_interval: how often a device code may be polled for.
         latency: added to each answer, keyed by `service`, or `service METHOD` (`arm PUT`), which wins.
         error_rates: share (0 to 1) of requests that are answered 503 with Retry-After, keyed as `latency`.

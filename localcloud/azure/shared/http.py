@@ -1,4 +1,4 @@
-"""What the HTTP services of the local Azure share: refusals in the service's own shape, request ids, latency."""
+"""What the HTTP services of the local Azure share: errors in the service's own form, request ids, latency."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class ServiceError(Exception):
-    """A refusal: HTTP status, the service's own error code and its own words; headers are sent along."""
+    """An error answer: HTTP status, the service's own error code and message, and additional headers."""
 
     def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(f"{status} {code}: {message}")
@@ -44,7 +44,7 @@ def azure_error(error: ServiceError) -> Response:
 def service_app(
     service: str, routes: Sequence[BaseRoute], *, faults: Faults, render: Render = azure_error
 ) -> Starlette:
-    """A service's application: its routes, every failure in its shape, `x-ms-request-id` on each answer.
+    """A service's application: its routes, every error in its form, `x-ms-request-id` on each answer.
 
     Args:
         service: the name that `Faults.latency` uses: entra, graph, arm, keyvault, imds.
@@ -73,7 +73,7 @@ def service_app(
     handlers: dict[Any, Any] = {ServiceError: refused, HTTPException: unrouted, Exception: broken}
     middleware = [Middleware(_Envelope, service=service, faults=faults, render=render)]
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
-    # ARM and Key Vault tell `/x` from `/x/`, and a redirect would drop a client's bearer.
+    # ARM and Key Vault distinguish `/x` from `/x/`, and a redirect would drop a client's bearer.
     app.router.redirect_slashes = False
     return app
 

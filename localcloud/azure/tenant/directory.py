@@ -1,6 +1,6 @@
 """The tenant's directory: applications and service principals, with soft delete and Entra's rules of uniqueness.
 
-Refusals are `ServiceError`s in Microsoft Graph's words, because Graph is how the directory is spoken to. Left out:
+Errors are `ServiceError`s with Microsoft Graph's messages, because Graph is the directory's API. Left out:
 users, groups, and the lag between a deletion and the replicas (creation and certificates do lag, see `replicas.py`).
 """
 
@@ -14,11 +14,7 @@ from typing import Any
 
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.http import ServiceError
-from localcloud.azure.tenant.objects import (
-    Application,
-    KeyCredential,
-    ServicePrincipal,
-)
+from localcloud.azure.tenant.objects import Application, KeyCredential, ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.store import Store
 
@@ -51,7 +47,7 @@ class Directory:
     def create_application(
         self, display_name: str, owners: Sequence[str] = (), properties: Mapping[str, Any] | None = None
     ) -> Application:
-        """A new application; an equal display name is no obstacle, an equal `uniqueName` is, of a deleted one, too."""
+        """A new application. Display names may repeat; a `uniqueName` may not, even that of a deleted application."""
         application = Application(
             object_id=str(uuid.uuid4()),
             app_id=str(uuid.uuid4()),
@@ -80,7 +76,7 @@ class Directory:
         return [Application.from_document(document) for _, document in self._store.items(_APPLICATIONS)]
 
     def delete_application(self, object_id: str) -> bool:
-        """Move the application, and its service principal with it, to the deleted items; tells whether it was there."""
+        """Move the application and its service principal to the deleted items; returns whether it was there."""
         application = self.application(object_id)
         if application is None:
             return False
@@ -119,7 +115,7 @@ class Directory:
         return principal
 
     def create_managed_identity(self, resource_id: str, display_name: str) -> ServicePrincipal:
-        """The principal behind a new managed identity; its owner can not give it a certificate."""
+        """The principal of a new managed identity; its owner cannot give it a certificate."""
         principal = ServicePrincipal(
             object_id=str(uuid.uuid4()),
             app_id=str(uuid.uuid4()),
@@ -180,7 +176,7 @@ class Directory:
     def set_key_credentials(self, object_id: str, credentials: Sequence[KeyCredential]) -> None:
         """Make `credentials` the registered certificates of an application or service principal.
 
-        A registration that stays (same key id) keeps its place in time; one that goes is still known to slow replicas.
+        A registration that stays (same key id) keeps its dates; a removed one is still known to slow replicas.
         Raises LookupError when there is no such object.
         """
         with self._store.transaction():
@@ -188,12 +184,12 @@ class Directory:
             if entry is None:
                 raise LookupError(f"no application or service principal {object_id}")
             now = clock.now()
-            standing = {key.key_id: key for key in entry.key_credentials}
+            existing = {key.key_id: key for key in entry.key_credentials}
             wanted = {key.key_id: key for key in credentials}
             kept_until = now - timedelta(seconds=max(self._faults.replica_delays))
             fading = [key for key in entry.keys if key.removed_at is not None and key.removed_at > kept_until]
-            fading += [replace(key, removed_at=now) for key_id, key in standing.items() if key_id not in wanted]
-            current = [standing.get(key_id, replace(key, added_at=now)) for key_id, key in wanted.items()]
+            fading += [replace(key, removed_at=now) for key_id, key in existing.items() if key_id not in wanted]
+            current = [existing.get(key_id, replace(key, added_at=now)) for key_id, key in wanted.items()]
             self._save(replace(entry, keys=(*current, *fading)))
 
     def deleted(self) -> list[DeletedObject]:
@@ -228,7 +224,7 @@ class Directory:
         return entry
 
     def purge(self, object_id: str) -> bool:
-        """Remove a deleted object for good; tells whether there was one."""
+        """Remove a deleted object for good; returns whether there was one."""
         return self._store.delete(_DELETED, object_id)
 
     def _save(self, entry: Application | ServicePrincipal) -> None:

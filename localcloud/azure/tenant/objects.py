@@ -1,4 +1,4 @@
-"""What the directory holds: applications, service principals, and the credentials registered on them."""
+"""The directory's objects: applications, service principals, and the credentials registered on them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class KeyCredential:
         key_id: UUID of the registration.
         certificate: DER.
         start, end: the validity that the registration states, within the certificate's own.
-        added_at, removed_at: when the directory learned of it and let go of it; each replica follows later.
+        added_at, removed_at: when the directory added and removed it; each replica follows later.
     """
 
     key_id: str
@@ -91,7 +91,7 @@ class KeyCredential:
 
 @dataclass(frozen=True)
 class PasswordCredential:
-    """A client secret; `digest` is all that is kept of it, as Entra shows it once."""
+    """A client secret; only its `digest` is kept, as Entra shows the value once."""
 
     key_id: str
     digest: str
@@ -102,12 +102,12 @@ class PasswordCredential:
 
     @classmethod
     def issue(cls, display_name: str | None, end: datetime) -> tuple[PasswordCredential, str]:
-        """A new one, and its value."""
+        """A new client secret and its value."""
         value = secrets.token_urlsafe(30)
         return cls(str(uuid.uuid4()), _digest(value), value[:3], display_name, clock.now(), end), value
 
     def is_of(self, value: str) -> bool:
-        """Whether this is the secret."""
+        """Whether `value` is this secret's value."""
         return hmac.compare_digest(self.digest, _digest(value))
 
     def to_document(self) -> Document:
@@ -140,11 +140,11 @@ def _digest(value: str) -> str:
 
 @dataclass(frozen=True)
 class DirectoryObject:
-    """What applications and service principals have in common.
+    """The common part of applications and service principals.
 
     Attributes:
         owners: object ids of the service principals that own it.
-        keys: certificates, those removed a moment ago included (replicas may still honour them).
+        keys: certificates, including those removed a moment ago (replicas may still accept them).
         properties: the plain properties Graph was given, under Graph's names.
     """
 

@@ -1,7 +1,7 @@
-"""Users and groups of the tenant: who signs in with a device code, and the `groups` claim of tokens for AKS.
+"""Users and groups of the tenant, for sign-ins with a device code and the `groups` claim of tokens for AKS.
 
-Left out: passwords (the sign-in page of a local cloud on loopback takes a user at their word), nested groups. Graph
-tells a user's groups and nothing else of them.
+Left out: passwords (the sign-in page of the local cloud, on loopback, asks for none), nested groups. Graph
+serves a user's groups and nothing else about users.
 """
 
 from __future__ import annotations
@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from localcloud.core import clock
-from localcloud.core.store import (
-    Document,
-    Store,
-)
+from localcloud.core.store import Document, Store
 
 DEPLOYERS = "10ca1000-0000-4000-8000-000000000003"
 """Object id of the seeded group whose members deploy to the management cluster."""
@@ -42,11 +39,11 @@ class People:
         self._store = store
 
     def create_user(self, user_principal_name: str, display_name: str, *, object_id: str | None = None) -> User:
-        """A user; the one of that name if there is one."""
+        """Create a user, or return the existing one of that name."""
         with self._store.transaction():
-            standing = self.user_by_name(user_principal_name)
-            if standing is not None:
-                return standing
+            existing = self.user_by_name(user_principal_name)
+            if existing is not None:
+                return existing
             user = User(object_id or str(uuid.uuid4()), user_principal_name, display_name, clock.now())
             self._store.put(_USERS, user.object_id, _document(user))
             self._store.put(_USER_NAMES, user_principal_name.lower(), {"objectId": user.object_id})
@@ -70,11 +67,11 @@ class People:
         self._store.put(_USERS, object_id, {**_document(user), "sessionsValidFrom": clock.now().isoformat()})
 
     def create_group(self, display_name: str, members: Iterable[str], *, object_id: str | None = None) -> str:
-        """A security group of these object ids (those that are in it already stay); returns its object id."""
+        """Create a security group or add these object ids to the existing one; returns its object id."""
         found = object_id or str(uuid.uuid4())
         with self._store.transaction():
-            standing = self._store.get(_GROUPS, found) or {"members": []}
-            everybody = sorted({*standing["members"], *members})
+            existing = self._store.get(_GROUPS, found) or {"members": []}
+            everybody = sorted({*existing["members"], *members})
             self._store.put(_GROUPS, found, {"displayName": display_name, "members": everybody})
         return found
 

@@ -1,7 +1,7 @@
 """Access tokens as Entra issues them (version 1.0, RS256), to applications and for users, and their verification.
 
-Tokens for the AKS server application carry the object ids of groups, up to Entra's limit for a JWT; beyond it they say
-where to ask instead (the overage claim).
+Tokens for the AKS server application carry the object ids of groups, up to Entra's limit for a JWT; beyond it they name
+the endpoint to ask instead (the overage claim).
 """
 
 from __future__ import annotations
@@ -24,27 +24,21 @@ from jwt.utils import to_base64url_uint
 from identity.access.login import AKS_SERVER_APP_ID
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.azure.tenant.people import (
-    People,
-    User,
-)
-from localcloud.azure.tenant.resources import (
-    GRAPH_APP_ID,
-    GRAPH_AUDIENCES,
-)
+from localcloud.azure.tenant.people import People, User
+from localcloud.azure.tenant.resources import GRAPH_APP_ID, GRAPH_AUDIENCES
 from localcloud.core import clock
 from localcloud.core.store import Store
 
 _KIND = "entra-signing-key"
 _KEY = "current"
-_BACKDATED = timedelta(minutes=5)  # Entra lets a token begin a little before its issue, for clocks that run late
+_BACKDATED = timedelta(minutes=5)  # Entra's tokens are valid from a little before their issue, for clocks that run late
 
 # learn.microsoft.com/entra/identity-platform/access-token-claims-reference, groups overage claim.
 _MOST_GROUPS = 200
 
 
 class InvalidToken(Exception):
-    """A bearer that a service must not accept; `reason` is a sentence without the token."""
+    """A bearer token that a service must not accept; `reason` does not contain the token."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -53,9 +47,9 @@ class InvalidToken(Exception):
 
 @dataclass(frozen=True)
 class Caller:
-    """Whom a verified bearer stands for.
+    """The principal of a verified bearer token.
 
-    `roles` are the application permissions for the audience; `scopes` those that a user has lent the client.
+    `roles` are the application permissions for the audience; `scopes` the permissions delegated by a user.
     """
 
     tenant_id: str
@@ -128,10 +122,10 @@ class Tokens:
     def on_behalf_of(self, bearer: str, client_id: str, resource: str, scopes: Sequence[str]) -> str:
         """A token for `resource` of the user who gave the service `client_id` their `bearer` (OAuth on-behalf-of).
 
-        The service proves itself to Entra in this exchange, too; of AKS, whose it is, nobody else has the credential.
+        On Azure the service also authenticates itself in this exchange; only AKS has the credential for it.
 
         Raises:
-            InvalidToken: the bearer is not for that service, or not of a user: an application has lent nobody anything.
+            InvalidToken: the bearer is for another service, or an application's, which delegates nothing.
         """
         user = self._people.user(self.verify(bearer, [client_id]).object_id)
         if user is None:
@@ -139,7 +133,7 @@ class Tokens:
         return self.issue_for_user(user, client_id, resource, scopes=scopes)
 
     def id_token(self, user: User, client_id: str, issuer: str) -> str:
-        """What tells a client who signed in (version 2.0, OpenID Connect Core 2); no service takes it for a bearer."""
+        """An id token (version 2.0, OpenID Connect Core 2) for the client; no service accepts it as a bearer."""
         claims = {
             "iss": issuer,
             "name": user.display_name,
@@ -174,13 +168,13 @@ class Tokens:
         return jwt.encode(whole, self._key, algorithm="RS256", headers={"kid": self._key_id})
 
     def verify(self, bearer: str, audiences: Collection[str]) -> Caller:
-        """Who sends `bearer` to a service known as `audiences`; raises InvalidToken as `claims` does."""
+        """The caller that sends `bearer` to a service known as `audiences`; raises InvalidToken as `claims` does."""
         claims = self.claims(bearer, audiences)
         roles, scopes = frozenset(claims.get("roles", ())), frozenset(claims.get("scp", "").split())
         return Caller(claims["tid"], claims["appid"], claims["oid"], roles, scopes)
 
     def claims(self, bearer: str, audiences: Collection[str]) -> Mapping[str, Any]:
-        """What `bearer` says to a service known as `audiences`.
+        """The verified claims of `bearer` for a service known as `audiences`.
 
         Raises:
             InvalidToken: not this tenant's token, for another audience, expired or not yet valid.
@@ -192,7 +186,7 @@ class Tokens:
                 algorithms=["RS256"],
                 issuer=self.issuer,
                 audience=list(audiences),
-                # The dates are judged below, on the local cloud's own clock.
+                # The dates are verified below, on the local cloud's own clock.
                 options={"verify_exp": False, "verify_nbf": False, "verify_iat": False},
             )
         except jwt.InvalidAudienceError:
@@ -233,7 +227,7 @@ class Tokens:
                 stored = {"sealed": self._store.seal(encoded.decode())}
                 self._store.put(_KIND, _KEY, stored)
         pem = self._store.unseal(stored["sealed"]).encode()
-        # The store's own work, sealed and authenticated: proving its primes anew would cost 50 ms.
+        # The store made this key and authenticates it: checking its primes again would cost 50 ms.
         return cast(rsa.RSAPrivateKey, load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True))
 
     @cached_property

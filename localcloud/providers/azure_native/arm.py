@@ -1,4 +1,4 @@
-"""Azure Resource Manager as azure-native speaks to it: its retries, its checks and its error texts.
+"""Azure Resource Manager as azure-native calls it: its retries, its checks and its error messages.
 
 Sources in pulumi/pulumi-azure-native: `provider/pkg/azure/client_azcore.go` (retries, CanCreate, error format) and
 `provider/pkg/azure/azure.go` (which 404 means gone; the list of codes is quoted in issue 4841).
@@ -75,7 +75,7 @@ class ArmClient:
         return _json(self._send("POST", f"{resource_id}/{verb}", api_version, options=options), {200})
 
     def delete(self, resource_id: str, api_version: str) -> None:
-        """Delete; what is gone already is deleted."""
+        """Delete; a resource that does not exist counts as deleted."""
         response = self._send("DELETE", resource_id, api_version)
         if response.status_code not in {200, 202, 204, 404}:
             raise _refusal(response)

@@ -1,4 +1,4 @@
-"""Property values between the program's shape and ARM's, as azure-native converts them (`provider/pkg/convert`).
+"""Converts property values between the program's form and ARM's, as azure-native does (`provider/pkg/convert`).
 
 The SDK shows some levels of ARM's JSON flattened away (`properties.clientId` is `clientId`) and renames a few keys.
 """
@@ -16,12 +16,12 @@ API_VERSION: Final = "azureApiVersion"
 # `x-ms-client-name` in the OpenAPI documents of Key Vault (secrets.json, keys.json: Attributes).
 _WIRE_NAMES: Final[Mapping[str, str]] = {"notBefore": "nbf", "expires": "exp"}
 _RENAMED: Final = ("SecretAttributes", "KeyAttributes")
-# What ARM keeps beside `properties` in every resource.
+# Members of every ARM resource beside `properties`.
 _ENVELOPE: Final = frozenset({"location", "tags", "properties", "identity", "sku", "kind", "extendedLocation"})
 
 
 def request_body(row: ResourceRow, inputs: Props) -> dict[str, Any]:
-    """The JSON body of the PUT that these inputs mean."""
+    """The JSON body of the PUT for these inputs."""
     plain = unwrap(inputs)
     body: dict[str, Any] = {}
     for name, shape in properties(row.arguments).items():
@@ -33,7 +33,7 @@ def request_body(row: ResourceRow, inputs: Props) -> dict[str, Any]:
 
 
 def outputs(cls: type, response: Mapping[str, Any]) -> Props:
-    """What the SDK's class can hold of a response."""
+    """The part of a response that the SDK's class has properties for."""
     found: Props = {}
     shapes = properties(cls)
     inner = response.get("properties")

@@ -2,7 +2,7 @@
 
 The steps are those of `provider/pkg/provider/provider.go` and `provider/pkg/provider/crud/crud.go` in
 pulumi/pulumi-azure-native. Two differences are on purpose: a missing name is an error instead of a made-up one, and an
-input that the SDK does not have is refused here, for no SDK has sent it.
+input that the SDK does not have is refused here, because no SDK sends it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from plugin import (
 )
 
 _GROUP_API_VERSION = "2020-10-01"
-# Outputs that an update can not change, so a preview of one keeps them.
+# Outputs that an update cannot change, so a preview of one keeps them.
 _STABLE_OUTPUTS = ("name", "location")
 
 
@@ -61,7 +61,7 @@ class ArmResource(Resource):
         version = {API_VERSION: old_state[API_VERSION]} if API_VERSION in old_state else {}
         old, new = {**version, **old_inputs}, {**version, **new_inputs}
         changes = {
-            path: self._judged(path, change, old_state, new)
+            path: self._with_consequence(path, change, old_state, new)
             for path, change in diff_properties(old, new).items()
             if not _insignificant(path, old, new)
         }
@@ -133,7 +133,7 @@ class ArmResource(Resource):
                 yield f"'{name}' does not match expression '{pattern}'"
 
     def _default_location(self, old: Props, inputs: Props) -> Value:
-        """A resource without a location stays where it is, or goes where its resource group is."""
+        """Fill in a missing location: the resource's own, or that of its resource group."""
         group = unwrap(inputs.get("resourceGroupName"))
         if "location" in old:
             return old["location"]
@@ -145,16 +145,18 @@ class ArmResource(Resource):
         found = session.arm.find(f"/subscriptions/{session.subscription_id}/resourceGroups/{group}", _GROUP_API_VERSION)
         return found["location"] if found else None
 
-    def _judged(self, path: str, change: PropertyChange, old_state: Props, new_inputs: Props) -> PropertyChange:
+    def _with_consequence(
+        self, path: str, change: PropertyChange, old_state: Props, new_inputs: Props
+    ) -> PropertyChange:
         """The change with its consequence: replace or update."""
         if not self._row.replaces(path):
             return change
-        # An input that is new and says what is the case already replaces nothing.
-        told = change.kind == "add" and path in old_state and unwrap(old_state[path]) == unwrap(new_inputs[path])
-        return change if told else replace(change, replace=True)
+        # A new input whose value the state already has replaces nothing.
+        is_known = change.kind == "add" and path in old_state and unwrap(old_state[path]) == unwrap(new_inputs[path])
+        return change if is_known else replace(change, replace=True)
 
     def _written(self, session: ArmSession, resource_id: str, response: dict[str, Any], inputs: Props) -> Props:
-        """State after a write: what a read answers, for it may differ from what the write answered."""
+        """State after a write, from a read: its answer may differ from the write's."""
         with suppress(RefusalError):
             response = session.arm.get(resource_id, self._row.api_version)
         return mark_secrets(self._state(response), inputs)
@@ -169,7 +171,7 @@ class ArmResource(Resource):
         match = re.fullmatch(pattern, resource_id, re.IGNORECASE)
         if match is None:
             raise PluginError(f"failed to parse '{resource_id}' against the path '{self._row.path}'")
-        # What begins the path is a whole id itself, to which its first slash belongs.
+        # A parameter at the beginning of the path is a complete id, which includes its first slash.
         return {
             name: f"/{match[name]}" if self._row.path.startswith(f"/{{{name}}}") else match[name]
             for name in self._row.parameters

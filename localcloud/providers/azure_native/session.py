@@ -1,4 +1,4 @@
-"""A configured azure-native: its clients, and who it is."""
+"""A configured azure-native provider: its clients and its identity."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VAULT_RETRY: Final = Retry(
 
 @dataclass(frozen=True)
 class ArmSession:
-    """What every call of a configured provider uses."""
+    """The clients that every call of a configured provider uses."""
 
     cloud: Cloud
     subscription_id: str
@@ -35,7 +35,7 @@ class ArmSession:
 
     @classmethod
     def open(cls, settings: AzureProviderSettings) -> ArmSession:
-        """Clients for the local ARM and Key Vault; nobody signs in before the first request."""
+        """Create the clients for the local ARM and Key Vault; the first request signs in."""
         environment = settings.environment
         cloud = local_cloud(environment)
         sign_in = DeployerCredential(settings)
@@ -52,7 +52,7 @@ class ArmSession:
         )
 
     def delete_from_vault(self, vault: str, collection: str, name: str) -> None:
-        """Delete a secret or key at the vault's own endpoint; gone already is deleted. Needs a data-plane role."""
+        """Delete a secret or key at the vault's own endpoint, if it exists. Needs a data-plane role."""
         _, headers = self.cloud.vault_request(vault)
         response = self.vault.request(
             "DELETE", f"/{collection}/{name}", params={"api-version": _VAULT_API_VERSION}, headers=headers
@@ -79,7 +79,7 @@ OpenSession = Callable[[], ArmSession]
 
 
 def _response_error(response: httpx.Response, url: str) -> str:
-    """The text of azcore's ResponseError."""
+    """The message of azcore's ResponseError."""
     rule = "-" * 80
     status = f"{response.status_code} {response.reason_phrase}"
     code = error_of(response)[0] or "UNAVAILABLE"

@@ -1,6 +1,6 @@
-"""What the emulated azure-native knows of each resource type and function: one row each.
+"""The metadata of each resource type and function of the emulated azure-native: one row each.
 
-Argument and output types come from the installed SDK; a row holds what the SDK does not say, the provider's metadata.
+Argument and output types come from the installed SDK; a row holds the provider's metadata, which the SDK lacks.
 Sources, all of pulumi/pulumi-azure-native: `provider/pkg/provider/diff.go` (every parameter of the path forces a
 replacement, and so does a body property marked ForceNew), `provider/pkg/gen/replacement.go` (ForceNew by hand),
 `provider/pkg/gen/properties.go` (ForceNew from `x-ms-mutability` without `update`, at the top level of the body) and
@@ -41,7 +41,7 @@ _LOADING: Final = threading.Lock()
 
 @cache
 def _sdk_class(module: str, name: str) -> type:
-    """A class of the SDK, whose modules load at their first use: one thread at a time, or one sees half a module."""
+    """A class of the SDK. Its module loads at first use, under a lock, because other threads would see half of it."""
     with _LOADING:
         found: type = getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
         return found
@@ -87,7 +87,7 @@ class ResourceRow(_TypeRow):
         force_new: inputs of the body, or dotted paths in them, whose change replaces; those of the path always do.
         patterns: what an input must look like, refused before any request.
         sub_resources: arrays that are resources of their own: `[]` on create and left alone on update when not given.
-        vault_collection: where the vault's own endpoint deletes it, for ARM can not.
+        vault_collection: the collection at the vault's own endpoint that deletes it, because ARM cannot.
     """
 
     name_input: str
@@ -127,7 +127,7 @@ class FunctionRow(_TypeRow):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Everything the function takes."""
+        """All inputs of the function."""
         return (*self.parameters, *self.options)
 
     @property
@@ -192,7 +192,7 @@ RESOURCES: Final = {
             name_input="resourceName",
             patterns={"resourceName": "^[a-zA-Z0-9]$|^[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]$"},
             flattened=True,
-            # replacement.go since pull request 4771: of the network profile only what can not be changed in place.
+            # replacement.go since pull request 4771: of the network profile only what cannot be changed in place.
             force_new=frozenset(
                 {"diskEncryptionSetID", "dnsPrefix", "fqdnSubdomain", "linuxProfile", "location", "nodeResourceGroup"}
                 | {"windowsProfile"}

@@ -48,7 +48,7 @@ class ApplicationResource(GraphResource):
         name = self.schema.value(inputs, "displayName")
         self._refuse_duplicate(inputs, but="")
         owners = self.schema.value(inputs, "owners") or []
-        # The caller comes first and owns it until the end; without it in `owners` it then lets go.
+        # The caller is the first owner until the end; if it is not in `owners`, it is then removed.
         others = [each for each in owners if each != session.object_id]
         bound = [session.graph.reference(each) for each in (session.object_id, *others)]
         body = {"tags": [], **self.schema.graph_body(inputs), "owners@odata.bind": bound}
@@ -114,7 +114,7 @@ class ApplicationResource(GraphResource):
 
 
 def application_state(found: dict[str, Any]) -> Props:
-    """What Graph tells of an application, as the provider's state has it: null is the empty text."""
+    """The provider's state of an application, from Graph's JSON: null becomes the empty string."""
     return {
         "clientId": found["appId"],
         "objectId": found["id"],

@@ -67,11 +67,11 @@ class ApplicationCertificateResource(GraphResource):
             "endDateTime": _seconds(plain.get("endDate")),
         }
         with self._locks[object_id]:
-            standing = self._credentials(path)
-            if any(each["keyId"].lower() == key_id.lower() for each in standing):
+            current = self._credentials(path)
+            if any(each["keyId"].lower() == key_id.lower() for each in current):
                 raise exists_already("azuread_application_certificate", id)
             added = {name: value for name, value in credential.items() if value is not None}
-            self._write(path, [*standing, added], f"Adding certificate for {application.printed_id(path)}")
+            self._write(path, [*current, added], f"Adding certificate for {application.printed_id(path)}")
             self.session().graph.wait(
                 f"certificate credential for {path}", lambda: self._find(path, key_id) is not None
             )
@@ -124,7 +124,7 @@ class ApplicationCertificateResource(GraphResource):
 
 
 def _parsed(id: str) -> tuple[str, str]:
-    """Object id and key id; raises PluginError for what is no id of a certificate."""
+    """Object id and key id; raises PluginError if the id is not a certificate's."""
     parts = id.split("/")
     if len(parts) != 3 or parts[1] != _KIND or not all(parts):
         raise PluginError(f'unable to parse Certificate ID: "{id}" is not <object id>/{_KIND}/<key id>')
@@ -132,7 +132,7 @@ def _parsed(id: str) -> tuple[str, str]:
 
 
 def _pem_base64(value: str, encoding: str) -> str:
-    """The certificate as the provider sends it: base64 of PEM text. No error holds the value."""
+    """The certificate as the provider sends it: base64 of PEM. No error message contains the value."""
     try:
         match encoding:
             case "pem":

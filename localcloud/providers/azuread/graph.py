@@ -1,4 +1,4 @@
-"""Microsoft Graph as the azuread provider speaks to it: retries, error texts, waiting for replicas.
+"""Microsoft Graph as the azuread provider calls it: retries, error messages, waiting for replicas.
 
 Sources in hashicorp/terraform-provider-azuread: the vendored `go-azure-sdk/sdk/client/client.go` (retries, error text),
 `internal/helpers/consistency/consistency.go` and the resources' own StateChangeConf (five looks in a row).
@@ -21,9 +21,9 @@ RETRY: Final = Retry(
     delay=lambda number: min(2.0 ** (number - 1), 61.0),
     limit=14,
 )
-_LOOKS_IN_A_ROW: Final = 5
-# Seconds between two looks. The provider waits 1 s (5 s after a deletion); the local replicas are quicker, too.
-_LOOK_EVERY: Final = 0.1
+_READS_IN_A_ROW: Final = 5
+# Seconds between two reads. The provider waits 1 s (5 s after a deletion); the local replicas are faster, too.
+_READ_INTERVAL: Final = 0.1
 _TIMEOUT: Final = 600.0
 
 RetryIf = Callable[[httpx.Response], bool]
@@ -70,7 +70,7 @@ class GraphClient:
         self._send("PATCH", path, {200, 202, 204}, body=body, also_retry=retry_if)
 
     def delete(self, path: str) -> None:
-        """Delete; raises RefusalError, for one that is gone as well."""
+        """Delete; raises RefusalError, also if the object is already gone."""
         self._send("DELETE", path, {204})
 
     def owner_ids(self, path: str) -> list[str]:
@@ -78,26 +78,26 @@ class GraphClient:
         return [str(each["id"]) for each in self.matching(f"{path}/owners")]
 
     def change_owners(self, path: str, wanted: list[str]) -> None:
-        """Add the owners that are missing, then remove those too many."""
-        standing = self.owner_ids(path)
-        for owner in (each for each in wanted if each not in standing):
+        """Add the owners that are missing, then remove the surplus ones."""
+        current = self.owner_ids(path)
+        for owner in (each for each in wanted if each not in current):
             self._send("POST", f"{path}/owners/$ref", {204}, body={"@odata.id": self.reference(owner)})
-        for owner in (each for each in standing if each not in wanted):
+        for owner in (each for each in current if each not in wanted):
             self.remove_owner(path, owner)
 
     def remove_owner(self, path: str, owner: str) -> None:
-        """Take one owner away."""
+        """Remove one owner."""
         self.delete(f"{path}/owners/{owner}/$ref")
 
     def wait(self, what: str, is_so: Callable[[], bool]) -> None:
-        """Look until five answers in a row agree, for one proves little; raises PluginError after ten minutes."""
+        """Wait until five reads in a row agree, as one may meet a fast replica; PluginError after ten minutes."""
         deadline = time.monotonic() + _TIMEOUT
         in_a_row = 0
-        while in_a_row < _LOOKS_IN_A_ROW:
+        while in_a_row < _READS_IN_A_ROW:
             if time.monotonic() > deadline:
                 raise PluginError(f"Waiting for {what}: timeout after {_TIMEOUT:.0f} s")
             in_a_row = in_a_row + 1 if is_so() else 0
-            self._sleep(_LOOK_EVERY)
+            self._sleep(_READ_INTERVAL)
 
     def _send(self, method: str, path: str, expected: set[int], **options: Any) -> httpx.Response:
         response = self._rest.request(method, f"/v1.0{path}", **options)

@@ -17,7 +17,7 @@ from plugin import Checked, CheckFailure, Created, Diff, PluginError, Props, Rea
 
 @dataclass(frozen=True)
 class GraphSession:
-    """A configured azuread: Graph, and who is signed in to it."""
+    """A configured azuread provider: its Graph client and the caller's identity."""
 
     graph: GraphClient
     tenant_id: str
@@ -71,11 +71,11 @@ class GraphResource(Resource):
 
     @abstractmethod
     def live(self, id: str, state: Props) -> Props | None:
-        """The state as it is in the directory, what only the old state knows included; None if it is gone."""
+        """The current state in the directory, with what only the old state has; None if it is gone."""
 
     def changed(self, id: str, state: Props, inputs: Props) -> Props:
         """Update in place; returns the new state. Types whose every argument forces a replacement have none."""
-        raise PluginError(f"{type(self).__name__} can not be updated in place")
+        raise PluginError(f"{type(self).__name__} cannot be updated in place")
 
     def existing(self, id: str, state: Props) -> Props:
         """The state right after a write; raises PluginError if it is gone already."""
@@ -89,7 +89,7 @@ class GraphResource(Resource):
 
 
 def failed(summary: str, error: RefusalError) -> PluginError:
-    """The provider's diagnostic: its own summary, then what Graph said."""
+    """The provider's diagnostic: its own summary, then Graph's message."""
     return PluginError(f"{summary}: {error}")
 
 

@@ -1,8 +1,8 @@
-"""What the emulated azuread knows of each argument: one row each, and the rules of a plan that follow from the rows.
+"""The schema of the emulated azuread: one row per argument, and the rules of a plan that follow from the rows.
 
 Source: the schema of each resource in hashicorp/terraform-provider-azuread (`internal/services/.../*_resource.go`:
 ForceNew, Default, Computed, Sensitive, TypeSet, ValidateFunc), which Pulumi's azuread bridges. A plan compares the
-state with the inputs, as Terraform's does, so what a refresh finds changed is mended by the next update.
+state with the inputs, as Terraform's does, so the next update corrects what a refresh found changed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RFC3339: Final = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2
 
 @dataclass(frozen=True)
 class ValuePattern:
-    """What a string must look like, and how that is said."""
+    """The pattern of a string and its description in error messages."""
 
     pattern: str
     expected: str
@@ -36,7 +36,7 @@ AT_MOST_1024: Final = ValuePattern(r"[\s\S]{0,1024}", "at most 1024 characters l
 
 
 def one_of(*values: str) -> ValuePattern:
-    """One of a few words."""
+    """The pattern that matches only these values."""
     return ValuePattern("|".join(map(re.escape, values)), f"one of {', '.join(values)}")
 
 
@@ -47,9 +47,9 @@ class Argument:
     Attributes:
         graph: the property in Graph that it is, if it is one.
         default: the value when it is not given.
-        computed: when it is not given the service decides, and whatever it decided is no difference.
+        computed: when it is not given the service decides, and its decision is not a difference.
         force_new: its change replaces the resource.
-        unordered: a set; the order of its elements is no difference.
+        unordered: a set; the order of its elements is not a difference.
         secret: marked secret in the state.
     """
 
@@ -70,7 +70,7 @@ class Schema:
     computed: tuple[str, ...]
 
     def problems(self, inputs: Props) -> Iterator[str]:
-        """Values that the provider refuses before any request. No sentence holds a value: it may be secret."""
+        """Messages for values that the provider refuses before any request. None contains a value: it may be secret."""
         for name, value in unwrap(inputs).items():
             argument = self.arguments.get(name)
             if argument is None:
@@ -85,7 +85,7 @@ class Schema:
         return unwrap(inputs.get(name, self.arguments[name].default))
 
     def graph_body(self, inputs: Props) -> Props:
-        """The properties for Graph: an empty text is null there."""
+        """The properties for Graph, where an empty string is null."""
         return {
             argument.graph: None if (value := self.value(inputs, name)) == "" else value
             for name, argument in self.arguments.items()
@@ -141,7 +141,7 @@ def _kind(old: Value, new: Value) -> Literal["add", "delete", "update"]:
 
 
 def _kept(value: Value, live: Value) -> Value:
-    """The live value with the mark of the given one; what a read can not tell stays as given."""
+    """The live value with the secret mark of the given one; a value that no read returns stays as given."""
     if live is None:
         return value
     return Secret(unwrap(live)) if isinstance(value, Secret) else live
@@ -156,5 +156,5 @@ def _same(old: Value, new: Value, argument: Argument) -> bool:
 
 
 def _empty(value: Value) -> bool:
-    """Terraform's zero values: a state can not tell them from nothing."""
+    """Whether this is one of Terraform's zero values, which a state cannot distinguish from a missing value."""
     return value is None or unwrap(value) in ("", [], {}, False)

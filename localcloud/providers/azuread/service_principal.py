@@ -16,7 +16,7 @@ from localcloud.providers.client import RefusalError, error_of
 from plugin import Props
 
 PREFIX: Final = "/servicePrincipals/"
-# What Graph says while the application is not replicated yet.
+# Graph's messages while the application is not replicated yet.
 _NOT_REPLICATED: Final = {
     httpx.codes.BAD_REQUEST: "The appId '.+' of the service principal does not reference a valid application object",
     httpx.codes.FORBIDDEN: "When using this permission, the backing application of the service principal being created",
@@ -51,12 +51,12 @@ class ServicePrincipalResource(GraphResource):
     def made(self, inputs: Props) -> tuple[str, Props]:
         session = self.session()
         client_id = self.schema.value(inputs, "clientId")
-        standing = session.graph.matching("/servicePrincipals", f"appId eq '{client_id}'")
-        if standing and self.schema.value(inputs, "useExisting"):
-            path = f"{PREFIX}{standing[0]['id']}"
+        current = session.graph.matching("/servicePrincipals", f"appId eq '{client_id}'")
+        if current and self.schema.value(inputs, "useExisting"):
+            path = f"{PREFIX}{current[0]['id']}"
             return path, self.changed(path, inputs, inputs)
-        if standing:
-            raise exists_already("azuread_service_principal", standing[0]["id"])
+        if current:
+            raise exists_already("azuread_service_principal", current[0]["id"])
         owners = self.schema.value(inputs, "owners") or []
         others = [each for each in owners if each != session.object_id]
         body = {
@@ -112,7 +112,7 @@ class ServicePrincipalResource(GraphResource):
 
 
 def principal_state(found: dict[str, Any]) -> Props:
-    """What Graph tells of a service principal, as the provider's state has it: null is the empty text."""
+    """The provider's state of a service principal, from Graph's JSON: null becomes the empty string."""
     return {
         "clientId": found["appId"],
         "objectId": found["id"],

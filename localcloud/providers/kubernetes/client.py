@@ -14,7 +14,7 @@ from localcloud.kubernetes.calls import ApiError, Object
 from localcloud.kubernetes.kubeconfig import Connection
 from plugin import PluginError
 
-# Who wrote a field, in the API server's books (the real provider's name for creates).
+# The field manager (the real provider's name for creates).
 _FIELD_MANAGER: Final = "pulumi-kubernetes"
 _TIMEOUT: Final = httpx.Timeout(60)
 _CRD_GROUP: Final = "apiextensions.k8s.io"
@@ -89,7 +89,7 @@ class Api:
         return self._call("PATCH", path, params=_options(dry_run), body=patch, headers=headers)
 
     def delete(self, collection: Collection, namespace: str | None, name: str) -> bool:
-        """Delete an object and, in the background, what it owns; tells whether there was one."""
+        """Delete an object and, in the background, its dependents; returns whether there was one."""
         # The real provider asks for foreground deletion; without controllers nobody would carry that out.
         try:
             self._call("DELETE", collection.path(namespace, name), body={"propagationPolicy": "Background"})

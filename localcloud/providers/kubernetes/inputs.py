@@ -1,4 +1,4 @@
-"""Inputs as a program writes them, and as they can be told from a live object."""
+"""Inputs as a program writes them, and as derived from a live object."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SECRET_FIELDS: Final = ("data", "stringData")
 def normalised(inputs: Props) -> Props:
     """Inputs without nulls and read-only metadata; a Secret's known `stringData` as `data`, all of it marked secret.
 
-    Two ways to write one object become one, so that they are no diff.
+    Different notations of the same object become equal, so that they are not a diff.
     """
     document = without_nulls(inputs)
     metadata = {key: value for key, value in (document.get("metadata") or {}).items() if key not in _READ_ONLY}
@@ -78,9 +78,9 @@ def state_of(live: dict[str, Any], inputs: Props) -> Props:
 
 
 def inputs_of(live: dict[str, Any], inputs: Props) -> Props:
-    """What a program would have to write to get the live object, told in the shape of what it wrote.
+    """The inputs that would produce the live object, limited to the fields of the program's own inputs.
 
-    Fields the inputs do not have (defaults, status) are no drift; fields they have show the live value, or are missing.
+    Fields that the inputs do not have (defaults, status) are not drift; fields they have get the live value, or go.
     Without inputs (an import) everything but server fields and status counts, defaults too (`Read` in
     `provider/pkg/provider/provider.go`).
     """
@@ -129,7 +129,7 @@ def _pruned(live: Value, shape: Value) -> Value:
     if isinstance(live, dict) and isinstance(shape, dict):
         return {key: _pruned(live[key], shape[key]) for key in shape if key in live}
     if isinstance(live, list) and isinstance(shape, list) and shape:
-        # Items beyond the program's are somebody's addition: they show, in the shape of the last one.
+        # Items beyond the program's were added by someone else: they appear, with the fields of the last item.
         return [_pruned(item, shape[min(index, len(shape) - 1)]) for index, item in enumerate(live)]
     return live
 

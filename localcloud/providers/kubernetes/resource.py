@@ -59,7 +59,7 @@ class ObjectResource(Resource):
         if (session := self._open_session()) is None:
             return Checked(inputs)
         collection = self._collection(session)
-        # A custom kind that is not there yet is taken for a namespaced one, as most are.
+        # A custom kind that does not exist yet is assumed to be namespaced, as most are.
         is_namespaced = collection is None or collection.is_namespaced
         return Checked(objects.placed(inputs, session.settings.namespace if is_namespaced else None))
 
@@ -84,7 +84,7 @@ class ObjectResource(Resource):
             try:
                 live = session.api.create(collection, namespace, document, dry_run=True)
             except ApiError as error:
-                # The namespace may come in the same update, the object be about to be replaced, a reader may preview.
+                # The namespace or the object's replacement may come in this update, or the previewer may only read.
                 if error.code in {httpx.codes.NOT_FOUND, httpx.codes.CONFLICT, httpx.codes.FORBIDDEN}:
                     return Created("", inputs)
                 raise _failed("not successfully created", urn, error) from None
@@ -142,7 +142,7 @@ class ObjectResource(Resource):
             raise PluginError(f"failed to delete {self._kind} {id}: {error}") from None
 
     def _collection(self, session: ClusterSession) -> Collection | None:
-        """Where the kind is; None if it may still come; raises PluginError if it never will."""
+        """The kind's collection; None if it may still be created; raises PluginError if it never will."""
         collection = session.api.collection(self._api_version, self._kind)
         if collection is None and not session.api.can_learn_kinds():
             raise PluginError(
@@ -160,7 +160,7 @@ class ObjectResource(Resource):
     def _create(
         self, session: ClusterSession, urn: str, namespace: str | None, document: Object
     ) -> tuple[Collection, Object]:
-        """Create, waiting a while for a kind or a namespace that is still on its way."""
+        """Create, with retries while the kind or the namespace does not exist yet."""
         for pause in (*_PAUSES, None):
             try:
                 if (collection := self._collection(session)) is not None:

@@ -43,7 +43,7 @@ class KubernetesProviderSettings:
 
     @classmethod
     def load(cls, inputs: Props, environ: Mapping[str, str] = os.environ) -> KubernetesProviderSettings | None:
-        """Settings out of the inputs, None while a preview does not know the cluster; PluginError for a refusal."""
+        """The settings in the inputs, None while a preview does not know the cluster; PluginError for a refusal."""
         plain = unwrap(inputs)
         if UNKNOWN in (plain.get("kubeconfig"), plain.get("context")):
             return None
@@ -59,7 +59,7 @@ class KubernetesProviderSettings:
 
 
 def refusal(inputs: Props, environ: Mapping[str, str] = os.environ) -> str | None:
-    """Why this provider is not served: what, why, and how to mend it; None if it is the local cluster's."""
+    """Why this provider is not served and how to fix it; None if it is the local cluster's."""
     plain = unwrap(inputs)
     if unknown := sorted(name for name in plain if name not in _INPUTS):
         return (
@@ -85,7 +85,7 @@ def refusal(inputs: Props, environ: Mapping[str, str] = os.environ) -> str | Non
         server = connection(kubeconfig, plain.get("context")).server
     except (OSError, ValueError) as error:
         return (
-            f"the emulated kubernetes plugin can not tell which cluster this provider is for: {error}. "
+            f"the emulated kubernetes plugin cannot determine which cluster this provider is for: {error}. "
             "Nothing was changed."
         )
     if server in known:
@@ -127,5 +127,5 @@ def _recorded_servers(record: Path) -> frozenset[str]:
 
 
 def _flag(value: object) -> bool:
-    # Provider inputs travel as text.
+    # Provider inputs arrive as strings.
     return value is True or value == "true"

@@ -10,12 +10,12 @@ from localcloud.providers.kubernetes.client import Api, Collection
 from localcloud.providers.kubernetes.inputs import SKIP_AWAIT, TIMEOUT
 
 _TIMEOUT: Final = 600.0
-# A watch is opened anew after this many seconds, in case its connection died.
+# A watch is reopened after this many seconds, in case its connection died.
 _LONGEST_WATCH: Final = 30.0
 
 
 class AwaitError(Exception):
-    """An object that was written but is not ready in time; `live` is its last state, `reasons` what is wrong."""
+    """An object was written but is not ready in time; `live` is its last state, `reasons` explain why."""
 
     def __init__(self, live: Object, reasons: list[str]) -> None:
         super().__init__(f"'{live['metadata']['name']}' timed out waiting to be Ready")
@@ -41,7 +41,7 @@ def wait_until_ready(api: Api, collection: Collection, live: Object) -> Object:
 
 
 def wait_until_gone(api: Api, collection: Collection, live: Object) -> None:
-    """Return when the object, this very one, is gone; raises `AwaitError` if it stays."""
+    """Wait until the object with this uid is gone; raises `AwaitError` if it stays."""
     metadata = live["metadata"]
     deadline = time.monotonic() + float(metadata.get("annotations", {}).get(TIMEOUT, _TIMEOUT))
     while (found := api.get(collection, metadata.get("namespace"), metadata["name"])) is not None:
@@ -69,7 +69,7 @@ def is_ready(deployment: Object) -> bool:
 
 
 def _reasons(api: Api, deployment: Object) -> list[str]:
-    """The Deployment's own complaint, then what its pods and their events say."""
+    """The Deployment's own conditions, then the states and events of its pods."""
     conditions = deployment.get("status", {}).get("conditions", [])
     reasons = [f"[{each['reason']}] {each['message']}" for each in conditions if each["status"] != "True"]
     reasons.append("Minimum number of live Pods was not attained")

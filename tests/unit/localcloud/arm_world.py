@@ -17,10 +17,7 @@ from localcloud.azure.authorization import built_in_roles
 from localcloud.azure.keyvault.api import app as keyvault_app
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.resource_store import Resources
-from localcloud.azure.shared.faults import (
-    NO_DELAYS,
-    Faults,
-)
+from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core.store import Document
 from tests.stores import open_store

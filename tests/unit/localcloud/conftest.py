@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.core.store import (
-    SEAL_KEY_BYTES,
-    Store,
-)
+from localcloud.core.store import SEAL_KEY_BYTES, Store
 from localcloud.kubernetes.api import app as kubernetes_app
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.kubernetes_world import TOKEN, RunningApi, write_kubeconfig

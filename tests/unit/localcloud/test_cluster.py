@@ -9,22 +9,10 @@ from pathlib import Path
 import pytest
 
 from localcloud.apiserver.binaries import Binaries, NotBuilt
-from localcloud.core.cluster import (
-    ADMINISTRATOR,
-    DEPLOYER,
-    KUBELET,
-    USERS,
-    ClusterKind,
-    OtherCluster,
-    choose,
-    token,
-)
+from localcloud.core.cluster import ADMINISTRATOR, DEPLOYER, KUBELET, USERS, ClusterKind, OtherCluster, choose, token
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store
-from localcloud.runtime.environment import (
-    SERVICES,
-    prepare,
-)
+from localcloud.runtime.environment import SERVICES, prepare
 from tests.stores import open_store
 
 
@@ -53,7 +41,7 @@ def test_another_choice_later_is_refused_with_the_way_out(store: Store) -> None:
         choose(store, ClusterKind.API_SERVER)
 
     assert str(refused.value) == (
-        "this local cloud has its Kubernetes API from the built-in server, and keeps it for life: end it with "
+        "this local cloud has its Kubernetes API from the built-in server, which is fixed: end it with "
         "`make down`, then `make up CLUSTER=apiserver` starts one with kube-apiserver"
     )
 

@@ -16,18 +16,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from identity.clouds import LocalEnvironment
 from localcloud.azure.authorization import Authorization
 from localcloud.azure.entra.api import app
-from localcloud.azure.shared.faults import (
-    FAULTS_VARIABLE,
-    Faults,
-)
+from localcloud.azure.shared.faults import FAULTS_VARIABLE, Faults
 from localcloud.core.state_directory import StateDirectory
-from localcloud.runtime.environment import (
-    ADDRESS,
-    PortTaken,
-    Prepared,
-    listen,
-    prepare,
-)
+from localcloud.runtime.environment import ADDRESS, PortTaken, Prepared, listen, prepare
 from localcloud.runtime.seed import seed
 from tests.unit.hosts import Certificates, Serve
 

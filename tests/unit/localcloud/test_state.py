@@ -8,12 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.core.store import (
-    SEAL_KEY_BYTES,
-    Store,
-    StoreChanges,
-    seal_key,
-)
+from localcloud.core.store import SEAL_KEY_BYTES, Store, StoreChanges, seal_key
 
 
 @pytest.fixture

@@ -18,10 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from localcloud.azure.tenant.objects import (
-    Application,
-    PasswordCredential,
-)
+from localcloud.azure.tenant.objects import Application, PasswordCredential
 from localcloud.core import clock
 from tests.unit.hosts import Serve
 from tests.unit.identity.access.world import TENANT, Command, Wire, object_id_of

@@ -10,10 +10,7 @@ from pathlib import Path
 import pytest
 
 from localcloud.azure.arm.throttle import Throttle
-from localcloud.azure.shared.faults import (
-    NO_DELAYS,
-    Faults,
-)
+from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core import clock
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, ArmWorld, error

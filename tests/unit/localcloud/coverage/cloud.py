@@ -13,10 +13,7 @@ from localcloud.azure.entra.api import app as entra_app
 from localcloud.azure.graph.api import app as graph_app
 from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.imds.api import app as imds_app
-from localcloud.azure.shared.faults import (
-    NO_DELAYS,
-    Faults,
-)
+from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.tenant.objects import ServicePrincipal
 from tests.unit.localcloud.arm_world import ArmWorld, send
 

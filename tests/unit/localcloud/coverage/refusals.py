@@ -20,11 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.credentials.certificate import IssuedCertificate, issue
 from localcloud.azure.entra.federation import Issuers
-from localcloud.azure.tenant.objects import (
-    KeyCredential,
-    PasswordCredential,
-    ServicePrincipal,
-)
+from localcloud.azure.tenant.objects import KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.core import clock
 from tests.unit.localcloud.arm_world import send
 from tests.unit.localcloud.coverage.cloud import AKS_CLIENT, AUTHORITY, CoverageCloud

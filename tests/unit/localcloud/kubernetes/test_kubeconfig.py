@@ -115,5 +115,5 @@ def test_a_plugin_that_fails_is_told_as_client_go_tells_it(kubeconfig: Path, scr
 
 
 def test_a_path_to_nothing_is_refused() -> None:
-    with pytest.raises(InvalidKubeconfig, match="neither a kubeconfig's text nor the path of an existing file"):
+    with pytest.raises(InvalidKubeconfig, match="neither a kubeconfig nor the path of an existing file"):
         connection("/nowhere/kubeconfig")

@@ -48,11 +48,11 @@ def azure_native(environment: LocalEnvironment) -> AzureNative:
 
 @pytest.fixture(scope="module")
 def azuread(environment: LocalEnvironment) -> Iterator[AzureAd]:
-    """azuread, configured and signed in; it does not pause between the five looks that it takes at each change."""
+    """azuread, configured and signed in; it does not pause between the five reads after each change."""
     provider = AzureAd()
     provider.configure(provider_inputs(environment))
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr("localcloud.providers.azuread.graph._LOOK_EVERY", 0.0)
+        monkeypatch.setattr("localcloud.providers.azuread.graph._READ_INTERVAL", 0.0)
         yield provider
 
 

@@ -249,7 +249,7 @@ def test_check_names_every_problem_and_shows_no_value(azure_native: AzureNative)
     assert [each.reason.partition(":")[0].partition(" in the installed")[0] for each in failures] == [
         "missing required property 'secretName'",
         "'properties.value' should be of type 'string' but got a number",
-        "'properties.attribute' is no property of SecretPropertiesArgs",
+        "'properties.attribute' is not a property of SecretPropertiesArgs",
         "'vaultName' does not match expression '^[a-zA-Z0-9-]{3,24}$'",
     ]
     assert {each.property for each in failures} == {""}

@@ -78,7 +78,7 @@ def test_without_the_record_of_the_local_cloud_nothing_is_served(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("no kubeconfig", "neither a kubeconfig's text nor the path of an existing file"),
+        ("no kubeconfig", "neither a kubeconfig nor the path of an existing file"),
         ("{clusters: [], contexts: [], current-context: none}", 'the kubeconfig has no context "none"'),
     ],
 )

@@ -40,7 +40,7 @@ def test_good_arguments_have_no_problem() -> None:
         (_with({"sku": {"family": "A"}}), "missing required property 'properties.sku.name'"),
         (
             _with({"enableRbacAuthorisation": True}),
-            "'properties.enableRbacAuthorisation' is no property of VaultPropertiesArgs in the installed SDK; "
+            "'properties.enableRbacAuthorisation' is not a property of VaultPropertiesArgs in the installed SDK; "
             "did you mean 'enableRbacAuthorization'?",
         ),
         (

@@ -53,7 +53,7 @@ def test_without_the_record_of_the_local_cloud_nothing_is_served(
 
 
 def test_a_record_that_is_not_there_is_named(plugin: type[Provider]) -> None:
-    with pytest.raises(PluginError, match=r"can not read the local cloud's record.*/nowhere/environment\.json"):
+    with pytest.raises(PluginError, match=r"cannot read the local cloud's record.*/nowhere/environment\.json"):
         plugin().configure({"tenantId": LOCAL_TENANT_ID})
 
 

@@ -23,10 +23,7 @@ from identity.access.azure_rbac import AksCluster
 from identity.access.kubeconfig import Kubeconfig, LegacyLogin
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
-from localcloud.azure.tenant.objects import (
-    Application,
-    KeyCredential,
-)
+from localcloud.azure.tenant.objects import Application, KeyCredential
 from localcloud.providers.azure_native.table import RESOURCES
 from localcloud.providers.azuread.provider import AzureAd
 from ops.access.azure import AzureClient
