@@ -22,7 +22,7 @@ from ops.stack.environment import variables
 from ops.stack.errors import CommandError
 from ops.stack.lock import Locked
 
-_AT_ONCE: Final = 16
+_AT_ONCE: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
 _OWN: Final = "idstack:index:"
 _KUBERNETES: Final = "kubernetes:"
 

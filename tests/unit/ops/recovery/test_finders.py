@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from azure.core.credentials import AccessToken, TokenCredential
 from azure.core.exceptions import ClientAuthenticationError
+from azure.core.pipeline.transport import RequestsTransport
 from cryptography import x509
 from kubernetes import client
 from starlette.applications import Starlette
@@ -315,7 +316,13 @@ def test_a_sign_in_that_fails_is_told_with_its_reason(cloud: Cloud, certificates
 
 @pytest.mark.parametrize(("refusals", "found"), [(2, True), (6, False)])
 def test_a_throttled_request_is_repeated_when_the_service_says_so(
-    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve, refusals: int, found: bool
+    world: ArmWorld,
+    cloud: Cloud,
+    certificates: Certificates,
+    serve: Serve,
+    monkeypatch: pytest.MonkeyPatch,
+    refusals: int,
+    found: bool,
 ) -> None:
     throttled = Response("slow down", 429, headers={"Retry-After": "7"})
     answers = iter([throttled] * refusals + [JSONResponse({"id": "/x"})])
@@ -325,7 +332,8 @@ def test_a_throttled_request_is_repeated_when_the_service_says_so(
 
     waits: list[float] = []
     busy = Cloud(**{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x", answer)]))})
-    with AzureClient(busy, SignedIn(world, world.deployer), str(certificates.ca_file), waits.append) as azure:
+    monkeypatch.setattr(RequestsTransport, "sleep", lambda _, seconds: waits.append(seconds))
+    with AzureClient(busy, SignedIn(world, world.deployer), str(certificates.ca_file)) as azure:
         if found:
             assert azure.resource("/x", "2024-11-01") == {"id": "/x"}
         else:
