@@ -13,9 +13,9 @@ from typing import Final
 import grpc
 from pulumi.runtime.proto import provider_pb2_grpc
 
+from plugin.attachments import Attachments
 from plugin.provider import Provider
 from plugin.servicer import Servicer
-from plugin.sessions import Sessions
 
 # Cloud calls wait, they do not compute; more threads than the engine's parallelism cost nothing.
 _THREADS: Final = 128
@@ -38,7 +38,7 @@ class PluginServer:
 
     def __init__(self, make: Callable[[], Provider], *, engine_address: str | None = None) -> None:
         """`engine_address` (`host:port`) is the engine that started this process; an attached one names its own."""
-        self._sessions = Sessions(make, engine_address)
+        self._sessions = Attachments(make, engine_address)
         self._server = grpc.server(
             futures.ThreadPoolExecutor(max_workers=_THREADS),
             options=[

@@ -11,9 +11,9 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
+from plugin.attachments import Attachment, Attachments
 from plugin.log import heard
 from plugin.provider import CheckFailure, PluginError, PropertyChange
-from plugin.sessions import Session, Sessions
 from plugin.values import Props, from_struct, to_struct
 
 _Request = TypeVar("_Request")
@@ -50,7 +50,7 @@ def _answer(
 class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     """The protocol's calls, each answered by the provider of the session that it belongs to."""
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: Attachments) -> None:
         self._sessions = sessions
 
     @_answer
@@ -171,7 +171,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         self._sessions.cancel(context.peer())
         return empty_pb2.Empty()
 
-    def _session(self, context: grpc.ServicerContext) -> Session:
+    def _session(self, context: grpc.ServicerContext) -> Attachment:
         return self._sessions.of(context.peer())
 
 

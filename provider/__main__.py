@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from plugin import PluginError, Provider, Resource, serve
-from provider.certificate import Certificate
-from provider.cluster_gate import ClusterGate
-from provider.renewal_schedule import RenewalSchedule
-from provider.sign_in_gate import SignInGate
+from provider.certificate import CertificateResource
+from provider.cluster_gate import ClusterGateResource
+from provider.renewal_schedule import RenewalScheduleResource
+from provider.sign_in_gate import SignInGateResource
 
 RESOURCES: Final[dict[str, Resource]] = {
-    "idstack:index:RenewalSchedule": RenewalSchedule(),
-    "idstack:index:Certificate": Certificate(),
-    "idstack:index:SignInGate": SignInGate(),
-    "idstack:index:ClusterGate": ClusterGate(),
+    "idstack:index:RenewalSchedule": RenewalScheduleResource(),
+    "idstack:index:Certificate": CertificateResource(),
+    "idstack:index:SignInGate": SignInGateResource(),
+    "idstack:index:ClusterGate": ClusterGateResource(),
 }
 
 

@@ -1,4 +1,4 @@
-"""`Certificate`: an RSA key with its self-signed certificate, kept in the stack's state with the key as a secret."""
+"""`CertificateResource`: an RSA key with its self-signed certificate in the stack's state, the key as a secret."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AS_ISSUED: Final = ("commonName", "keySize", "lifetimeDays")
 _LONGEST_COMMON_NAME: Final = 64
 
 
-class Certificate(StateOnly):
+class CertificateResource(StateOnly):
     """Inputs: `commonName`, `keySize`, `lifetimeDays`, `generation`, `notBefore` (RFC 3339).
 
     Outputs also: `certificatePem`, `privateKeyPem` (secret), `thumbprint`, `notAfter`.
@@ -68,7 +68,7 @@ class Certificate(StateOnly):
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
         """Issue the certificate; its id is the thumbprint."""
         if preview:
-            return Created("", _foreseen(inputs))
+            return Created("", _planned_outputs(inputs))
         try:
             issued = issue(
                 inputs["commonName"],
@@ -94,7 +94,7 @@ class Certificate(StateOnly):
         raise PluginError("a certificate is replaced, not updated")
 
 
-def _foreseen(inputs: Props) -> Props:
+def _planned_outputs(inputs: Props) -> Props:
     """The outputs as far as a preview knows them."""
     validity = (inputs["notBefore"], inputs["lifetimeDays"])
     return {

@@ -1,4 +1,4 @@
-"""`ClusterGate`: proves that a new management cluster can be used, before anything is put into it."""
+"""`ClusterGateResource`: proves that a new management cluster can be used, before anything is put into it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from provider.state_only import Inputs, StateOnly
 
 _TEXTS: Final = ("clusterId", "clusterUid", "kubeconfig")
 # How long to wait, not for what.
-_PATIENCE: Final = "timeoutSeconds"
+_TIMEOUT: Final = "timeoutSeconds"
 
 
-class ClusterGate(StateOnly):
+class ClusterGateResource(StateOnly):
     """Inputs: `clusterId` (ARM id), `clusterUid` (a cluster made anew has another), `hasAzureRbac` (whether Azure role
     assignments decide there), `kubeconfig` (secret), `kinds` that must be served, each `<group>/<version>/<plural>`,
     and `timeoutSeconds`.
@@ -46,7 +46,7 @@ class ClusterGate(StateOnly):
             inputs.text(name)
         inputs.texts("kinds")
         inputs.truth("hasAzureRbac")
-        inputs.whole_number(_PATIENCE, least=1)
+        inputs.whole_number(_TIMEOUT, least=1)
         return Checked(self.marked(new), inputs.failures)
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
@@ -56,17 +56,17 @@ class ClusterGate(StateOnly):
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
         """Wait for the cluster, or in a preview say that it will be waited for."""
         name = urn.rsplit("::", 1)[-1]
-        return Created("", self._foreseen(inputs)) if preview else Created(name, self._opened(inputs))
+        return Created("", self._planned_outputs(inputs)) if preview else Created(name, self._opened(inputs))
 
     def update(
         self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
     ) -> Props:
         """Wait again if the cluster, the way to it or what it must serve changed."""
-        if not diff_properties(old_inputs, new_inputs).keys() - {_PATIENCE}:
+        if not diff_properties(old_inputs, new_inputs).keys() - {_TIMEOUT}:
             return self.marked(new_inputs | {"openedAt": old_state["openedAt"]})
-        return self._foreseen(new_inputs) if preview else self._opened(new_inputs)
+        return self._planned_outputs(new_inputs) if preview else self._opened(new_inputs)
 
-    def _foreseen(self, inputs: Props) -> Props:
+    def _planned_outputs(self, inputs: Props) -> Props:
         return self.marked(inputs | {"openedAt": UNKNOWN})
 
     def _opened(self, inputs: Props) -> Props:
@@ -76,7 +76,7 @@ class ClusterGate(StateOnly):
         aks = AksCluster(known["clusterId"], known["hasAzureRbac"])
         try:
             with ApiServer(Kubeconfig.parse(known["kubeconfig"], "the kubeconfig of the new cluster"), aks) as server:
-                server.wait_for(wanted, known[_PATIENCE], is_new=True, log=say)
+                server.wait_for(wanted, known[_TIMEOUT], is_new=True, log=say)
         except AccessError as error:
             raise PluginError(f"{error}. The cluster stays; run `pulumi up` again when that is mended") from None
         return self.marked(inputs | {"openedAt": rfc3339.render(now())})

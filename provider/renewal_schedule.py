@@ -1,4 +1,4 @@
-"""`RenewalSchedule`: which of an identity's two certificate slots is current, and which is issued anew when.
+"""`RenewalScheduleResource`: which of an identity's two certificate slots is current, and which is issued anew when.
 
 Check looks at the clock and writes its decision into the inputs, so a preview shows a renewal as a changed property
 and the generations of both slots are known before anything is created. The rule is `identity/credentials/schedule.py`;
@@ -24,7 +24,7 @@ _MODES: Final = ("auto", "hold")
 _SLOTS: Final = get_args(SlotName)
 
 
-class RenewalSchedule(StateOnly):
+class RenewalScheduleResource(StateOnly):
     """Inputs of a program: `lifetimeDays`, `renewBeforeDays`, `mode`.
 
     Inputs after Check, and outputs: `lifetimeDays`, `renewBeforeDays`, `current` (`a` or `b`), `a` and `b`

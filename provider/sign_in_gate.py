@@ -1,4 +1,4 @@
-"""`SignInGate`: proves by sign-ins in a row that Entra ID knows a certificate, before a secret carries it."""
+"""`SignInGateResource`: proves by sign-ins in a row that Entra ID knows a certificate, before a secret carries it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TEXTS: Final = ("authorityHost", "tenantId", "clientId", "certificatePem", "pri
 _PROVEN: Final = ("authorityHost", "tenantId", "clientId", "certificatePem", "registration")
 
 
-class SignInGate(StateOnly):
+class SignInGateResource(StateOnly):
     """Inputs: `authorityHost`, `tenantId`, `clientId`, `certificatePem`, `privateKeyPem` (secret), `registration` (its
     id in Entra ID), `scope`, `successes`, `settleSeconds`, `timeoutSeconds`.
 
@@ -52,7 +52,7 @@ class SignInGate(StateOnly):
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
         """Prove the sign-in, or in a preview say that it will be."""
         if preview:
-            return Created("", self._foreseen(inputs))
+            return Created("", self._planned_outputs(inputs))
         return Created(urn.rsplit("::", 1)[-1], self._proven(inputs))
 
     def update(
@@ -62,9 +62,9 @@ class SignInGate(StateOnly):
         changed = diff_properties(old_inputs, new_inputs)
         if not changed.keys() & set(_PROVEN):
             return self.marked(new_inputs | {name: old_state[name] for name in ("provenAt", "thumbprint")})
-        return self._foreseen(new_inputs) if preview else self._proven(new_inputs)
+        return self._planned_outputs(new_inputs) if preview else self._proven(new_inputs)
 
-    def _foreseen(self, inputs: Props) -> Props:
+    def _planned_outputs(self, inputs: Props) -> Props:
         return self.marked(inputs | {"provenAt": UNKNOWN, "thumbprint": _thumbprint(inputs["certificatePem"])})
 
     def _proven(self, inputs: Props) -> Props:

@@ -16,7 +16,7 @@ import httpx
 
 from identity.clouds import Cloud
 from localcloud.kubelet.atomic_writer import File
-from localcloud.kubelet.vault_objects import ProviderError, Request, VaultObject, parse
+from localcloud.kubelet.vault_objects import MountRequest, ProviderError, VaultObject, parse
 
 _IMDS_VERSION: Final = "2018-02-01"
 _VAULT_VERSION: Final = "7.4"
@@ -25,7 +25,7 @@ _RULE: Final = "-" * 80
 
 
 @dataclass(frozen=True)
-class MountedFile:
+class MountedObject:
     """One file of a mount and the vault version it came from."""
 
     path: str
@@ -48,20 +48,20 @@ class AzureProvider:
         self._imds = imds_endpoint.rstrip("/")
         self._http = http
 
-    async def mount(self, parameters: Mapping[str, str]) -> list[MountedFile]:
+    async def mount(self, parameters: Mapping[str, str]) -> list[MountedObject]:
         """The files of a mount. Raises `ProviderError` with the provider's own words."""
         request = parse(parameters)
-        files: list[MountedFile] = []
+        files: list[MountedObject] = []
         authorization: str | None = None
         for item in request.objects:
             if authorization is None:
                 authorization = f"Bearer {await self._token(request, await self._challenge(request, item), item)}"
             value, version = await self._secret(request.vault, item, authorization)
             file = File(item.content(value), item.mode(_DEFAULT_MODE))
-            files.append(MountedFile(item.file_name, file, item.uid, version))
+            files.append(MountedObject(item.file_name, file, item.uid, version))
         return files
 
-    async def _challenge(self, request: Request, item: VaultObject) -> str:
+    async def _challenge(self, request: MountRequest, item: VaultObject) -> str:
         """The resource a token is needed for, out of the vault's answer to a call without one."""
         response = await self._vault_call(request.vault, item, {})
         header = response.headers.get("www-authenticate", "")
@@ -73,7 +73,7 @@ class AzureProvider:
             raise item.failure(f'challenge resource "{host}" doesn\'t match the requested domain')
         return found[1]
 
-    async def _token(self, request: Request, resource: str, item: VaultObject) -> str:
+    async def _token(self, request: MountRequest, resource: str, item: VaultObject) -> str:
         query = {"api-version": _IMDS_VERSION, "resource": resource}
         if request.client_id:
             query["client_id"] = request.client_id

@@ -19,7 +19,7 @@ _TIMEOUT: Final = httpx.Timeout(30, read=_WATCH_SECONDS + 30)
 
 
 @dataclass(frozen=True)
-class Resource:
+class ApiResource:
     """A collection of the API."""
 
     root: str
@@ -35,20 +35,20 @@ class Resource:
         return calls.path(self.root, self.plural, namespace, name, subresource)
 
 
-PODS: Final = Resource("/api/v1", "pods", "Pod")
-SECRETS: Final = Resource("/api/v1", "secrets", "Secret")
-CONFIG_MAPS: Final = Resource("/api/v1", "configmaps", "ConfigMap")
-EVENTS: Final = Resource("/api/v1", "events", "Event")
-DEPLOYMENTS: Final = Resource("/apis/apps/v1", "deployments", "Deployment")
-SECRET_PROVIDER_CLASSES: Final = Resource(
+PODS: Final = ApiResource("/api/v1", "pods", "Pod")
+SECRETS: Final = ApiResource("/api/v1", "secrets", "Secret")
+CONFIG_MAPS: Final = ApiResource("/api/v1", "configmaps", "ConfigMap")
+EVENTS: Final = ApiResource("/api/v1", "events", "Event")
+DEPLOYMENTS: Final = ApiResource("/apis/apps/v1", "deployments", "Deployment")
+SECRET_PROVIDER_CLASSES: Final = ApiResource(
     "/apis/secrets-store.csi.x-k8s.io/v1", "secretproviderclasses", "SecretProviderClass"
 )
-POD_STATUSES: Final = Resource(
+POD_STATUSES: Final = ApiResource(
     "/apis/secrets-store.csi.x-k8s.io/v1", "secretproviderclasspodstatuses", "SecretProviderClassPodStatus"
 )
 
 
-class Client:
+class ApiClient:
     """Calls to one API server; failures are `ApiError`, or httpx's own when there is no answer."""
 
     def __init__(self, connection: Connection) -> None:
@@ -65,7 +65,7 @@ class Client:
         """Close every connection."""
         await self._http.aclose()
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> Object | None:
+    async def get(self, resource: ApiResource, namespace: str, name: str) -> Object | None:
         """The object, None if there is none."""
         try:
             return await self._call("GET", resource.path(namespace, name))
@@ -74,25 +74,25 @@ class Client:
                 return None
             raise
 
-    async def list(self, resource: Resource) -> tuple[list[Object], str]:
+    async def list(self, resource: ApiResource) -> tuple[list[Object], str]:
         """All objects of every namespace, and the resource version to watch from."""
         listed = await self._call("GET", resource.path(None))
         items = [{"apiVersion": resource.api_version, "kind": resource.kind, **item} for item in listed["items"]]
         return items, listed["metadata"]["resourceVersion"]
 
-    async def create(self, resource: Resource, namespace: str, document: Object) -> Object:
+    async def create(self, resource: ApiResource, namespace: str, document: Object) -> Object:
         """Create an object."""
         body = {"apiVersion": resource.api_version, "kind": resource.kind, **document}
         return await self._call("POST", resource.path(namespace), body)
 
     async def merge(
-        self, resource: Resource, namespace: str, name: str, patch: Object, *, subresource: str | None = None
+        self, resource: ApiResource, namespace: str, name: str, patch: Object, *, subresource: str | None = None
     ) -> Object:
         """Change an object by a JSON merge patch."""
         headers = {"Content-Type": "application/merge-patch+json"}
         return await self._call("PATCH", resource.path(namespace, name, subresource), patch, headers)
 
-    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str | None = None) -> None:
+    async def delete(self, resource: ApiResource, namespace: str, name: str, *, uid: str | None = None) -> None:
         """Delete an object at once; one that is gone already, or is not the one with this uid, is deleted."""
         options: Object = {"gracePeriodSeconds": 0}
         if uid is not None:
@@ -103,7 +103,7 @@ class Client:
             if error.code != httpx.codes.NOT_FOUND and not (uid and error.code == httpx.codes.CONFLICT):
                 raise
 
-    async def watch(self, resource: Resource, version: str) -> AsyncIterator[tuple[str, Object]]:
+    async def watch(self, resource: ApiResource, version: str) -> AsyncIterator[tuple[str, Object]]:
         """`(type, object)` of every change after `version`; ends after a few minutes; 410 is an `ApiError`."""
         query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": str(_WATCH_SECONDS)}
         async with self._http.stream("GET", resource.path(None), params=query) as response:

@@ -5,17 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from localcloud.kubelet.client import CONFIG_MAPS, DEPLOYMENTS, PODS, SECRET_PROVIDER_CLASSES, SECRETS, Client, Resource
+from localcloud.kubelet.client import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    PODS,
+    SECRET_PROVIDER_CLASSES,
+    SECRETS,
+    ApiClient,
+    ApiResource,
+)
 from localcloud.kubelet.reflector import Key, Reflector
 from localcloud.kubernetes.calls import Object
 
-Changed = Callable[[Resource, Key], None]
+Changed = Callable[[ApiResource, Key], None]
 
 
-class Cluster:
+class ClusterCache:
     """Deployments, Pods and what Pods mount. `changed` is told of every change, with the resource and key."""
 
-    def __init__(self, client: Client, changed: Changed) -> None:
+    def __init__(self, client: ApiClient, changed: Changed) -> None:
         self.client = client
         self.deployments = self._follow(DEPLOYMENTS, changed)
         self.pods = self._follow(PODS, changed)
@@ -41,10 +49,10 @@ class Cluster:
         """A SecretProviderClass, None if there is none."""
         return await self._one(SECRET_PROVIDER_CLASSES, self._classes, namespace, name)
 
-    async def _one(self, resource: Resource, copy: Reflector, namespace: str, name: str) -> Object | None:
+    async def _one(self, resource: ApiResource, copy: Reflector, namespace: str, name: str) -> Object | None:
         # Each collection has a watch of its own: a new pod may be known before what it mounts, which was there first.
         known = copy.objects.get((namespace, name))
         return known if known or not name else await self.client.get(resource, namespace, name)
 
-    def _follow(self, resource: Resource, changed: Changed) -> Reflector:
+    def _follow(self, resource: ApiResource, changed: Changed) -> Reflector:
         return Reflector(self.client, resource, lambda key: changed(resource, key))

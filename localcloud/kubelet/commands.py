@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from localcloud.kubelet.cluster import Cluster
+from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.selection import field_at
 from localcloud.kubernetes.calls import Object
 
@@ -27,14 +27,16 @@ class ConfigError(Exception):
 
 
 @dataclass(frozen=True)
-class Command:
+class ContainerCommand:
     """What to run."""
 
     arguments: Sequence[str]
     environment: Mapping[str, str]
 
 
-async def build(pod: Object, container: dict[str, Any], tree: Path, ca_file: str, cluster: Cluster) -> Command:
+async def build(
+    pod: Object, container: dict[str, Any], tree: Path, ca_file: str, cluster: ClusterCache
+) -> ContainerCommand:
     """The command of a container.
 
     Absolute paths under the container's mounts are pointed at `tree`, in arguments and variables alike; so a document
@@ -62,7 +64,7 @@ async def build(pod: Object, container: dict[str, Any], tree: Path, ca_file: str
         MOUNT_ROOT_VARIABLE: str(tree),
         **{name: local(value) for name, value in declared.items()},
     }
-    return Command([local(expand(word, declared)) for word in words], environment)
+    return ContainerCommand([local(expand(word, declared)) for word in words], environment)
 
 
 def localiser(mount_paths: Sequence[str], tree: Path) -> Callable[[str], str]:
@@ -88,7 +90,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
     return _REFERENCE.sub(value, text)
 
 
-async def _declared(pod: Object, container: dict[str, Any], cluster: Cluster) -> dict[str, str]:
+async def _declared(pod: Object, container: dict[str, Any], cluster: ClusterCache) -> dict[str, str]:
     if "envFrom" in container:
         raise ConfigError("envFrom is not supported by the local kubelet; name the variables in env")
     declared: dict[str, str] = {}
@@ -104,7 +106,7 @@ async def _declared(pod: Object, container: dict[str, Any], cluster: Cluster) ->
     return declared
 
 
-async def _referred(pod: Object, source: dict[str, Any], cluster: Cluster) -> str | None:
+async def _referred(pod: Object, source: dict[str, Any], cluster: ClusterCache) -> str | None:
     namespace = pod["metadata"]["namespace"]
     if reference := source.get("fieldRef"):
         value = field_at(pod, reference["fieldPath"])

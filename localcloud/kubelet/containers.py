@@ -12,10 +12,10 @@ import httpx
 
 from localcloud.core import clock
 from localcloud.kubelet import commands, probes
-from localcloud.kubelet.cluster import Cluster
-from localcloud.kubelet.events import Recorder
+from localcloud.kubelet.cluster import ClusterCache
+from localcloud.kubelet.events import EventRecorder
 from localcloud.kubelet.intervals import Intervals
-from localcloud.kubelet.processes import Process
+from localcloud.kubelet.processes import ContainerProcess
 from localcloud.kubernetes.calls import ApiError, Object
 
 # The most a container gets to end in, in seconds, whatever its terminationGracePeriodSeconds: nothing here drains
@@ -27,8 +27,8 @@ _LONGEST_GRACE: Final = 5
 class Node:
     """What every container on this machine shares."""
 
-    cluster: Cluster
-    recorder: Recorder
+    cluster: ClusterCache
+    recorder: EventRecorder
     intervals: Intervals
     # Probes trust any certificate, as the kubelet does, and go past proxies.
     http: httpx.AsyncClient
@@ -108,7 +108,7 @@ class Container:
         node = self._node
         command = await commands.build(self._pod, self._spec, self._tree, node.ca_file, node.cluster)
         namespace, pod, name = self._pod["metadata"]["namespace"], self._pod["metadata"]["name"], self._spec["name"]
-        process = await Process.start(
+        process = await ContainerProcess.start(
             command.arguments,
             command.environment,
             cwd=commands.PROJECT,
@@ -142,11 +142,11 @@ class Container:
         self._changed()
         return code
 
-    def _probes(self, process: Process) -> list[Coroutine[Any, Any, None]]:
+    def _probes(self, process: ContainerProcess) -> list[Coroutine[Any, Any, None]]:
         found: list[Coroutine[Any, Any, None]] = []
-        if probe := probes.Probe.of(self._pod, self._spec, "readinessProbe"):
+        if probe := probes.HttpProbe.of(self._pod, self._spec, "readinessProbe"):
             found.append(probe.run(self._node.http, self._readiness, eager=True))
-        if probe := probes.Probe.of(self._pod, self._spec, "livenessProbe"):
+        if probe := probes.HttpProbe.of(self._pod, self._spec, "livenessProbe"):
             found.append(self._live(probe, process))
         return found
 
@@ -154,7 +154,7 @@ class Container:
         self.status.is_ready = is_ready
         self._changed()
 
-    async def _live(self, probe: probes.Probe, process: Process) -> None:
+    async def _live(self, probe: probes.HttpProbe, process: ContainerProcess) -> None:
         failed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         def decided(is_alive: bool, problem: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from localcloud.kubelet.azure_provider import AzureProvider, MountedFile
-from localcloud.kubelet.client import POD_STATUSES, Client
-from localcloud.kubelet.cluster import Cluster
+from localcloud.kubelet.azure_provider import AzureProvider, MountedObject
+from localcloud.kubelet.client import POD_STATUSES, ApiClient
+from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.vault_objects import ProviderError
 from localcloud.kubernetes.calls import ApiError, Object
 
@@ -20,7 +20,9 @@ class MountError(Exception):
     """A volume that can not be set up now; the text goes into the FailedMount event."""
 
 
-async def fetch(cluster: Cluster, provider: AzureProvider, pod: Object, volume: dict[str, Any]) -> list[MountedFile]:
+async def fetch(
+    cluster: ClusterCache, provider: AzureProvider, pod: Object, volume: dict[str, Any]
+) -> list[MountedObject]:
     """The files of a csi volume. Raises `MountError`."""
     source = volume["csi"]
     if source.get("driver") != DRIVER:
@@ -58,7 +60,7 @@ async def fetch(cluster: Cluster, provider: AzureProvider, pod: Object, volume: 
 
 
 async def report(
-    client: Client, pod: Object, volume: dict[str, Any], target: str, files: Sequence[MountedFile]
+    client: ApiClient, pod: Object, volume: dict[str, Any], target: str, files: Sequence[MountedObject]
 ) -> None:
     """Write the pod's SecretProviderClassPodStatus: which version of which object it has mounted."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
@@ -88,7 +90,7 @@ async def report(
         await client.merge(POD_STATUSES, namespace, status_name, {"metadata": metadata, "status": status})
 
 
-async def forget(client: Client, pod: Object, volume: dict[str, Any]) -> None:
+async def forget(client: ApiClient, pod: Object, volume: dict[str, Any]) -> None:
     """Delete the status object of a pod that is gone."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     class_name = volume["csi"].get("volumeAttributes", {}).get("secretProviderClass", "")

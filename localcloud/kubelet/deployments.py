@@ -12,7 +12,7 @@ import httpx
 from localcloud.core import clock
 from localcloud.kubelet import rollout
 from localcloud.kubelet.client import DEPLOYMENTS, PODS
-from localcloud.kubelet.cluster import Cluster
+from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.reflector import Key
 from localcloud.kubelet.selection import controller_of, is_terminating
 from localcloud.kubernetes.calls import ApiError, Object
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 class DeploymentController:
     """Reconciles Deployments one at a time, each whenever it or one of its pods changed."""
 
-    def __init__(self, cluster: Cluster, node: str) -> None:
+    def __init__(self, cluster: ClusterCache, node: str) -> None:
         self._cluster = cluster
         self._node = node
         self._queue: asyncio.Queue[Key] = asyncio.Queue()

@@ -10,7 +10,7 @@ from typing import Final
 import httpx
 
 from localcloud.core import clock
-from localcloud.kubelet.client import EVENTS, Client
+from localcloud.kubelet.client import EVENTS, ApiClient
 from localcloud.kubernetes.calls import ApiError, Object
 
 _log = logging.getLogger(__name__)
@@ -18,10 +18,10 @@ _log = logging.getLogger(__name__)
 _LONGEST: Final = 1024
 
 
-class Recorder:
+class EventRecorder:
     """Writes events; a failure to write one is logged and otherwise ignored, as in every Kubernetes component."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ApiClient) -> None:
         self._client = client
         self._counts: dict[str, int] = {}
         # A kubelet counts from one; another one's events about the same keep their own names.

@@ -17,11 +17,11 @@ from identity.clouds import LocalEnvironment, local_cloud
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import StoreChanges
 from localcloud.kubelet.azure_provider import AzureProvider
-from localcloud.kubelet.client import DEPLOYMENTS, PODS, Client, Resource
-from localcloud.kubelet.cluster import Cluster
+from localcloud.kubelet.client import DEPLOYMENTS, PODS, ApiClient, ApiResource
+from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.deployments import DeploymentController
-from localcloud.kubelet.events import Recorder
+from localcloud.kubelet.events import EventRecorder
 from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.node import PodManager
 from localcloud.kubelet.reflector import Key
@@ -49,7 +49,7 @@ async def serve(environment: LocalEnvironment, kubeconfig: Path, stopped: asynci
     """Run the kubelet, signed in as `kubeconfig` says, until `stopped` is set."""
     mounts = Path(environment.mounts_dir)
     _clear(mounts)
-    client = Client(connection(str(kubeconfig)))
+    client = ApiClient(connection(str(kubeconfig)))
     trusting = ssl.create_default_context(cafile=environment.ca_file)
     async with (
         httpx.AsyncClient(verify=trusting, trust_env=False) as azure,
@@ -67,17 +67,17 @@ class _Kubelet:
     def __init__(
         self,
         environment: LocalEnvironment,
-        client: Client,
+        client: ApiClient,
         azure: httpx.AsyncClient,
         probing: httpx.AsyncClient,
         intervals: Intervals,
     ) -> None:
         self._intervals = intervals
         self._store = StateDirectory(Path(environment.state_dir)).store_file
-        self._cluster = Cluster(client, self._changed)
+        self._cluster = ClusterCache(client, self._changed)
         node = Node(
             cluster=self._cluster,
-            recorder=Recorder(client),
+            recorder=EventRecorder(client),
             intervals=intervals,
             http=probing,
             ca_file=environment.ca_file,
@@ -117,7 +117,7 @@ class _Kubelet:
                 if changes.since_last():
                     self._pods.vault_changed()
 
-    def _changed(self, resource: Resource, key: Key) -> None:
+    def _changed(self, resource: ApiResource, key: Key) -> None:
         if resource is DEPLOYMENTS:
             self._deployments.deployment_changed(key)
         elif resource is PODS:

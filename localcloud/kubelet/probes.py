@@ -17,7 +17,7 @@ _EAGER_PERIOD: Final = 0.5
 
 
 @dataclass(frozen=True)
-class Probe:
+class HttpProbe:
     """One probe of a container; times in seconds, defaults as the API server's."""
 
     url: str
@@ -29,7 +29,7 @@ class Probe:
     failures: int
 
     @classmethod
-    def of(cls, pod: Object, container: dict[str, Any], name: str) -> Probe | None:
+    def of(cls, pod: Object, container: dict[str, Any], name: str) -> HttpProbe | None:
         """The container's probe called `name`, None if it has none."""
         if (spec := container.get(name)) is None:
             return None

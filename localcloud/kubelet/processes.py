@@ -19,7 +19,7 @@ _libc: Final = ctypes.CDLL(None, use_errno=True)
 _MESSAGE_BYTES: Final = 2048
 
 
-class Process:
+class ContainerProcess:
     """A running command, in a session and process group of its own, its output in a file."""
 
     def __init__(self, process: asyncio.subprocess.Process, log: Path, recorded: Recorded | None) -> None:
@@ -31,7 +31,7 @@ class Process:
     @classmethod
     async def start(
         cls, arguments: Sequence[str], environment: Mapping[str, str], *, cwd: Path, log: Path, pids: Path, name: str
-    ) -> Process:
+    ) -> ContainerProcess:
         """Start a command, recorded as `probe-<name>` in `pids`; raises OSError if there is no such program.
 
         The record lets the local cloud's `stop` end the group even if the kubelet died.

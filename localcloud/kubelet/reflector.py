@@ -10,7 +10,7 @@ from typing import Final
 
 import httpx
 
-from localcloud.kubelet.client import Client, Resource
+from localcloud.kubelet.client import ApiClient, ApiResource
 from localcloud.kubernetes.calls import ApiError, Object
 
 Key = tuple[str, str]
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 class Reflector:
     """All objects of a collection; calls `changed` with the key of each object that changed."""
 
-    def __init__(self, client: Client, resource: Resource, changed: Callable[[Key], None]) -> None:
+    def __init__(self, client: ApiClient, resource: ApiResource, changed: Callable[[Key], None]) -> None:
         self._client = client
         self._resource = resource
         self._changed = changed

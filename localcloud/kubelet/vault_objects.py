@@ -86,7 +86,7 @@ class VaultObject:
 
 
 @dataclass(frozen=True)
-class Request:
+class MountRequest:
     """A mount request whose parameters are in order."""
 
     vault: str
@@ -94,7 +94,7 @@ class Request:
     objects: tuple[VaultObject, ...]
 
 
-def parse(parameters: Mapping[str, str]) -> Request:
+def parse(parameters: Mapping[str, str]) -> MountRequest:
     """Parse a SecretProviderClass's parameters; raises `ProviderError` for the first problem, as the provider does."""
     value = {name: text.strip() for name, text in parameters.items()}
     modes = [
@@ -123,7 +123,7 @@ def parse(parameters: Mapping[str, str]) -> Request:
     objects = _objects(value.get("objects", ""))
     if objects:
         _check_vault(value["keyvaultName"])
-    return Request(value["keyvaultName"], value.get("userAssignedIdentityID", ""), objects)
+    return MountRequest(value["keyvaultName"], value.get("userAssignedIdentityID", ""), objects)
 
 
 def _flag(name: str, text: str) -> bool:

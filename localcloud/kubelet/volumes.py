@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from localcloud.kubelet import atomic_writer, csi
 from localcloud.kubelet.atomic_writer import File, Payload
-from localcloud.kubelet.azure_provider import AzureProvider, MountedFile
-from localcloud.kubelet.cluster import Cluster
+from localcloud.kubelet.azure_provider import AzureProvider, MountedObject
+from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.csi import MountError
 from localcloud.kubernetes.calls import Object
 
@@ -26,7 +26,7 @@ _ASIDE: Final = ".volumes"
 
 
 @dataclass(frozen=True)
-class Mount:
+class VolumeMount:
     """One place where a volume, or a part of it, appears."""
 
     path: str
@@ -34,12 +34,12 @@ class Mount:
     sub_path: str
 
 
-def mounts_of(pod: Object) -> list[Mount]:
+def mounts_of(pod: Object) -> list[VolumeMount]:
     """Every distinct mount of the pod's containers, outer paths first. Raises `MountError` for a clash."""
-    found: dict[str, Mount] = {}
+    found: dict[str, VolumeMount] = {}
     for container in pod["spec"]["containers"]:
         for each in container.get("volumeMounts", []):
-            mount = Mount(each["mountPath"].rstrip("/") or "/", each["name"], each.get("subPath", ""))
+            mount = VolumeMount(each["mountPath"].rstrip("/") or "/", each["name"], each.get("subPath", ""))
             if (other := found.setdefault(mount.path, mount)) != mount:
                 raise MountError(
                     f'volumes "{other.volume}" and "{mount.volume}" are both mounted at {mount.path}: on a local node '
@@ -51,7 +51,7 @@ def mounts_of(pod: Object) -> list[Mount]:
 class Volumes:
     """The volumes of one pod under `tree`."""
 
-    def __init__(self, pod: Object, tree: Path, cluster: Cluster, provider: AzureProvider) -> None:
+    def __init__(self, pod: Object, tree: Path, cluster: ClusterCache, provider: AzureProvider) -> None:
         self._pod = pod
         self._tree = tree
         self._cluster = cluster
@@ -96,11 +96,11 @@ class Volumes:
         volumes: list[dict[str, Any]] = self._pod["spec"].get("volumes", [])
         return volumes
 
-    def _directory(self, volume: str, mounts: Sequence[Mount]) -> Path:
+    def _directory(self, volume: str, mounts: Sequence[VolumeMount]) -> Path:
         whole = next((mount.path for mount in mounts if mount.volume == volume and not mount.sub_path), None)
         return self._tree / (whole.lstrip("/") if whole else f"{_ASIDE}/{volume}")
 
-    def _link(self, mounts: Sequence[Mount]) -> None:
+    def _link(self, mounts: Sequence[VolumeMount]) -> None:
         """Make the further mounts of a volume, and parts of volumes, links to its one directory."""
         for mount in mounts:
             source = self._directory(mount.volume, mounts) / mount.sub_path
@@ -180,5 +180,5 @@ def _items(data: Mapping[str, bytes], name: str, source: Mapping[str, Any]) -> P
     return payload
 
 
-def _versions(files: Sequence[MountedFile]) -> Sequence[tuple[str, str]]:
+def _versions(files: Sequence[MountedObject]) -> Sequence[tuple[str, str]]:
     return sorted((each.uid, each.version) for each in files)

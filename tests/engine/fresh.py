@@ -14,7 +14,7 @@ from identity.credentials.document import encode
 from identity.credentials.probe.prober import Prober
 from identity.credentials.sign_in import refusal, sign_in
 from plugin import Secret
-from provider.sign_in_gate import SignInGate
+from provider.sign_in_gate import SignInGateResource
 
 LAG: Final = 6.0
 """Seconds that the slow replicas of Entra ID lag behind."""
@@ -42,7 +42,7 @@ def gate(local: LocalEnvironment, client_id: str, issued: IssuedCertificate) -> 
         "settleSeconds": int(LAG) + 1,
         "timeoutSeconds": PATIENCE,
     }
-    SignInGate().create("urn:pulumi:local::idstack::idstack:index:SignInGate::gate", inputs, preview=False)
+    SignInGateResource().create("urn:pulumi:local::idstack::idstack:index:SignInGate::gate", inputs, preview=False)
 
 
 def sign_ins(local: LocalEnvironment, client_id: str, issued: IssuedCertificate) -> list[str | None]:

@@ -18,7 +18,7 @@ import httpx
 
 from identity.clouds import LocalEnvironment
 from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.kubelet.client import EVENTS, PODS, Resource
+from localcloud.kubelet.client import EVENTS, PODS, ApiResource
 from localcloud.kubelet.intervals import Backoff, Intervals
 from localcloud.kubelet.main import NODE, serve
 from localcloud.kubelet.selection import is_ready
@@ -33,35 +33,35 @@ QUICK: Final = Intervals(rotation=0.05, mount=Backoff(first=0.05, most=0.1), res
 _AWAITED_SECONDS = 20
 
 
-class Cluster:
+class ClusterApi:
     """The API as a test uses it, in one namespace, which it makes; `http` carries the token."""
 
     def __init__(self, http: httpx.Client) -> None:
         self._http = http
         self._call("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
 
-    def create(self, resource: Resource, document: Object) -> Object:
+    def create(self, resource: ApiResource, document: Object) -> Object:
         """Create an object."""
         return self._call("POST", resource.path(NAMESPACE), document)
 
-    def merge(self, resource: Resource, name: str, patch: Object) -> Object:
+    def merge(self, resource: ApiResource, name: str, patch: Object) -> Object:
         """Change an object by a JSON merge patch."""
         return self._call("PATCH", resource.path(NAMESPACE, name), patch, type_="application/merge-patch+json")
 
-    def delete(self, resource: Resource, name: str, **options: str) -> None:
+    def delete(self, resource: ApiResource, name: str, **options: str) -> None:
         """Delete an object."""
         self._call("DELETE", resource.path(NAMESPACE, name), options)
 
-    def get(self, resource: Resource, name: str) -> Object:
+    def get(self, resource: ApiResource, name: str) -> Object:
         """An object that is there."""
         return self._call("GET", resource.path(NAMESPACE, name))
 
-    def all(self, resource: Resource) -> list[Object]:
+    def all(self, resource: ApiResource) -> list[Object]:
         """All objects of the namespace."""
         items: list[Object] = self._call("GET", resource.path(NAMESPACE))["items"]
         return items
 
-    def once(self, resource: Resource, found: Callable[[list[Object]], T | None]) -> T:
+    def once(self, resource: ApiResource, found: Callable[[list[Object]], T | None]) -> T:
         """What `found` makes of the collection as soon as that is something; asked anew at every change."""
         listed = self._call("GET", resource.path(NAMESPACE))
         items = {item["metadata"]["name"]: item for item in listed["items"]}
@@ -115,11 +115,11 @@ class Cluster:
 
 
 @contextmanager
-def cluster_of(environment: LocalEnvironment) -> Iterator[Cluster]:
+def cluster_of(environment: LocalEnvironment) -> Iterator[ClusterApi]:
     """The cluster of a local cloud."""
     to = connection(environment.kubeconfig)
     with httpx.Client(base_url=to.server, headers=to.headers, verify=to.verification(), timeout=30) as http:
-        yield Cluster(http)
+        yield ClusterApi(http)
 
 
 @dataclass(frozen=True)

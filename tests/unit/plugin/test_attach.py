@@ -20,7 +20,7 @@ from plugin import (
     ReadResult,
     Resource,
 )
-from plugin.sessions import Sessions
+from plugin.attachments import Attachments
 from plugin.values import from_struct, to_struct
 
 _URN = "urn:pulumi:dev::project::demo:index:Owned::name"
@@ -130,7 +130,7 @@ def test_a_stopped_server_takes_no_calls_and_another_one_does() -> None:
 
 
 def test_sessions_of_cancelled_engines_are_dropped_in_the_end() -> None:
-    sessions = Sessions(Owning, None)
+    sessions = Attachments(Owning, None)
     peers = [f"ipv4:127.0.0.1:{port}" for port in range(40)]
     for peer in peers:
         sessions.attach(peer, "127.0.0.1:1")
@@ -143,7 +143,7 @@ def test_sessions_of_cancelled_engines_are_dropped_in_the_end() -> None:
 
 
 def test_a_port_that_is_used_again_begins_a_new_session() -> None:
-    sessions = Sessions(Owning, None)
+    sessions = Attachments(Owning, None)
     peer = "ipv4:127.0.0.1:1234"
     sessions.attach(peer, "127.0.0.1:1")
     before = sessions.of(peer)

@@ -41,7 +41,7 @@ serve(Demo)
 """
 
 
-class Engine(engine_pb2_grpc.EngineServicer):
+class EngineDouble(engine_pb2_grpc.EngineServicer):
     """Notes what it is told."""
 
     def __init__(self) -> None:
@@ -53,8 +53,8 @@ class Engine(engine_pb2_grpc.EngineServicer):
 
 
 @pytest.fixture
-def engine() -> Iterator[tuple[Engine, str]]:
-    engine, server = Engine(), grpc.server(futures.ThreadPoolExecutor())
+def engine() -> Iterator[tuple[EngineDouble, str]]:
+    engine, server = EngineDouble(), grpc.server(futures.ThreadPoolExecutor())
     engine_pb2_grpc.add_EngineServicer_to_server(engine, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
@@ -62,7 +62,7 @@ def engine() -> Iterator[tuple[Engine, str]]:
     server.stop(None)
 
 
-def test_the_engine_hears_what_create_and_update_say(engine: tuple[Engine, str]) -> None:
+def test_the_engine_hears_what_create_and_update_say(engine: tuple[EngineDouble, str]) -> None:
     listening, address = engine
     command = [sys.executable, "-c", PLUGIN, address]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]) as process:

@@ -1,4 +1,4 @@
-"""`Certificate`: what is issued, what is secret, and when it is replaced."""
+"""`CertificateResource`: what is issued, what is secret, and when it is replaced."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
 from plugin import UNKNOWN, PluginError, PropertyChange, Props, Secret
-from provider.certificate import Certificate
+from provider.certificate import CertificateResource
 
 URN = "urn:pulumi:dev::idstack::idstack:index:Certificate::hc1-ingress-certificate-a"
 INPUTS = {
@@ -24,7 +24,7 @@ INPUTS = {
     "notBefore": "2026-01-31T09:25:15Z",
 }
 
-resource = Certificate()
+resource = CertificateResource()
 
 
 def issued(**changes: Any) -> Props:

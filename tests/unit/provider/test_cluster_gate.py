@@ -1,4 +1,4 @@
-"""`ClusterGate` against an API server with access reviews, and what the engine is told meanwhile."""
+"""`ClusterGateResource` against an API server with access reviews, and what the engine is told meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from identity.access.login import Login
 from identity.login_kinds import Flavour, LoginKind
 from plugin import UNKNOWN, PluginError, Props, Secret, unwrap
 from plugin.log import heard
-from provider.cluster_gate import ClusterGate
+from provider.cluster_gate import ClusterGateResource
 from tests.unit.access_world import CLASSES, TENANT, FakeApiServer, program, skeleton
 from tests.unit.hosts import Serve
 
@@ -30,7 +30,7 @@ GIVEN: Props = {
     "timeoutSeconds": 900,
 }
 
-resource = ClusterGate()
+resource = ClusterGateResource()
 
 
 class World:

@@ -1,4 +1,4 @@
-"""`RenewalSchedule`: the decision on a renewal, taken in Check by the clock."""
+"""`RenewalScheduleResource`: the decision on a renewal, taken in Check by the clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from identity.credentials import rfc3339
 from plugin import UNKNOWN, PluginError, PropertyChange, Props, Secret
-from provider.renewal_schedule import RenewalSchedule
+from provider.renewal_schedule import RenewalScheduleResource
 from tests.unit.provider.conftest import SetClock
 
 URN = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress-schedule"
@@ -27,7 +27,7 @@ FIRST_ISSUE = {
     "renewal": "none yet",
 }
 
-schedule = RenewalSchedule()
+schedule = RenewalScheduleResource()
 
 
 def checked(old: Props | None = None, **changes: Any) -> Props:

@@ -1,4 +1,4 @@
-"""`SignInGate` against the local Entra: real sign-ins, in a time that passes only while the gate sleeps."""
+"""`SignInGateResource` against the local Entra: real sign-ins, in a time that passes only while the gate sleeps."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.core import clock
 from localcloud.core.store import Store
 from plugin import UNKNOWN, PluginError, Props, Secret
-from provider.sign_in_gate import SignInGate
+from provider.sign_in_gate import SignInGateResource
 from tests.unit.hosts import Certificates, Serve
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SignInGate::hc1-ingress-gate-a"
 
-resource = SignInGate()
+resource = SignInGateResource()
 
 
 def certificate() -> IssuedCertificate:
@@ -72,7 +72,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Iterator[Time]:
 
 
 @dataclass(frozen=True)
-class Tenant:
+class GateTenant:
     """An application of the local Entra, and the statuses of the token requests so far."""
 
     azure: LocalAzure
@@ -82,7 +82,7 @@ class Tenant:
     answers: list[int]
 
     @classmethod
-    def served(cls, azure: LocalAzure, serve: Serve) -> Tenant:
+    def served(cls, azure: LocalAzure, serve: Serve) -> GateTenant:
         answers: list[int] = []
 
         async def note(request: Request, answer: RequestResponseEndpoint) -> Response:
@@ -130,22 +130,24 @@ def trusted(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.fixture
-def tenant(azure: LocalAzure, serve: Serve) -> Tenant:
-    return Tenant.served(azure, serve)
+def tenant(azure: LocalAzure, serve: Serve) -> GateTenant:
+    return GateTenant.served(azure, serve)
 
 
 @pytest.fixture
-def lagging(tmp_path: Path, serve: Serve, time: Time) -> Iterator[Tenant]:
+def lagging(tmp_path: Path, serve: Serve, time: Time) -> Iterator[GateTenant]:
     """An Entra one of whose two replicas learns of everything 20 s later; the application is known to both."""
     store = Store(tmp_path / "lagging.sqlite", bytes(32))
     faults = Faults(replica_delays=(0.0, 20.0), seed=3)
-    tenant = Tenant.served(assemble(store, faults, authority_host="https://127.0.0.1/"), serve)
+    tenant = GateTenant.served(assemble(store, faults, authority_host="https://127.0.0.1/"), serve)
     time.pass_by(timedelta(seconds=30))
     yield tenant
     store.close()
 
 
-def test_a_registered_certificate_is_proven_by_sign_ins_spread_over_the_settle_time(tenant: Tenant, time: Time) -> None:
+def test_a_registered_certificate_is_proven_by_sign_ins_spread_over_the_settle_time(
+    tenant: GateTenant, time: Time
+) -> None:
     issued = certificate()
     inputs = tenant.inputs(issued, tenant.register(issued))
 
@@ -157,7 +159,7 @@ def test_a_registered_certificate_is_proven_by_sign_ins_spread_over_the_settle_t
     assert time.pauses == [2.0] * 4
 
 
-def test_a_failure_starts_the_row_anew(lagging: Tenant, time: Time) -> None:
+def test_a_failure_starts_the_row_anew(lagging: GateTenant, time: Time) -> None:
     issued = certificate()
     resource.create(URN, lagging.inputs(issued, lagging.register(issued)), preview=False)
 
@@ -168,7 +170,7 @@ def test_a_failure_starts_the_row_anew(lagging: Tenant, time: Time) -> None:
     assert sum(time.pauses[last_failure + 1 :]) == 8
 
 
-def test_a_certificate_that_entra_never_learns_of_fails_in_time_and_says_why(tenant: Tenant, time: Time) -> None:
+def test_a_certificate_that_entra_never_learns_of_fails_in_time_and_says_why(tenant: GateTenant, time: Time) -> None:
     tenant.register(certificate())
     stranger = certificate()
 
@@ -186,7 +188,7 @@ def test_a_certificate_that_entra_never_learns_of_fails_in_time_and_says_why(ten
     assert sum(time.pauses) <= 15
 
 
-def test_no_part_of_the_key_is_in_the_failure_or_in_what_led_to_it(tenant: Tenant, time: Time) -> None:
+def test_no_part_of_the_key_is_in_the_failure_or_in_what_led_to_it(tenant: GateTenant, time: Time) -> None:
     stranger = certificate()
     with pytest.raises(PluginError) as caught:
         resource.create(URN, tenant.inputs(stranger, "missing", timeoutSeconds=15), preview=False)
@@ -197,7 +199,7 @@ def test_no_part_of_the_key_is_in_the_failure_or_in_what_led_to_it(tenant: Tenan
         link = link.__cause__ or link.__context__
 
 
-def test_the_key_is_secret_in_inputs_and_state_even_if_the_program_forgot(tenant: Tenant, time: Time) -> None:
+def test_the_key_is_secret_in_inputs_and_state_even_if_the_program_forgot(tenant: GateTenant, time: Time) -> None:
     issued = certificate()
     inputs = tenant.inputs(issued, tenant.register(issued), privateKeyPem=issued.private_key_pem, successes=1)
     state = resource.create(URN, inputs, preview=False).state
@@ -209,7 +211,7 @@ def test_the_key_is_secret_in_inputs_and_state_even_if_the_program_forgot(tenant
         assert {name for name, value in properties.items() if isinstance(value, Secret)} == {"privateKeyPem"}
 
 
-def test_another_way_of_proving_is_taken_over_without_a_sign_in(tenant: Tenant, time: Time) -> None:
+def test_another_way_of_proving_is_taken_over_without_a_sign_in(tenant: GateTenant, time: Time) -> None:
     issued = certificate()
     inputs = tenant.inputs(issued, tenant.register(issued))
     state = {**inputs, "provenAt": "2026-01-31T09:30:00Z", "thumbprint": issued.thumbprint}
@@ -227,7 +229,7 @@ def test_another_way_of_proving_is_taken_over_without_a_sign_in(tenant: Tenant, 
 
 
 @pytest.mark.parametrize("name", ["authorityHost", "tenantId", "clientId", "certificatePem", "registration"])
-def test_another_owner_certificate_or_registration_alone_needs_a_new_proof(tenant: Tenant, name: str) -> None:
+def test_another_owner_certificate_or_registration_alone_needs_a_new_proof(tenant: GateTenant, name: str) -> None:
     issued = certificate()
     inputs = tenant.inputs(issued, "some id")
     state = {**inputs, "provenAt": "2026-01-31T09:30:00Z", "thumbprint": issued.thumbprint}
@@ -235,7 +237,7 @@ def test_another_owner_certificate_or_registration_alone_needs_a_new_proof(tenan
     assert resource.update(URN, "id", old_inputs, state, inputs, preview=True)["provenAt"] is UNKNOWN
 
 
-def test_a_new_certificate_is_proven_in_place(tenant: Tenant, time: Time) -> None:
+def test_a_new_certificate_is_proven_in_place(tenant: GateTenant, time: Time) -> None:
     old, new = certificate(), certificate()
     old_inputs = tenant.inputs(old, "old")
     state = {**old_inputs, "provenAt": "2026-01-31T09:30:00Z", "thumbprint": old.thumbprint}
@@ -254,7 +256,7 @@ def test_a_new_certificate_is_proven_in_place(tenant: Tenant, time: Time) -> Non
     assert tenant.answers == [200] * 5
 
 
-def test_a_preview_of_a_certificate_that_is_not_issued_yet_knows_no_thumbprint(tenant: Tenant) -> None:
+def test_a_preview_of_a_certificate_that_is_not_issued_yet_knows_no_thumbprint(tenant: GateTenant) -> None:
     unknown = {
         **dict.fromkeys(("certificatePem", "registration", "clientId"), UNKNOWN),
         "privateKeyPem": Secret(UNKNOWN),
@@ -278,13 +280,13 @@ def test_a_preview_of_a_certificate_that_is_not_issued_yet_knows_no_thumbprint(t
         ({"registration": None}, "found nothing; accepted: a text that is not empty"),
     ],
 )
-def test_wrong_inputs_are_refused_by_name(tenant: Tenant, change: Props, reason: str) -> None:
+def test_wrong_inputs_are_refused_by_name(tenant: GateTenant, change: Props, reason: str) -> None:
     inputs = tenant.inputs(certificate(), "some id")
     refused = resource.check(URN, None, {**inputs, **change})
     assert [(each.property, each.reason) for each in refused.failures] == [(next(iter(change)), reason)]
 
 
-def test_a_settle_time_that_the_timeout_cuts_off_is_refused(tenant: Tenant) -> None:
+def test_a_settle_time_that_the_timeout_cuts_off_is_refused(tenant: GateTenant) -> None:
     issued = certificate()
     inputs = tenant.inputs(issued, tenant.register(issued), settleSeconds=61)
     with pytest.raises(PluginError, match="settle <= timeout"):

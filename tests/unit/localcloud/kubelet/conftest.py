@@ -11,7 +11,7 @@ from identity.clouds import LocalEnvironment
 from localcloud.azure.imds.api import app as imds_app
 from tests.unit.hosts import Serve
 from tests.unit.localcloud.arm_world import ArmWorld, world
-from tests.unit.localcloud.kubelet_world import Azure, Cluster, Kubelet, cluster_of, running
+from tests.unit.localcloud.kubelet_world import Azure, ClusterApi, Kubelet, cluster_of, running
 from tests.unit.localcloud.kubernetes_world import RunningApi, local_environment
 
 __all__ = ["world"]
@@ -36,7 +36,7 @@ def environment(api: RunningApi, world: ArmWorld, serve: Serve, serve_plain: Ser
 
 
 @pytest.fixture
-def cluster(environment: LocalEnvironment) -> Iterator[Cluster]:
+def cluster(environment: LocalEnvironment) -> Iterator[ClusterApi]:
     """The API, with a namespace for the test."""
     with cluster_of(environment) as made:
         yield made

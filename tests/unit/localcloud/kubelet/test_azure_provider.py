@@ -16,20 +16,20 @@ from starlette.routing import Route
 
 from identity.clouds import LocalEnvironment, local_cloud
 from localcloud.kubelet.atomic_writer import File
-from localcloud.kubelet.azure_provider import AzureProvider, MountedFile
+from localcloud.kubelet.azure_provider import AzureProvider, MountedObject
 from localcloud.kubelet.vault_objects import ProviderError
 from tests.unit.hosts import Serve
 from tests.unit.localcloud.kubelet_world import Azure, provider_parameters
 
 
-class Provider:
+class RecordedProvider:
     """The provider of one node, and every request it has made."""
 
     def __init__(self, environment: LocalEnvironment) -> None:
         self._environment = environment
         self.requests: list[httpx.Request] = []
 
-    def mount(self, parameters: Mapping[str, str]) -> list[MountedFile]:
+    def mount(self, parameters: Mapping[str, str]) -> list[MountedObject]:
         """The files of a mount."""
         return asyncio.run(self._mount(parameters))
 
@@ -39,7 +39,7 @@ class Provider:
             self.mount(parameters)
         return str(refused.value)
 
-    async def _mount(self, parameters: Mapping[str, str]) -> list[MountedFile]:
+    async def _mount(self, parameters: Mapping[str, str]) -> list[MountedObject]:
         async def note(request: httpx.Request) -> None:
             self.requests.append(request)
 
@@ -50,8 +50,8 @@ class Provider:
 
 
 @pytest.fixture
-def provider(environment: LocalEnvironment) -> Provider:
-    return Provider(environment)
+def provider(environment: LocalEnvironment) -> RecordedProvider:
+    return RecordedProvider(environment)
 
 
 @pytest.fixture
@@ -60,17 +60,19 @@ def user(node_azure: Azure) -> str:
     return node_azure.identity().app_id
 
 
-def test_a_secret_becomes_a_file_that_says_where_it_is_from(node_azure: Azure, user: str, provider: Provider) -> None:
+def test_a_secret_becomes_a_file_that_says_where_it_is_from(
+    node_azure: Azure, user: str, provider: RecordedProvider
+) -> None:
     version = node_azure.secret("cpo-hc1-json", '{"client_id": "é"}')
 
     found = provider.mount(provider_parameters(user, {"objectName": "cpo-hc1-json", "objectEncoding": "utf-8"}))
 
     content = File('{"client_id": "é"}'.encode(), 0o644)
-    assert found == [MountedFile("cpo-hc1-json", content, "secret/cpo-hc1-json", version)]
+    assert found == [MountedObject("cpo-hc1-json", content, "secret/cpo-hc1-json", version)]
 
 
 def test_a_token_is_asked_for_once_and_only_after_the_vaults_challenge(
-    node_azure: Azure, user: str, provider: Provider
+    node_azure: Azure, user: str, provider: RecordedProvider
 ) -> None:
     node_azure.secret("one", "1")
     node_azure.secret("two", "2")
@@ -94,14 +96,14 @@ def test_a_token_is_asked_for_once_and_only_after_the_vaults_challenge(
     assert challenged.headers["Host"] == "kv-idstack-local.vault.azure.net"
 
 
-def test_the_only_identity_of_a_node_needs_no_name(node_azure: Azure, user: str, provider: Provider) -> None:
+def test_the_only_identity_of_a_node_needs_no_name(node_azure: Azure, user: str, provider: RecordedProvider) -> None:
     node_azure.secret("s", "v")
 
     assert provider.mount(provider_parameters("", {"objectName": "s"}))[0].file.data == b"v"
     assert "client_id" not in provider.requests[1].url.params
 
 
-def test_alias_and_permission_shape_the_file(node_azure: Azure, user: str, provider: Provider) -> None:
+def test_alias_and_permission_shape_the_file(node_azure: Azure, user: str, provider: RecordedProvider) -> None:
     node_azure.secret("s", "v")
     fields = {"objectName": "s", "objectAlias": "tls/key.pem", "filePermission": "0400"}
 
@@ -110,7 +112,7 @@ def test_alias_and_permission_shape_the_file(node_azure: Azure, user: str, provi
     assert (found.path, found.file.mode, found.uid) == ("tls/key.pem", 0o400, "secret/s")
 
 
-def test_a_value_is_decoded_as_the_class_says(node_azure: Azure, user: str, provider: Provider) -> None:
+def test_a_value_is_decoded_as_the_class_says(node_azure: Azure, user: str, provider: RecordedProvider) -> None:
     node_azure.secret("text", "aGk=")
     node_azure.secret("digits", "6869")
 
@@ -126,7 +128,9 @@ def test_a_value_is_decoded_as_the_class_says(node_azure: Azure, user: str, prov
     assert {each.path: each.file.data for each in found} == {"a": b"aGk=", "b": b"hi", "c": b"hi"}
 
 
-def test_a_pinned_version_stays_and_any_other_mount_follows(node_azure: Azure, user: str, provider: Provider) -> None:
+def test_a_pinned_version_stays_and_any_other_mount_follows(
+    node_azure: Azure, user: str, provider: RecordedProvider
+) -> None:
     first, second = node_azure.secret("s", "old"), node_azure.secret("s", "new")
 
     pinned = provider.mount(provider_parameters(user, {"objectName": "s", "objectVersion": first}))
@@ -135,7 +139,7 @@ def test_a_pinned_version_stays_and_any_other_mount_follows(node_azure: Azure, u
     assert [(each.file.data, each.version) for each in (*pinned, *newest)] == [(b"old", first), (b"new", second)]
 
 
-def test_an_identity_that_is_not_attached_gets_no_token(node_azure: Azure, provider: Provider) -> None:
+def test_an_identity_that_is_not_attached_gets_no_token(node_azure: Azure, provider: RecordedProvider) -> None:
     node_azure.secret("s", "marker")
     stranger = node_azure.identity(attached=False)
 
@@ -149,7 +153,7 @@ def test_an_identity_that_is_not_attached_gets_no_token(node_azure: Azure, provi
     assert "Identity not found" in said
 
 
-def test_an_identity_without_the_role_reads_nothing(node_azure: Azure, provider: Provider) -> None:
+def test_an_identity_without_the_role_reads_nothing(node_azure: Azure, provider: RecordedProvider) -> None:
     node_azure.secret("s", "marker")
     stranger = node_azure.identity(role=False)
 
@@ -161,7 +165,7 @@ def test_an_identity_without_the_role_reads_nothing(node_azure: Azure, provider:
     assert "marker" not in said
 
 
-def test_a_secret_that_is_not_there_is_named(user: str, provider: Provider) -> None:
+def test_a_secret_that_is_not_there_is_named(user: str, provider: RecordedProvider) -> None:
     said = provider.refusal(provider_parameters(user, {"objectName": "absent"}))
 
     assert "objectName:absent" in said
@@ -174,7 +178,7 @@ def test_a_challenge_for_another_resource_gets_no_token(user: str, environment: 
         return Response(status_code=401, headers={"WWW-Authenticate": header})
 
     impostor = serve(Starlette(routes=[Route("/{path:path}", challenge)]))
-    provider = Provider(replace(environment, key_vault_endpoint=impostor))
+    provider = RecordedProvider(replace(environment, key_vault_endpoint=impostor))
 
     said = provider.refusal(provider_parameters(user, {"objectName": "s"}))
 
@@ -186,7 +190,7 @@ def test_a_node_without_a_metadata_service_gets_no_token(
     node_azure: Azure, user: str, environment: LocalEnvironment
 ) -> None:
     node_azure.secret("s", "v")
-    without = Provider(replace(environment, imds_endpoint="http://127.0.0.1:1"))
+    without = RecordedProvider(replace(environment, imds_endpoint="http://127.0.0.1:1"))
 
     said = without.refusal(provider_parameters(user, {"objectName": "s"}))
 
@@ -194,7 +198,7 @@ def test_a_node_without_a_metadata_service_gets_no_token(
 
 
 def test_a_vault_that_does_not_answer_is_named(user: str, environment: LocalEnvironment) -> None:
-    without = Provider(replace(environment, key_vault_endpoint="https://127.0.0.1:1"))
+    without = RecordedProvider(replace(environment, key_vault_endpoint="https://127.0.0.1:1"))
 
     said = without.refusal(provider_parameters(user, {"objectName": "s"}))
 

@@ -11,12 +11,12 @@ import pytest
 
 from identity.clouds import LocalEnvironment
 from localcloud.kubelet import reflector
-from localcloud.kubelet.client import PODS, SECRETS, Client
-from localcloud.kubelet.cluster import Cluster as Copies
+from localcloud.kubelet.client import PODS, SECRETS, ApiClient
+from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.reflector import Key, Reflector
 from localcloud.kubernetes.calls import ApiError
 from localcloud.kubernetes.kubeconfig import connection
-from tests.unit.localcloud.kubelet_world import NAMESPACE, Cluster
+from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi
 from tests.unit.localcloud.kubernetes_world import secret
 
 Object = dict[str, Any]
@@ -56,7 +56,7 @@ def followed(*script: Any) -> tuple[dict[Key, Object], list[str]]:
 
     async def run() -> dict[Key, Object]:
         server = Server(*script)
-        copy = Reflector(cast(Client, server), PODS, lambda key: changed.append(key[1]))
+        copy = Reflector(cast(ApiClient, server), PODS, lambda key: changed.append(key[1]))
         following = asyncio.create_task(copy.run())
         await server.over.wait()
         following.cancel()
@@ -106,7 +106,7 @@ def test_a_write_that_is_heard_of_late_does_not_bring_the_past_back(
 ) -> None:
     async def run() -> dict[Key, Object]:
         server = Server([pod("a", 1)], [event])
-        copy = Reflector(cast(Client, server), PODS, lambda _: None)
+        copy = Reflector(cast(ApiClient, server), PODS, lambda _: None)
         following = asyncio.create_task(copy.run())
         await server.over.wait()
         copy.remember(pod("a", 4))
@@ -120,7 +120,7 @@ def test_a_write_that_is_heard_of_late_does_not_bring_the_past_back(
 def test_an_event_from_before_a_write_does_not_undo_it(type_: str) -> None:
     async def run() -> Object | None:
         server = Server([pod("a", 1)], [(type_, pod("a", 4))])
-        copy = Reflector(cast(Client, server), PODS, lambda _: None)
+        copy = Reflector(cast(ApiClient, server), PODS, lambda _: None)
         following = asyncio.create_task(copy.run())
         await copy.synced.wait()
         copy.remember(pod("a", 5))
@@ -131,11 +131,11 @@ def test_an_event_from_before_a_write_does_not_undo_it(type_: str) -> None:
     assert asyncio.run(run()) == pod("a", 5)
 
 
-def asked(environment: LocalEnvironment, what: Callable[[Client], Awaitable[Any]]) -> Any:
+def asked(environment: LocalEnvironment, what: Callable[[ApiClient], Awaitable[Any]]) -> Any:
     """The answer of a client of the running API."""
 
     async def run() -> Any:
-        client = Client(connection(environment.kubeconfig))
+        client = ApiClient(connection(environment.kubeconfig))
         try:
             return await what(client)
         finally:
@@ -144,11 +144,13 @@ def asked(environment: LocalEnvironment, what: Callable[[Client], Awaitable[Any]
     return asyncio.run(run())
 
 
-def test_an_object_that_no_watch_has_brought_yet_is_asked_for(cluster: Cluster, environment: LocalEnvironment) -> None:
+def test_an_object_that_no_watch_has_brought_yet_is_asked_for(
+    cluster: ClusterApi, environment: LocalEnvironment
+) -> None:
     made = cluster.create(SECRETS, secret("pull", key="v"))
 
-    def copies(client: Client) -> Copies:
-        return Copies(client, lambda *_: None)
+    def copies(client: ApiClient) -> ClusterCache:
+        return ClusterCache(client, lambda *_: None)
 
     assert asked(environment, lambda client: copies(client).secret(NAMESPACE, "pull")) == made
     assert asked(environment, lambda client: copies(client).secret(NAMESPACE, "none")) is None

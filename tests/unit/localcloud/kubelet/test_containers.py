@@ -14,7 +14,7 @@ import pytest
 from identity.clouds import LocalEnvironment
 from localcloud.kubelet.client import CONFIG_MAPS, PODS, SECRETS
 from localcloud.kubelet.selection import is_ready
-from tests.unit.localcloud.kubelet_world import NAMESPACE, Cluster, Kubelet, Object, ended, pod, states
+from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi, Kubelet, Object, ended, pod, states
 from tests.unit.localcloud.kubernetes_world import config_map, secret
 
 SCRATCH = {"name": "v", "emptyDir": {}}
@@ -26,7 +26,7 @@ def prints_environment(*arguments: str) -> list[str]:
     return [sys.executable, "-c", script, *arguments]
 
 
-def shown(cluster: Cluster, kubelet: Kubelet, document: Object) -> tuple[list[str], dict[str, str]]:
+def shown(cluster: ClusterApi, kubelet: Kubelet, document: Object) -> tuple[list[str], dict[str, str]]:
     """Arguments and variables that the pod's container has printed."""
     cluster.create(PODS, document)
     cluster.finished("web")
@@ -62,7 +62,7 @@ def heard(pipe: Path) -> str:
 
 
 def test_paths_in_arguments_and_variables_are_the_local_ones_and_the_object_stays_as_written(
-    cluster: Cluster, kubelet: Kubelet
+    cluster: ClusterApi, kubelet: Kubelet
 ) -> None:
     env = [{"name": "AZURE_CREDENTIAL_FILE", "value": "/mnt/v/credential.json"}, {"name": "OTHER", "value": "/etc/x"}]
     document = pod("web", SCRATCH, command=prints_environment(), args=["--file=/mnt/v/a", "/mnt/vault"], env=env)
@@ -79,7 +79,7 @@ def test_paths_in_arguments_and_variables_are_the_local_ones_and_the_object_stay
 
 
 def test_a_process_gets_what_its_image_would_hold_and_nothing_of_the_kubelets_environment(
-    cluster: Cluster, kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch, environment: LocalEnvironment
+    cluster: ClusterApi, kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch, environment: LocalEnvironment
 ) -> None:
     monkeypatch.setenv("ARM_CLIENT_ID", "marker")
 
@@ -91,7 +91,7 @@ def test_a_process_gets_what_its_image_would_hold_and_nothing_of_the_kubelets_en
     assert "ARM_CLIENT_ID" not in variables
 
 
-def test_variables_come_from_the_pod_from_objects_and_from_each_other(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_variables_come_from_the_pod_from_objects_and_from_each_other(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(SECRETS, secret("pull", key="s3cret"))
     cluster.create(CONFIG_MAPS, config_map("settings", {"level": "debug"}))
     env = [
@@ -148,7 +148,7 @@ def test_variables_come_from_the_pod_from_objects_and_from_each_other(cluster: C
     ],
 )
 def test_a_container_that_can_not_be_configured_says_why(
-    cluster: Cluster, kubelet: Kubelet, container: Object, said: str
+    cluster: ClusterApi, kubelet: Kubelet, container: Object, said: str
 ) -> None:
     cluster.create(SECRETS, secret("pull", key="v"))
 
@@ -158,7 +158,7 @@ def test_a_container_that_can_not_be_configured_says_why(
     cluster.once_pod("web", waits_for("CreateContainerConfigError", said))
 
 
-def test_a_container_starts_as_soon_as_its_secret_is_there(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_container_starts_as_soon_as_its_secret_is_there(cluster: ClusterApi, kubelet: Kubelet) -> None:
     reference = {"name": "A", "valueFrom": {"secretKeyRef": {"name": "pull", "key": "key"}}}
     cluster.create(PODS, pod("web", env=[reference]))
     cluster.once_pod("web", waits_for("CreateContainerConfigError", 'secret "pull" not found'))
@@ -168,14 +168,14 @@ def test_a_container_starts_as_soon_as_its_secret_is_there(cluster: Cluster, kub
     cluster.ready("web")
 
 
-def test_a_program_that_is_not_there_is_named(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_program_that_is_not_there_is_named(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(PODS, pod("web", command=["no-such-program"]))
 
     cluster.once_pod("web", waits_for("RunContainerError", "failed to start container c: "))
     cluster.event("web", "Failed", "no-such-program")
 
 
-def test_init_containers_are_refused(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_init_containers_are_refused(cluster: ClusterApi, kubelet: Kubelet) -> None:
     init = {"initContainers": [{"name": "i", "image": "i", "command": ["true"]}]}
 
     cluster.create(PODS, pod("web", spec=init))
@@ -193,7 +193,7 @@ def test_init_containers_are_refused(cluster: Cluster, kubelet: Kubelet) -> None
     ],
 )
 def test_the_end_of_a_container_is_shown_with_its_last_words(
-    cluster: Cluster, kubelet: Kubelet, script: str, phase: str, code: int, message: str
+    cluster: ClusterApi, kubelet: Kubelet, script: str, phase: str, code: int, message: str
 ) -> None:
     cluster.create(PODS, pod("web", command=["sh", "-c", script]))
 
@@ -205,7 +205,7 @@ def test_the_end_of_a_container_is_shown_with_its_last_words(
     assert not is_ready(web)
 
 
-def test_a_container_that_ends_runs_again_and_the_restarts_are_counted(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_container_that_ends_runs_again_and_the_restarts_are_counted(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(PODS, pod("web", spec={"restartPolicy": "Always"}, command=["sh", "-c", "echo crashed; exit 3"]))
 
     def has_restarted_twice(web: Object) -> bool:
@@ -221,7 +221,7 @@ def test_a_container_that_ends_runs_again_and_the_restarts_are_counted(cluster: 
     cluster.event("web", "BackOff")
 
 
-def test_what_a_container_leaves_behind_ends_with_it(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_what_a_container_leaves_behind_ends_with_it(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(PODS, pod("web", command=["sh", "-c", "sleep 600 & echo $!"]))
 
     cluster.finished("web")
@@ -230,7 +230,7 @@ def test_what_a_container_leaves_behind_ends_with_it(cluster: Cluster, kubelet: 
 
 
 def test_a_deleted_pods_processes_end_with_their_children_however_stubborn(
-    cluster: Cluster, kubelet: Kubelet, said: Path
+    cluster: ClusterApi, kubelet: Kubelet, said: Path
 ) -> None:
     command = ["sh", "-c", f"trap '' TERM; sleep 600 & echo $! > {said}; wait"]
     cluster.create(PODS, pod("web", command=command, spec={"terminationGracePeriodSeconds": 0}))
@@ -247,7 +247,7 @@ def test_a_deleted_pods_processes_end_with_their_children_however_stubborn(
     assert not Path(kubelet.environment.state_dir, "logs", NAMESPACE).exists()
 
 
-def test_a_container_is_asked_to_end_before_it_is_forced(cluster: Cluster, kubelet: Kubelet, said: Path) -> None:
+def test_a_container_is_asked_to_end_before_it_is_forced(cluster: ClusterApi, kubelet: Kubelet, said: Path) -> None:
     script = f"trap 'echo goodbye > {said}; exit' TERM; echo ready > {said}; sleep 600 & wait"
     cluster.create(PODS, pod("web", command=["sh", "-c", script]))
     assert heard(said) == "ready\n"
@@ -257,7 +257,7 @@ def test_a_container_is_asked_to_end_before_it_is_forced(cluster: Cluster, kubel
     assert heard(said) == "goodbye\n"
 
 
-def test_a_kubelet_that_stops_leaves_no_process_and_no_mount_and_says_so(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_kubelet_that_stops_leaves_no_process_and_no_mount_and_says_so(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(PODS, pod("web", SCRATCH))
     cluster.ready("web")
     (process,) = kubelet.processes()
@@ -272,7 +272,7 @@ def test_a_kubelet_that_stops_leaves_no_process_and_no_mount_and_says_so(cluster
     assert not is_ready(web)
 
 
-def test_pods_have_addresses_of_their_own_and_their_own_files(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_pods_have_addresses_of_their_own_and_their_own_files(cluster: ClusterApi, kubelet: Kubelet) -> None:
     for name in ("a", "b"):
         cluster.create(PODS, pod(name, SCRATCH))
     first, second = (cluster.ready(name)["status"]["podIP"] for name in ("a", "b"))
@@ -281,7 +281,7 @@ def test_pods_have_addresses_of_their_own_and_their_own_files(cluster: Cluster, 
     assert kubelet.tree("a").resolve() != kubelet.tree("b").resolve()
 
 
-def test_a_pod_of_another_node_is_left_alone(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_pod_of_another_node_is_left_alone(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(PODS, pod("elsewhere", spec={"nodeName": "other"}))
     cluster.create(PODS, pod("here"))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from localcloud.kubelet.client import DEPLOYMENTS, PODS
 from localcloud.kubelet.selection import condition, controller_of, is_ready
-from tests.unit.localcloud.kubelet_world import Cluster, Kubelet, Object, csi_volume, ended, running
+from tests.unit.localcloud.kubelet_world import ClusterApi, Kubelet, Object, csi_volume, ended, running
 from tests.unit.localcloud.kubernetes_world import deployment
 
 
@@ -17,7 +17,7 @@ def web(replicas: int = 1, *, version: str = "1", strategy: str = "RollingUpdate
     return document
 
 
-def rolled_out(cluster: Cluster, name: str = "web") -> Object:
+def rolled_out(cluster: ClusterApi, name: str = "web") -> Object:
     """The Deployment, once its newest generation is complete."""
 
     def complete(items: list[Object]) -> Object | None:
@@ -30,7 +30,7 @@ def rolled_out(cluster: Cluster, name: str = "web") -> Object:
     return cluster.once(DEPLOYMENTS, complete)
 
 
-def versions(cluster: Cluster) -> list[str]:
+def versions(cluster: ClusterApi) -> list[str]:
     """Version of each pod's template."""
     return sorted(_version(pod) for pod in cluster.all(PODS))
 
@@ -39,7 +39,7 @@ def _version(pod: Object) -> str:
     return str(pod["spec"]["containers"][0]["env"][0]["value"])
 
 
-def test_a_deployment_gets_its_pods(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_deployment_gets_its_pods(cluster: ClusterApi, kubelet: Kubelet) -> None:
     made = cluster.create(DEPLOYMENTS, web(2))
 
     status = rolled_out(cluster)["status"]
@@ -62,7 +62,7 @@ def test_a_deployment_gets_its_pods(cluster: Cluster, kubelet: Kubelet) -> None:
     ]
 
 
-def test_a_deleted_pod_is_replaced(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_deleted_pod_is_replaced(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(DEPLOYMENTS, web())
     rolled_out(cluster)
     (pod,) = cluster.all(PODS)
@@ -73,7 +73,7 @@ def test_a_deleted_pod_is_replaced(cluster: Cluster, kubelet: Kubelet) -> None:
     cluster.once(PODS, lambda pods: [each for each in pods if each["metadata"]["name"] != name and is_ready(each)])
 
 
-def test_scaling_takes_pods_away(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_scaling_takes_pods_away(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(DEPLOYMENTS, web(3))
     rolled_out(cluster)
 
@@ -83,7 +83,7 @@ def test_scaling_takes_pods_away(cluster: Cluster, kubelet: Kubelet) -> None:
     assert len(cluster.all(PODS)) == 1
 
 
-def test_a_roll_out_starts_the_new_pod_before_it_ends_the_old_one(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_roll_out_starts_the_new_pod_before_it_ends_the_old_one(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(DEPLOYMENTS, web())
     rolled_out(cluster)
     old = kubelet.tree("web").resolve()
@@ -102,7 +102,7 @@ def test_a_roll_out_starts_the_new_pod_before_it_ends_the_old_one(cluster: Clust
     assert kubelet.tree("web").resolve() != old, "the workload's name leads to its newest pod"
 
 
-def test_recreate_ends_the_old_pod_first(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_recreate_ends_the_old_pod_first(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(DEPLOYMENTS, web(strategy="Recreate"))
     rolled_out(cluster)
     counts: list[int] = []
@@ -117,7 +117,9 @@ def test_recreate_ends_the_old_pod_first(cluster: Cluster, kubelet: Kubelet) -> 
     assert max(counts) == 1
 
 
-def test_a_roll_out_to_a_pod_that_can_not_start_leaves_the_old_one_at_work(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_roll_out_to_a_pod_that_can_not_start_leaves_the_old_one_at_work(
+    cluster: ClusterApi, kubelet: Kubelet
+) -> None:
     cluster.create(DEPLOYMENTS, web())
     rolled_out(cluster)
     (process,) = kubelet.processes()
@@ -140,7 +142,7 @@ def test_a_roll_out_to_a_pod_that_can_not_start_leaves_the_old_one_at_work(clust
     }
 
 
-def test_a_deployment_whose_pod_is_not_ready_is_not_available(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_deployment_whose_pod_is_not_ready_is_not_available(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(DEPLOYMENTS, web(volumes=[csi_volume("none")]))
 
     def told(items: list[Object]) -> Object | None:
@@ -152,7 +154,7 @@ def test_a_deployment_whose_pod_is_not_ready_is_not_available(cluster: Cluster, 
     assert condition({"status": status}, "Available")["reason"] == "MinimumReplicasUnavailable"
 
 
-def test_a_deleted_deployment_leaves_nothing(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_deleted_deployment_leaves_nothing(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(DEPLOYMENTS, web(2))
     rolled_out(cluster)
     processes = kubelet.processes()
@@ -166,7 +168,9 @@ def test_a_deleted_deployment_leaves_nothing(cluster: Cluster, kubelet: Kubelet)
     assert not kubelet.tree("web").is_symlink()
 
 
-def test_pods_end_with_their_deployment_where_the_api_collects_no_garbage(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_pods_end_with_their_deployment_where_the_api_collects_no_garbage(
+    cluster: ClusterApi, kubelet: Kubelet
+) -> None:
     cluster.create(DEPLOYMENTS, web())
     rolled_out(cluster)
     (process,) = kubelet.processes()
@@ -178,7 +182,7 @@ def test_pods_end_with_their_deployment_where_the_api_collects_no_garbage(cluste
 
 
 def test_a_stopped_kubelet_leaves_deployments_that_say_so_and_takes_them_up_again(
-    cluster: Cluster, kubelet: Kubelet
+    cluster: ClusterApi, kubelet: Kubelet
 ) -> None:
     cluster.create(DEPLOYMENTS, web())
     rolled_out(cluster)

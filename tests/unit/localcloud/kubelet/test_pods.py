@@ -10,15 +10,15 @@ import httpx
 
 from identity.clouds import LocalEnvironment, local_cloud
 from localcloud.kubelet.azure_provider import AzureProvider
-from localcloud.kubelet.client import PODS, Client
-from localcloud.kubelet.cluster import Cluster as Copies
+from localcloud.kubelet.client import PODS, ApiClient
+from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.containers import Node
-from localcloud.kubelet.events import Recorder
+from localcloud.kubelet.events import EventRecorder
 from localcloud.kubelet.intervals import Backoff, Intervals
 from localcloud.kubelet.pods import PodPlace, PodWorker
 from localcloud.kubernetes.calls import Object
 from localcloud.kubernetes.kubeconfig import connection
-from tests.unit.localcloud.kubelet_world import Cluster, pod
+from tests.unit.localcloud.kubelet_world import ClusterApi, pod
 
 
 class Warned(asyncio.Event):
@@ -29,17 +29,17 @@ class Warned(asyncio.Event):
 
 
 def test_a_pod_that_is_stopped_while_its_secret_changes_does_stop(
-    cluster: Cluster, environment: LocalEnvironment, tmp_path: Path
+    cluster: ClusterApi, environment: LocalEnvironment, tmp_path: Path
 ) -> None:
     made = cluster.create(PODS, pod("web", {"name": "v", "secret": {"secretName": "none"}}))
     never = Intervals(mount=Backoff(first=600, most=600))
 
     async def run() -> None:
         warned = Warned()
-        client = Client(connection(environment.kubeconfig))
+        client = ApiClient(connection(environment.kubeconfig))
         async with httpx.AsyncClient() as http:
-            copies = Copies(client, lambda *_: None)
-            node = Node(copies, cast(Recorder, warned), never, http, environment.ca_file, tmp_path)
+            copies = ClusterCache(client, lambda *_: None)
+            node = Node(copies, cast(EventRecorder, warned), never, http, environment.ca_file, tmp_path)
             provider = AzureProvider(local_cloud(environment), environment.imds_endpoint, http)
             worker = PodWorker(node, provider, made, PodPlace("127.64.0.1", tmp_path / "mounts"))
             await warned.wait()

@@ -13,13 +13,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from localcloud.kubelet.client import PODS
-from localcloud.kubelet.probes import Probe
+from localcloud.kubelet.probes import HttpProbe
 from localcloud.kubelet.selection import condition, is_ready
 from tests.unit.hosts import Serve
-from tests.unit.localcloud.kubelet_world import Cluster, Kubelet, Object, ended, pod
+from tests.unit.localcloud.kubelet_world import ClusterApi, Kubelet, Object, ended, pod
 
 
-class Answers:
+class ProbeAnswers:
     """A server whose answer the test decides."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ def verdicts(statuses: Iterable[int], *, successes: int = 1, failures: int = 1) 
         return httpx.Response(status)
 
     async def run() -> None:
-        probe = Probe("http://127.64.0.1/", {}, 0, 0, 1, successes, failures)
+        probe = HttpProbe("http://127.64.0.1/", {}, 0, 0, 1, successes, failures)
         async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
             await probe.run(http, lambda good, _: heard.append((answered, good)))
 
@@ -77,8 +77,8 @@ def probed(url: str, probe: str) -> Object:
     return pod("web", spec={"restartPolicy": "Always"}, **{probe: checks})
 
 
-def test_a_pod_is_ready_as_long_as_its_probe_says_so(cluster: Cluster, kubelet: Kubelet, serve_plain: Serve) -> None:
-    answers = Answers()
+def test_a_pod_is_ready_as_long_as_its_probe_says_so(cluster: ClusterApi, kubelet: Kubelet, serve_plain: Serve) -> None:
+    answers = ProbeAnswers()
     answers.status = 503
     cluster.create(PODS, probed(serve_plain(answers.app()), "readinessProbe"))
 
@@ -97,9 +97,9 @@ def test_a_pod_is_ready_as_long_as_its_probe_says_so(cluster: Cluster, kubelet: 
 
 
 def test_a_container_whose_liveness_probe_fails_is_started_anew(
-    cluster: Cluster, kubelet: Kubelet, serve_plain: Serve
+    cluster: ClusterApi, kubelet: Kubelet, serve_plain: Serve
 ) -> None:
-    answers = Answers()
+    answers = ProbeAnswers()
     cluster.create(PODS, probed(serve_plain(answers.app()), "livenessProbe"))
     cluster.ready("web")
     (process,) = kubelet.processes()
@@ -117,6 +117,6 @@ def test_a_probes_port_may_be_named_and_its_host_is_the_pods() -> None:
         "readinessProbe": {"httpGet": {"port": "health", "scheme": "HTTPS", "path": "/readyz"}},
     }
 
-    probe = Probe.of({"status": {"podIP": "127.64.0.1"}}, container, "readinessProbe")
+    probe = HttpProbe.of({"status": {"podIP": "127.64.0.1"}}, container, "readinessProbe")
 
-    assert probe == Probe("https://127.64.0.1:8080/readyz", {}, 0, 10, 1, 1, 3), "Kubernetes' defaults"
+    assert probe == HttpProbe("https://127.64.0.1:8080/readyz", {}, 0, 10, 1, 1, 3), "Kubernetes' defaults"

@@ -18,7 +18,7 @@ from tests.unit.localcloud.kubelet_world import (
     NAMESPACE,
     QUICK,
     Azure,
-    Cluster,
+    ClusterApi,
     Kubelet,
     Object,
     csi_volume,
@@ -37,7 +37,7 @@ def user(node_azure: Azure) -> str:
 
 
 @pytest.fixture
-def version(node_azure: Azure, cluster: Cluster, user: str) -> str:
+def version(node_azure: Azure, cluster: ClusterApi, user: str) -> str:
     """Version of the one secret of the class `cpo`."""
     cluster.create(SECRET_PROVIDER_CLASSES, provider_class("cpo", user, {"objectName": "cpo-hc1-json"}))
     return node_azure.secret("cpo-hc1-json", "first")
@@ -48,7 +48,7 @@ def credential(kubelet: Kubelet) -> Path:
 
 
 def test_a_container_starts_with_its_secret_in_a_closed_directory(
-    cluster: Cluster, version: str, kubelet: Kubelet
+    cluster: ClusterApi, version: str, kubelet: Kubelet
 ) -> None:
     cluster.create(PODS, pod("web", csi_volume("cpo"), command=["cat", "/mnt/credential/cpo-hc1-json"]))
 
@@ -58,7 +58,7 @@ def test_a_container_starts_with_its_secret_in_a_closed_directory(
     assert credential(kubelet).readlink() == Path("..data/cpo-hc1-json")
 
 
-def test_the_cluster_is_told_which_versions_are_mounted(cluster: Cluster, version: str, kubelet: Kubelet) -> None:
+def test_the_cluster_is_told_which_versions_are_mounted(cluster: ClusterApi, version: str, kubelet: Kubelet) -> None:
     made = cluster.create(PODS, pod("web", csi_volume("cpo")))
     cluster.ready("web")
 
@@ -77,7 +77,7 @@ def test_the_cluster_is_told_which_versions_are_mounted(cluster: Cluster, versio
 
 
 def test_a_new_version_is_swapped_in_while_the_container_runs(
-    node_azure: Azure, cluster: Cluster, version: str, kubelet: Kubelet
+    node_azure: Azure, cluster: ClusterApi, version: str, kubelet: Kubelet
 ) -> None:
     cluster.create(PODS, pod("web", csi_volume("cpo")))
     cluster.ready("web")
@@ -94,7 +94,7 @@ def test_a_new_version_is_swapped_in_while_the_container_runs(
 
 
 def test_a_write_to_the_local_cloud_ends_the_wait_for_the_next_rotation(
-    node_azure: Azure, cluster: Cluster, version: str, environment: LocalEnvironment
+    node_azure: Azure, cluster: ClusterApi, version: str, environment: LocalEnvironment
 ) -> None:
     state = StateDirectory(Path(environment.state_dir))
     state.create()
@@ -111,7 +111,7 @@ def test_a_write_to_the_local_cloud_ends_the_wait_for_the_next_rotation(
 
 
 def test_a_failed_rotation_keeps_the_old_files_and_the_pod_ready(
-    node_azure: Azure, cluster: Cluster, version: str, kubelet: Kubelet
+    node_azure: Azure, cluster: ClusterApi, version: str, kubelet: Kubelet
 ) -> None:
     cluster.create(PODS, pod("web", csi_volume("cpo")))
     cluster.ready("web")
@@ -126,7 +126,7 @@ def test_a_failed_rotation_keeps_the_old_files_and_the_pod_ready(
 
 
 def test_a_changed_class_is_followed(
-    node_azure: Azure, cluster: Cluster, version: str, user: str, kubelet: Kubelet
+    node_azure: Azure, cluster: ClusterApi, version: str, user: str, kubelet: Kubelet
 ) -> None:
     cluster.create(PODS, pod("web", csi_volume("cpo")))
     cluster.ready("web")
@@ -150,7 +150,7 @@ def is_waiting(web: Object) -> bool:
 
 
 def test_an_unattached_identity_holds_the_pod_up_until_it_is_attached(
-    node_azure: Azure, cluster: Cluster, kubelet: Kubelet
+    node_azure: Azure, cluster: ClusterApi, kubelet: Kubelet
 ) -> None:
     node_azure.secret("cpo-hc1-json", "first")
     user = node_azure.identity(attached=False)
@@ -175,7 +175,7 @@ def test_an_unattached_identity_holds_the_pod_up_until_it_is_attached(
 
 
 def test_an_identity_without_the_role_holds_the_pod_up_until_it_has_it(
-    node_azure: Azure, cluster: Cluster, kubelet: Kubelet
+    node_azure: Azure, cluster: ClusterApi, kubelet: Kubelet
 ) -> None:
     node_azure.secret("cpo-hc1-json", "first")
     user = node_azure.identity(role=False)
@@ -190,7 +190,7 @@ def test_an_identity_without_the_role_holds_the_pod_up_until_it_has_it(
     cluster.ready("web")
 
 
-def test_a_repeated_failure_is_one_event_that_is_counted(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_repeated_failure_is_one_event_that_is_counted(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(PODS, pod("web", csi_volume("cpo")))
 
     first = cluster.event("web", "FailedMount")
@@ -199,7 +199,7 @@ def test_a_repeated_failure_is_one_event_that_is_counted(cluster: Cluster, kubel
     assert again["metadata"]["name"] == first["metadata"]["name"]
 
 
-def test_a_pod_waits_for_its_class(node_azure: Azure, cluster: Cluster, user: str, kubelet: Kubelet) -> None:
+def test_a_pod_waits_for_its_class(node_azure: Azure, cluster: ClusterApi, user: str, kubelet: Kubelet) -> None:
     node_azure.secret("cpo-hc1-json", "first")
     cluster.create(PODS, pod("web", csi_volume("cpo")))
     cluster.event(
@@ -223,7 +223,7 @@ def test_a_pod_waits_for_its_class(node_azure: Azure, cluster: Cluster, user: st
     ],
 )
 def test_a_volume_that_the_driver_does_not_take_holds_the_pod_up(
-    cluster: Cluster, version: str, kubelet: Kubelet, csi: dict[str, Any], said: str
+    cluster: ClusterApi, version: str, kubelet: Kubelet, csi: dict[str, Any], said: str
 ) -> None:
     volume = csi_volume("cpo")
 
@@ -241,7 +241,7 @@ def test_a_volume_that_the_driver_does_not_take_holds_the_pod_up(
     ],
 )
 def test_a_class_that_the_driver_does_not_take_holds_the_pod_up(
-    cluster: Cluster, version: str, kubelet: Kubelet, spec: dict[str, Any], said: str
+    cluster: ClusterApi, version: str, kubelet: Kubelet, spec: dict[str, Any], said: str
 ) -> None:
     cluster.merge(SECRET_PROVIDER_CLASSES, "cpo", {"spec": spec})
 
@@ -250,7 +250,9 @@ def test_a_class_that_the_driver_does_not_take_holds_the_pod_up(
     cluster.event("web", "FailedMount", said)
 
 
-def test_a_deleted_pod_takes_its_files_and_its_status_along(cluster: Cluster, version: str, kubelet: Kubelet) -> None:
+def test_a_deleted_pod_takes_its_files_and_its_status_along(
+    cluster: ClusterApi, version: str, kubelet: Kubelet
+) -> None:
     cluster.create(PODS, pod("web", csi_volume("cpo")))
     cluster.ready("web")
     tree = kubelet.tree("web").resolve()
@@ -264,7 +266,7 @@ def test_a_deleted_pod_takes_its_files_and_its_status_along(cluster: Cluster, ve
 
 
 def test_a_kubelet_that_stops_takes_every_mount_away_and_says_so(
-    cluster: Cluster, version: str, kubelet: Kubelet
+    cluster: ClusterApi, version: str, kubelet: Kubelet
 ) -> None:
     cluster.create(PODS, pod("web", csi_volume("cpo")))
     cluster.ready("web")
@@ -276,7 +278,7 @@ def test_a_kubelet_that_stops_takes_every_mount_away_and_says_so(
 
 
 def test_no_secret_is_in_any_object_of_the_cluster(
-    node_azure: Azure, cluster: Cluster, version: str, kubelet: Kubelet, kubernetes_store: Store
+    node_azure: Azure, cluster: ClusterApi, version: str, kubelet: Kubelet, kubernetes_store: Store
 ) -> None:
     cluster.create(PODS, pod("web", csi_volume("cpo")))
     cluster.ready("web")

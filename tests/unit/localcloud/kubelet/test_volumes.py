@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localcloud.kubelet.client import CONFIG_MAPS, PODS, SECRETS
-from tests.unit.localcloud.kubelet_world import Cluster, Kubelet, Object, pod, states
+from tests.unit.localcloud.kubelet_world import ClusterApi, Kubelet, Object, pod, states
 from tests.unit.localcloud.kubernetes_world import config_map, secret
 
 
@@ -24,7 +24,7 @@ def files(directory: Path) -> dict[str, tuple[str, int]]:
     }
 
 
-def mounted(cluster: Cluster, kubelet: Kubelet, source: Object) -> dict[str, tuple[str, int]]:
+def mounted(cluster: ClusterApi, kubelet: Kubelet, source: Object) -> dict[str, tuple[str, int]]:
     """What a pod finds in a volume of this source."""
     cluster.create(PODS, pod("web", {"name": "v", **source}))
     cluster.ready("web")
@@ -45,14 +45,14 @@ SECRET = secret("azure-cloud-config", cloud="{}", other="x")
     ],
 )
 def test_a_secret_becomes_files(
-    cluster: Cluster, kubelet: Kubelet, source: Object, found: dict[str, tuple[str, int]]
+    cluster: ClusterApi, kubelet: Kubelet, source: Object, found: dict[str, tuple[str, int]]
 ) -> None:
     cluster.create(SECRETS, SECRET)
 
     assert mounted(cluster, kubelet, {"secret": {"secretName": "azure-cloud-config", **source}}) == found
 
 
-def test_a_config_map_becomes_files_of_text_and_bytes(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_config_map_becomes_files_of_text_and_bytes(cluster: ClusterApi, kubelet: Kubelet) -> None:
     binary = {"binaryData": {"b": base64.b64encode(b"bytes").decode()}}
     cluster.create(CONFIG_MAPS, {**config_map("settings", {"a": "é"}), **binary})
 
@@ -61,7 +61,7 @@ def test_a_config_map_becomes_files_of_text_and_bytes(cluster: Cluster, kubelet:
     assert found == {"a": ("é", 0o644), "b": ("bytes", 0o644)}
 
 
-def test_a_projected_volume_puts_sources_together(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_projected_volume_puts_sources_together(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(SECRETS, SECRET)
     cluster.create(CONFIG_MAPS, config_map("settings", {"a": "1"}))
     sources = [
@@ -76,14 +76,14 @@ def test_a_projected_volume_puts_sources_together(cluster: Cluster, kubelet: Kub
 
 @pytest.mark.parametrize("source", [{"secret": {"secretName": "none"}}, {"configMap": {"name": "none"}}])
 def test_an_optional_source_that_is_not_there_is_an_empty_directory(
-    cluster: Cluster, kubelet: Kubelet, source: dict[str, Object]
+    cluster: ClusterApi, kubelet: Kubelet, source: dict[str, Object]
 ) -> None:
     optional = {kind: {**fields, "optional": True} for kind, fields in source.items()}
 
     assert mounted(cluster, kubelet, optional) == {}
 
 
-def test_a_pod_waits_for_its_secret_and_follows_its_changes(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_pod_waits_for_its_secret_and_follows_its_changes(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(PODS, pod("web", {"name": "v", "secret": {"secretName": "pull"}}))
     cluster.event("web", "FailedMount", 'MountVolume.SetUp failed for volume "v" : secret "pull" not found')
 
@@ -119,7 +119,7 @@ def test_a_pod_waits_for_its_secret_and_follows_its_changes(cluster: Cluster, ku
     ],
 )
 def test_a_volume_that_can_not_be_had_holds_the_pod_up(
-    cluster: Cluster, kubelet: Kubelet, source: Object, said: str
+    cluster: ClusterApi, kubelet: Kubelet, source: Object, said: str
 ) -> None:
     cluster.create(SECRETS, SECRET)
 
@@ -136,7 +136,7 @@ def containers(*mounts: tuple[str, Object]) -> list[Any]:
     ]
 
 
-def test_scratch_space_is_shared_by_the_pods_containers(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_scratch_space_is_shared_by_the_pods_containers(cluster: ClusterApi, kubelet: Kubelet) -> None:
     spec = {
         "volumes": [{"name": "v", "emptyDir": {}}],
         "containers": containers(
@@ -152,7 +152,7 @@ def test_scratch_space_is_shared_by_the_pods_containers(cluster: Cluster, kubele
     assert (kubelet.tree("web") / "b/said").read_text() == "hello\n"
 
 
-def test_a_part_of_a_volume_is_mounted_alone(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_part_of_a_volume_is_mounted_alone(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(CONFIG_MAPS, config_map("settings", {"azure.json": "{}", "other": ""}))
     spec = {
         "volumes": [{"name": "v", "configMap": {"name": "settings"}}],
@@ -167,7 +167,7 @@ def test_a_part_of_a_volume_is_mounted_alone(cluster: Cluster, kubelet: Kubelet)
     assert files(kubelet.tree("web") / "etc/kubernetes") == {"azure.json": ("{}", 0o644)}
 
 
-def test_two_volumes_at_one_path_are_refused(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_two_volumes_at_one_path_are_refused(cluster: ClusterApi, kubelet: Kubelet) -> None:
     spec = {
         "volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}],
         "containers": containers(
@@ -180,7 +180,7 @@ def test_two_volumes_at_one_path_are_refused(cluster: Cluster, kubelet: Kubelet)
     cluster.event("web", "FailedMount", 'volumes "a" and "b" are both mounted at /mnt/certs')
 
 
-def test_a_pods_files_are_closed_to_others(cluster: Cluster, kubelet: Kubelet) -> None:
+def test_a_pods_files_are_closed_to_others(cluster: ClusterApi, kubelet: Kubelet) -> None:
     mounted(cluster, kubelet, {"emptyDir": {}})
 
     assert [stat.S_IMODE(each.stat().st_mode) for each in (kubelet.tree("web"), kubelet.tree("web") / "mnt/v")] == [

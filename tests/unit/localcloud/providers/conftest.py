@@ -13,7 +13,7 @@ from localcloud.providers.azure_native.provider import AzureNative
 from localcloud.providers.azuread.provider import AzureAd
 from localcloud.providers.kubernetes.provider import Kubernetes
 from plugin import Props, Secret
-from tests.unit.localcloud.kubelet_world import NAMESPACE, Cluster, cluster_of
+from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi, cluster_of
 from tests.unit.localcloud.kubernetes_world import RunningApi, local_environment
 
 Configured = Callable[..., Kubernetes]
@@ -67,14 +67,14 @@ def cluster_environment(api: RunningApi, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.fixture
-def cluster(cluster_environment: LocalEnvironment) -> Iterator[Cluster]:
+def cluster(cluster_environment: LocalEnvironment) -> Iterator[ClusterApi]:
     """The cluster, behind the plugin's back."""
     with cluster_of(cluster_environment) as made:
         yield made
 
 
 @pytest.fixture
-def configured(cluster: Cluster, cluster_environment: LocalEnvironment) -> Configured:
+def configured(cluster: ClusterApi, cluster_environment: LocalEnvironment) -> Configured:
     """kubernetes for the test's namespace, with further provider inputs."""
 
     def configure(**inputs: str) -> Kubernetes:

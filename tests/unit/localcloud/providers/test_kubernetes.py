@@ -10,7 +10,7 @@ from localcloud.kubelet.client import CONFIG_MAPS, DEPLOYMENTS
 from localcloud.providers.kubernetes import resource
 from localcloud.providers.kubernetes.provider import Kubernetes
 from plugin import UNKNOWN, Created, PluginError, Props
-from tests.unit.localcloud.kubelet_world import NAMESPACE, Cluster
+from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi
 from tests.unit.localcloud.kubernetes_world import deployment
 from tests.unit.localcloud.providers.plugin_calls import checked, create, delete, read, urn
 
@@ -53,7 +53,7 @@ def test_ids_are_those_of_the_real_provider(kubernetes: Kubernetes) -> None:
     assert (settings.id, namespace.id) == (f"{NAMESPACE}/settings", "clusters-hc2")
 
 
-def test_the_state_is_the_live_object(kubernetes: Kubernetes, cluster: Cluster) -> None:
+def test_the_state_is_the_live_object(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
     _, created = create(kubernetes, CONFIG_MAP, SETTINGS)
 
     assert created.state == cluster.get(CONFIG_MAPS, "settings")
@@ -119,7 +119,7 @@ def test_a_kind_that_the_api_does_not_serve_is_named(kubernetes: Kubernetes) -> 
     assert "`kubectl api-resources` lists what it serves" in str(raised.value)
 
 
-def test_drift_is_seen_in_the_inputs_and_mended(kubernetes: Kubernetes, cluster: Cluster) -> None:
+def test_drift_is_seen_in_the_inputs_and_mended(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
     inputs, created = create(kubernetes, CONFIG_MAP, {**SETTINGS, "data": {"a": "1", "b": "2"}})
     cluster.merge(CONFIG_MAPS, "settings", {"data": {"a": "by hand", "b": None, "c": "3"}})
 
@@ -135,7 +135,7 @@ def test_drift_is_seen_in_the_inputs_and_mended(kubernetes: Kubernetes, cluster:
 
 
 def test_an_update_is_a_patch_that_takes_away_what_the_program_no_longer_writes(
-    kubernetes: Kubernetes, cluster: Cluster
+    kubernetes: Kubernetes, cluster: ClusterApi
 ) -> None:
     labelled = {"name": "settings", "labels": {"x": "y"}}
     old = create(kubernetes, CONFIG_MAP, {"metadata": labelled, "data": {"a": "1", "b": "2"}})
@@ -158,7 +158,9 @@ def test_a_refused_update_says_so(kubernetes: Kubernetes) -> None:
         updated(kubernetes, SECRET, old, {"metadata": {"name": "pull"}, "type": "other"})
 
 
-def test_a_deleted_object_is_gone_and_deleting_it_again_is_no_error(kubernetes: Kubernetes, cluster: Cluster) -> None:
+def test_a_deleted_object_is_gone_and_deleting_it_again_is_no_error(
+    kubernetes: Kubernetes, cluster: ClusterApi
+) -> None:
     made = create(kubernetes, CONFIG_MAP, SETTINGS)
 
     for _ in range(2):
@@ -168,7 +170,7 @@ def test_a_deleted_object_is_gone_and_deleting_it_again_is_no_error(kubernetes: 
     assert read(kubernetes, CONFIG_MAP, *made) is None
 
 
-def test_an_import_rebuilds_the_inputs(kubernetes: Kubernetes, cluster: Cluster) -> None:
+def test_an_import_rebuilds_the_inputs(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
     revision = "deployment.kubernetes.io/revision"
     applied = {"kubectl.kubernetes.io/last-applied-configuration": "{}", revision: "1", "kept": "yes"}
     cluster.create(CONFIG_MAPS, {"metadata": {"name": "settings", "annotations": applied}, "data": {"a": "1"}})
@@ -187,7 +189,7 @@ def test_an_import_rebuilds_the_inputs(kubernetes: Kubernetes, cluster: Cluster)
 
 
 def test_a_preview_shows_defaults_and_what_only_the_write_decides_as_unknown(
-    kubernetes: Kubernetes, cluster: Cluster
+    kubernetes: Kubernetes, cluster: ClusterApi
 ) -> None:
     inputs = checked(kubernetes, DEPLOYMENT, deployment())
 
@@ -214,7 +216,7 @@ def test_a_preview_of_a_replacement_is_not_stopped_by_what_it_replaces(kubernete
     assert previewed(kubernetes, CONFIG_MAP, inputs) == inputs
 
 
-def test_a_preview_of_an_update_writes_nothing(kubernetes: Kubernetes, cluster: Cluster) -> None:
+def test_a_preview_of_an_update_writes_nothing(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
     old = create(kubernetes, CONFIG_MAP, SETTINGS)
 
     state = updated(kubernetes, CONFIG_MAP, old, {**SETTINGS, "data": {"a": "2"}}, preview=True)

@@ -7,7 +7,7 @@ import pytest
 from localcloud.kubelet.client import SECRETS
 from localcloud.providers.kubernetes.provider import Kubernetes
 from plugin import PluginError, Props, Secret, contains_secret, unwrap
-from tests.unit.localcloud.kubelet_world import NAMESPACE, Cluster
+from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi
 from tests.unit.localcloud.kubernetes_world import deployment
 from tests.unit.localcloud.providers.plugin_calls import checked, create, read, urn
 
@@ -33,7 +33,7 @@ def test_a_secrets_data_is_secret_whether_the_program_marks_it_or_not(kubernetes
     assert (refreshed.inputs, refreshed.state) == (inputs, created.state)
 
 
-def test_an_imported_secret_is_secret(kubernetes: Kubernetes, cluster: Cluster) -> None:
+def test_an_imported_secret_is_secret(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
     cluster.create(SECRETS, {"metadata": {"name": "pull"}, "stringData": {"key": MARKER}})
 
     imported = kubernetes.resource(SECRET).read(urn(SECRET), f"{NAMESPACE}/pull", {}, {})

@@ -12,7 +12,7 @@ from localcloud.providers.kubernetes.client import Api, Collection
 from localcloud.providers.kubernetes.provider import Kubernetes
 from localcloud.providers.kubernetes.waiting import AwaitError, is_ready, wait_until_gone
 from plugin import PluginError, Props
-from tests.unit.localcloud.kubelet_world import Cluster, csi_volume, running
+from tests.unit.localcloud.kubelet_world import ClusterApi, csi_volume, running
 from tests.unit.localcloud.kubernetes_world import deployment
 from tests.unit.localcloud.providers.plugin_calls import checked, create, urn
 
@@ -72,7 +72,7 @@ def test_a_deployment_that_is_not_ready_in_time_says_what_its_pods_say(
     assert 'SecretProviderClass.secrets-store.csi.x-k8s.io "none" not found' in said
 
 
-def test_a_deployment_that_nobody_runs_is_waited_for_in_vain(kubernetes: Kubernetes, cluster: Cluster) -> None:
+def test_a_deployment_that_nobody_runs_is_waited_for_in_vain(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
     said = failure(kubernetes, impatient(deployment()))
 
     assert said.endswith("timed out waiting to be Ready\n  * Minimum number of live Pods was not attained")

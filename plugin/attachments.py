@@ -15,7 +15,7 @@ _KEPT_AFTER_CANCEL: Final = 32
 
 
 @dataclass(frozen=True)
-class Session:
+class Attachment:
     """A provider, configured by one provider resource of one engine, and that engine's log."""
 
     provider: Provider
@@ -28,7 +28,7 @@ class Session:
         return self.provider.resource(qualified_type.rsplit("$", 1)[-1])
 
 
-class Sessions:
+class Attachments:
     """One session for the engine that started this process, and one for each connection that was attached.
 
     The protocol's calls do not name the provider resource that they are for. But the engine opens a connection for each
@@ -38,19 +38,19 @@ class Sessions:
 
     def __init__(self, make: Callable[[], Provider], engine_address: str | None) -> None:
         self._make = make
-        self._started = Session(make(), EngineLog(engine_address))
-        self._attached: dict[str, Session] = {}
+        self._started = Attachment(make(), EngineLog(engine_address))
+        self._attached: dict[str, Attachment] = {}
         self._cancelled: list[str] = []
         self._lock = threading.Lock()
 
     def attach(self, peer: str, engine_address: str) -> None:
         """Begin a session with a provider of its own for the connection from `peer`."""
-        session = Session(self._make(), EngineLog(engine_address))
+        session = Attachment(self._make(), EngineLog(engine_address))
         with self._lock:
             self._forget(peer)
             self._attached[peer] = session
 
-    def of(self, peer: str) -> Session:
+    def of(self, peer: str) -> Attachment:
         """The session of the connection from `peer`."""
         with self._lock:
             return self._attached.get(peer, self._started)
