@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import httpx
 
+from identity.credentials.backoff import Backoff
 from localcloud.core import clock
 from localcloud.kubelet import commands, probes
 from localcloud.kubelet.cluster import ClusterCache
@@ -78,13 +79,13 @@ class Container:
 
     async def run(self) -> None:
         """Start the container, and again whenever it ends, as the pod's restartPolicy says."""
-        delays = self._node.intervals.restart.delays()
+        pauses = Backoff(*self._node.intervals.restart)
         while True:
             try:
                 started = asyncio.get_running_loop().time()
                 code = await self._run_once()
                 if asyncio.get_running_loop().time() - started >= self._node.intervals.steady:
-                    delays = self._node.intervals.restart.delays()
+                    pauses.reset()
                 if not self._restarts_after(code):
                     return
                 self.status.restarts += 1
@@ -98,7 +99,7 @@ class Container:
                 message = f"failed to start container {self._spec['name']}: {error}"
                 self._wait_because("RunContainerError", message)
                 await self._node.recorder.warning(self._pod, "Failed", f"Error: {message}")
-            await asyncio.sleep(next(delays))
+            await asyncio.sleep(pauses.next())
 
     async def _run_once(self) -> int:
         if probe := probes.unsupported(self._spec):

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from identity.credentials.backoff import Backoff
 from localcloud.core import clock
 from localcloud.kubelet import tree as trees
 from localcloud.kubelet.azure_provider import AzureProvider
@@ -120,7 +121,8 @@ class PodWorker:
         if "initContainers" in self._pod["spec"]:
             await self._node.recorder.warning(self._pod, "Failed", "the local kubelet runs no init containers")
             await asyncio.Event().wait()
-        for delay in self._node.intervals.mount.delays():
+        pauses = Backoff(*self._node.intervals.mount)
+        while True:
             self._woken.clear()
             try:
                 await self._volumes.set_up()
@@ -129,7 +131,7 @@ class PodWorker:
                 await self._node.recorder.warning(self._pod, "FailedMount", str(error))
             except (ApiError, httpx.HTTPError) as error:
                 _log.warning("mounting for %s: %s", self._name, error)
-            await self._woken_within(delay)
+            await self._woken_within(pauses.next())
 
     async def _keep_volumes(self) -> None:
         """Swap changed content in. The driver masks a failed rotation from the kubelet: the old files stay."""
@@ -167,7 +169,7 @@ class PodWorker:
                 await self._send_status()
             except (ApiError, httpx.HTTPError) as error:
                 _log.warning("status of %s not written: %s", self._name, error)
-                await asyncio.sleep(self._node.intervals.mount.first)
+                await asyncio.sleep(self._node.intervals.mount[0])
                 self._report.set()
 
     async def _send_status(self) -> None:

@@ -19,7 +19,7 @@ import httpx
 from identity.clouds import LocalEnvironment
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.kubelet.client import EVENTS, PODS, ApiResource
-from localcloud.kubelet.intervals import Backoff, Intervals
+from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.main import NODE, serve
 from localcloud.kubelet.selection import is_ready
 from localcloud.kubernetes.kubeconfig import connection
@@ -29,7 +29,7 @@ Object = dict[str, Any]
 T = TypeVar("T")
 
 NAMESPACE = "clusters-hc1"
-QUICK: Final = Intervals(rotation=0.05, mount=Backoff(first=0.05, most=0.1), restart=Backoff(first=0.05, most=0.1))
+QUICK: Final = Intervals(rotation=0.05, mount=(0.05, 0.1), restart=(0.05, 0.1))
 _AWAITED_SECONDS = 20
 
 

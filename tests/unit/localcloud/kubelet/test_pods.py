@@ -14,7 +14,7 @@ from localcloud.kubelet.client import PODS, ApiClient
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.events import EventRecorder
-from localcloud.kubelet.intervals import Backoff, Intervals
+from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.pods import PodPlace, PodWorker
 from localcloud.kubernetes.calls import Object
 from localcloud.kubernetes.kubeconfig import connection
@@ -32,7 +32,7 @@ def test_a_pod_that_is_stopped_while_its_secret_changes_does_stop(
     cluster: ClusterApi, environment: LocalEnvironment, tmp_path: Path
 ) -> None:
     made = cluster.create(PODS, pod("web", {"name": "v", "secret": {"secretName": "none"}}))
-    never = Intervals(mount=Backoff(first=600, most=600))
+    never = Intervals(mount=(600, 600))
 
     async def run() -> None:
         warned = Warned()
