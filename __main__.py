@@ -18,7 +18,7 @@ from identity.settings import ConfigurationError
 
 
 async def main() -> pulumi.Inputs:
-    """Build the stack; whatever is wrong with its configuration or surroundings is said before the first resource."""
+    """Build the stack. Look-ups report whatever is wrong with its configuration or surroundings before any resource."""
     try:
         settings = configuration.load()
         shared = await take_outputs(settings)

@@ -19,9 +19,9 @@ from identity.settings.credential_loss import addresses
 
 
 class IdentityStack:
-    """Builds the components. They sit at the top of the stack, so this is no component itself.
+    """Builds the components. They are at the top of the stack, so this class is no component itself.
 
-    `shared` is what the shared stack has made; None if vault and key-vault-user are this stack's own. `cluster` is the
+    `shared` is the shared stack's store; None if vault and key-vault-user are this stack's own. `cluster` is the
     management cluster that this stack makes; None if it exists already.
     """
 

@@ -1,6 +1,6 @@
 """The outputs of a stack: what it exports, what other stacks take from it, and what the `idstack` command reads.
 
-`Leaf` is the type of a value that Azure gives out, such as a client id. In a finished stack it is `str`
+`Leaf` is the type of a value that Azure assigns, such as a client id. In a finished stack it is `str`
 (`StackOutputs[str]`). In the program it may be an output of a resource, which is not known yet. Nothing in the outputs
 is secret.
 """

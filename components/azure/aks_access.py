@@ -1,7 +1,7 @@
-"""The way to the management cluster's API server: a kubeconfig that signs in by itself, in every run, on every machine.
+"""Access to the management cluster's API server: a kubeconfig that signs in by itself, in every run, on every machine.
 
-Left out on purpose: a token in the kubeconfig. It would differ in every run, end in the middle of long ones, and lie in
-the state; `refresh` and `destroy`, which do not run the program, would find an old one there.
+The kubeconfig holds no token on purpose. A token would differ in every run, expire in the middle of long ones, and be
+stored in the state. `refresh` and `destroy`, which do not run the program, would find an old one there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from identity.access.login_from_settings import login_of
 from identity.login_kinds import Flavour
 from identity.settings import ManagementClusterSettings, Settings
 
-# AKS's own word for the public name of a private cluster.
+# The value of `serverFqdn` that asks AKS for the public name of a private cluster.
 PUBLIC_FQDN: Final = "public"
 # How long a new role assignment takes until the cluster's own components run and its name has spread, at most.
 _NEW_CLUSTER_SECONDS: Final = 900
@@ -43,10 +43,10 @@ class AksAccessArgs:
 
 
 class AksAccess(pulumi.ComponentResource):
-    """A kubeconfig made of the one that AKS gives out, which has server and authority, and a user of our own.
+    """A kubeconfig with server and certificate authority from AKS, and with a user that signs in by itself.
 
-    Outputs: `kubeconfig` (Output[str], secret, JSON with sorted keys: the same text in every run). Unknown in a preview
-    before the cluster exists; the credentials are read again in every run, so a new address arrives by itself.
+    Outputs: `kubeconfig` (Output[str], secret, JSON with sorted keys: the same string in every run). It is unknown in a
+    preview before the cluster exists. Every run reads it from AKS, so a new address takes effect without a change.
     """
 
     def __init__(self, name: str, args: AksAccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -58,7 +58,7 @@ class AksAccess(pulumi.ComponentResource):
         if access.admin:
             pulumi.warn(
                 "managementCluster.access.admin: the stack reaches the cluster with the administrators' static "
-                "credential, past Entra ID and without a name in the audit log. Switch it off when the need is over, "
+                "credential, past Entra ID and without a name in the audit log. Switch it off as soon as possible, "
                 "and rotate the cluster's certificates.",
                 resource=self,
             )
@@ -77,7 +77,7 @@ class AksAccess(pulumi.ComponentResource):
 
 
 def signed_in(value: str, login: Login | None, flavour: Flavour) -> Kubeconfig:
-    """AKS's kubeconfig (base64) with a user that signs in by itself; as it is without a login. Raises AccessError."""
+    """AKS's kubeconfig (base64) with a user that signs in by `login`; unchanged if that is None. Raises AccessError."""
     skeleton = decode(value)
     context = skeleton.chosen()
     if login is not None:
@@ -89,7 +89,7 @@ def signed_in(value: str, login: Login | None, flavour: Flavour) -> Kubeconfig:
 def access_args(
     settings: Settings, cluster: ManagementClusterSettings, created: ManagementCluster | None = None
 ) -> AksAccessArgs:
-    """The inputs of `AksAccess` for a configured cluster, which the stack may make itself; raises AccessError."""
+    """The inputs of `AksAccess`; `created` is the cluster if the stack makes it. Raises AccessError."""
     return AksAccessArgs(
         cluster=cluster,
         name=cluster.name if created is None else created.name,
@@ -98,9 +98,9 @@ def access_args(
 
 
 def access_gate(settings: Settings, access: AksAccess, cluster: ManagementCluster) -> ClusterGate:
-    """The gate behind which a new cluster can be used: the deployer's permissions hold, the add-on's kinds are served.
+    """The gate after which a new cluster can be used: the deployer has its permissions, the add-on's kinds are served.
 
-    It says what it waits for, and is asked again only when the cluster is made anew or reached in another way.
+    It logs what it waits for. It waits again only if the cluster is replaced or reached in another way.
     """
     return ClusterGate(
         "cluster-access-gate",

@@ -1,4 +1,4 @@
-"""One identity of the hosted control plane: its credential, the secret that carries it, and its roles."""
+"""One identity of the hosted control plane: its credential, the secret that holds it, and its roles."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class CredentialDates:
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialDocument:
-    """A credential document to store: JSON, always secret, and its dates, which are not."""
+    """A credential document to store: `text` is JSON and always secret, its dates are not secret."""
 
     text: pulumi.Output[str]
     dates: pulumi.Output[CredentialDates]
@@ -34,7 +34,7 @@ class CredentialDocument:
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialSecretArgs:
-    """Inputs of `CredentialSecret`. In the stored form of `object_encoding` the document has 25 KB at most."""
+    """Inputs of `CredentialSecret`. In its `object_encoding` the document has 25 KB at most (Key Vault's limit)."""
 
     secret_name: str
     object_encoding: str
@@ -46,7 +46,7 @@ class CredentialSecretArgs:
 class CredentialSecret(pulumi.ComponentResource):
     """A secret in msi-dataplane's storage format (pkg/dataplane/keyvault.go).
 
-    Validity is in the secret's attributes, the renewal dates are in its tags. A rotation is a new version of the same
+    The secret's attributes hold the validity, its tags the renewal dates. A rotation is a new version of the same
     secret. Outputs: `secret_name` (str, known before it exists).
     """
 
@@ -80,7 +80,7 @@ class CredentialSecret(pulumi.ComponentResource):
 
 
 def shown_facts(dates: CredentialDates, thumbprint: str) -> dict[str, str | None]:
-    """What the stack's outputs show of a credential: nothing of it is secret."""
+    """What the stack's outputs show of a credential: notAfter and renewAfter (RFC 3339, UTC), and the thumbprint."""
     return {
         "notAfter": rfc3339.render(dates.not_after),
         "renewAfter": rfc3339.render(dates.renew_after),

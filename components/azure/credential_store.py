@@ -1,4 +1,4 @@
-"""What hosted clusters share: the vault that carries their credentials, and the identity that reads it."""
+"""What hosted clusters share: the vault that holds their credentials, and the key-vault-user that reads it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CredentialStore:
 
 
 def vault_of(settings: Settings, shared: CredentialStore | None) -> str:
-    """ARM id of the vault that carries the credentials: the shared stack's, or this stack's own."""
+    """ARM id of the vault that holds the credentials: the shared stack's, or this stack's own."""
     if shared is not None:
         return shared.vault_id
     if settings.vault is None:

@@ -1,8 +1,8 @@
-"""Credential source `entra-application`: an Entra application whose certificates are issued and renewed here.
+"""Credential source `entra-application`: an Entra application whose certificates the stack issues and renews.
 
-Two certificates are registered, slots `a` and `b`; a renewal schedule decides which is current. Order inside one run:
-issue, register, gate. Whoever stores `document` does so behind the gate of the slot it comes from, and of that one
-only.
+Two certificates are registered, slots `a` and `b`; a renewal schedule decides which is current. The order inside one
+run is: issue, register, gate. A resource that uses `document` waits for the gate of the current slot, not for the other
+one.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class EntraApplication(pulumi.ComponentResource):
         super().__init__("idstack:azure:EntraApplication", name, None, opts)
         self._name, self._args = name, args
         self._registrations: dict[str, pulumi.Resource] = {}
-        # The permission Application.ReadWrite.OwnedBy covers owned objects only. Whoever ran first stays the owner: a
-        # preview by another identity must not show a change.
+        # The permission Application.ReadWrite.OwnedBy covers owned objects only. The identity of the first run stays
+        # the owner: a preview by another identity must not show a change.
         ownership = pulumi.ResourceOptions(parent=self, ignore_changes=["owners"])
         self._application = azuread.Application(
             f"{name}-application",
             display_name=args.display_name,
             owners=[args.owner],
-            # Entra makes a second application of the same name without a word; the tag tells ours from others.
+            # Entra ID accepts a second application of the same name; the tag identifies this one.
             tags=[f"{pulumi.get_project()}:{pulumi.get_stack()}:{name}"],
             opts=pulumi.ResourceOptions.merge(ownership, pulumi.ResourceOptions(protect=args.settings.protect)),
         )
@@ -79,7 +79,7 @@ class EntraApplication(pulumi.ComponentResource):
         slots = {slot: self._slot(slot, getattr(schedule, slot), schedule.current) for slot in SLOTS}
         self.client_id: pulumi.Output[str] = self._application.client_id
         self.principal_id: pulumi.Output[str] = self._principal.object_id
-        # Picked inside apply, so that the secret waits for the current slot alone.
+        # Selected inside apply, so that the secret waits for the current slot only.
         self.document = CredentialDocument(
             text=schedule.current.apply(lambda current: slots[current].document.text),
             dates=schedule.current.apply(lambda current: slots[current].document.dates),
@@ -100,7 +100,7 @@ class EntraApplication(pulumi.ComponentResource):
             opts=child,
         )
         # An application's certificates are one list, and azuread writes it for one resource at a time: the current
-        # slot goes first, so that the secret does not wait for the spare.
+        # slot comes first, so that the secret does not wait for the spare.
         before = current.apply(lambda first: [] if slot == first else [self._registrations[first]])
         registration = azuread.ApplicationCertificate(
             f"{self._name}-registration-{slot}",
@@ -135,7 +135,7 @@ class EntraApplication(pulumi.ComponentResource):
             private_key_pem=certificate.private_key_pem,
             client_id=self._application.client_id,
             object_id=self._principal.object_id,
-            # Nothing in the document: it waits for the proof.
+            # Not part of the document: it makes the document wait for the gate.
             proven_at=gate.proven_at,
         ).apply(lambda known: dates.apply(lambda validity: self._document(known, validity)))
         return _Slot(
@@ -147,7 +147,7 @@ class EntraApplication(pulumi.ComponentResource):
 
     def _dates(self, not_before: str, not_after: str) -> CredentialDates:
         start, end = rfc3339.parse(not_before), rfc3339.parse(not_after)
-        # As the schedule counts: back from the end of the life it was issued for, whatever the lifetime is set to now.
+        # As in the schedule: counted back from the end of this certificate, whatever lifetime the settings have now.
         renewal = end - timedelta(days=self._args.settings.credentials.renew_before_days)
         return CredentialDates(
             not_before=start,

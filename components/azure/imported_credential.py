@@ -1,8 +1,8 @@
 """Credential source `managed-identity`: the credential of a managed identity, issued by Azure's MSI data plane.
 
-Nobody else can issue one, the identity's owner included, so the document comes from outside: as a secret
-configuration value, as a file, or as a secret that the data plane's client has put into the stack's vault already,
-which is then referenced, not copied.
+Not even the owner of the identity can issue one, so the document comes from outside: as a secret configuration value,
+as a file, or as a secret that the data plane's client has stored in the stack's vault. The stack references such a
+secret and does not copy it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from components.azure.credential_secret import CredentialDates, CredentialDocume
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingIdentity:
-    """An identity that exists: its client id, and the object id that roles are assigned to."""
+    """A managed identity that exists: its client id, and the object id for its role assignments."""
 
     client_id: str
     object_id: str
@@ -24,7 +24,7 @@ class ExistingIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedDocument:
-    """A credential document that passed validation. `repr` does not show it."""
+    """A valid credential document. `repr` does not show its text; `thumbprint` is SHA-1 in upper-case hexadecimal."""
 
     text: str = field(repr=False)
     dates: CredentialDates
@@ -33,7 +33,7 @@ class ImportedDocument:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredDocument:
-    """A document that is in the vault already. ARM shows the dates its owner wrote beside it, never the document."""
+    """A document that is in the vault already. ARM shows its dates, which are attributes and tags of the secret."""
 
     not_after: str | None
     renew_after: str | None

@@ -15,7 +15,7 @@ from components.azure.vault import Vault
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from identity.settings import Settings
 
-# Stands where HyperShift's names have an RBAC key; HyperShift itself never names this assignment.
+# Takes the place of HyperShift's RBAC key in the assignment's name; HyperShift has no name for this assignment.
 _COMPONENT: Final = "key-vault-user"
 
 
@@ -29,7 +29,7 @@ class NewIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyVaultUserArgs:
-    """Inputs of `KeyVaultUser`: the identity (the AKS add-on's, one of the user's, or one to create) and the vault."""
+    """Inputs of `KeyVaultUser`: the vault and the identity (the AKS add-on's, an existing one, or one to create)."""
 
     identity: ExistingIdentity | AddOnIdentity | NewIdentity
     vault: Vault
@@ -39,9 +39,9 @@ class KeyVaultUserArgs:
 class KeyVaultUser(pulumi.ComponentResource):
     """Key Vault Secrets User on the vault, and nothing wider, for one managed identity.
 
-    Outputs: `client_id` (the SecretProviderClasses' and `ARO_HCP_KEY_VAULT_USER_CLIENT_ID`), `principal_id`
-    (Output[str]), `attach_command` (Output[str], None for a given identity): a created one works only once the nodes
-    carry it.
+    Outputs: `client_id` (Output[str], in the SecretProviderClasses and `ARO_HCP_KEY_VAULT_USER_CLIENT_ID`),
+    `principal_id` (Output[str]), `attach_command` (Output[str], None if the identity exists already): a created
+    identity works only after the command has assigned it to the nodes.
     """
 
     def __init__(self, name: str, args: KeyVaultUserArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -81,7 +81,7 @@ class KeyVaultUser(pulumi.ComponentResource):
 
 
 def attach_command(node_resource_group: str, identity_id: str) -> str:
-    """The shell command that gives the identity to every scale set of the nodes."""
+    """The shell command that assigns the identity to every scale set of the nodes."""
     return (
         f"az vmss list --resource-group '{node_resource_group}' --query '[].name' --output tsv | xargs -I NAME "
         f"az vmss identity assign --resource-group '{node_resource_group}' --name NAME --identities '{identity_id}'"

@@ -1,4 +1,4 @@
-"""The AKS cluster of the hosted control planes, where the stack makes it itself."""
+"""The AKS cluster of the hosted control planes, if the stack makes it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from identity.naming import dns_prefix, node_resource_group
 from identity.roles import AKS_RBAC_CLUSTER_ADMIN_ROLE
 from identity.settings import CreationSettings, ManagementClusterSettings, Settings
 
-# As the AKS API spells it; `az` says azure-keyvault-secrets-provider.
+# The name in the AKS API; `az` calls the add-on azure-keyvault-secrets-provider.
 ADD_ON: Final = "azureKeyvaultSecretsProvider"
 _POOL: Final = "system"
-# Stands where HyperShift's names have an RBAC key.
+# Takes the place of HyperShift's RBAC key in the name of the role assignment.
 _COMPONENT: Final = "deployer"
 
 
@@ -38,17 +38,17 @@ class ManagementClusterArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class AddOnIdentity:
-    """The managed identity that AKS makes for the secrets-store add-on, and gives to the nodes."""
+    """The managed identity that AKS makes for the secrets-store add-on and assigns to the nodes."""
 
     client_id: pulumi.Output[str]
     object_id: pulumi.Output[str]
 
 
 class ManagementCluster(pulumi.ComponentResource):
-    """AKS with Entra ID and no other way in, workload identity, and the secrets-store add-on.
+    """AKS with sign-in by Entra ID only, workload identity, and the secrets-store add-on.
 
-    With Azure RBAC the deployer gets Azure Kubernetes Service RBAC Cluster Admin on it; `ready` is everything that has
-    to be there before somebody signs in, and `has_azure_rbac` says which authority decides there.
+    With Azure RBAC the deployer gets Azure Kubernetes Service RBAC Cluster Admin on it. `ready` holds the resources
+    that a sign-in depends on. `has_azure_rbac` tells whether Azure RBAC or Kubernetes RBAC authorizes requests.
 
     Outputs: `cluster_id` and `node_resource_group` (str, known before the cluster exists); `name` and `uid`
     (Output[str]) and the identity `add_on`: unknown in a preview of a new cluster, known in a preview of its change.
@@ -65,7 +65,7 @@ class ManagementCluster(pulumi.ComponentResource):
         if self.has_azure_rbac:
             self.ready.append(self._deployers_role(name, args, cluster))
         self.name: pulumi.Output[str] = cluster.name
-        # Of its own outputs an update's preview knows the name alone; what an update leaves as it is, is read by it.
+        # In the preview of an update, the resource's only known output is the name. The others are read from Azure.
         current = containerservice.get_managed_cluster_output(
             resource_group_name=wanted.resource_group,
             resource_name=cluster.name,
@@ -73,7 +73,7 @@ class ManagementCluster(pulumi.ComponentResource):
         )
         self.uid: pulumi.Output[str] = current.apply(lambda found: found.resource_uid)
         identity = current.apply(
-            lambda found: _identity(found.addon_profiles) or cluster.addon_profiles.apply(_demanded)
+            lambda found: _identity(found.addon_profiles) or cluster.addon_profiles.apply(_required_identity)
         )
         self.add_on = AddOnIdentity(
             client_id=identity.apply(lambda each: each.client_id), object_id=identity.apply(lambda each: each.object_id)
@@ -100,7 +100,7 @@ class ManagementCluster(pulumi.ComponentResource):
             location=args.settings.location,
             tags=args.settings.tags,
             dns_prefix=dns_prefix(args.cluster.name),
-            # AKS's own choice, said aloud: an imported cluster would be replaced without it.
+            # AKS's default, but explicit: an imported cluster would be replaced without it.
             node_resource_group=self.node_resource_group,
             kubernetes_version=wanted.kubernetes_version,
             identity=containerservice.ManagedClusterIdentityArgs(
@@ -161,16 +161,16 @@ def create_management_cluster(settings: Settings, providers: Providers, deployer
 
 
 def _identity(profiles: Mapping[str, Any] | None) -> Any:
-    """The add-on's identity, None while the add-on is off."""
+    """The add-on's identity; None if the add-on is off."""
     profile = (profiles or {}).get(ADD_ON)
     return profile.identity if profile is not None and profile.enabled else None
 
 
-def _demanded(profiles: Mapping[str, Any] | None) -> Any:
+def _required_identity(profiles: Mapping[str, Any] | None) -> Any:
     identity = _identity(profiles)
     if identity is None:
         raise pulumi.RunError(
-            "idstack:managementCluster: the cluster does not run its add-on azure-keyvault-secrets-provider any more, "
-            "somebody has switched it off; `pulumi up --refresh` switches it on again"
+            "idstack:managementCluster: the cluster no longer runs its add-on azure-keyvault-secrets-provider: "
+            "it was switched off outside of the stack. `pulumi up --refresh` switches it on again"
         )
     return identity

@@ -1,6 +1,6 @@
 """The resources of the project's own provider plugin: renewal schedule, certificate, two gates.
 
-Every input is an output as well, under the same name. What the resources do is told where it is done, in `provider/`.
+Every input is an output as well, under the same name. The modules in `provider/` describe what the resources do.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class _PluginResource(pulumi.CustomResource):
 class RenewalSchedule(_PluginResource):
     """Decides when which of two certificate slots is issued anew (`provider/renewal_schedule.py`).
 
-    Args: `lifetime_days` and `renew_before_days` of a certificate; `mode` is `auto`, or `hold` to keep the slots there
-    are.
+    Args: `lifetime_days` and `renew_before_days` of a certificate; `mode` is `auto`, or `hold` to keep the current
+    slots.
 
     Outputs, all known in previews: `current` (`a` or `b`: the slot that is in the secret); `a` and `b`, each a mapping
-    of `generation` (int, from 1), `notBefore` (RFC 3339, UTC) and `validDays` (int: the life it was issued for);
-    `renewal` (str: the newest renewal, for people).
+    of `generation` (int, from 1), `notBefore` (RFC 3339, UTC) and `validDays` (int: the lifetime it was issued for);
+    `renewal` (str: a description of the newest renewal).
     """
 
     current: pulumi.Output[str]
@@ -67,7 +67,7 @@ class RenewalSchedule(_PluginResource):
 class Certificate(_PluginResource):
     """A self-signed RSA client certificate with its key (`provider/certificate.py`); a new generation replaces it.
 
-    Args: `common_name` (1-64 characters), `key_size` in bits and `lifetime_days`, which all count from the next
+    Args: `common_name` (1-64 characters), `key_size` in bits and `lifetime_days`, which all apply from the next
     generation on; `generation` of the slot it is issued for; `not_before` (RFC 3339, UTC).
 
     Outputs: `certificate_pem` (str); `private_key_pem` (str, PKCS#8, secret); `thumbprint` (SHA-1, upper-case
@@ -98,7 +98,7 @@ class Certificate(_PluginResource):
             "generation": generation,
             "not_before": not_before,
         }
-        # The plugin marks the key itself; this holds even if a mark got lost on the way.
+        # The plugin marks the key as secret, too; this mark remains if that one is lost.
         secret = pulumi.ResourceOptions(additional_secret_outputs=["private_key_pem"])
         outputs = ("certificate_pem", "private_key_pem", "thumbprint", "not_after")
         super().__init__("Certificate", name, inputs, outputs, pulumi.ResourceOptions.merge(opts, secret))
@@ -108,7 +108,7 @@ class SignInGate(_PluginResource):
     """Proves that Entra ID knows a certificate before anything relies on it (`provider/sign_in_gate.py`).
 
     Args: `authority_host` (https URL); `tenant_id`, `client_id`; `certificate_pem` and `private_key_pem` (secret);
-    `registration`: the id under which the certificate is registered, there to order the gate behind it; `scope` to ask
+    `registration`: the id under which the certificate is registered, which orders the gate after it; `scope` to ask
     a token for; `successes` in a row over `settle_seconds`, within `timeout_seconds`.
 
     Outputs: `proven_at` (RFC 3339, UTC; unknown in previews of a new proof); `thumbprint` of the proven certificate.

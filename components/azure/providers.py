@@ -1,6 +1,6 @@
 """The explicit providers that every resource uses.
 
-There are no default providers: a stack file disables them, so that a resource can not reach a tenant that nobody named.
+A stack file disables default providers, so that no resource reaches a tenant that the configuration does not name.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Providers:
     kubernetes: KubernetesProvider | None = None
 
     def options(self) -> pulumi.ResourceOptions:
-        """Options that hand all of them to a component and its children."""
+        """Options that pass all of them to a component and its children."""
         every = (self.azure, self.entra, self.kubernetes)
         return pulumi.ResourceOptions(providers=[each for each in every if each is not None])
 
 
 def register_providers(settings: Settings) -> Providers:
-    """Register the Azure providers with tenant and subscription pinned; who signs in, the environment says (ARM_*, az).
+    """Register the Azure providers with tenant and subscription pinned; the environment signs them in (ARM_*, az).
 
-    That of Kubernetes comes once the cluster was found (`components/kubernetes/provider.py`).
+    The Kubernetes provider comes after the look-up of the cluster (`components/kubernetes/provider.py`).
     """
     # azure-native and azuread name the clouds as CAPZ does.
     environment = settings.cloud.capz_cloud_type
@@ -46,7 +46,7 @@ def register_providers(settings: Settings) -> Providers:
 
 
 def provider_error(error: object) -> str:
-    """A failed function's reason in one line, without the function's name that the engine puts in front."""
+    """The reason of a failed provider function in one line, without the prefix that the engine adds."""
     return " ".join(str(error).rpartition("returned an error: ")[2].split())
 
 

@@ -1,4 +1,4 @@
-"""Role assignments, named as HyperShift's own CLI names them, so that each tool recognises the other's."""
+"""Role assignments, named as HyperShift's own CLI names them, so that each tool recognizes the other's."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from identity.roles import Role
 class RoleGrantsArgs:
     """Inputs of `RoleGrants`. `scopes` maps a short word, part of the resource's name, to the scope's ARM id.
 
-    `is_deployer`: the principal is whoever runs the stack, a person or an application. Who ran first keeps the role: a
-    preview by somebody else must not show a change.
+    `is_deployer`: the principal is the user or application that runs the stack. The one of the first run keeps the
+    role: a preview by another must not show a change.
     """
 
     infra_id: str
@@ -33,8 +33,8 @@ class RoleGrantsArgs:
 class RoleGrants(pulumi.ComponentResource):
     """One role for one principal at each of several scopes.
 
-    The assignments depend on the principal, so they are deleted before it: Azure keeps an assignment whose principal is
-    gone, and its name stays taken. Outputs: `assignment_names` (scope's word -> GUID), known before they exist.
+    The assignments depend on the principal, so they are deleted before it: Azure keeps an assignment whose principal
+    is gone, and its name stays taken. Outputs: `assignment_names` (scope's word -> GUID), known before they exist.
     """
 
     def __init__(self, name: str, args: RoleGrantsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -50,11 +50,13 @@ class RoleGrants(pulumi.ComponentResource):
                 scope=scope,
                 role_definition_id=role_definition_id(args.subscription_id, args.role.guid),
                 principal_id=args.principal_id,
-                principal_type=_looked_up() if args.is_deployer else authorization.PrincipalType.SERVICE_PRINCIPAL,
+                principal_type=_resolved_by_azure()
+                if args.is_deployer
+                else authorization.PrincipalType.SERVICE_PRINCIPAL,
                 opts=pulumi.ResourceOptions(
                     parent=self,
-                    # The provider would update the role in place, which Azure refuses. And neither role nor principal
-                    # is part of the name, so a replacement needs the name free first.
+                    # The provider would update the role in place, which Azure refuses. The name contains neither
+                    # role nor principal, so the old assignment must be deleted before its replacement.
                     replace_on_changes=["role_definition_id"],
                     delete_before_replace=True,
                     ignore_changes=["principal_id"] if args.is_deployer else None,
@@ -63,13 +65,13 @@ class RoleGrants(pulumi.ComponentResource):
         self.register_outputs({"assignment_names": self.assignment_names})
 
 
-def _looked_up() -> pulumi.Output[str]:
-    """No type: Azure finds it out, which would fail for a fresh principal. The SDK takes a bare None for "User"."""
+def _resolved_by_azure() -> pulumi.Output[str]:
+    """No type: Azure looks it up, which fails for a new principal. The SDK would turn a plain None into "User"."""
     return cast("pulumi.Output[str]", pulumi.Output.from_input(None))
 
 
 def _distinct(scopes: Mapping[str, str]) -> dict[str, str]:
-    """Without scopes that are the same place: both would have the same name. Azure ignores case."""
+    """Remove duplicate scopes, as their assignments would have the same name. Azure ignores case."""
     distinct: dict[str, tuple[str, str]] = {}
     for word, scope in scopes.items():
         distinct.setdefault(scope.lower(), (word, scope))

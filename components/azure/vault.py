@@ -40,11 +40,11 @@ class Vault(pulumi.ComponentResource):
                 enable_rbac_authorization=True,
                 enable_soft_delete=True,
                 soft_delete_retention_in_days=wanted.soft_delete_retention_days,
-                # Key Vault refuses an explicit false.
+                # Key Vault rejects an explicit false.
                 enable_purge_protection=True if wanted.purge_protection else None,
                 public_network_access="Enabled" if wanted.public_network_access else "Disabled",
                 network_acls=keyvault.NetworkRuleSetArgs(
-                    # Nodes and deployers are no "trusted services": nothing here needs the bypass.
+                    # Nothing in the stack needs the bypass: nodes and deployers are not "trusted services".
                     bypass=keyvault.NetworkRuleBypassOptions.NONE,
                     default_action=wanted.default_action,
                     ip_rules=[keyvault.IPRuleArgs(value=each) for each in wanted.allowed_ip_ranges],

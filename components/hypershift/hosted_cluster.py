@@ -23,7 +23,7 @@ from identity.naming import control_plane_identity_name
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec
 from identity.settings import HostedClusterSettings, Settings
 
-# A value in the outputs that Azure gives out (`identity/outputs.py`).
+# A value in the outputs that Azure assigns (`identity/outputs.py`).
 Leaf: TypeAlias = pulumi.Input[str | None]
 
 
@@ -32,7 +32,7 @@ class HostedClusterArgs:
     """Inputs of `HostedCluster`.
 
     `imported` has the managed identities by field; `deployer` is an object id; `manifest` is the user's part of the
-    HostedCluster, None where the stack does not apply one.
+    HostedCluster, None if the stack does not apply one.
     """
 
     settings: Settings
@@ -46,9 +46,8 @@ class HostedClusterArgs:
 class HostedCluster(pulumi.ComponentResource):
     """Everything of one hosted cluster.
 
-    Outputs: `namespace` (of the HostedCluster), `control_plane` and `data_plane` (by field, as the stack exports them),
-    `spec` (identity part of the HostedCluster). Their leaves are texts, known before the first run or Output[str];
-    nothing in them is secret.
+    Outputs (`identity/outputs.py` has their shapes): `namespace` of the HostedCluster; `control_plane` and `data_plane`
+    by field; `spec`, the identity part of the HostedCluster. Nothing in them is secret.
     """
 
     def __init__(self, name: str, args: HostedClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -81,7 +80,7 @@ class HostedCluster(pulumi.ComponentResource):
                     identity_part=identity_part(args.cluster, self.spec),
                     protect=args.settings.protect,
                 ),
-                # A secret that is not in the vault blocks a mount, and with it the whole control plane.
+                # A missing secret blocks a mount, and with it the whole control plane.
                 pulumi.ResourceOptions(
                     parent=self, depends_on=[*identities.values(), *data_plane.values(), *args.store.key_vault_user]
                 ),

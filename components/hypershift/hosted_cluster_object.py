@@ -1,4 +1,4 @@
-"""The HostedCluster itself, where the stack applies it: the user's part and the identity part as one object."""
+"""The HostedCluster that the stack applies: the user's part and the identity part merged into one object."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from identity.settings import HostedClusterSettings
 
 API_VERSION: Final = "hypershift.openshift.io/v1beta1"
 KIND: Final = "HostedCluster"
-# Its finalizer goes once machines, volumes and load balancers are gone.
+# HyperShift removes the finalizer once machines, volumes and load balancers are gone.
 _LONGEST_DELETION: Final = "60m"
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """Something that both parts say, and not alike: what the user gave, and what the stack writes."""
+    """A value that differs between the two parts: what the user gave, and what the stack writes."""
 
     path: tuple[str, ...]
     given: Any
@@ -36,7 +36,7 @@ class HostedClusterObjectArgs:
 
 
 class HostedClusterObject(pulumi.ComponentResource):
-    """The HostedCluster on the management cluster. Its namespace is there already: its pull secret is in it.
+    """The HostedCluster on the management cluster. Its namespace exists already, as it holds the pull secret.
 
     No outputs.
     """
@@ -60,7 +60,7 @@ class HostedClusterObject(pulumi.ComponentResource):
 
 
 def identity_part(cluster: HostedClusterSettings, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The HostedCluster as far as the stack knows it."""
+    """The part of the HostedCluster that the stack writes."""
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -70,7 +70,7 @@ def identity_part(cluster: HostedClusterSettings, spec: Mapping[str, Any]) -> di
 
 
 def merged(given: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
-    """Both parts, mapping by mapping; where both have a value, they agree (`conflicts`)."""
+    """Merge both parts, mapping by mapping. A value in both is the same in both (`conflicts`)."""
     whole = {**given, **written}
     for key in given.keys() & written.keys():
         if isinstance(written[key], Mapping):
@@ -79,7 +79,7 @@ def merged(given: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, An
 
 
 def conflicts(given: Mapping[str, Any], written: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Conflict]:
-    """Every place where the two parts do not agree, in the order of the stack's."""
+    """Every place where the two parts differ, in the order of the stack's part."""
     for key, value in written.items():
         if key not in given:
             continue

@@ -10,7 +10,7 @@ from identity.catalogue import CONTROL_PLANE
 from identity.outputs import HostedClusterSpec
 from identity.settings import HostedClusterSettings
 
-# A client id, or what stands for it until Azure gives it out.
+# A client id, or its placeholder until Azure gives it out.
 ClientId = TypeVar("ClientId")
 
 

@@ -1,11 +1,12 @@
-"""The documents by which Azure clients in pods learn their cloud, their network and their credential file.
+"""The cloud configuration documents: they name cloud, network and credential file to the Azure clients in pods.
 
-Keys and their order are those of the Go structs the operators marshal; sources inside openshift/hypershift at 3ee9615,
-below `control-plane-operator/controllers/hostedcontrolplane/`: `v2/cloud_controller_manager/azure/config.go:126-207`,
-`v2/storage/azure.go:20-53`, `cloud/azure/providerconfig.go`.
+Keys and their order are those of the Go structs that the operators marshal. Sources inside openshift/hypershift at
+3ee9615, below `control-plane-operator/controllers/hostedcontrolplane/`: `cloud/azure/providerconfig.go`,
+`v2/cloud_controller_manager/azure/config.go:126-207`, `v2/storage/azure.go:20-53`.
 
-`useManagedIdentityExtension` is true for the nodes only: consumers try it before the data-plane path, so beside a path
-it would sign in as the virtual machine (cloud-provider-azure pkg/azclient/auth.go:59-75), whatever the pages say.
+`useManagedIdentityExtension` is true for the nodes only. Consumers try it before the data-plane path, so beside a path
+it would sign in as the virtual machine (cloud-provider-azure pkg/azclient/auth.go:59-75). HyperShift's documentation
+says otherwise; the code decides (decision record 0005).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CLOUD_CONFIG_KEY: Final = "cloud.conf"
 
 @dataclass(frozen=True, kw_only=True)
 class Platform:
-    """What a hosted cluster's specification says about its platform: `spec.platform.azure` and `spec.infraID`."""
+    """The platform of a hosted cluster as its specification has it: `spec.platform.azure` and `spec.infraID`."""
 
     cloud: str
     tenant_id: str
@@ -123,7 +124,7 @@ DOCUMENTS: Final[Mapping[CloudConfigKind, Callable[[Platform, str], dict[str, An
 
 
 def render(document: Mapping[str, Any]) -> str:
-    """JSON as Go's `MarshalIndent` writes it with two spaces: no newline at the end."""
+    """The document as JSON in the format of Go's `MarshalIndent` with two spaces: no newline at the end."""
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""The cluster side of one hosted cluster where the stack writes it: what HyperShift's operators create otherwise."""
+"""The cluster side of one hosted cluster, if the stack writes it instead of HyperShift's operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Kubernetes objects that tell consumers where their credential file is."""
+"""The Kubernetes objects that name the credential file to its consumers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ConsumerConfig(pulumi.ComponentResource):
             f"{name}-secret",
             metadata=meta.ObjectMetaArgs(name=args.file.secret, namespace=args.namespace),
             type="Opaque",
-            # Not stringData: server-side apply can not own a field that the API never returns.
+            # Not stringData: server-side apply cannot own a field that the API does not return.
             data={CLOUD_CONFIG_KEY: base64.b64encode(document.encode()).decode("ascii")},
             opts=pulumi.ResourceOptions(parent=self),
         )

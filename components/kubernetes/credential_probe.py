@@ -36,7 +36,7 @@ class CredentialProbeArgs:
 
 
 class CredentialProbe(pulumi.ComponentResource):
-    """Deployment of one probe, ready once sign-in and proof call worked. Outputs: `deployment` (str), its name."""
+    """Deployment of one probe. It is ready after sign-in and proof call. Outputs: `deployment` (str), its name."""
 
     def __init__(self, name: str, args: CredentialProbeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:kubernetes:CredentialProbe", name, None, opts)
@@ -93,7 +93,7 @@ def probe_pod(args: CredentialProbeArgs) -> dict[str, Any]:
 
 
 def credential_source(mount: Mount, secret_name: str) -> str:
-    """The probe's `--credential`: where the real consumer of this mount learns the file's path."""
+    """The probe's `--credential`: where the real consumer of this mount finds the file's path."""
     if mount.credential_env is not None:
         return f"env:{mount.credential_env}"
     if mount.config is not None:

@@ -16,17 +16,17 @@ from identity.settings import ManagementClusterSettings, Settings
 
 
 def with_kubernetes_provider(settings: Settings, providers: Providers, created: ManagementCluster | None) -> Providers:
-    """The providers with that of the management cluster, if the stack makes objects there.
+    """Add the management cluster's provider, if the stack makes objects there.
 
-    Raises RunError if a kubeconfig of the user's own can not be read.
+    Raises RunError if the kubeconfig that the settings name cannot be read, AccessError if AKS's cannot be used.
     """
     cluster = settings.management_cluster
     gate: ClusterGate | None = None
     if not settings.writes_to_management_cluster or cluster is None:
         return providers
     if cluster.kubeconfig is not None:
-        # The contents: a path in the state would mean another file on the next machine.
-        kubeconfig = pulumi.Output.secret(_contents(cluster, Path(cluster.kubeconfig)))
+        # The content, because a path in the state would mean another file on the next machine.
+        kubeconfig = pulumi.Output.secret(_content(cluster, Path(cluster.kubeconfig)))
     else:
         access = AksAccess("cluster-access", access_args(settings, cluster, created), providers.options())
         kubeconfig = access.kubeconfig
@@ -37,19 +37,19 @@ def with_kubernetes_provider(settings: Settings, providers: Providers, created: 
             "kubernetes",
             kubeconfig=kubeconfig,
             context=cluster.context,
-            # While it stays, no change of address or certificate authority replaces everything on the cluster.
+            # As long as it stays the same, a new address or certificate authority replaces no object on the cluster.
             cluster_identifier=management_cluster_id(settings, cluster),
             opts=None if gate is None else pulumi.ResourceOptions(depends_on=[gate]),
         ),
     )
 
 
-def _contents(cluster: ManagementClusterSettings, path: Path) -> str:
+def _content(cluster: ManagementClusterSettings, path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise pulumi.RunError(
-            f'idstack:managementCluster.kubeconfig: found "{path}", which can not be read ({error}). Accepted is the '
-            f"path of a kubeconfig file, or nothing: the stack makes one of its own for "
-            f"{cluster.resource_group}/{cluster.name} then."
+            f'idstack:managementCluster.kubeconfig: found "{path}", which cannot be read ({error}). Accepted is the '
+            f"path of a kubeconfig file, or nothing: then the stack makes its own for "
+            f"{cluster.resource_group}/{cluster.name}."
         ) from None

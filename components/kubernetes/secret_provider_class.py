@@ -1,4 +1,4 @@
-"""SecretProviderClass: what the Secrets Store CSI driver fetches for a pod, and as whom."""
+"""SecretProviderClass: what the Secrets Store CSI driver fetches for a pod, and as which identity."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SecretProviderClass(pulumi.ComponentResource):
 
 
 def objects(secret_name: str, object_encoding: str) -> str:
-    """The parameter `objects`, to the byte (`support/secretproviderclass/secretproviderclass.go:12-20`)."""
+    """The parameter `objects`, byte for byte (`support/secretproviderclass/secretproviderclass.go:12-20`)."""
     return (
         "\narray:\n  - |\n"
         f"    objectName: {secret_name}\n"

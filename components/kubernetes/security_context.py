@@ -1,11 +1,11 @@
-"""What every pod of the stack may not do: no privilege, no capability, no writing to its image."""
+"""The security context of every pod of the stack: no privilege, no capability, a read-only image."""
 
 from __future__ import annotations
 
 from types import MappingProxyType
 from typing import Any, Final
 
-# Nobody: an id that no image and no node gives a meaning.
+# The id of nobody: no image and no node uses it.
 _USER: Final = 65532
 
 POD_SECURITY: Final = MappingProxyType[str, Any](

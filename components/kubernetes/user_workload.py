@@ -1,4 +1,4 @@
-"""A workload of the user's own: a Deployment that mounts identities as their own consumers do."""
+"""A workload of the user: a Deployment that mounts identities as HyperShift's own consumers do."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from components.kubernetes.wiring import wire
 from identity.catalogue_rows import Mount
 from identity.settings import WorkloadSettings
 
-# As `credential-probe` for the probes; which workload it is, says the label `instance`.
+# The label `app.kubernetes.io/name` of all user workloads; `instance` has the name of one.
 _NAME: Final = "user-workload"
-# The root is read-only, and HyperShift's own pods have a volume of this name for temporary files, too.
+# For temporary files, as the root is read-only. HyperShift's own pods have a volume of this name, too.
 _TEMPORARY: Final = "tmp-dir"
 
 
@@ -87,7 +87,7 @@ def pod(workload: WorkloadSettings, identities: Sequence[MountedIdentity]) -> di
     spec: dict[str, Any] = {
         "securityContext": dict(POD_SECURITY),
         "serviceAccountName": workload.service_account,
-        # Who names an account wants to be it; anybody else has no business with the Kubernetes API.
+        # A workload that names no account does not need the Kubernetes API.
         "automountServiceAccountToken": workload.service_account is not None,
         "nodeSelector": workload.node_selector,
         "tolerations": [each.model_dump(by_alias=True, exclude_none=True) for each in workload.tolerations],
@@ -107,5 +107,5 @@ def pod(workload: WorkloadSettings, identities: Sequence[MountedIdentity]) -> di
 
 
 def _without_empty(values: dict[str, Any]) -> dict[str, Any]:
-    """Without what the user left out: an empty command would replace the image's own."""
+    """Remove what the user left out: an empty command would replace the image's."""
     return {key: value for key, value in values.items() if value not in (None, [], {})}

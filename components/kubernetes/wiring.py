@@ -1,7 +1,7 @@
 """Gives a pod the identity of a catalogue mount: volume, mount, environment and configuration document.
 
-Pure: it works on mappings as Kubernetes writes them (camelCase keys) and knows nothing of Pulumi. Wiring twice is
-wiring once, nothing else of the pod changes, and what is given is never changed itself.
+The functions are pure: they work on mappings as Kubernetes writes them (camelCase keys), without Pulumi. Wiring is
+idempotent. It changes nothing else of the pod, and it returns a copy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class WiringConflict(ValueError):
 
 
 def credential_path(mount: Mount, secret_name: str) -> str:
-    """Where the pod finds the credential: the file in the mount is named as the secret."""
+    """Absolute path of the credential in the pod: the file has the secret's name."""
     return f"{mount.path}/{secret_name}"
 
 
@@ -119,7 +119,7 @@ def _extended(
 ) -> dict[str, Any]:
     """`owner`, which is at `place`, with the additions in its list `field`.
 
-    Its entries are told apart by `key`; a path is the same with a slash at its end.
+    `key` identifies an entry; a path is the same with a slash at its end. Raises WiringConflict.
     """
     entries = list(owner.get(field, ()))
     for addition in additions:

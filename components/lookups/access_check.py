@@ -22,12 +22,12 @@ _READY_SECONDS: Final = 300  # how long Azure takes for a new role assignment, a
 
 
 async def check_access(settings: Settings, providers: Providers, aks: AksCluster | None) -> None:
-    """Sign in to the cluster as the stack will, before the first resource; raises RunError with the cause and its fix.
+    """Sign in to the cluster as the stack will, before the first resource. Raises RunError with cause and fix.
 
-    `aks` is what ARM says of the management cluster, None if there is none, or none yet.
-    A preview needs no more than a sign-in, so a read-only identity may run it; an update also waits until the deployer
-    has its permissions and the kinds of the stack's objects are served. Of a cluster that the stack makes, both may
-    come in this very run: `access_gate` waits for them then.
+    `aks` is the management cluster as ARM describes it, None if there is none, or none yet.
+    A preview needs only a sign-in, so a read-only identity may run it. An update also waits until the deployer has its
+    permissions and the API server serves the kinds of the stack's objects. If the stack makes the cluster, the same run
+    may bring both: then `access_gate` waits for them.
     """
     cluster = settings.management_cluster
     if cluster is None or aks is None or not settings.writes_to_management_cluster or cluster.kubeconfig is not None:
@@ -41,7 +41,7 @@ async def check_access(settings: Settings, providers: Providers, aks: AksCluster
 
 
 def _requirements(settings: Settings) -> AccessRequirements:
-    """What must be there before the first object; in a preview nothing."""
+    """What an update requires before its first object; a preview requires nothing."""
     if pulumi.runtime.is_dry_run():
         return AccessRequirements()
     return AccessRequirements(permissions.permissions(), required_kinds(settings))
@@ -58,11 +58,11 @@ async def _kubeconfig(settings: Settings, cluster: ManagementClusterSettings, pr
             pulumi.InvokeOptions(provider=providers.azure),
         )
     except Exception as error:
-        said = provider_error(error)
+        reason = provider_error(error)
         fix = f"; give the deployer the role Azure Kubernetes Service Cluster {who} Role on the cluster"
         raise AccessError(
-            f'AKS does not hand out the kubeconfig of "{cluster.name}": {said.rstrip(".")}'
-            f"{fix if _DENIED in said else ''}"
+            f'AKS does not hand out the kubeconfig of "{cluster.name}": {reason.rstrip(".")}'
+            f"{fix if _DENIED in reason else ''}"
         ) from None
     return signed_in(answer["kubeconfigs"][0]["value"], None if access.admin else args.login, access.flavour)
 

@@ -1,4 +1,4 @@
-"""Pulumi's raw configuration as typed settings."""
+"""Loads Pulumi's raw configuration as typed settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from identity.settings import Settings, load_settings
 def load() -> Settings:
     """The stack's settings.
 
-    Raises ConfigurationError with every problem, and RunError if the record of the local cloud can not be read.
+    Raises ConfigurationError with every problem, and RunError if the record of the local cloud cannot be read.
     """
     namespace = f"{pulumi.get_project()}:"
     config = {
@@ -34,6 +34,6 @@ def _local_environment() -> LocalEnvironment | None:
         return LocalEnvironment.from_file(Path(path))
     except (OSError, ValueError) as error:
         raise pulumi.RunError(
-            f"{LOCAL_ENVIRONMENT_VARIABLE} names no record of the local cloud ({error}). `make up` starts the local "
-            "cloud and sets the variable; for a stack on Azure unset it."
+            f"{LOCAL_ENVIRONMENT_VARIABLE} does not name a record of the local cloud ({error}). `make up` starts the "
+            "local cloud and sets the variable. For a stack on Azure, unset it."
         ) from None

@@ -1,4 +1,4 @@
-"""The user's part of a HostedCluster: read, and judged against the stack's part, before anything is registered."""
+"""Reads the user's part of a HostedCluster and validates it against the stack's part, before the first resource."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from identity.settings.problems import Place, enumerate_words, path_of, show
 _KEYS: Final = ("apiVersion", "kind", "metadata", "spec")
 # `hypershift create cluster azure --render` prints an empty one.
 _STATUS: Final = "status"
-# Stands for the client ids: Azure gives them out, so no manifest can agree with them.
-_GIVEN_OUT: Final = object()
+# Placeholder of the client ids: Azure assigns them, so no manifest can agree with them.
+_ASSIGNED_BY_AZURE: Final = object()
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as Kubernetes reads it: a date is a text."""
+    """YAML as Kubernetes reads it: a date is a string."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -35,14 +35,14 @@ _Loader.yaml_implicit_resolvers = {
 
 @dataclass(frozen=True)
 class Manifests:
-    """The user's parts by hosted cluster, and what is wrong with them; they can be used if nothing is."""
+    """The user's parts by hosted cluster, and their problems. They can be used only if there is no problem."""
 
     documents: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
 
 def read_manifests(settings: Settings, vault_name: str) -> Manifests:
-    """What `hostedCluster` of each hosted cluster gives, in place or by the name of a file."""
+    """Read the key `hostedCluster` of each hosted cluster: a manifest in place, or the name of a file."""
     found = Manifests()
     for index, cluster in enumerate(settings.hosted_clusters):
         given = cluster.hosted_cluster
@@ -55,12 +55,12 @@ def read_manifests(settings: Settings, vault_name: str) -> Manifests:
             found.problems.append(_unusable(place, given.file, error))
             continue
         found.documents[cluster.name] = document
-        found.problems.extend(_judged(document, settings, cluster, vault_name, place, is_inline=given.file is None))
+        found.problems.extend(_validate(document, settings, cluster, vault_name, place, is_inline=given.file is None))
     return found
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The only document of the file; raises OSError, and ValueError (UnicodeDecodeError is one) with the reason."""
+    """The only document of the file. Raises OSError, and ValueError (also UnicodeDecodeError) with the reason."""
     try:
         documents = [each for each in yaml.load_all(path.read_text(encoding="utf-8"), _Loader) if each is not None]
     except yaml.YAMLError as error:
@@ -76,7 +76,7 @@ def _unusable(place: Place, file: str | None, error: Exception) -> Problem:
     reason = error.__class__.__name__ if isinstance(error, (OSError, UnicodeDecodeError)) else str(error)
     return Problem(
         place=place,
-        found=f'"{file}", which can not be used: {reason}',
+        found=f'"{file}", which cannot be used: {reason}',
         accepted="the path, from the project's folder, of a YAML file with one HostedCluster",
         fix="put the HostedCluster there, or correct the path",
     )
@@ -86,7 +86,7 @@ def _cleaned(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in _without_nulls(document).items() if key != _STATUS}
 
 
-def _judged(
+def _validate(
     document: Mapping[str, Any],
     settings: Settings,
     cluster: HostedClusterSettings,
@@ -107,26 +107,26 @@ def _judged(
         Platform.of(settings, cluster),
         cluster,
         vault_name=vault_name,
-        control_plane={row.field: _GIVEN_OUT for row in CONTROL_PLANE if cluster.identity(row).enabled},
-        data_plane={row.field: _GIVEN_OUT for row in DATA_PLANE},
+        control_plane={row.field: _ASSIGNED_BY_AZURE for row in CONTROL_PLANE if cluster.identity(row).enabled},
+        data_plane={row.field: _ASSIGNED_BY_AZURE for row in DATA_PLANE},
     )
     for each in conflicts(document, identity_part(cluster, spec)):
-        yield _disagreeing(each, (*place, *each.path) if is_inline else place)
+        yield _conflict_problem(each, (*place, *each.path) if is_inline else place)
 
 
-def _disagreeing(conflict: Conflict, place: Place) -> Problem:
-    is_given_out = conflict.written is _GIVEN_OUT
-    written = "a client id that Azure gives out" if is_given_out else show(conflict.written)
+def _conflict_problem(conflict: Conflict, place: Place) -> Problem:
+    is_assigned = conflict.written is _ASSIGNED_BY_AZURE
+    written = "a client id that Azure assigns" if is_assigned else show(conflict.written)
     return Problem(
         place=place,
         found=f"{show(conflict.given)} at {path_of(conflict.path)}, where the stack writes {written}",
-        accepted="nothing there" if is_given_out else f"nothing there, or {written}",
-        fix="remove it" if is_given_out else "remove it, or correct the setting that the stack's value comes from",
+        accepted="nothing there" if is_assigned else f"nothing there, or {written}",
+        fix="remove it" if is_assigned else "remove it, or correct the setting that the stack's value comes from",
     )
 
 
 def _without_nulls(value: Any) -> Any:
-    """Kubernetes knows no difference between null and absent."""
+    """A copy without nulls: to Kubernetes, null is the same as absent."""
     if isinstance(value, Mapping):
         return {key: _without_nulls(each) for key, each in value.items() if each is not None}
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value

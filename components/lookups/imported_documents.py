@@ -18,9 +18,9 @@ from identity.settings import ImportedCredentialSettings
 def read_document(
     credential: ImportedCredentialSettings, *, now: datetime, tenant_id: str, client_id: str, object_encoding: str
 ) -> ImportedDocument:
-    """Read and judge the document in a secret value or a file.
+    """Read and validate the document in a secret value or a file.
 
-    Raises OSError or UnicodeDecodeError for a file that can not be read, and InvalidCredential with every problem of
+    Raises OSError or UnicodeDecodeError for a file that cannot be read, and InvalidCredential with every problem of
     the document.
     """
     if credential.value is not None:
@@ -49,9 +49,10 @@ def read_document(
 
 
 def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
-    """What ARM tells of the secret that holds the document: all but its value.
+    """Validate a secret that holds the document by its metadata, as ARM does not show its value.
 
-    Raises InvalidCredential with every reason for which no pod could use it.
+    Args: `secret` is ARM's answer (Microsoft.KeyVault/vaults/secrets). Raises InvalidCredential with every reason why
+    no pod could use it.
     """
     attributes = secret["properties"].get("attributes") or {}
     begins, ends = (_moment(attributes.get(name)) for name in ("notBefore", "expires"))

@@ -1,6 +1,6 @@
-"""What the stack needs but does not create: looked up before the first resource, all that is missing in one report.
+"""Looks up what the stack needs but does not create, before the first resource. One report has all that is missing.
 
-Plain values come out of it, so every preview knows them.
+The results are plain values, so every preview knows them.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ Place: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Prerequisites:
-    """What was found.
+    """The results of the look-ups.
 
-    `management_cluster` is what ARM says of it, `node_resource_group` that of its nodes, and `add_on_identity` the
-    identity of its secrets-store add-on. Of one that the stack makes there is the first at most, once it is ready.
-    `imported` has the managed identities' credentials by hosted cluster and catalogue field, `manifests` the user's
-    parts of the HostedClusters by hosted cluster.
+    - `management_cluster`: the cluster as ARM describes it; `node_resource_group`: the resource group of its nodes;
+      `add_on_identity`: the identity of its secrets-store add-on. If the stack makes the cluster, only the first can be
+      set, once the cluster is ready.
+    - `imported`: the managed identities' credentials by hosted cluster and catalogue field.
+    - `manifests`: the user's parts of the HostedClusters by hosted cluster.
     """
 
     management_cluster: AksCluster | None = None
@@ -62,42 +63,42 @@ class Prerequisites:
 
 
 @dataclass(frozen=True)
-class _Thing:
-    """Something in Azure: the function that reads it, its arguments, and its kind and name for people."""
+class _Lookup:
+    """One look-up in Azure: the function, its arguments, and the object's kind and name for the report."""
 
     function: str
     arguments: tuple[tuple[str, str], ...]
-    what: str
+    description: str
 
 
 async def look_up(settings: Settings, providers: Providers, shared: CredentialStore | None) -> Prerequisites:
-    """Look everything up, side by side; raises ConfigurationError with all that is missing or can not be used.
+    """Look everything up, side by side. Raises ConfigurationError with all that is missing or cannot be used.
 
     `shared` is the shared stack's vault, None if the vault is this stack's own.
     """
     vault = vault_of(settings, shared)
-    wanted = list(_wanted(settings, shared, vault))
-    things = list(dict.fromkeys(thing for _, thing in wanted))
-    answers = await asyncio.gather(*(_read(thing, providers) for thing in things), return_exceptions=True)
-    found = dict(zip(things, answers, strict=True))
+    required = list(_required(settings, shared, vault))
+    lookups = list(dict.fromkeys(lookup for _, lookup in required))
+    answers = await asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True)
+    found = dict(zip(lookups, answers, strict=True))
     created = _created(settings)
     problems = [
-        _absent(place, thing, found[thing])
-        for place, thing in wanted
-        if isinstance(found[thing], Exception) and not (thing == created and _is_missing(found[thing]))
+        _not_found(place, lookup, found[lookup])
+        for place, lookup in required
+        if isinstance(found[lookup], Exception) and not (lookup == created and _is_missing(found[lookup]))
     ]
-    assembly = _Assembly(
-        {thing: answer for thing, answer in found.items() if isinstance(answer, Mapping)}, vault, problems
+    builder = _PrerequisitesBuilder(
+        {lookup: answer for lookup, answer in found.items() if isinstance(answer, Mapping)}, vault, problems
     )
-    prerequisites = assembly.prerequisites(settings)
+    prerequisites = builder.build(settings)
     if problems:
         raise ConfigurationError(problems)
     return prerequisites
 
 
-async def _read(thing: _Thing, providers: Providers) -> Mapping[str, Any]:
+async def _read(lookup: _Lookup, providers: Providers) -> Mapping[str, Any]:
     answer: Mapping[str, Any] = await pulumi.runtime.invoke_async(
-        f"azure-native:{thing.function}", dict(thing.arguments), pulumi.InvokeOptions(provider=providers.azure)
+        f"azure-native:{lookup.function}", dict(lookup.arguments), pulumi.InvokeOptions(provider=providers.azure)
     )
     return answer
 
@@ -107,20 +108,20 @@ def _is_missing(error: object) -> bool:
     return "NotFound" in reason or "Status=404" in reason
 
 
-def _absent(place: Place, thing: _Thing, error: object) -> Problem:
+def _not_found(place: Place, lookup: _Lookup, error: object) -> Problem:
     reason, missing = provider_error(error), _is_missing(error)
     return Problem(
         place=place,
-        found=f"{thing.what}, which {'does not exist' if missing else f'can not be read: {reason}'}",
+        found=f"{lookup.description}, which {'does not exist' if missing else f'cannot be read: {reason}'}",
         accepted="one that exists: the stack does not create it",
         fix="create it, or correct the name" if missing else "let the deployer read it (role Reader), then try again",
     )
 
 
-def _wanted(settings: Settings, shared: CredentialStore | None, vault: str) -> Iterator[tuple[Place, _Thing]]:
+def _required(settings: Settings, shared: CredentialStore | None, vault: str) -> Iterator[tuple[Place, _Lookup]]:
     """Everything that must exist, each with the place in the configuration that names it.
 
-    Of the management cluster that the stack makes it is the resource group: the cluster itself may be missing.
+    If the stack makes the management cluster, its resource group must exist. The cluster itself may be missing.
     """
     yield ("resourceGroup",), _resource_group(settings.resource_group)
     if shared is not None:
@@ -145,34 +146,34 @@ def _wanted(settings: Settings, shared: CredentialStore | None, vault: str) -> I
                 yield (*at, "credential", "secretName"), _stored_secret(vault, identity)
 
 
-def _created(settings: Settings) -> _Thing | None:
-    """The management cluster that the stack makes."""
+def _created(settings: Settings) -> _Lookup | None:
+    """The look-up of the management cluster, if the stack makes it."""
     cluster = settings.management_cluster
     return None if cluster is None or cluster.create is None else _management_cluster(cluster)
 
 
-def _resource_group(name: str) -> _Thing:
-    return _Thing("resources:getResourceGroup", (("resourceGroupName", name),), f'the resource group "{name}"')
+def _resource_group(name: str) -> _Lookup:
+    return _Lookup("resources:getResourceGroup", (("resourceGroupName", name),), f'the resource group "{name}"')
 
 
-def _management_cluster(cluster: ManagementClusterSettings) -> _Thing:
+def _management_cluster(cluster: ManagementClusterSettings) -> _Lookup:
     return _in_group(
         "containerservice:getManagedCluster", cluster.resource_group, "AKS cluster", resourceName=cluster.name
     )
 
 
-def _virtual_network(arm_id: str) -> _Thing:
+def _virtual_network(arm_id: str) -> _Lookup:
     vnet = parse_arm_id(arm_id)
     return _in_group("network:getVirtualNetwork", vnet.resource_group, "virtual network", virtualNetworkName=vnet.name)
 
 
-def _subnet(arm_id: str) -> _Thing:
+def _subnet(arm_id: str) -> _Lookup:
     subnet = parse_arm_id(arm_id)
     vnet, name = subnet.names
     return _in_group("network:getSubnet", subnet.resource_group, "subnet", virtualNetworkName=vnet, subnetName=name)
 
 
-def _security_group(arm_id: str) -> _Thing:
+def _security_group(arm_id: str) -> _Lookup:
     group = parse_arm_id(arm_id)
     return _in_group(
         "network:getNetworkSecurityGroup",
@@ -182,26 +183,26 @@ def _security_group(arm_id: str) -> _Thing:
     )
 
 
-def _key_vault(cluster: HostedClusterSettings) -> _Thing:
+def _key_vault(cluster: HostedClusterSettings) -> _Lookup:
     kms = cluster.kms
     return _in_group(
         "keyvault:getVault", kms.key_vault_resource_group, "key vault", vaultName=kms.active_key.key_vault_name
     )
 
 
-def _managed_identity(identity: IdentitySettings) -> _Thing:
+def _managed_identity(identity: IdentitySettings) -> _Lookup:
     found = parse_arm_id(identity.resource_id or "")
     return _in_group(
         "managedidentity:getUserAssignedIdentity", found.resource_group, "managed identity", resourceName=found.name
     )
 
 
-def _vault(arm_id: str) -> _Thing:
+def _vault(arm_id: str) -> _Lookup:
     vault = parse_arm_id(arm_id)
     return _in_group("keyvault:getVault", vault.resource_group, "key vault", vaultName=vault.name)
 
 
-def _stored_secret(vault_arm_id: str, identity: IdentitySettings) -> _Thing:
+def _stored_secret(vault_arm_id: str, identity: IdentitySettings) -> _Lookup:
     vault = parse_arm_id(vault_arm_id)
     return _in_group(
         "keyvault:getSecret",
@@ -212,10 +213,10 @@ def _stored_secret(vault_arm_id: str, identity: IdentitySettings) -> _Thing:
     )
 
 
-def _in_group(function: str, resource_group: str, kind: str, **names: str) -> _Thing:
+def _in_group(function: str, resource_group: str, kind: str, **names: str) -> _Lookup:
     path = "/".join(names.values())
     arguments = (("resourceGroupName", resource_group), *names.items())
-    return _Thing(function, arguments, f'the {kind} "{path}" in the resource group "{resource_group}"')
+    return _Lookup(function, arguments, f'the {kind} "{path}" in the resource group "{resource_group}"')
 
 
 def _imported(cluster: HostedClusterSettings) -> Iterator[tuple[str, IdentitySettings]]:
@@ -236,16 +237,16 @@ def _aks_cluster(settings: Settings, answer: Mapping[str, Any]) -> AksCluster | 
     return AksCluster.of(management_cluster_id(settings, cluster), answer)
 
 
-class _Assembly:
-    """Puts `Prerequisites` together from what Azure answered; what is missing there has been reported."""
+class _PrerequisitesBuilder:
+    """Builds `Prerequisites` from the answers; a missing object has been reported before."""
 
-    def __init__(self, answers: Mapping[_Thing, Mapping[str, Any]], vault: str, problems: list[Problem]) -> None:
+    def __init__(self, answers: Mapping[_Lookup, Mapping[str, Any]], vault: str, problems: list[Problem]) -> None:
         self._answers = answers
         self._vault = vault
         self._problems = problems
 
-    def prerequisites(self, settings: Settings) -> Prerequisites:
-        """Everything that can be used; the rest goes to the problems."""
+    def build(self, settings: Settings) -> Prerequisites:
+        """Everything that can be used; the rest is added to the problems."""
         imported: dict[tuple[str, str], ImportedCredentialArgs] = {}
         for index, cluster in enumerate(settings.hosted_clusters):
             for name, identity in _imported(cluster):
@@ -326,7 +327,7 @@ class _Assembly:
             self._problems.append(
                 Problem(
                     place=(*place, "credential", "file"),
-                    found=f'"{identity.credential.file}", which can not be read ({error.__class__.__name__})',
+                    found=f'"{identity.credential.file}", which cannot be read ({error.__class__.__name__})',
                     accepted="the path of a file with the credential document, from the project's folder",
                     fix="put the document there, or correct the path",
                 )
@@ -339,7 +340,7 @@ class _Assembly:
 def _unusable(place: Place, error: InvalidCredential) -> Problem:
     return Problem(
         place=place,
-        found="".join(("a credential document that can not be used:", *(f"\n    - {each}" for each in error.problems))),
+        found="".join(("a credential document that cannot be used:", *(f"\n    - {each}" for each in error.problems))),
         accepted="the document that the MSI data plane issued for this identity, as it is",
         fix="have it issued again",
     )

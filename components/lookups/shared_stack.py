@@ -1,7 +1,7 @@
-"""What a stack of hosted clusters takes from the stack it shares with others: the vault and the identity that reads it.
+"""What a stack of hosted clusters takes from the stack it shares with others: the vault and the key-vault-user.
 
-The engine ends a program whose StackReference names no stack, with the words `unknown stack` alone. So the stack is
-looked up by the function that a StackReference is made of, whose failure the program can explain.
+If a StackReference names no stack, the engine ends the program with the words `unknown stack` alone. So the function
+that a StackReference uses looks the stack up first: the program can explain its failure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def take_outputs(settings: Settings) -> CredentialStore | None:
         return None
     await _must_exist(name)
     outputs = await _details(pulumi.StackReference(name), name)
-    problems = list(_misfits(settings, name, outputs))
+    problems = list(_mismatches(settings, name, outputs))
     if problems:
         raise ConfigurationError(problems)
     return CredentialStore(
@@ -52,7 +52,7 @@ async def _must_exist(name: str) -> None:
         await pulumi.runtime.invoke_async(READ_STACK_OUTPUTS, {"name": name})
     except Exception as error:
         reason = provider_error(error)
-        what = "which does not exist" if "unknown stack" in reason else f"which can not be read: {reason}"
+        what = "which does not exist" if "unknown stack" in reason else f"which cannot be read: {reason}"
         raise _refused(
             f'"{name}", {what}',
             "a stack in the same backend that has been brought up",
@@ -62,14 +62,14 @@ async def _must_exist(name: str) -> None:
 
 
 async def _details(reference: pulumi.StackReference, name: str) -> dict[str, Any]:
-    """The outputs that cross; refuses missing and secret ones."""
+    """The outputs that this stack takes; raises ConfigurationError for missing and secret ones."""
     found = {key: await reference.get_output_details(key) for key in (*_NEEDED, _MANAGEMENT_CLUSTER)}
     secret = [key for key, each in found.items() if each.secret_value is not None]
     missing = [key for key in _NEEDED if key not in secret and not isinstance(found[key].value, str)]
     if secret:
         raise _refused(
             f'"{name}", which marks {enumerate_words(secret)} as secret',
-            "outputs in plain: no secret crosses from one stack to another",
+            "outputs that are not secret: no secret crosses from one stack to another",
             f"export it without a secret mark, then `pulumi up --stack {name}`",
         )
     if missing:
@@ -81,7 +81,7 @@ async def _details(reference: pulumi.StackReference, name: str) -> dict[str, Any
     return {key: each.value for key, each in found.items()}
 
 
-def _misfits(settings: Settings, name: str, outputs: dict[str, Any]) -> Iterator[Problem]:
+def _mismatches(settings: Settings, name: str, outputs: dict[str, Any]) -> Iterator[Problem]:
     vault = parse_arm_id(outputs["keyVaultId"])
     for key, found, shared in (
         ("tenantId", settings.tenant_id, outputs["tenantId"]),
@@ -102,14 +102,14 @@ def _misfits(settings: Settings, name: str, outputs: dict[str, Any]) -> Iterator
         yield Problem(
             place=("managementCluster", "name"),
             found=f'"{cluster.name}" in the resource group "{cluster.resource_group}"',
-            accepted=f'"{known.name}" in "{known.resource_group}", as in {name}: the key-vault-user is at home there',
+            accepted=f'"{known.name}" in "{known.resource_group}", as in {name}: its nodes have the key-vault-user',
             fix=f"{to_set(('managementCluster', 'name'), known.name)} and "
             f"{to_set(('managementCluster', 'resourceGroup'), known.resource_group)}",
         )
 
 
 def this_stack() -> str:
-    """The full name of the stack that runs."""
+    """The full name of the current stack: `organization/project/stack`."""
     return f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
 
 

@@ -12,14 +12,14 @@ from identity.settings import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class Deployer:
-    """Who runs the stack, as the provider signed in."""
+    """The identity that runs the stack, as the provider signed in."""
 
     tenant_id: str
     object_id: str
 
 
 async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
-    """Compare the provider's tenant with the configured one, before any other resource; raises RunError."""
+    """Compare the provider's tenant with the configured one. Raises RunError if they differ or the sign-in fails."""
     try:
         found = await pulumi.runtime.invoke_async(
             "azure-native:authorization:getClientConfig", {}, pulumi.InvokeOptions(provider=providers.azure)
@@ -27,7 +27,7 @@ async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
     except Exception as error:
         reason = provider_error(error).rstrip(".")
         raise pulumi.RunError(
-            f"the deployer can not sign in to Azure: {reason}. Nothing was changed. Sign in with "
+            f"the deployer cannot sign in to Azure: {reason}. Nothing was changed. Sign in with "
             f"`az login --tenant {settings.tenant_id}` (in CI: set the ARM_* variables of the providers)."
         ) from None
     if found["tenantId"].lower() != settings.tenant_id:

@@ -113,7 +113,7 @@ def test_a_second_cluster_touches_nothing_of_the_first_and_of_the_shared_stack(s
 def test_another_management_cluster_than_the_readers_is_refused(shapes: Shapes) -> None:
     for said in shapes.foreign_cluster:
         assert "idstack:managementCluster.name" in said
-        assert f'accepted: "aks-mgmt-local" in "aks-local", as in {SHARED}: the key-vault-user is at home there' in said
+        assert f'accepted: "aks-mgmt-local" in "aks-local", as in {SHARED}: its nodes have the key-vault-user' in said
 
 
 def test_every_identity_of_the_first_cluster_signs_in(shapes: Shapes) -> None:

@@ -239,7 +239,7 @@ def test_that_it_can_not_be_looked_for_is_a_problem(world: NewClusterScenario) -
     recorder = world.run(options={"refused": True}, stack=ALONE)
 
     assert "idstack:managementCluster.name\n" in str(recorder.failure)
-    assert "which can not be read" in str(recorder.failure)
+    assert "which cannot be read" in str(recorder.failure)
 
 
 def test_while_its_add_on_is_off_the_identity_is_the_one_that_an_update_brings(world: NewClusterScenario) -> None:

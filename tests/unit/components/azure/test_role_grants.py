@@ -1,4 +1,4 @@
-"""Role assignments: named by HyperShift's formula, replaced where Azure can not update, gone before their principal."""
+"""Role assignments: named by HyperShift's formula, replaced where Azure cannot update, gone before their principal."""
 
 from __future__ import annotations
 

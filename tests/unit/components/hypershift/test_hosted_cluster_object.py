@@ -140,7 +140,7 @@ def test_every_conflict_is_named_with_its_path_and_both_values(program: Program)
         "  accepted: nothing there, or a mapping\n"
         "  fix:      remove it, or correct the setting that the stack's value comes from",
         f'idstack:{inside}.spec.secretEncryption.kms.azure.kms.clientID\n  found:    "{"3" * 36}" at '
-        "spec.secretEncryption.kms.azure.kms.clientID, where the stack writes a client id that Azure gives out\n"
+        "spec.secretEncryption.kms.azure.kms.clientID, where the stack writes a client id that Azure assigns\n"
         "  accepted: nothing there\n  fix:      remove it",
     ]
 
@@ -173,7 +173,7 @@ def test_a_file_that_holds_no_hosted_cluster_is_refused(
 
     said = refusal(program, {"file": str(file)})
 
-    assert f'found:    "{file}", which can not be used: {reason}' in said
+    assert f'found:    "{file}", which cannot be used: {reason}' in said
     assert "Traceback" not in said
 
 

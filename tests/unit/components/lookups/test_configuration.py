@@ -98,7 +98,7 @@ def test_a_record_that_can_not_be_read_is_an_error_that_says_how_to_get_one(
 
     failure = run(configuration.load, refused=True).failure
 
-    assert str(failure).startswith("IDSTACK_LOCAL_ENVIRONMENT names no record of the local cloud (")
+    assert str(failure).startswith("IDSTACK_LOCAL_ENVIRONMENT does not name a record of the local cloud (")
     assert str(failure).endswith(
-        "). `make up` starts the local cloud and sets the variable; for a stack on Azure unset it."
+        "). `make up` starts the local cloud and sets the variable. For a stack on Azure, unset it."
     )

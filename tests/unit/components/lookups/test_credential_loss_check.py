@@ -208,6 +208,6 @@ def test_outputs_that_can_not_be_read_are_said_before_anything_is_registered(pro
     recorder = program(invokes=unreadable, options={"refused": True})
 
     assert recorder.registered == []
-    assert "which say what credentials are in use, can not be read: blob: connection refused. Nothing was" in str(
+    assert "which name the credentials in use, cannot be read: blob: connection refused. Nothing was" in str(
         recorder.failure
     )

@@ -261,7 +261,7 @@ def test_each_rule_is_told_with_what_was_found_what_is_accepted_and_how_to_fix_i
 
     assert told.startswith(
         "The stack's configuration has 1 problem; nothing was changed.\n\n"
-        f"{_PLACE}\n  found:    a credential document that can not be used:\n    - "
+        f"{_PLACE}\n  found:    a credential document that cannot be used:\n    - "
     )
     assert told.endswith(
         "\n  accepted: the document that the MSI data plane issued for this identity, as it is"

@@ -110,7 +110,7 @@ def test_what_the_deployer_may_not_read_is_not_called_missing(program: Program) 
 
     assert found(report) == [
         'the virtual network "hc1-vnet" in the resource group "hc1-network", '
-        f"which can not be read: {' '.join(str(forbidden).split())}"
+        f"which cannot be read: {' '.join(str(forbidden).split())}"
     ]
     assert "fix:      let the deployer read it (role Reader), then try again" in report
 
@@ -192,7 +192,7 @@ def test_a_document_of_another_identity_is_refused_without_showing_it(program: P
     )
 
     assert places(report) == ["hostedClusters[0].identities.imageRegistry.credential"]
-    assert found(report) == ["a credential document that can not be used:"]
+    assert found(report) == ["a credential document that cannot be used:"]
     assert f'    - client_id: found "{REGISTRY["clientId"]}"' in report
     assert "client_secret" not in report
 
@@ -208,7 +208,7 @@ def test_a_file_that_can_not_be_read_is_named(
     report = refused(program, hostedClusters=with_managed_identity({"file": str(path)}))
 
     assert places(report) == ["hostedClusters[0].identities.imageRegistry.credential.file"]
-    assert found(report) == [f'"{path}", which can not be read ({reason})']
+    assert found(report) == [f'"{path}", which cannot be read ({reason})']
 
 
 def test_missing_scopes_and_unusable_documents_are_in_the_same_report(program: Program, tmp_path: Path) -> None:

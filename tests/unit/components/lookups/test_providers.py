@@ -55,9 +55,9 @@ def test_a_kubeconfig_that_can_not_be_read_is_an_error_with_the_command_that_wri
     recorder = program(managementCluster=cluster, options={"refused": True})
 
     assert str(recorder.failure) == (
-        'idstack:managementCluster.kubeconfig: found "absent", which can not be read '
-        "([Errno 2] No such file or directory: 'absent'). Accepted is the path of a kubeconfig file, or nothing: the "
-        "stack makes one of its own for aks-dev/aks-mgmt-dev then."
+        'idstack:managementCluster.kubeconfig: found "absent", which cannot be read '
+        "([Errno 2] No such file or directory: 'absent'). Accepted is the path of a kubeconfig file, or nothing: then "
+        "the stack makes its own for aks-dev/aks-mgmt-dev."
     )
     assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
 
@@ -84,7 +84,7 @@ def test_a_deployer_who_can_not_sign_in_is_told_how_to(program: Program) -> None
     recorder = program(invokes=refused, options={"refused": True})
 
     assert str(recorder.failure) == (
-        "the deployer can not sign in to Azure: AADSTS7000215: Invalid client secret provided. Nothing was changed. "
+        "the deployer cannot sign in to Azure: AADSTS7000215: Invalid client secret provided. Nothing was changed. "
         f"Sign in with `az login --tenant {TENANT}` (in CI: set the ARM_* variables of the providers)."
     )
     assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []

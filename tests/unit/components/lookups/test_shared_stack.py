@@ -164,7 +164,7 @@ def test_a_shared_stack_that_does_not_exist_is_one_problem(program: Program) -> 
 def test_a_backend_that_does_not_answer_is_told_as_such(program: Program) -> None:
     invokes = {**lookups(), "pulumi:pulumi:readStackOutputs": Exception("blob: 403 forbidden")}
 
-    assert f'"{SHARED}", which can not be read: blob: 403 forbidden\n' in refused(program, invokes)
+    assert f'"{SHARED}", which cannot be read: blob: 403 forbidden\n' in refused(program, invokes)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_secret_output_does_not_cross(program: Program) -> None:
     assert refused(program, exporting(OUTPUTS, "keyVaultUri")) == report(
         "sharedStack",
         f'"{SHARED}", which marks keyVaultUri as secret',
-        "outputs in plain: no secret crosses from one stack to another",
+        "outputs that are not secret: no secret crosses from one stack to another",
         f"export it without a secret mark, then `pulumi up --stack {SHARED}`",
     )
 
@@ -224,7 +224,7 @@ def test_tenant_subscription_and_management_cluster_are_the_shared_stacks(progra
     assert said[2].startswith(f'idstack:subscriptionId\n  found:    "{SUBSCRIPTION}"\n  accepted: "{OTHER}"')
     assert said[3].startswith(
         'idstack:managementCluster.name\n  found:    "aks-mgmt-dev" in the resource group "aks-dev"\n'
-        f'  accepted: "aks-other" in "aks-dev", as in {SHARED}: the key-vault-user is at home there\n'
+        f'  accepted: "aks-other" in "aks-dev", as in {SHARED}: its nodes have the key-vault-user\n'
     )
 
 
