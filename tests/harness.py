@@ -38,7 +38,8 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.kinds import KINDS, ResourceKind
 from localcloud.kubernetes.kubeconfig import connection
 from ops.stack import environment
-from ops.stack.engine import Engine, with_salt
+from ops.stack.configuration import with_salt
+from ops.stack.engine import Engine
 
 PROJECT = Path(__file__).resolve().parents[1]
 

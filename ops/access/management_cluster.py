@@ -1,4 +1,4 @@
-"""How a stack reaches its management cluster, for the commands that look at it without running the program."""
+"""How a stack reaches its management cluster, for the commands that do not run the program."""
 
 from __future__ import annotations
 
@@ -28,8 +28,12 @@ from ops.stack.errors import CommandError
 class StackAccess:
     """A kubeconfig whose user has yet to sign in.
 
-    `hints` is what is known of the sign-in, `cluster` what ARM says of a stack's cluster, `login` the stack's, None if
-    the user signs in without one; `environment` is what a plugin needs besides.
+    Attributes:
+        kubeconfig: server, authority and a user, as AKS gives them out or a file has them.
+        hints: tenant, server application and authority, as far as they are known.
+        cluster: what ARM reports of a stack's cluster; None for a kubeconfig out of a file.
+        login: the stack's way to sign in; None for a file and for the administrators' static credential.
+        environment: variables that the plugin needs besides.
     """
 
     kubeconfig: Kubeconfig
@@ -39,8 +43,8 @@ class StackAccess:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def api_server(self, environ: Mapping[str, str]) -> ApiServer:
-        """The API server of a stack's cluster, with a user that signs in as the stack does; a context manager."""
-        assert self.cluster is not None, "a file is no stack"
+        """The API server of a stack's cluster, as a context manager; its user signs in as the stack does."""
+        assert self.cluster is not None, "a file belongs to no stack"
         kubeconfig = self.kubeconfig
         if self.login is not None:
             user = exec_user(self.login, Flavour.IDSTACK, self.environment)
@@ -49,16 +53,13 @@ class StackAccess:
 
 
 def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool = False) -> StackAccess:
-    """How the stack reaches its management cluster; `admin` and `public_fqdn` go before its configuration.
+    """How the stack reaches its management cluster; `admin` and `public_fqdn` override its configuration.
 
-    Raises CommandError for a stack without a cluster, or what Azure refuses; AccessError for what can not be used.
+    Raises CommandError for a stack without a cluster and for what Azure refuses, AccessError for a kubeconfig or a
+    login that cannot be used.
     """
     local = local_cloud.of(engine.stack)
-    configuration = engine.configured()
-    if not isinstance(configuration.get("managementCluster"), dict):
-        raise CommandError(
-            f"the stack {engine.stack} has no managementCluster; give a kubeconfig to convert with --from"
-        )
+    configuration = _configuration(engine, "; give a kubeconfig to convert with --from")
     try:
         access = AccessSettings.model_validate(configuration["managementCluster"].get("access") or {})
     except ValidationError:
@@ -76,8 +77,8 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
         return StackAccess(found, hints, aks)
     if local is None:
         return StackAccess(found, hints, aks, login_of(access, tenant, authority))
-    # The variables of its deployer are set for the engine alone. Its authority is in no system's store: kubelogin (Go)
-    # reads one variable, idstack the other one first, which many machines set to an authority of their own.
+    # The variables of its deployer are set for the engine alone. The local certificate authority is in no system's
+    # store. kubelogin (Go) reads SSL_CERT_FILE, idstack REQUESTS_CA_BUNDLE first, which many machines set themselves.
     login = Login(
         kind=LoginKind.CERTIFICATE,
         tenant_id=tenant,
@@ -89,17 +90,23 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
 
 
 def stack_cluster(engine: Engine) -> AksCluster:
-    """What ARM says of the stack's management cluster; raises CommandError if there is none, or Azure refuses."""
+    """What ARM reports of the stack's management cluster; raises CommandError if there is none, or Azure refuses."""
     local = local_cloud.of(engine.stack)
-    configuration = engine.configured()
-    if not isinstance(configuration.get("managementCluster"), dict):
-        raise CommandError(f"the stack {engine.stack} has no managementCluster")
+    configuration = _configuration(engine)
     full_id = _cluster_id(configuration)
     with deployer(engine.stack, configuration, local) as clients:
         found = look_at(clients, full_id)
     if found is None:
         raise CommandError(f"{full_id} does not exist; correct its name, or create it")
     return found
+
+
+def _configuration(engine: Engine, advice: str = "") -> dict[str, Any]:
+    """The configuration of a stack with a management cluster; raises CommandError, with the advice, for another one."""
+    configuration = engine.configured()
+    if not isinstance(configuration.get("managementCluster"), dict):
+        raise CommandError(f"the stack {engine.stack} has no managementCluster{advice}")
+    return configuration
 
 
 def _cluster_id(configuration: Mapping[str, Any]) -> str:

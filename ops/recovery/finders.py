@@ -1,4 +1,4 @@
-"""Finds out, for each resource type of the program, whether the thing that the inputs describe exists: its id."""
+"""Finds, for each resource type of the program, the id of the thing that the inputs describe, if it exists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AUTHORIZATION: Final = "2022-04-01"
 
 
 @dataclass(frozen=True)
-class _ArmType:
+class _GroupedType:
     """A type of azure-native in a resource group: its type in ARM, the API version to read it with, its names."""
 
     type: str
@@ -35,15 +35,15 @@ class _ArmType:
     names: tuple[str, ...]
 
 
-_IN_A_GROUP: Final[Mapping[str, _ArmType]] = MappingProxyType(
+_IN_A_GROUP: Final[Mapping[str, _GroupedType]] = MappingProxyType(
     {
-        "azure-native:containerservice:ManagedCluster": _ArmType(_CLUSTERS, _CONTAINER_SERVICE, ("resourceName",)),
-        "azure-native:keyvault:Vault": _ArmType(_VAULTS, _KEY_VAULT, ("vaultName",)),
-        "azure-native:keyvault:Secret": _ArmType(f"{_VAULTS}/secrets", _KEY_VAULT, ("vaultName", "secretName")),
-        "azure-native:managedidentity:UserAssignedIdentity": _ArmType(
+        "azure-native:containerservice:ManagedCluster": _GroupedType(_CLUSTERS, _CONTAINER_SERVICE, ("resourceName",)),
+        "azure-native:keyvault:Vault": _GroupedType(_VAULTS, _KEY_VAULT, ("vaultName",)),
+        "azure-native:keyvault:Secret": _GroupedType(f"{_VAULTS}/secrets", _KEY_VAULT, ("vaultName", "secretName")),
+        "azure-native:managedidentity:UserAssignedIdentity": _GroupedType(
             _IDENTITIES, _MANAGED_IDENTITY, ("resourceName",)
         ),
-        "azure-native:managedidentity:FederatedIdentityCredential": _ArmType(
+        "azure-native:managedidentity:FederatedIdentityCredential": _GroupedType(
             f"{_IDENTITIES}/federatedIdentityCredentials",
             _MANAGED_IDENTITY,
             ("resourceName", "federatedIdentityCredentialResourceName"),
@@ -53,9 +53,9 @@ _IN_A_GROUP: Final[Mapping[str, _ArmType]] = MappingProxyType(
 
 
 class Finders:
-    """Looks things up in one subscription, tenant and cluster; `cluster` is None where the stack has none.
+    """Looks things up in one subscription, tenant and cluster; `cluster` is None if the stack has none.
 
-    `taken` are type and id of what the state has already: nothing is found twice.
+    `taken` are type and id of what the state has already, which is not found again.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Finders:
         """The provider's id of the thing; None if there is none, or if the state has it.
 
         An input that is not known yet comes from something that does not exist itself; it is missing here. Raises
-        CommandError when the service does not say, or knows several.
+        CommandError if the service refuses or does not answer, or has several such things.
         """
         try:
             found = self._find(type_token, inputs)
@@ -114,7 +114,7 @@ class Finders:
         return _only([f"/servicePrincipals/{each['id']}" for each in found], f"service principal of {client_id}")
 
     def _registration(self, inputs: Inputs) -> str | None:
-        """Of an application's certificates one that the state does not have and that begins at the same second."""
+        """A certificate of the application that the state does not have and that begins at the same second."""
         application, begin = inputs["applicationId"], _instant(inputs["startDate"])
         found = self._azure.directory_object(application) or {}
         ids = [
@@ -145,7 +145,7 @@ def _only(ids: list[str], what: str) -> str | None:
 
 
 def _quoted(text: str) -> str:
-    """A text of OData."""
+    """A string literal of OData."""
     return "'" + text.replace("'", "''") + "'"
 
 

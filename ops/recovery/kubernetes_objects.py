@@ -25,11 +25,14 @@ class KubernetesObjects:
 
     def __init__(self, client: dynamic.DynamicClient) -> None:
         self._client = client
-        # The client finds out what the server serves as it goes; a second thread would see half of it.
+        # The client discovers what the server serves as it goes; a second thread would see half of it.
         self._discovery = Lock()
 
     def has(self, api_version: str, kind: str, namespace: str | None, name: str) -> bool:
-        """Whether there is such an object; raises CommandError if the API does not say."""
+        """Whether there is such an object; `namespace` is None for a cluster-scoped kind.
+
+        Raises CommandError if the API answers neither yes nor no.
+        """
         try:
             with self._discovery:
                 collection = self._client.resources.get(api_version=api_version, kind=kind)
@@ -43,17 +46,17 @@ class KubernetesObjects:
 
 @contextmanager
 def connected(kubeconfig: Path | Kubeconfig, context: str | None = None) -> Iterator[KubernetesObjects]:
-    """The cluster of this context, or of the current one; raises CommandError if it can not be reached."""
+    """The cluster of this context, or of the current one; raises CommandError if it cannot be reached."""
     try:
         with (
             _client(kubeconfig, context) as api,
             TemporaryDirectory() as directory,
         ):
-            # Its cache of what the server serves lies in the system's temporary directory otherwise, for anybody.
+            # The default for its discovery cache is the system's temporary directory, which anybody can write.
             yield KubernetesObjects(dynamic.DynamicClient(api, cache_file=str(Path(directory, "discovery.json"))))
     except (ConfigException, ApiException, HTTPError) as error:
         where = f" of {kubeconfig}" if isinstance(kubeconfig, Path) else ""
-        raise CommandError(f"the management cluster{where} can not be read: {error}") from None
+        raise CommandError(f"the management cluster{where} cannot be read: {error}") from None
 
 
 def _client(kubeconfig: Path | Kubeconfig, context: str | None) -> ApiClient:

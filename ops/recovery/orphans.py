@@ -1,15 +1,14 @@
-"""What a plan would create although its creation may have begun already, and the state with it or without others."""
+"""Which creates of a plan may have begun already, and states with and without some resources; all of it computed."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-# A resource as the state and plans write it (pulumi/pulumi `sdk/go/common/apitype/core.go`, ResourceV3).
-Resource: TypeAlias = Mapping[str, Any]
+from ops.stack.state import Plan, State, StateResource, name_of, provider_urn
 
-# In a plan: what it does not show, and what is not known before the update.
+# In a plan: a secret, and a value that is not known before the update.
 _MASKED: Final = "[secret]"
 _UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
@@ -18,19 +17,19 @@ _UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 class Orphan:
     """A resource out of a plan, and the provider's id of the thing that it would have made once more."""
 
-    resource: Resource
+    resource: StateResource
     id: str
 
     @property
     def name(self) -> str:
         """The resource's name in the program."""
-        return str(self.resource["urn"].rpartition("::")[2])
+        return name_of(self.resource["urn"])
 
 
-def candidates(plan: Mapping[str, Any], resources: Sequence[Resource]) -> Iterator[Resource]:
-    """The resources that the plan creates and whose creation may have begun, inputs as far as the plan shows them.
+def candidates(plan: Plan, resources: Sequence[StateResource]) -> Iterator[StateResource]:
+    """The resources that the plan creates and whose creation may have begun, with the inputs that the plan shows.
 
-    The engine begins one when all it depends on is there, so that lies in the state if anything was begun.
+    The engine begins to create a resource once everything that it depends on exists, and is in the state.
     """
     there = {each["urn"] for each in resources}
     for step in plan["steps"]:
@@ -38,29 +37,31 @@ def candidates(plan: Mapping[str, Any], resources: Sequence[Resource]) -> Iterat
             yield {**step["newState"], "inputs": _shown(step["newState"].get("inputs", {}))}
 
 
-def ids(resources: Sequence[Resource]) -> set[tuple[str, str]]:
+def ids(resources: Sequence[StateResource]) -> set[tuple[str, str]]:
     """Type and provider's id of all resources. A Secret may have the id of a ConfigMap."""
     return {(each["type"], each["id"]) for each in resources if "id" in each}
 
 
-def unmarked(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The `state` without the engine's marks of what a replacement has deleted first (`pendingReplacement`).
+def unmarked(state: State) -> State:
+    """The `state` without the engine's mark of what a replacement has deleted first (`pendingReplacement`).
 
-    A refresh reads nothing that is marked. Without the mark it tells: what is gone leaves the state, so that a plan
-    creates it anew, and whoever was made in its place is found; what has the same id as before is there already.
+    A refresh does not read what is marked. Without the mark, what is gone leaves the state, so that a plan creates it
+    anew and its replacement, if it was made, is found; what has the same id as before stays.
     """
     resources = state["deployment"].get("resources") or ()
-    kept = [{key: value for key, value in each.items() if key != "pendingReplacement"} for each in resources]
-    return {**state, "deployment": {**state["deployment"], "resources": kept}} if kept else dict(state)
+    kept = [each.copy() for each in resources]
+    for each in kept:
+        each.pop("pendingReplacement", None)
+    return {**state, "deployment": {**state["deployment"], "resources": kept}} if kept else state
 
 
-def settled(state: Mapping[str, Any], found: Sequence[Orphan]) -> dict[str, Any]:
+def settled(state: State, found: Sequence[Orphan]) -> State:
     """The refreshed `state` with what was found, as the engine would have written it.
 
-    Outputs are read by the next command (`refreshBeforeUpdate`), with the inputs standing in for them until then. A
-    secret is not among the inputs, so the next `up` sees a difference and writes it once more.
+    The next command reads the outputs (`refreshBeforeUpdate`); until then the inputs take their place. A secret is not
+    among the inputs, so the next `up` sees a difference and writes it again.
     """
-    entered = [
+    entered: list[StateResource] = [
         {**each.resource, "id": each.id, "outputs": each.resource["inputs"], "refreshBeforeUpdate": True}
         for each in found
     ]
@@ -68,9 +69,9 @@ def settled(state: Mapping[str, Any], found: Sequence[Orphan]) -> dict[str, Any]
     return {**state, "deployment": {**state["deployment"], "resources": resources}}
 
 
-def without(state: Mapping[str, Any], urns: Collection[str]) -> dict[str, Any]:
-    """The `state` without these resources, and nothing in it that depends on them."""
-    kept = [
+def without(state: State, urns: Collection[str]) -> State:
+    """The `state` without these resources and without the dependencies of others on them."""
+    kept: list[StateResource] = [
         {
             **each,
             "dependencies": [urn for urn in each.get("dependencies") or () if urn not in urns],
@@ -85,9 +86,9 @@ def without(state: Mapping[str, Any], urns: Collection[str]) -> dict[str, Any]:
     return {**state, "deployment": {**state["deployment"], "resources": kept}}
 
 
-def _needs(resource: Resource) -> set[str]:
-    """URNs of what has to be there first."""
-    provider = resource.get("provider", "").rpartition("::")[0]
+def _needs(resource: StateResource) -> set[str]:
+    """URNs of what has to exist first."""
+    provider = provider_urn(resource.get("provider", ""))
     return {*(resource.get("dependencies") or ()), resource.get("parent", ""), provider} - {""}
 
 

@@ -1,4 +1,7 @@
-"""The steps from a stack that was interrupted to one that `up` can go on with; each may be repeated."""
+"""The steps that make an interrupted stack one that `up` can go on with; each may be repeated.
+
+Every function raises CommandError if the engine, Azure or the management cluster refuses or does not answer.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from identity.access.errors import AccessError
 from identity.clouds import LocalEnvironment
@@ -21,6 +24,7 @@ from ops.stack.engine import Engine
 from ops.stack.environment import variables
 from ops.stack.errors import CommandError
 from ops.stack.lock import Locked
+from ops.stack.state import Plan, StateResource, name_of
 
 _AT_ONCE: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
 _OWN: Final = "idstack:index:"
@@ -28,13 +32,16 @@ _KUBERNETES: Final = "kubernetes:"
 
 
 def unlock_and_refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str], None]) -> None:
-    """Bring the state up to date, unlocking it if nobody holds the lock any more; raises Locked if somebody does."""
+    """Refresh the state, and unlock it first if the process that locked it does not run any more.
+
+    Raises Locked if it does run, or may. `say` gets the lines for the user.
+    """
     try:
         _refresh(engine, local, say)
     except Locked as locked:
         if not locked.is_abandoned:
             raise
-        say(f"unlocking the stack {engine.stack}: whoever locked it runs no more")
+        say(f"unlocking the stack {engine.stack}: the process that locked it does not run any more")
         engine.unlock()
         _refresh(engine, local, say)
     state = engine.state()
@@ -45,7 +52,7 @@ def unlock_and_refresh(engine: Engine, local: LocalEnvironment | None, say: Call
 
 
 def _refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str], None]) -> None:
-    """A refresh, also after applications were deleted: azuread then fails to read their certificates."""
+    """Refresh, also after applications were deleted: azuread then fails to read their certificates."""
     try:
         engine.refresh()
     except Locked:
@@ -54,18 +61,18 @@ def _refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str]
         lost = _credentials_of_deleted_applications(engine, local)
         if not lost:
             raise
-        say("forgetting the certificates of applications that were deleted:")
+        say("removing the certificates of deleted applications from the state:")
         for urn in sorted(lost):
-            say(f"  {urn.rpartition('::')[2]}")
+            say(f"  {name_of(urn)}")
         engine.replace_state(orphans.without(engine.state(), lost))
         engine.refresh()
 
 
 def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment | None) -> set[str]:
-    """URNs of the registrations that went with their applications, and of what only belongs to these.
+    """URNs of the registrations that were deleted with their applications, and of what belongs to these alone.
 
     The schedules with their certificates are among them: another application has another client id, and loaders take a
-    document for new only if its certificate is.
+    document as new only if its certificate is new.
     """
     resources = engine.resources()
     registrations = [each for each in resources if each["type"] == REGISTRATION]
@@ -83,9 +90,9 @@ def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment
 
 
 def find_orphans(engine: Engine, local: LocalEnvironment | None) -> list[Orphan]:
-    """What exists and is missing in the state; `local` is where the local cloud answers, for its stack."""
+    """What exists but is missing in the state; `local` has the endpoints of the local cloud, for a local stack."""
     plan, state = engine.planned(), engine.resources()
-    # The applications may have got twins by an `up` in between; their finder then says so.
+    # An `up` in between may have made twins of the applications; their finder raises CommandError then.
     applications = [each for each in state if each["type"] == APPLICATION]
     asked = [*orphans.candidates(plan, state), *applications]
     with (
@@ -97,12 +104,12 @@ def find_orphans(engine: Engine, local: LocalEnvironment | None) -> list[Orphan]
 
 
 def enter(engine: Engine, found: Sequence[Orphan]) -> None:
-    """Write what was found into the refreshed state."""
+    """Write the orphans into the refreshed state."""
     if found:
         engine.replace_state(orphans.settled(engine.state(), found))
 
 
-def _configuration(plan: Mapping[str, Any]) -> dict[str, str]:
+def _configuration(plan: Plan) -> dict[str, str]:
     return {key.partition(":")[2]: value for key, value in plan["config"].items()}
 
 
@@ -111,10 +118,10 @@ def _finders(
     engine: Engine,
     configuration: Mapping[str, str],
     local: LocalEnvironment | None,
-    state: Sequence[Mapping[str, Any]],
-    asked: Sequence[Mapping[str, Any]],
+    state: Sequence[StateResource],
+    asked: Sequence[StateResource],
 ) -> Iterator[Finders]:
-    """Finders for the places that the stack's configuration names; the cluster's only if something of it is asked."""
+    """Finders for what the stack's configuration names; with the cluster only if an object of it is asked for."""
     with ExitStack() as stack:
         clients = stack.enter_context(deployer(engine.stack, configuration, local))
         objects = None

@@ -1,12 +1,12 @@
 """The process environment of each stack's commands: which engine, which backend, which plugins.
 
-The one place for it: `make`, the `idstack` command and the tests on the real engine all come here.
+`make`, the `idstack` command and the tests on the real engine all take it from here.
 
 Local stacks have a PULUMI_HOME of their own, with the emulated provider plugins in it, a backend and passphrase of
 their own, and the local cloud's deployer as the one who signs in. A stack is local by its name, `local` or
-`local-<word>`: names last as long as the stack, a configuration may change under it (it has to agree,
-`ops/stack/engine.py`). Every other stack keeps the caller's environment. No stack takes a provider plugin from PATH:
-`refresh` and `destroy` do not run the program and would be served by whatever lies there.
+`local-<word>`: a name lasts as long as the stack, while a configuration may change (it has to agree,
+`ops/stack/configuration.py`). Every other stack keeps the caller's environment. No stack takes a provider plugin from
+PATH: `refresh` and `destroy` do not run the program and would be served by whatever lies there.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class LocalPaths:
 
     @property
     def record(self) -> Path:
-        """Where the local cloud answers (`identity.clouds.LocalEnvironment`); written by the local cloud."""
+        """The endpoints of the local cloud (`identity.clouds.LocalEnvironment`); the local cloud writes it."""
         return self.state / "environment.json"
 
     @property
@@ -86,7 +86,7 @@ class LocalPaths:
 
     @property
     def passphrase(self) -> Path:
-        """What the stacks' secrets are encrypted with, 0600."""
+        """File with the passphrase that encrypts the stacks' secrets, mode 0600."""
         return self.engine / "passphrase"
 
     @property
@@ -131,12 +131,15 @@ def is_local(stack: str) -> bool:
 
 
 def local_paths(base: Mapping[str, str] = os.environ) -> LocalPaths:
-    """The local stacks' files: `.localcloud` of this checkout, or where LOCALCLOUD_STATE_DIR says."""
+    """The local stacks' files: below `.localcloud` of this checkout, or below LOCALCLOUD_STATE_DIR if `base` has it."""
     return LocalPaths(Path(base.get(_STATE_DIRECTORY_VARIABLE) or ROOT / ".localcloud").absolute())
 
 
 def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The whole environment for a command of this stack, made from the caller's; raises CommandError before set-up."""
+    """The whole environment of a command of this stack, made from the caller's (`base`).
+
+    Raises CommandError in a checkout that is not set up.
+    """
     common = {
         "VIRTUAL_ENV": str(VENV),
         "PULUMI_SKIP_UPDATE_CHECK": "1",
@@ -163,7 +166,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
 
 
 def _signed_in_locally(record: Path) -> dict[str, str]:
-    """The deployer's sign-in, in the variables of the real providers and SDKs; empty while there is no local cloud."""
+    """The deployer's sign-in, in the variables of the real providers and SDKs; empty if there is no local cloud."""
     try:
         environment = LocalEnvironment.from_file(record)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """What stopped an `up` because it exists already, or because something deleted holds its name, and how to adopt it.
 
-The engine's providers say so each in its own words, with at most the id; the commands need type, name, parent and
-provider as well, which stand in the engine's event log.
+Each provider reports that in its own words, with at most the id. The commands need type, name, parent and provider as
+well, which are in the engine's event log.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from identity.naming import parse_arm_id, resource_id
 from ops.stack.environment import is_local
+from ops.stack.state import name_of, provider_urn
 
 _Events: TypeAlias = list[Mapping[str, Any]]
 
@@ -35,7 +36,7 @@ _IN_CLUSTER_ALREADY: Final = re.compile(r'"\S+" already exists')
 class Existing:
     """A resource of the program that could not be created, and the provider's id of the thing in its way.
 
-    `parent` and `provider` are URNs. `location` is a soft-deleted vault's.
+    `parent` and `provider` are URNs. `location` is that of a soft-deleted vault, empty for everything else.
     """
 
     type: str
@@ -47,7 +48,7 @@ class Existing:
     location: str = ""
 
     def commands(self, stack: str) -> list[str]:
-        """What a person types, in this order, to make it the stack's."""
+        """The command lines that make it the stack's, in this order."""
         arguments = [".venv/bin/idstack", "import", "--stack", stack, self.type, self.name, self.id]
         context = ["--parent", f"parent={self.parent}", "--provider", f"provider={self.provider}"]
         adopt = shlex.join([*arguments, *context])
@@ -65,71 +66,71 @@ class Existing:
 
 
 def read(lines: Iterable[str]) -> list[Existing]:
-    """All of them in an event log of the engine, in the order in which they failed."""
+    """All resources that exist already, out of the lines of the engine's event log, in the order of their failure."""
     events = list(_parsed(lines))
-    said: dict[str, str] = {}
+    errors: dict[str, str] = {}
     for event in events:
-        told = event.get("diagnosticEvent", {})
-        if told.get("severity") == "error" and told.get("urn"):
-            said[told["urn"]] = said.get(told["urn"], "") + told["message"]
+        diagnostic = event.get("diagnosticEvent", {})
+        if diagnostic.get("severity") == "error" and diagnostic.get("urn"):
+            errors[diagnostic["urn"]] = errors.get(diagnostic["urn"], "") + diagnostic["message"]
     subscriptions = dict(_subscriptions(events))
     found = []
     for event in events:
         failed = event.get("resOpFailedEvent", {}).get("metadata", {})
-        if failed.get("op", "").startswith("create") and failed["urn"] in said:
-            subscription = subscriptions.get(_urn(failed["new"]["provider"]), "")
-            found += [each for each in [_existing(failed["new"], said[failed["urn"]], subscription)] if each]
+        if failed.get("op", "").startswith("create") and failed["urn"] in errors:
+            subscription = subscriptions.get(provider_urn(failed["new"]["provider"]), "")
+            found += [each for each in [_existing(failed["new"], errors[failed["urn"]], subscription)] if each]
     return found
 
 
 def hint(found: Sequence[Existing], stack: str) -> str | None:
-    """What to do about them, for people; nothing about none."""
+    """What to do about them, as a paragraph for people; None if there are none."""
     if not found:
         return None
     listed = "\n".join(
         "\n".join((f"  {each.name}", *(f"    {command}" for command in each.commands(stack)))) for each in found
     )
     several = f"`make recover STACK={stack}` finds and adopts all that exist. " if len(found) > 1 else ""
-    waiting = "Recovering takes some seconds. " if any(each.is_deleted for each in found) else ""
+    waiting = "A recovery takes some seconds. " if any(each.is_deleted for each in found) else ""
     return (
-        f"These exist already, and the stack {stack} does not know them:\n{listed}\n"
+        f"These exist already, but not in the state of the stack {stack}:\n{listed}\n"
         "If they are this stack's, made by HyperShift's CLI for instance or deleted before, the commands adopt them; "
         f"then run `make up STACK={stack}` again. {waiting}{several}"
-        "Otherwise delete or rename them. What a stack has adopted, a later `destroy` deletes"
+        "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
     )
 
 
-def _existing(resource: Mapping[str, Any], said: str, subscription: str) -> Existing | None:
+def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Existing | None:
     inputs, type_token = resource["inputs"], resource["type"]
 
     def found(id: str, *, is_deleted: bool = False) -> Existing:
         return Existing(
             type=type_token,
-            name=resource["urn"].rpartition("::")[2],
+            name=name_of(resource["urn"]),
             id=id,
             parent=resource["parent"],
-            provider=_urn(resource["provider"]),
+            provider=provider_urn(resource["provider"]),
             is_deleted=is_deleted,
             location=inputs.get("location", "") if is_deleted else "",
         )
 
-    if match := _CREATED_ALREADY.search(said):
+    if match := _CREATED_ALREADY.search(error):
         return found(match["id"])
-    if match := _GRANTED_ALREADY.search(said):
+    if match := _GRANTED_ALREADY.search(error):
         name = uuid.UUID(match["name"])
         return found(f"{inputs['scope']}/providers/Microsoft.Authorization/roleAssignments/{name}")
-    if _VAULT_IS_DELETED in said:
+    if _VAULT_IS_DELETED in error:
         return found(
             resource_id(subscription, inputs["resourceGroupName"], _VAULT, inputs["vaultName"]), is_deleted=True
         )
-    if _SECRET_IS_DELETED in said:
+    if _SECRET_IS_DELETED in error:
         names = (inputs["vaultName"], inputs["secretName"])
         secret = resource_id(subscription, inputs["resourceGroupName"], f"{_VAULT}/secrets", *names)
         return found(secret, is_deleted=True)
-    if match := _IN_ENTRA_ALREADY.search(said):
+    if match := _IN_ENTRA_ALREADY.search(error):
         # Of a service principal the provider names the object id alone.
         return found(match["id"] if "/" in match["id"] else f"/servicePrincipals/{match['id']}")
-    if type_token.startswith("kubernetes:") and _IN_CLUSTER_ALREADY.search(said):
+    if type_token.startswith("kubernetes:") and _IN_CLUSTER_ALREADY.search(error):
         metadata = inputs["metadata"]
         return found("/".join(filter(None, (metadata.get("namespace"), metadata["name"]))))
     return None
@@ -137,7 +138,7 @@ def _existing(resource: Mapping[str, Any], said: str, subscription: str) -> Exis
 
 def _parsed(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
     for line in lines:
-        # Of an engine that was killed the last line may be half a line.
+        # A killed engine may leave half a line at the end.
         with suppress(ValueError):
             yield json.loads(line)
 
@@ -148,8 +149,3 @@ def _subscriptions(events: _Events) -> Iterator[tuple[str, str]]:
         resource = event.get("resourcePreEvent", {}).get("metadata", {}).get("new") or {}
         if resource.get("type") == "pulumi:providers:azure-native":
             yield resource["urn"], resource["inputs"].get("subscriptionId", "")
-
-
-def _urn(provider: str) -> str:
-    """A provider's URN out of a reference to it, `<urn>::<id>`."""
-    return provider.rpartition("::")[0]

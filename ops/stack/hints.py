@@ -1,4 +1,4 @@
-"""An `up` that Azure RBAC stopped on the management cluster: what helps stands in no message of the engine's."""
+"""An `up` that Azure RBAC stopped on the management cluster: the engine's messages do not name what is missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from identity.access.azure_rbac import DENIAL
 
 
 def hint(lines: Iterable[str], stack: str) -> str | None:
-    """What to do, if the engine's event log has such a refusal."""
+    """What to do, if the lines of the engine's event log have such a refusal, else None."""
     if not any(DENIAL in line for line in lines):
         return None
     return (

@@ -1,4 +1,4 @@
-"""The local cloud, seen from outside: a command to run and a record of where it answers."""
+"""The local cloud from outside: a command to run, and the record of its endpoints."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from ops.stack.errors import CommandError
 
 
 def run(arguments: Sequence[str], *, output: int | None = None) -> int:
-    """`python -m localcloud`, its standard output to `output` or the caller's; returns its exit code."""
+    """Run `python -m localcloud`; returns its exit code.
+
+    `output` is a file descriptor for its standard output, the caller's by default.
+    """
     command = [sys.executable, "-m", "localcloud", *arguments]
     return subprocess.run(command, cwd=ROOT, env=variables(LOCAL_STACK), stdout=output).returncode
 
 
 def do(*arguments: str, output: int) -> None:
-    """The same for a step that must succeed; raises CommandError."""
+    """Run a step that must succeed; raises CommandError if it does not."""
     if code := run(arguments, output=output):
-        raise CommandError(f"`idstack local {' '.join(arguments)}` ended with code {code}; the reason stands above")
+        raise CommandError(f"`idstack local {' '.join(arguments)}` ended with code {code}; the reason is printed above")
 
 
 def record() -> LocalEnvironment | None:
-    """Where the local cloud answers; None when there is none."""
+    """The endpoints of the local cloud; None if there is none."""
     try:
         return LocalEnvironment.from_file(local_paths().record)
     except FileNotFoundError:
@@ -32,10 +35,13 @@ def record() -> LocalEnvironment | None:
 
 
 def of(stack: str) -> LocalEnvironment | None:
-    """Where the cloud of a local stack answers, None for any other stack; raises CommandError if there is none."""
+    """The endpoints of the local cloud for a local stack, None for any other stack.
+
+    Raises CommandError for a local stack without a local cloud.
+    """
     if not is_local(stack):
         return None
     found = record()
     if found is None:
-        raise CommandError("there is no local stack: `make up` makes one")
+        raise CommandError("there is no local stack: `make up` creates one")
     return found

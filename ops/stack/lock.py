@@ -1,7 +1,7 @@
 """The lock on a stack: who holds it, whether that process still runs, and what to do about it.
 
 A backend of files or blobs keeps a lock file until the engine that wrote it deletes it, so a killed engine leaves one
-behind (pulumi/pulumi `pkg/backend/diy/lock.go`). Pulumi Cloud's locks name nobody.
+behind (pulumi/pulumi `pkg/backend/diy/lock.go`). Pulumi Cloud does not report who holds its locks.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Owner:
 
     @property
     def is_of_this_host(self) -> bool:
-        """Whether its process would be one of this machine."""
+        """Whether its process runs, or ran, on this machine."""
         return self.host == socket.gethostname()
 
 
 class Locked(CommandError):
-    """A stack that another engine has locked, or had when it was killed."""
+    """A stack that another engine has locked, or had locked when it was killed."""
 
     def __init__(self, stack: str, owners: Sequence[Owner], *, is_local: bool, command: str) -> None:
         self._stack = stack
@@ -60,34 +60,37 @@ class Locked(CommandError):
 
     def _paragraph(self, command: str) -> str:
         names = ", ".join(map(str, self._alive or self._elsewhere or self._owners))
-        # After an interrupted `destroy` nobody wants the stack back up.
+        # Whoever interrupted a `destroy` does not want the stack up again.
         recover = f"`make recover STACK={self._stack}{' ARGS=--no-up' if command == 'destroy' else ''}`"
         if self._alive:
-            return f"{names} is at work on the stack {self._stack} and has locked it; wait until it ends"
+            return f"the stack {self._stack} is locked by {names}, which still runs; wait until it ends"
         if self.is_abandoned:
             return (
-                f"the stack {self._stack} is still locked by {names}, which runs no more: it was killed. {recover} "
-                "unlocks the stack, settles what was left half done, and goes on"
+                f"the stack {self._stack} is still locked by {names}, which does not run any more: it was killed. "
+                f"{recover} unlocks the stack, settles what is half done, and goes on"
             )
         return (
-            f"the stack {self._stack} is locked by {names or 'another update'}, which this machine can not see. Wait "
+            f"the stack {self._stack} is locked by {names or 'another update'}, which this machine cannot see. Wait "
             f"until it ends; if you are sure that it was killed, unlock with `pulumi cancel {self._stack}`, then "
-            f"{recover} settles what was left half done"
+            f"{recover} settles what is half done"
         )
 
 
-def is_told(said: str) -> bool:
-    """Whether the engine's standard error says that the stack is locked."""
-    return _LOCKED in said or _IN_PROGRESS in said
+def is_locked(errors: str) -> bool:
+    """Whether the engine's standard error reports that the stack is locked."""
+    return _LOCKED in errors or _IN_PROGRESS in errors
 
 
-def owners(said: str) -> list[Owner]:
+def owners(errors: str) -> list[Owner]:
     """The owners that the engine's standard error names; none for Pulumi Cloud."""
-    return [Owner(found["user"], found["host"], int(found["pid"]), found["since"]) for found in _OWNER.finditer(said)]
+    return [Owner(found["user"], found["host"], int(found["pid"]), found["since"]) for found in _OWNER.finditer(errors)]
 
 
 def runs(pid: int) -> bool:
-    """Whether the process runs and is an engine: ids are used again, and a corpse keeps its id until it is fetched."""
+    """Whether the process runs and is an engine.
+
+    An id may belong to another program by now, or to a zombie: a process that ended but was not waited for.
+    """
     try:
         os.kill(pid, 0)
         name, _, fields = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
@@ -96,5 +99,5 @@ def runs(pid: int) -> bool:
     except PermissionError:
         return True
     except OSError:
-        return True  # not on Linux: there is no more to be seen of it
+        return True  # not Linux: the name cannot be read
     return name == _ENGINE and fields.split()[0] not in "ZX"

@@ -1,4 +1,4 @@
-"""Runs the engine in the foreground and remembers what it said on standard error."""
+"""Runs the engine in the foreground and keeps what it prints on standard error."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from pathlib import Path
 def run_streaming(
     command: Sequence[str], *, directory: Path, environment: Mapping[str, str], output: int
 ) -> tuple[int, str]:
-    """Run `command`, its standard output to the file descriptor `output`; returns exit code and standard error.
+    """Run `command` to its end; returns its exit code and its standard error, which is printed as it comes.
 
-    A terminal's Ctrl-C reaches the engine, too. It then ends what it has begun and unlocks the stack, for which it is
-    given time: killed half-way it would leave both to `recover`.
+    Its standard output goes to the file descriptor `output`. A terminal's Ctrl-C reaches the engine, too: it finishes
+    what it has begun and unlocks the stack. This process waits for that, because a killed engine would leave both to
+    `recover`.
     """
-    said = []
+    errors = []
     with (
         _interrupts_ignored(),
         subprocess.Popen(
@@ -27,14 +28,14 @@ def run_streaming(
     ):
         assert process.stderr is not None
         for line in process.stderr:
-            said.append(line)
+            errors.append(line)
             print(line, end="", file=sys.stderr, flush=True)
-    return process.returncode, "".join(said)
+    return process.returncode, "".join(errors)
 
 
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    # A handler, not SIG_IGN: that one would be inherited.
+    # A handler and not SIG_IGN, which child processes inherit.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield

@@ -18,7 +18,7 @@ def test_a_role_assignment_that_exists_stops_up_with_the_line_that_adopts_it(sma
     assert stopped.returncode == 1
     assert "cannot create already existing resource" in stopped.stdout
     assert (
-        "These exist already, and the stack local does not know them:\n  hc1-data-plane-disk-roles-managed\n"
+        "These exist already, but not in the state of the stack local:\n  hc1-data-plane-disk-roles-managed\n"
         in stopped.stderr
     )
     [command] = _commands(stopped.stderr)

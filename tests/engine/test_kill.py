@@ -97,10 +97,10 @@ def test_a_locked_stack_is_left_alone_and_without_recover_a_second_application_i
         engine = Engine("local", root=stack.root, output=sys.stderr.fileno())
 
         with interruption(stack, Kill("engine", 1, service="graph"), "up") as [pid]:
-            with pytest.raises(Locked, match=rf"\(pid {pid}, .* is at work on the stack local") as locked:
+            with pytest.raises(Locked, match=rf"the stack local is locked by .*\(pid {pid}, .* still runs") as locked:
                 engine.up()
             assert not locked.value.is_abandoned
-        with pytest.raises(Locked, match=rf"\(pid {pid}, .* runs no more.* `make recover STACK=local` unlocks"):
+        with pytest.raises(Locked, match=rf"\(pid {pid}, .* not run any more.* `make recover STACK=local` unlocks"):
             engine.up()
 
         stack.local_cloud("start")

@@ -78,7 +78,7 @@ def test_trouble_is_one_paragraph_without_a_trace(tmp_path: Path, command: list[
         capture_output=True,
         text=True,
     )
-    expected = (1, "", "idstack: there is no local stack: `make up` makes one\n")
+    expected = (1, "", "idstack: there is no local stack: `make up` creates one\n")
     assert (done.returncode, done.stdout, done.stderr) == expected
 
 
@@ -187,7 +187,7 @@ def test_an_engine_that_fails_is_trouble_and_nothing_follows(engine: FakeEngine,
     printed = idstack("up", "--stack", "dev")
     assert (printed.code, printed.error) == (
         1,
-        "idstack: `pulumi up` ended with code 255; the reason stands above\n",
+        "idstack: `pulumi up` ended with code 255; the reason is printed above\n",
     )
     assert engine.calls == ["up --stack dev"]
 

@@ -280,12 +280,12 @@ def test_without_a_cluster_no_object_is_looked_for(finders: FindersOf) -> None:
 def test_a_cluster_that_does_not_answer_is_told(tmp_path: Path, kubeconfig: Path) -> None:
     silent = tmp_path / "silent"
     silent.write_text(kubeconfig.read_text().replace("https://127.0.0.1:", "https://127.0.0.2:"))
-    with pytest.raises(CommandError, match=r"management cluster of .*silent can not be read"), connected(silent, None):
+    with pytest.raises(CommandError, match=r"management cluster of .*silent cannot be read"), connected(silent, None):
         pass
 
 
 def test_a_context_that_the_kubeconfig_does_not_have_is_told(kubeconfig: Path) -> None:
-    with pytest.raises(CommandError, match=r"can not be read.*nowhere"), connected(kubeconfig, "nowhere"):
+    with pytest.raises(CommandError, match=r"cannot be read.*nowhere"), connected(kubeconfig, "nowhere"):
         pass
 
 

@@ -216,7 +216,7 @@ def test_certificates_of_a_deleted_application_are_forgotten_before_a_refresh(
     only_one_left.to("refresh", (255, "", "error: refresh failed"), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0, done.error
-    assert "forgetting the certificates of applications that were deleted:\n  two\n" in done.output
+    assert "removing the certificates of deleted applications from the state:\n  two\n" in done.output
     kept = [each["urn"] for each in only_one_left.imported["deployment"]["resources"]]
     assert kept == [each["urn"] for each in (*_credential("one"), _of("two", "azuread:index/application:Application"))]
     assert only_one_left.asked.count("refresh") == 2
@@ -250,7 +250,7 @@ def test_recover_refuses_while_the_owner_lives(answers: Answers, living: int, id
     answers.to("refresh", (255, "", lock_of(living)))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 1
-    assert f"(pid {living}, since 2026-11-21T17:13:57Z) is at work on the stack dev" in done.error
+    assert f"(pid {living}, since 2026-11-21T17:13:57Z), which still runs; wait until it ends" in done.error
     assert answers.asked == ["refresh"]
 
 
@@ -271,7 +271,7 @@ def test_a_command_that_finds_the_stack_locked_says_by_whom_in_a_paragraph(
     done = idstack(command, "--stack", "dev", "--yes")
     last = done.error.splitlines()[-1]
     assert done.code == 1
-    assert last.startswith(f"idstack: root@{socket.gethostname()} (pid {living}, since")
+    assert last.startswith(f"idstack: the stack dev is locked by root@{socket.gethostname()} (pid {living}, since")
 
 
 def test_what_a_preview_complains_of_is_said(answers: Answers) -> None:

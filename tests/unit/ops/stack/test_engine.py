@@ -111,7 +111,9 @@ def test_a_real_clouds_stack_with_a_local_name_is_refused_before_anything_is_mad
     engine: FakeEngine, project: Path, cloud: str
 ) -> None:
     (project / "Pulumi.local-prod.yaml").write_text(f"config:\n{cloud}")
-    with pytest.raises(CommandError, match=r"Pulumi.local-prod.yaml has `idstack:cloud: \w+`, but the name"):
+    with pytest.raises(
+        CommandError, match=r"Pulumi.local-prod.yaml has `idstack:cloud: \w+`, but its stack has a name"
+    ):
         Engine("local-prod", project).prepare()
     assert engine.calls == []
 

@@ -138,7 +138,7 @@ def test_a_failed_up_ends_with_the_lines(engine: FakeEngine, idstack: Idstack) -
     printed = idstack("up", "--stack", "dev")
 
     assert printed.code == 1
-    assert "`pulumi up` ended with code 255; the reason stands above\n\nThese exist already" in printed.error
+    assert "`pulumi up` ended with code 255; the reason is printed above\n\nThese exist already" in printed.error
     assert (
         f"\n  thing\n    .venv/bin/idstack import --stack dev {_GRANT[0]} thing {_ASSIGNMENTS}/{_NAME} "
         in printed.error

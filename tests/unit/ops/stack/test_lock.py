@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.stack.lock import Locked, Owner, is_told, owners, runs
+from ops.stack.lock import Locked, Owner, is_locked, owners, runs
 
 HERE = socket.gethostname()
 # What Pulumi 3.259 says (pkg/backend/diy/lock.go), and what Pulumi Cloud answers.
@@ -46,18 +46,18 @@ _OWNERS = st.builds(
 
 @given(st.lists(_OWNERS, min_size=1, max_size=3))
 def test_every_owner_that_the_engine_names_is_read(found: list[Owner]) -> None:
-    assert is_told(said(*found))
+    assert is_locked(said(*found))
     assert owners(said(*found)) == found
 
 
 def test_pulumi_cloud_names_no_owner() -> None:
-    assert is_told(CONFLICT)
+    assert is_locked(CONFLICT)
     assert owners(CONFLICT) == []
 
 
 @pytest.mark.parametrize("text", ["", "error: update failed", "error: created by somebody"])
 def test_another_failure_is_no_lock(text: str) -> None:
-    assert not is_told(text)
+    assert not is_locked(text)
     assert owners(text) == []
 
 
@@ -101,7 +101,7 @@ def test_a_living_owner_is_named_and_waited_for(engine: subprocess.Popen[bytes])
     lock = locked(owner(engine.pid), DEAD)
     assert not lock.is_abandoned
     assert str(lock) == (
-        f"root@{HERE} (pid {engine.pid}, since 2026-11-21T17:13:57Z) is at work on the stack dev and has locked it; "
+        f"the stack dev is locked by root@{HERE} (pid {engine.pid}, since 2026-11-21T17:13:57Z), which still runs; "
         "wait until it ends"
     )
 
@@ -109,8 +109,10 @@ def test_a_living_owner_is_named_and_waited_for(engine: subprocess.Popen[bytes])
 def test_a_dead_owner_is_named_with_the_command_that_goes_on() -> None:
     lock = locked(DEAD)
     assert lock.is_abandoned
-    assert str(lock).startswith(f"the stack dev is still locked by {DEAD}, which runs no more: it was killed. ")
-    assert "`make recover STACK=dev` unlocks the stack, settles what was left half done, and goes on" in str(lock)
+    assert str(lock).startswith(
+        f"the stack dev is still locked by {DEAD}, which does not run any more: it was killed. "
+    )
+    assert "`make recover STACK=dev` unlocks the stack, settles what is half done, and goes on" in str(lock)
 
 
 def test_after_an_interrupted_destroy_recover_is_not_to_bring_the_stack_up_again() -> None:
@@ -121,7 +123,7 @@ def test_an_owner_on_another_machine_is_left_to_a_person() -> None:
     elsewhere = owner(1, "runner-7")
     lock = locked(elsewhere, DEAD)
     assert not lock.is_abandoned
-    assert f"locked by {elsewhere}, which this machine can not see" in str(lock)
+    assert f"locked by {elsewhere}, which this machine cannot see" in str(lock)
     assert "`pulumi cancel dev`, then `make recover STACK=dev`" in str(lock)
 
 
@@ -133,4 +135,4 @@ def test_the_local_stacks_owner_is_of_this_machine_whatever_it_was_called_then()
 def test_a_lock_of_pulumi_cloud_is_left_to_a_person() -> None:
     lock = locked()
     assert not lock.is_abandoned
-    assert "the stack dev is locked by another update, which this machine can not see" in str(lock)
+    assert "the stack dev is locked by another update, which this machine cannot see" in str(lock)

@@ -1,0 +1,79 @@
+"""The configuration files of local stacks: which are accepted, and the copies that the engine reads.
+
+The engine keeps a stack's encryption salt in its configuration file. A local stack's passphrase belongs to this
+machine, so its salt must not get into the file in the repository. The stack is created from a project of the same name
+beside its state, and the engine reads a copy of the configuration with the salt in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from identity.clouds import LOCAL_CLOUD
+from identity.settings.problems import NAMESPACE
+from ops.stack.environment import local_paths
+from ops.stack.errors import CommandError
+
+_SALT: Final = "encryptionsalt"
+
+
+def require_local_cloud(source: Path) -> None:
+    """Raise CommandError unless the configuration `source` is there and has `cloud: local`.
+
+    The emulated plugins would refuse another cloud's stack as well, but with a message that does not mention its name.
+    """
+    try:
+        configuration = yaml.safe_load(source.read_text()) or {}
+    except FileNotFoundError:
+        raise missing(source) from None
+    cloud = (configuration.get("config") or {}).get(f"{NAMESPACE}:cloud")
+    if cloud != LOCAL_CLOUD:
+        raise CommandError(
+            f"{source.name} has `{NAMESPACE}:cloud: {cloud}`, but its stack has a name of the local cloud's stacks: "
+            f"local or local-<word>. Set `{NAMESPACE}:cloud: {LOCAL_CLOUD}`, or give the stack another name"
+        )
+
+
+def missing(source: Path) -> CommandError:
+    """The error for a stack whose configuration `source` does not exist."""
+    stack = source.name.removeprefix("Pulumi.").removesuffix(".yaml")
+    return CommandError(f"the stack {stack} has no configuration: there is no {source.name}")
+
+
+def local_copy(source: Path) -> Path:
+    """Write a local stack's configuration with the salt that fits this machine's passphrase; returns the copy.
+
+    The stack must exist. Raises CommandError as `with_salt` does.
+    """
+    engine = local_paths().engine
+    salt = yaml.safe_load((engine / source.name).read_text())[_SALT]
+    copy = engine / f"configuration.{source.name.removeprefix('Pulumi.')}"
+    copy.write_text(with_salt(source.read_text(), salt, source.name))
+    return copy
+
+
+def with_salt(configuration: str, salt: str, name: str) -> str:
+    """A stack's configuration (YAML) with this `encryptionsalt`, in the place of one that may be there.
+
+    A bare `pulumi preview` in the checkout writes one that belongs to the passphrase of whoever ran it. Only secret
+    values depend on it; raises CommandError if `configuration`, the content of the file `name`, has any.
+    """
+    found = yaml.safe_load(configuration)
+    if found.get(_SALT) not in (None, salt) and _has_secret(found.get("config")):
+        raise CommandError(
+            f"{name} has secret values and an `{_SALT}`, which fit no passphrase but that of the machine that wrote "
+            "them. Remove both; a secret that the local stack needs goes into a file that the configuration names"
+        )
+    lines = (line for line in configuration.splitlines(keepends=True) if not line.startswith(f"{_SALT}:"))
+    return "".join([f"{_SALT}: {salt}\n", *lines])
+
+
+def _has_secret(value: Any) -> bool:
+    """Whether a value of the configuration is encrypted (`secure: <cipher text>`), or has such a value in it."""
+    if isinstance(value, Mapping):
+        return "secure" in value or any(map(_has_secret, value.values()))
+    return isinstance(value, list) and any(map(_has_secret, value))
