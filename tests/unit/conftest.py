@@ -14,7 +14,7 @@ from tests.unit.hosts import Certificates, Host, Serve, running
 
 _Pool = Callable[[Path | None], Host]
 
-# How long an example takes says more about the machine than about the code.
+# The duration of an example depends more on the machine than on the code.
 settings.register_profile("without deadline", deadline=None)
 settings.load_profile("without deadline")
 

@@ -43,15 +43,15 @@ def with_user(kubeconfig: Path, user: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("user", "said"),
+    ("user", "expected"),
     [
         ({"auth-provider": {"name": "azure"}}, "The azure auth plugin has been removed"),
         ({"exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v1alpha1"}}, "invalid apiVersion"),
         ({"exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v1"}}, "interactiveMode must be"),
     ],
 )
-def test_a_user_that_client_go_refuses_is_refused(kubeconfig: Path, user: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_a_user_that_client_go_refuses_is_refused(kubeconfig: Path, user: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
         connection(with_user(kubeconfig, user))
 
 
@@ -85,7 +85,7 @@ def runs(kubeconfig: Path) -> int:
     return len((kubeconfig.parent / "runs").read_text().splitlines())
 
 
-def test_a_plugins_token_is_used_until_it_is_over(kubeconfig: Path) -> None:
+def test_a_plugins_token_is_used_until_it_expires(kubeconfig: Path) -> None:
     with plugin(kubeconfig, printed("token")) as http:
         assert [http.get("/").text for _ in range(3)] == ["Bearer token"] * 3
         assert runs(kubeconfig) == 1
@@ -94,22 +94,22 @@ def test_a_plugins_token_is_used_until_it_is_over(kubeconfig: Path) -> None:
         assert runs(kubeconfig) == 3
 
 
-def test_a_token_that_is_refused_is_asked_for_anew_at_the_next_request(kubeconfig: Path) -> None:
+def test_after_a_refused_token_the_next_request_gets_a_new_one(kubeconfig: Path) -> None:
     with plugin(kubeconfig, printed("refused")) as http:
         assert [http.get("/").status_code for _ in range(2)] == [401, 401]
         assert runs(kubeconfig) == 2
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "expected"),
     [
         ("echo reason >&2; exit 3", "failed with exit code 3$"),
         ("echo nonsense", "no ExecCredential with a token"),
         ("""echo '{"apiVersion": "x", "status": {"token": "t"}}'""", "plugin returned version x, expected client"),
     ],
 )
-def test_a_plugin_that_fails_is_told_as_client_go_tells_it(kubeconfig: Path, script: str, said: str) -> None:
-    with plugin(kubeconfig, script) as http, pytest.raises(httpx.RequestError, match=said) as caught:
+def test_a_failing_plugin_has_client_gos_error_message(kubeconfig: Path, script: str, expected: str) -> None:
+    with plugin(kubeconfig, script) as http, pytest.raises(httpx.RequestError, match=expected) as caught:
         http.get("/")
     assert "reason" not in str(caught.value)
 

@@ -161,7 +161,7 @@ def test_an_unknown_field_selector_is_refused(core: client.CoreV1Api) -> None:
     assert refusal(raised)[0] == 400
 
 
-def test_a_deleted_namespace_takes_its_objects_along(core: client.CoreV1Api) -> None:
+def test_deleting_a_namespace_deletes_its_objects(core: client.CoreV1Api) -> None:
     core.create_namespace(model(client.V1Namespace, {"metadata": {"name": "clusters-hc1"}}))
     core.create_namespaced_secret("clusters-hc1", a_secret())
     core.create_namespaced_secret(NAMESPACE, a_secret("stays"))
@@ -171,7 +171,7 @@ def test_a_deleted_namespace_takes_its_objects_along(core: client.CoreV1Api) -> 
     assert names(core.list_secret_for_all_namespaces()) == ["stays"]
 
 
-def test_a_deleted_owner_takes_what_it_owns_along(core: client.CoreV1Api, apps: client.AppsV1Api) -> None:
+def test_deleting_an_owner_deletes_its_dependents(core: client.CoreV1Api, apps: client.AppsV1Api) -> None:
     uid = present(apps.create_namespaced_deployment(NAMESPACE, WEB).metadata).uid
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": uid}
     core.create_namespaced_config_map(NAMESPACE, a_config_map("owned", ownerReferences=[owner]))
@@ -208,7 +208,7 @@ def test_immutable_fields_stay(core: client.CoreV1Api, apps: client.AppsV1Api) -
     assert "spec.selector" in refusal(selector_refused)[2]
 
 
-def test_a_watch_tells_of_every_change_since_a_version(core: client.CoreV1Api) -> None:
+def test_a_watch_reports_every_change_since_a_version(core: client.CoreV1Api) -> None:
     since = version(core.list_namespaced_config_map(NAMESPACE).metadata)
     core.create_namespaced_config_map(NAMESPACE, a_config_map("c"))
     core.patch_namespaced_config_map("c", NAMESPACE, {"data": {"a": "1"}})

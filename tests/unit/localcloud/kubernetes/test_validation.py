@@ -1,4 +1,4 @@
-"""What the API says about documents that the official client's models would not even build."""
+"""The API's errors for documents that the official client's models refuse to build."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_unknown_fields_are_dropped_or_refused(untyped: dynamic.DynamicClient) -
     assert 'strict decoding error: unknown field "spec.template.spec.containers[0].imag"' in refusal(raised)[2]
 
 
-def test_parameters_of_a_secret_provider_class_are_text(untyped: dynamic.DynamicClient) -> None:
+def test_parameters_of_a_secret_provider_class_are_strings(untyped: dynamic.DynamicClient) -> None:
     classes = untyped.resources.get(api_version="secrets-store.csi.x-k8s.io/v1", kind="SecretProviderClass")
 
     def provider_class(use_pod_identity: object) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def test_discovery_leads_to_custom_kinds(untyped: dynamic.DynamicClient) -> None
     assert (made.spec.tenantID, made.metadata.generation) == ("t", 1)
 
 
-def test_a_disruption_budget_says_one_thing(untyped: dynamic.DynamicClient) -> None:
+def test_a_disruption_budget_has_one_of_its_two_limits(untyped: dynamic.DynamicClient) -> None:
     budgets = untyped.resources.get(api_version="policy/v1", kind="PodDisruptionBudget")
 
     def budget(**spec: Any) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def test_an_id_of_another_type_is_not_imported(azure_native: AzureNative) -> Non
         azure_native.resource(IDENTITY).read(urn(IDENTITY), vault_id, {}, {})
 
 
-def test_a_role_assignment_is_replaced_for_another_principal_or_scope_but_not_for_another_role(
+def test_only_principal_and_scope_replace_a_role_assignment(
     azure_native: AzureNative,
 ) -> None:
     old = checked(azure_native, ASSIGNMENT, assignment_inputs("a" * 8))

@@ -12,7 +12,7 @@ _VAULT = RESOURCES["azure-native:keyvault:Vault"]
 _CLUSTER = RESOURCES["azure-native:containerservice:ManagedCluster"]
 
 
-def test_a_secrets_dates_travel_under_arms_names_and_its_value_in_clear() -> None:
+def test_a_secrets_dates_get_arms_names_and_its_value_is_sent_in_clear() -> None:
     inputs = {
         "resourceGroupName": "g",
         "vaultName": "v",
@@ -48,7 +48,7 @@ def test_the_identity_and_sku_of_a_flattened_type_stay_beside_properties() -> No
     assert projection.request_body(_CLUSTER, inputs) == body
 
 
-def test_what_the_service_decides_in_an_entry_of_a_map_is_no_input() -> None:
+def test_what_the_service_sets_in_a_map_entry_is_not_an_input() -> None:
     given = {"enabled": True, "config": {"rotationPollInterval": "2m"}}
     state = {"addonProfiles": {"azureKeyvaultSecretsProvider": {**given, "identity": {"clientId": "c"}}}}
     assert projection.writable(_CLUSTER, state) == {"addonProfiles": {"azureKeyvaultSecretsProvider": given}}
@@ -97,7 +97,7 @@ def test_drift_reaches_the_inputs_and_service_defaults_do_not() -> None:
     }
 
 
-def test_what_vanished_leaves_the_inputs() -> None:
+def test_what_was_removed_leaves_the_inputs() -> None:
     assert projection.merge_drift({"tags": {"a": "b"}, "x": 1}, {"tags": {"a": "b"}}, {}) == {"x": 1}
 
 

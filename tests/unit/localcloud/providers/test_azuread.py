@@ -72,7 +72,7 @@ def test_a_refresh_right_after_a_create_changes_nothing(azuread: AzureAd, applic
     assert not azuread.resource(APPLICATION).diff(urn(APPLICATION), created.id, inputs, created.state, inputs).changes
 
 
-def test_graph_creates_duplicates_unless_told_to_prevent_them(azuread: AzureAd, me: str, unique: Unique) -> None:
+def test_graph_creates_duplicates_unless_they_are_prevented(azuread: AzureAd, me: str, unique: Unique) -> None:
     inputs: Props = {"displayName": unique("twin"), "owners": [me]}
     _, first = create(azuread, APPLICATION, inputs)
     _, second = create(azuread, APPLICATION, inputs)
@@ -82,7 +82,7 @@ def test_graph_creates_duplicates_unless_told_to_prevent_them(azuread: AzureAd, 
         azuread.resource(APPLICATION).create(urn(APPLICATION), careful, preview=False)
 
 
-def test_whoever_does_not_list_itself_as_owner_lets_go_of_what_it_made(azuread: AzureAd, unique: Unique) -> None:
+def test_a_creator_that_is_not_a_listed_owner_is_removed(azuread: AzureAd, unique: Unique) -> None:
     inputs, created = create(azuread, APPLICATION, {"displayName": unique("app")})
     assert created.state["owners"] == []
     with pytest.raises(PluginError, match=r"Could not update .*unexpected status 403 .*Authorization_RequestDenied"):
@@ -91,7 +91,7 @@ def test_whoever_does_not_list_itself_as_owner_lets_go_of_what_it_made(azuread: 
         )
 
 
-def test_drift_is_seen_and_mended(azuread: AzureAd, application: tuple[Props, Created]) -> None:
+def test_drift_is_detected_and_corrected(azuread: AzureAd, application: tuple[Props, Created]) -> None:
     inputs, created = application
     _graph(azuread).patch(created.id, {"displayName": "by hand", "notes": "by hand", "tags": ["x"]})
     refreshed = read(azuread, APPLICATION, inputs, created)
@@ -104,11 +104,11 @@ def test_drift_is_seen_and_mended(azuread: AzureAd, application: tuple[Props, Cr
         "tags": PropertyChange("update"),
         "notes": PropertyChange("delete", input=False),
     }
-    mended = resource.update(urn(APPLICATION), created.id, refreshed.inputs, refreshed.state, inputs, preview=False)
-    assert mended == created.state
+    corrected = resource.update(urn(APPLICATION), created.id, refreshed.inputs, refreshed.state, inputs, preview=False)
+    assert corrected == created.state
 
 
-def test_the_order_of_a_set_is_no_difference(azuread: AzureAd) -> None:
+def test_the_order_of_a_set_is_not_a_difference(azuread: AzureAd) -> None:
     state = {"displayName": "a", "tags": ["x", "y"], "signInAudience": "AzureADMyOrg"}
     resource = azuread.resource(APPLICATION)
     assert not resource.diff(urn(APPLICATION), "id", {}, state, {"displayName": "a", "tags": ["y", "x"]}).changes
@@ -160,7 +160,7 @@ def test_a_certificate_is_registered_in_any_encoding(
     assert refreshed.state == created.state
 
 
-def test_a_certificate_that_is_none_is_refused_without_showing_it(
+def test_an_invalid_certificate_is_refused_without_showing_it(
     azuread: AzureAd, application: tuple[Props, Created]
 ) -> None:
     inputs = checked(azuread, CERTIFICATE, _registration(application[1], "zz-marker", encoding="hex"))
@@ -170,7 +170,7 @@ def test_a_certificate_that_is_none_is_refused_without_showing_it(
     assert "marker" not in str(refused.value)
 
 
-def test_a_certificate_can_not_be_read_or_deleted_without_its_application(
+def test_reading_or_deleting_a_certificate_needs_its_application(
     azuread: AzureAd, application: tuple[Props, Created], certificate: str
 ) -> None:
     registered = create(azuread, CERTIFICATE, _registration(application[1], certificate))
@@ -182,7 +182,7 @@ def test_a_certificate_can_not_be_read_or_deleted_without_its_application(
         delete(azuread, CERTIFICATE, *registered)
 
 
-def test_a_second_service_principal_of_an_application_is_refused_or_taken_over_on_request(
+def test_a_second_service_principal_is_refused_or_adopted_on_request(
     azuread: AzureAd, me: str, application: tuple[Props, Created]
 ) -> None:
     inputs: Props = {"clientId": application[1].state["clientId"], "owners": [me]}
@@ -200,7 +200,7 @@ def test_an_import_rebuilds_the_inputs(azuread: AzureAd, application: tuple[Prop
     assert imported.inputs == inputs
 
 
-def test_an_import_with_the_wrong_kind_of_id_says_what_it_wants(azuread: AzureAd) -> None:
+def test_an_import_with_a_wrong_id_names_the_expected_form(azuread: AzureAd) -> None:
     with pytest.raises(PluginError, match="/applications/<object id>"):
         azuread.resource(APPLICATION).read(urn(APPLICATION), "0" * 8, {}, {})
     with pytest.raises(PluginError, match="<object id>/certificate/<key id>"):

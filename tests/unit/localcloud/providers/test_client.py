@@ -55,7 +55,7 @@ def ca_file(certificates: object) -> str:
 @pytest.mark.parametrize(
     ("retry", "schedule"), [(ARM_RETRY, [20.0, 60.0, 120.0]), (GRAPH_RETRY, [1.0, 2.0, 4.0])], ids=["arm", "graph"]
 )
-def test_throttling_waits_as_asked_and_else_by_the_clients_schedule(
+def test_throttling_waits_for_retry_after_or_the_clients_schedule(
     serve: Callable[[Starlette], str], ca_file: str, retry: Retry, schedule: list[float]
 ) -> None:
     asked = Response(status_code=429, headers={"Retry-After": "7"})
@@ -73,7 +73,7 @@ def test_arm_is_asked_four_times_and_no_more(serve: Callable[[Starlette], str], 
     assert waits == [20.0, 60.0, 120.0]
 
 
-def test_a_conflict_is_repeated_only_if_it_ends_by_itself(serve: Callable[[Starlette], str], ca_file: str) -> None:
+def test_only_transient_conflicts_are_retried(serve: Callable[[Starlette], str], ca_file: str) -> None:
     def conflict(code: str) -> Response:
         return JSONResponse({"error": {"code": code, "message": "wait"}}, status_code=409)
 
@@ -94,7 +94,7 @@ def test_a_conflict_is_repeated_only_if_it_ends_by_itself(serve: Callable[[Starl
 @pytest.mark.parametrize(
     ("code", "gone"), [("ResourceNotFound", True), ("RoleAssignmentNotFound", True), ("ContainerNotFound", False)]
 )
-def test_a_resource_is_gone_only_with_a_code_that_says_so(
+def test_a_404_means_gone_only_with_certain_codes(
     serve: Callable[[Starlette], str], ca_file: str, code: str, gone: bool
 ) -> None:
     answer = JSONResponse({"error": {"code": code, "message": "?"}}, status_code=404)
@@ -113,7 +113,7 @@ def test_a_check_of_existence_that_fails_stops_the_create(serve: Callable[[Starl
         ArmClient(client).refuse_existing("/x", "2024-01-01")
 
 
-def test_a_local_cloud_that_is_down_is_said_at_once(ca_file: str) -> None:
+def test_a_local_cloud_that_is_down_is_reported_at_once(ca_file: str) -> None:
     waits: list[float] = []
     client = RestClient("https://127.0.0.1:9", "s", _SignedIn(), ca_file=ca_file, retry=ARM_RETRY, sleep=waits.append)
     with pytest.raises(PluginError, match="the local cloud does not answer"):

@@ -1,4 +1,4 @@
-"""COVERAGE.md's resource types and functions: the plugins do what their rows say."""
+"""COVERAGE.md's resource types and functions: the plugins do what their rows describe."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _azure_native_inputs(plugin: AzureNative, token: str, unique: Unique) -> Pro
 
 
 @pytest.mark.parametrize("row", _AZURE_NATIVE, ids=_by("type"))
-def test_an_azure_native_type_is_filled_in_as_its_row_says_and_not_taken_over(
+def test_an_azure_native_type_has_its_rows_defaults_and_is_not_adopted(
     row: Row, azure_native: AzureNative, unique: Unique
 ) -> None:
     token = code(row["type"])
@@ -168,7 +168,7 @@ def test_an_azuread_type_is_planned_as_its_row_says(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", _AZUREAD, ids=_by("type"))
-def test_an_azuread_type_is_created_over_an_existing_one_as_its_row_says(
+def test_creating_over_an_existing_azuread_object_does_what_its_row_says(
     row: Row, azuread: AzureAd, unique: Unique
 ) -> None:
     token, cell = code(row["type"]), row["created over an existing one"]

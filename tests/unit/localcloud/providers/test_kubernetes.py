@@ -23,7 +23,7 @@ SETTINGS: Props = {"metadata": {"name": "settings"}, "data": {"a": "1"}}
 
 
 def previewed(kubernetes: Kubernetes, token: str, inputs: Props) -> Props:
-    """What a preview says of a create."""
+    """The outputs of a create in a preview."""
     created = kubernetes.resource(token).create(urn(token), inputs, preview=True)
     assert created.id == ""
     return created.state
@@ -72,21 +72,21 @@ def test_a_refresh_right_after_a_create_changes_nothing(kubernetes: Kubernetes) 
 def test_what_exists_is_not_taken_over(kubernetes: Kubernetes) -> None:
     create(kubernetes, CONFIG_MAP, SETTINGS)
 
-    said = refused(kubernetes, CONFIG_MAP, {**SETTINGS, "data": {"a": "2"}})
+    message = refused(kubernetes, CONFIG_MAP, {**SETTINGS, "data": {"a": "2"}})
 
-    assert f'resource "{urn(CONFIG_MAP)}" was not successfully created by the Kubernetes API server: ' in said
-    assert 'configmaps "settings" already exists' in said
-    assert "use `pulumi import`" in said
+    assert f'resource "{urn(CONFIG_MAP)}" was not successfully created by the Kubernetes API server: ' in message
+    assert 'configmaps "settings" already exists' in message
+    assert "use `pulumi import`" in message
 
 
-def test_a_field_that_the_api_does_not_know_is_refused_in_the_preview_already(kubernetes: Kubernetes) -> None:
+def test_an_unknown_field_is_already_refused_in_a_preview(kubernetes: Kubernetes) -> None:
     misspelt = {**SETTINGS, "date": {"a": "1"}}
 
     for preview in (True, False):
         assert 'unknown field "date"' in refused(kubernetes, CONFIG_MAP, misspelt, preview=preview)
 
 
-def test_a_namespace_that_is_on_its_way_is_waited_for(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_create_waits_for_its_namespace(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
 
     def pause(seconds: float) -> None:
@@ -102,7 +102,7 @@ def test_a_namespace_that_is_on_its_way_is_waited_for(kubernetes: Kubernetes, mo
     assert (created.id, waited) == ("clusters-hc2/settings", [1, 2, 4])
 
 
-def test_a_namespace_that_never_comes_is_named(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_namespace_is_named(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "time", SimpleNamespace(sleep=lambda _: None))
 
     placeless: Props = {"metadata": {"name": "settings", "namespace": "none"}}
@@ -119,24 +119,22 @@ def test_a_kind_that_the_api_does_not_serve_is_named(kubernetes: Kubernetes) -> 
     assert "`kubectl api-resources` lists what it serves" in str(raised.value)
 
 
-def test_drift_is_seen_in_the_inputs_and_mended(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
+def test_drift_is_detected_in_the_inputs_and_corrected(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
     inputs, created = create(kubernetes, CONFIG_MAP, {**SETTINGS, "data": {"a": "1", "b": "2"}})
     cluster.merge(CONFIG_MAPS, "settings", {"data": {"a": "by hand", "b": None, "c": "3"}})
 
     refreshed = read(kubernetes, CONFIG_MAP, inputs, created)
     assert refreshed is not None
     assert refreshed.inputs["data"] == {"a": "by hand"}, "what the program does not write is no drift"
-    mended = kubernetes.resource(CONFIG_MAP).update(
+    corrected = kubernetes.resource(CONFIG_MAP).update(
         urn(CONFIG_MAP), created.id, refreshed.inputs, refreshed.state, inputs, preview=False
     )
 
-    assert mended["data"] == {"a": "1", "b": "2", "c": "3"}
+    assert corrected["data"] == {"a": "1", "b": "2", "c": "3"}
     assert cluster.get(CONFIG_MAPS, "settings")["data"] == {"a": "1", "b": "2", "c": "3"}
 
 
-def test_an_update_is_a_patch_that_takes_away_what_the_program_no_longer_writes(
-    kubernetes: Kubernetes, cluster: ClusterApi
-) -> None:
+def test_an_update_removes_what_the_program_no_longer_writes(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
     labelled = {"name": "settings", "labels": {"x": "y"}}
     old = create(kubernetes, CONFIG_MAP, {"metadata": labelled, "data": {"a": "1", "b": "2"}})
     cluster.merge(CONFIG_MAPS, "settings", {"data": {"c": "somebody else's"}, "metadata": {"annotations": {"n": "m"}}})
@@ -151,16 +149,14 @@ def test_an_update_is_a_patch_that_takes_away_what_the_program_no_longer_writes(
     assert live["metadata"]["uid"] == old[1].state["metadata"]["uid"]
 
 
-def test_a_refused_update_says_so(kubernetes: Kubernetes) -> None:
+def test_a_refused_update_is_reported(kubernetes: Kubernetes) -> None:
     old = create(kubernetes, SECRET, {"metadata": {"name": "pull"}, "stringData": {"a": "b"}})
 
     with pytest.raises(PluginError, match=r"was not successfully updated by the Kubernetes API server: .*immutable"):
         updated(kubernetes, SECRET, old, {"metadata": {"name": "pull"}, "type": "other"})
 
 
-def test_a_deleted_object_is_gone_and_deleting_it_again_is_no_error(
-    kubernetes: Kubernetes, cluster: ClusterApi
-) -> None:
+def test_deleting_a_deleted_object_is_not_an_error(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
     made = create(kubernetes, CONFIG_MAP, SETTINGS)
 
     for _ in range(2):
@@ -188,9 +184,7 @@ def test_an_import_rebuilds_the_inputs(kubernetes: Kubernetes, cluster: ClusterA
     assert kubernetes.resource(CONFIG_MAP).read(urn(CONFIG_MAP), f"{NAMESPACE}/none", {}, {}) is None
 
 
-def test_a_preview_shows_defaults_and_what_only_the_write_decides_as_unknown(
-    kubernetes: Kubernetes, cluster: ClusterApi
-) -> None:
+def test_a_preview_shows_defaults_and_has_server_fields_unknown(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
     inputs = checked(kubernetes, DEPLOYMENT, deployment())
 
     state = previewed(kubernetes, DEPLOYMENT, inputs)
@@ -202,7 +196,7 @@ def test_a_preview_shows_defaults_and_what_only_the_write_decides_as_unknown(
     assert cluster.all(DEPLOYMENTS) == []
 
 
-def test_a_preview_with_unknowns_or_without_the_namespace_repeats_the_inputs(kubernetes: Kubernetes) -> None:
+def test_a_preview_that_cannot_dry_run_repeats_the_inputs(kubernetes: Kubernetes) -> None:
     unknown = checked(kubernetes, CONFIG_MAP, {**SETTINGS, "data": {"a": UNKNOWN}})
     placeless = checked(kubernetes, CONFIG_MAP, {"metadata": {"name": "settings", "namespace": "none"}})
 
@@ -210,7 +204,7 @@ def test_a_preview_with_unknowns_or_without_the_namespace_repeats_the_inputs(kub
     assert previewed(kubernetes, CONFIG_MAP, placeless) == placeless
 
 
-def test_a_preview_of_a_replacement_is_not_stopped_by_what_it_replaces(kubernetes: Kubernetes) -> None:
+def test_a_preview_of_a_replacement_succeeds(kubernetes: Kubernetes) -> None:
     inputs, _ = create(kubernetes, CONFIG_MAP, SETTINGS)
 
     assert previewed(kubernetes, CONFIG_MAP, inputs) == inputs

@@ -51,19 +51,19 @@ def test_kind_and_place_are_filled_in(kubernetes: Kubernetes) -> None:
     assert elsewhere["metadata"]["namespace"] == "default"
 
 
-def test_without_a_namespace_of_its_own_a_provider_uses_the_contexts(configured: Configured) -> None:
+def test_a_provider_without_a_namespace_uses_its_contexts(configured: Configured) -> None:
     inputs = checked(configured(namespace=""), CONFIG_MAP, {"metadata": {"name": "c"}})
 
     assert inputs["metadata"]["namespace"] == "default"
 
 
-def test_a_kind_of_the_whole_cluster_has_no_namespace(kubernetes: Kubernetes) -> None:
+def test_a_cluster_wide_kind_has_no_namespace(kubernetes: Kubernetes) -> None:
     inputs = checked(kubernetes, "kubernetes:core/v1:Namespace", {"metadata": {"name": "n", "namespace": "x"}})
 
     assert inputs["metadata"] == {"name": "n"}
 
 
-def test_a_name_that_is_not_given_is_made_once(kubernetes: Kubernetes) -> None:
+def test_a_missing_name_is_generated_once(kubernetes: Kubernetes) -> None:
     first = checked(kubernetes, CONFIG_MAP, {"data": {"a": "1"}})
     again = checked(kubernetes, CONFIG_MAP, {"data": {"a": "2"}}, first)
     other = checked(kubernetes, CONFIG_MAP, {})
@@ -75,7 +75,7 @@ def test_a_name_that_is_not_given_is_made_once(kubernetes: Kubernetes) -> None:
     assert other["metadata"]["name"] != name
 
 
-def test_a_name_of_its_own_or_a_prefix_is_left_alone(kubernetes: Kubernetes) -> None:
+def test_a_given_name_or_prefix_is_kept(kubernetes: Kubernetes) -> None:
     prefixed = checked(kubernetes, CONFIG_MAP, {"metadata": {"generateName": "c-"}})
 
     assert prefixed["metadata"] == {"generateName": "c-", "namespace": NAMESPACE}
@@ -92,7 +92,7 @@ def test_nulls_and_what_only_the_server_writes_are_dropped(kubernetes: Kubernete
     assert inputs["data"] == {"b": "1"}
 
 
-def test_text_and_data_of_a_secret_are_one_and_secret(kubernetes: Kubernetes) -> None:
+def test_string_data_becomes_data_and_is_secret(kubernetes: Kubernetes) -> None:
     inputs = checked(
         kubernetes,
         SECRET,
@@ -103,13 +103,13 @@ def test_text_and_data_of_a_secret_are_one_and_secret(kubernetes: Kubernetes) ->
     assert inputs["data"] == Secret({"a": "aGk=", "b": "eA==", "c": "eg=="})
 
 
-def test_text_that_is_not_known_yet_stays_text(kubernetes: Kubernetes) -> None:
+def test_unknown_string_data_stays_string_data(kubernetes: Kubernetes) -> None:
     inputs = checked(kubernetes, SECRET, {"metadata": {"name": "s"}, "stringData": {"a": UNKNOWN}})
 
     assert inputs["stringData"] == Secret({"a": UNKNOWN})
 
 
-def test_two_ways_to_write_one_object_are_no_difference(kubernetes: Kubernetes) -> None:
+def test_two_notations_of_one_object_are_equal(kubernetes: Kubernetes) -> None:
     text: Props = {"metadata": metadata(), "stringData": {"a": "hi"}, "type": None}
     data: Props = {"metadata": metadata(labels=None, uid="u"), "data": Secret({"a": "aGk="})}
 
@@ -189,7 +189,7 @@ def test_labels_change_in_place(kubernetes: Kubernetes) -> None:
 @pytest.mark.parametrize(
     ("token", "setting"), [(SECRET, "enableSecretMutable"), (CONFIG_MAP, "enableConfigMapMutable")]
 )
-def test_a_provider_may_be_told_to_change_data_in_place(configured: Configured, token: str, setting: str) -> None:
+def test_a_provider_setting_lets_data_change_in_place(configured: Configured, token: str, setting: str) -> None:
     old, new = ({"metadata": metadata(), "data": {"a": value}} for value in ("MQ==", "Mg=="))
 
     assert changes(configured(**{setting: "true"}), token, old, new) == {"data.a": IN_PLACE}
@@ -198,7 +198,7 @@ def test_a_provider_may_be_told_to_change_data_in_place(configured: Configured, 
     assert changes(frozen, token, {**old, "immutable": True}, {**new, "immutable": True}) == {"data.a": REPLACES}
 
 
-def test_a_replacement_that_keeps_its_name_deletes_first_unless_the_name_is_a_generated_one(
+def test_a_replacement_deletes_first_unless_its_name_is_generated(
     kubernetes: Kubernetes,
 ) -> None:
     own, generated = metadata(), metadata(annotations={"pulumi.com/autonamed": "true"})

@@ -21,7 +21,7 @@ _CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 
 @pytest.fixture
 def kubeconfig(certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The local cluster's kubeconfig, and a record that says so."""
+    """The local cluster's kubeconfig, and the record that names the same cluster."""
     path = write_kubeconfig(tmp_path / "kubeconfig", _LOCAL, certificates.ca_file)
     record = tmp_path / "environment.json"
     record.write_text(local_environment(RunningApi(_LOCAL, certificates.ca_file, path), tmp_path).to_json())
@@ -30,7 +30,7 @@ def kubeconfig(certificates: Certificates, tmp_path: Path, monkeypatch: pytest.M
 
 
 def refusal(inputs: Props) -> str:
-    """Why a provider with these inputs is not served: CheckConfig and Configure say the same."""
+    """Why a provider with these inputs is not served: CheckConfig and Configure give the same reason."""
     failures = Kubernetes().check_config(_URN, None, inputs).failures
     with pytest.raises(PluginError) as configured:
         Kubernetes().configure(inputs)
@@ -40,14 +40,14 @@ def refusal(inputs: Props) -> str:
 
 
 @pytest.mark.parametrize("mark", [str, Secret])
-def test_another_cluster_is_refused_before_anything_else(kubeconfig: str, mark: type) -> None:
-    said = refusal({"kubeconfig": mark(kubeconfig.replace(_LOCAL, _FOREIGN))})
+def test_another_cluster_is_refused_first(kubeconfig: str, mark: type) -> None:
+    message = refusal({"kubeconfig": mark(kubeconfig.replace(_LOCAL, _FOREIGN))})
 
-    assert f"this provider is for the cluster at {_FOREIGN}" in said
-    assert _LOCAL in said
-    assert "Nothing was changed" in said
-    assert "a PULUMI_HOME of your own" in said
-    assert "token" not in said
+    assert f"this provider is for the cluster at {_FOREIGN}" in message
+    assert _LOCAL in message
+    assert "Nothing was changed" in message
+    assert "a PULUMI_HOME of your own" in message
+    assert "token" not in message
 
 
 def test_another_context_of_the_same_kubeconfig_is_refused(kubeconfig: str) -> None:
@@ -59,7 +59,7 @@ def test_another_context_of_the_same_kubeconfig_is_refused(kubeconfig: str) -> N
     assert f"this provider is for the cluster at {_FOREIGN}" in refusal({"kubeconfig": both, "context": "prod"})
 
 
-def test_a_provider_without_a_kubeconfig_is_refused_whatever_the_environment_names(
+def test_a_provider_without_a_kubeconfig_ignores_the_environment(
     kubeconfig: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
@@ -76,26 +76,26 @@ def test_without_the_record_of_the_local_cloud_nothing_is_served(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("no kubeconfig", "neither a kubeconfig nor the path of an existing file"),
         ("{clusters: [], contexts: [], current-context: none}", 'the kubeconfig has no context "none"'),
     ],
 )
-def test_a_kubeconfig_that_leads_nowhere_is_refused(kubeconfig: str, text: str, said: str) -> None:
-    assert said in refusal({"kubeconfig": text})
+def test_a_kubeconfig_without_a_usable_cluster_is_refused(kubeconfig: str, text: str, message: str) -> None:
+    assert message in refusal({"kubeconfig": text})
 
 
-def test_a_record_that_is_not_there_is_named(kubeconfig: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_environment_record_is_named(kubeconfig: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LOCAL_ENVIRONMENT_VARIABLE, "/nowhere/environment.json")
 
     assert "/nowhere/environment.json" in refusal({"kubeconfig": kubeconfig})
 
 
 def test_an_input_that_is_not_emulated_is_named(kubeconfig: str) -> None:
-    said = refusal({"kubeconfig": kubeconfig, "renderYamlToDirectory": "out"})
+    message = refusal({"kubeconfig": kubeconfig, "renderYamlToDirectory": "out"})
 
-    assert "does not have the provider input renderYamlToDirectory; it has clusterIdentifier, context, " in said
+    assert "does not have the provider input renderYamlToDirectory; it has clusterIdentifier, context, " in message
 
 
 @pytest.mark.parametrize("mark", [str, Secret])
@@ -105,7 +105,7 @@ def test_the_local_cluster_is_served_by_text_and_by_path(kubeconfig: str, tmp_pa
         assert not Kubernetes().check_config(_URN, None, {"kubeconfig": mark(given)}).failures
 
 
-def test_a_kubeconfig_that_a_preview_does_not_know_yet_is_left_to_the_update(kubeconfig: str) -> None:
+def test_an_unknown_kubeconfig_is_left_to_the_update(kubeconfig: str) -> None:
     provider = Kubernetes()
 
     assert not provider.check_config(_URN, None, {"kubeconfig": UNKNOWN}).failures
@@ -151,7 +151,7 @@ _IDENTIFIED = {"clusterIdentifier": "/subscriptions/s/aks"}
     ],
 )
 @pytest.mark.parametrize("mark", [str, Secret])
-def test_another_cluster_entry_replaces_everything_unless_the_identifier_stays(
+def test_another_cluster_entry_replaces_all_unless_the_identifier_stays(
     old: Props, new: Props, replaced: bool, mark: type
 ) -> None:
     marked = {**new, "kubeconfig": mark(new["kubeconfig"])} if new["kubeconfig"] != UNKNOWN else new
@@ -164,6 +164,6 @@ def test_nothing_works_before_configure() -> None:
 
 
 @pytest.mark.parametrize("token", ["kubernetes:yaml:ConfigFile", "azuread:x:Y"])
-def test_what_is_no_kind_of_object_is_named(token: str) -> None:
+def test_an_unknown_resource_type_is_named(token: str) -> None:
     with pytest.raises(PluginError, match=f'does not have the resource type "{token}"'):
         Kubernetes().resource(token)

@@ -56,30 +56,30 @@ def test_an_updated_deployment_is_rolled_out(kubernetes: Kubernetes, cluster_env
     assert is_ready(state)
 
 
-def test_a_deployment_that_is_not_ready_in_time_says_what_its_pods_say(
+def test_a_deployment_that_is_not_ready_reports_its_pods_events(
     kubernetes: Kubernetes, cluster_environment: LocalEnvironment
 ) -> None:
     with running(cluster_environment):
-        said = failure(kubernetes, impatient(deployment(volumes=[csi_volume("none")]), "2"))
+        message = failure(kubernetes, impatient(deployment(volumes=[csi_volume("none")]), "2"))
 
-    assert said.startswith(
+    assert message.startswith(
         f'resource "{urn(DEPLOYMENT)}" was successfully created, but the Kubernetes API server reported that it failed '
         "to fully initialize or become live: 'web' timed out waiting to be Ready"
     )
-    assert "\n  * [MinimumReplicasUnavailable] Deployment does not have minimum availability." in said
-    assert ": c: [ContainerCreating]\n" in said
-    assert "[FailedMount] MountVolume.SetUp failed for volume " in said
-    assert 'SecretProviderClass.secrets-store.csi.x-k8s.io "none" not found' in said
+    assert "\n  * [MinimumReplicasUnavailable] Deployment does not have minimum availability." in message
+    assert ": c: [ContainerCreating]\n" in message
+    assert "[FailedMount] MountVolume.SetUp failed for volume " in message
+    assert 'SecretProviderClass.secrets-store.csi.x-k8s.io "none" not found' in message
 
 
-def test_a_deployment_that_nobody_runs_is_waited_for_in_vain(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
-    said = failure(kubernetes, impatient(deployment()))
+def test_waiting_for_a_deployment_without_a_kubelet_times_out(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
+    message = failure(kubernetes, impatient(deployment()))
 
-    assert said.endswith("timed out waiting to be Ready\n  * Minimum number of live Pods was not attained")
+    assert message.endswith("timed out waiting to be Ready\n  * Minimum number of live Pods was not attained")
     assert len(cluster.all(DEPLOYMENTS)) == 1, "what was written stays"
 
 
-def test_a_deployment_may_ask_not_to_be_waited_for(kubernetes: Kubernetes) -> None:
+def test_an_annotation_skips_the_wait_for_a_deployment(kubernetes: Kubernetes) -> None:
     document = deployment()
     document["metadata"]["annotations"] = {"pulumi.com/skipAwait": "true"}
 
@@ -140,7 +140,7 @@ def object_of(uid: str, **metadata: Any) -> Props:
 
 
 @pytest.mark.parametrize("after", [None, object_of("another")])
-def test_a_deletion_is_over_when_this_very_object_is_gone(after: Props | None) -> None:
+def test_a_deletion_is_complete_when_the_object_with_its_uid_is_gone(after: Props | None) -> None:
     live = object_of("u", annotations={"pulumi.com/timeoutSeconds": "5"})
     api = Lingering(live, live, after)
 
@@ -149,7 +149,7 @@ def test_a_deletion_is_over_when_this_very_object_is_gone(after: Props | None) -
     assert api.waited == 2
 
 
-def test_an_object_that_stays_is_told_with_what_holds_it() -> None:
+def test_the_error_for_a_remaining_object_names_its_finalizers() -> None:
     held = object_of("u", annotations={"pulumi.com/timeoutSeconds": "0"}, finalizers=["example.com/hold"])
 
     with pytest.raises(AwaitError) as raised:

@@ -41,7 +41,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield sent
 
 
-def test_graph_resources_take_as_many_requests_as_the_benchmark_says(
+def test_graph_resources_take_the_benchmarks_number_of_requests(
     azuread: AzureAd, unique: Unique, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     me = azuread.invoke("azuread:index/getClientConfig:getClientConfig", {})["objectId"]
@@ -59,7 +59,7 @@ def test_graph_resources_take_as_many_requests_as_the_benchmark_says(
     assert len(sent) == OPERATIONS[CERTIFICATE], sent
 
 
-def test_arm_resources_take_as_many_requests_as_the_benchmark_says(
+def test_arm_resources_take_the_benchmarks_number_of_requests(
     azure_native: AzureNative, unique: Unique, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with counted(monkeypatch) as sent:

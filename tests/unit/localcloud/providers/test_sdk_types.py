@@ -66,12 +66,12 @@ def test_each_wrong_argument_is_named(inputs: dict[str, Any], problem: str) -> N
     assert problem in found[0]
 
 
-def test_what_is_not_known_yet_is_not_judged() -> None:
+def test_unknown_values_are_not_checked() -> None:
     assert list(problems(keyvault.VaultArgs, {**_GOOD, "properties": UNKNOWN})) == []
     assert list(problems(keyvault.VaultArgs, _with({"sku": UNKNOWN, "tenantId": UNKNOWN}))) == []
 
 
-def test_a_secret_is_judged_by_what_it_holds_and_never_shown() -> None:
+def test_a_secret_is_checked_by_its_value_and_never_shown() -> None:
     arguments = {
         "resourceGroupName": "g",
         "vaultName": "v",

@@ -23,14 +23,14 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("inputs", [{"tenantId": _FOREIGN}, {"tenantId": Secret(_FOREIGN)}, {}])
-def test_a_foreign_stack_is_refused_before_anything_else(plugin: type[Provider], inputs: dict[str, object]) -> None:
+def test_a_foreign_stack_is_refused_first(plugin: type[Provider], inputs: dict[str, object]) -> None:
     found = plugin().check_config(_URN, None, inputs)
     with pytest.raises(PluginError) as configured:
         plugin().configure(inputs)
     reasons = [each.reason for each in found.failures]
-    assert reasons == [str(configured.value)], "CheckConfig and Configure say the same"
+    assert reasons == [str(configured.value)], "CheckConfig and Configure give the same reason"
     assert "is emulated" in reasons[0]
-    assert "a PULUMI_HOME of your own" in reasons[0], "it says how to mend it"
+    assert "a PULUMI_HOME of your own" in reasons[0], "it names the fix"
     assert found.failures[0].property == "", "the engine would print the value of a named property"
 
 
@@ -52,12 +52,12 @@ def test_without_the_record_of_the_local_cloud_nothing_is_served(
         plugin().configure(inputs)
 
 
-def test_a_record_that_is_not_there_is_named(plugin: type[Provider]) -> None:
+def test_a_missing_environment_record_is_named(plugin: type[Provider]) -> None:
     with pytest.raises(PluginError, match=r"cannot read the local cloud's record.*/nowhere/environment\.json"):
         plugin().configure({"tenantId": LOCAL_TENANT_ID})
 
 
-def test_a_tenant_that_a_preview_does_not_know_yet_is_left_to_configure(plugin: type[Provider]) -> None:
+def test_an_unknown_tenant_is_left_to_configure(plugin: type[Provider]) -> None:
     assert not plugin().check_config(_URN, None, {"tenantId": UNKNOWN}).failures
 
 
@@ -71,7 +71,7 @@ def test_nothing_works_before_configure(plugin: type[Provider]) -> None:
         )
 
 
-def test_what_is_not_emulated_is_named_and_so_is_what_is(plugin: type[Provider]) -> None:
+def test_an_unemulated_type_is_named_with_those_that_are(plugin: type[Provider]) -> None:
     token = f"{plugin.name}:web:Site"
     with pytest.raises(PluginError, match=f'resource type "{token}".*emulates: {plugin.name}:'):
         plugin().resource(token)

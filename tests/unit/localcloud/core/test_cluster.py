@@ -1,0 +1,88 @@
+"""Which Kubernetes API a local cloud has is chosen once, and everybody signs in to it as somebody."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localcloud.apiserver.binaries import Binaries, NotBuilt
+from localcloud.core.cluster import ADMINISTRATOR, DEPLOYER, KUBELET, USERS, ClusterKind, OtherCluster, choose, token
+from localcloud.core.state_directory import StateDirectory
+from localcloud.core.store import Store
+from localcloud.runtime.environment import SERVICES, prepare
+from tests.stores import open_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = open_store(tmp_path / "state.sqlite")
+    yield made
+    made.close()
+
+
+def test_the_built_in_api_is_the_default(store: Store) -> None:
+    assert choose(store) is ClusterKind.BUILT_IN
+    assert choose(store, ClusterKind.BUILT_IN) is ClusterKind.BUILT_IN
+
+
+def test_without_a_wish_the_first_choice_is_kept(store: Store) -> None:
+    choose(store, ClusterKind.API_SERVER)
+
+    assert choose(store) is ClusterKind.API_SERVER
+
+
+def test_another_choice_later_is_refused_with_its_fix(store: Store) -> None:
+    choose(store, ClusterKind.BUILT_IN)
+
+    with pytest.raises(OtherCluster) as refused:
+        choose(store, ClusterKind.API_SERVER)
+
+    assert str(refused.value) == (
+        "this local cloud has its Kubernetes API from the built-in server, which is fixed: end it with "
+        "`make down`, then `make up CLUSTER=apiserver` starts one with kube-apiserver"
+    )
+
+
+def test_on_kube_apiserver_each_user_keeps_a_token_of_its_own(store: Store) -> None:
+    tokens = [token(store, ClusterKind.API_SERVER, user) for user in USERS]
+
+    assert len(set(tokens)) == len(USERS)
+    assert [token(store, ClusterKind.API_SERVER, user) for user in USERS] == tokens
+
+
+def test_the_built_in_api_knows_the_deployers_token_only(store: Store) -> None:
+    deployer = token(store, ClusterKind.BUILT_IN, DEPLOYER)
+
+    assert {token(store, ClusterKind.BUILT_IN, user) for user in (KUBELET, ADMINISTRATOR)} == {deployer}
+
+
+def test_on_kube_apiserver_the_daemon_does_not_serve_kubernetes(tmp_path: Path) -> None:
+    state = StateDirectory(tmp_path / "state")
+    state.create()
+    store = state.open_store()
+    choose(store, ClusterKind.API_SERVER)
+    store.close()
+
+    prepared = prepare(state)
+    try:
+        assert prepared.services == SERVICES[:-1]
+        assert prepared.environment.cluster == "apiserver"
+        assert prepared.environment.kubernetes_endpoint == f"https://127.0.0.1:{prepared.ports['kubernetes']}"
+        secret = [file for file in state.control_plane.iterdir() if file.stat().st_mode & 0o077]
+        assert secret == []
+    finally:
+        prepared.close()
+        state.remove()
+
+
+def test_without_kube_apiserver_the_command_that_builds_it_is_named(tmp_path: Path) -> None:
+    record = tmp_path / "cluster.json"
+    with pytest.raises(NotBuilt, match="`make setup CLUSTER=apiserver` builds it, once"):
+        Binaries.find(record)
+
+    record.write_text(json.dumps({"bin": str(tmp_path / "gone")}))
+    with pytest.raises(NotBuilt, match="gone is gone: `make setup CLUSTER=apiserver`"):
+        Binaries.find(record)

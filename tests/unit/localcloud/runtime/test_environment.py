@@ -1,0 +1,178 @@
+"""A state directory made ready: kept addresses and identities, private files, and what tmpfs loses made again."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from azure.identity import CertificateCredential
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from identity.clouds import LocalEnvironment
+from localcloud.azure.authorization import Authorization
+from localcloud.azure.entra.api import app
+from localcloud.azure.shared.faults import FAULTS_VARIABLE, Faults
+from localcloud.core.state_directory import StateDirectory
+from localcloud.runtime.environment import ADDRESS, PortTaken, Prepared, listen, prepare
+from localcloud.runtime.seed import seed
+from tests.unit.hosts import Certificates, Serve
+
+SUBSCRIPTION = "/subscriptions/10ca1000-0000-4000-8000-000000000002"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[StateDirectory]:
+    made = StateDirectory(tmp_path / "state")
+    yield made
+    if made.is_one():
+        made.remove()
+
+
+@pytest.fixture
+def ready(state: StateDirectory) -> Iterator[Callable[[], Prepared]]:
+    """`prepare`, as a process does at its start."""
+    opened: list[Prepared] = []
+
+    def again() -> Prepared:
+        opened.append(prepare(state))
+        return opened[-1]
+
+    yield again
+    for prepared in opened:
+        prepared.close()
+
+
+def documents(prepared: Prepared) -> dict[str, str]:
+    rows = prepared.store.items("arm")
+    return {key: str(document) for key, document in rows}
+
+
+def test_a_second_start_changes_no_address_and_no_identity(ready: Callable[[], Prepared]) -> None:
+    first, second = ready(), ready()
+
+    assert second.environment == first.environment
+    assert second.kubernetes_token == first.kubernetes_token
+    assert LocalEnvironment.from_file(first.state.environment_file) == first.environment
+    assert len(set(first.ports.values())) == 7
+
+
+def test_only_their_owner_can_read_files_with_keys(state: StateDirectory, ready: Callable[[], Prepared]) -> None:
+    ready()
+    for file in (state.server_file, state.deployer_file, state.kubeconfig, state.store_file, state.root / "seal.key"):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+    assert stat.S_IMODE(state.run.stat().st_mode) == 0o700
+
+
+def test_what_a_reboot_takes_from_tmpfs_is_made_again(
+    state: StateDirectory, ready: Callable[[], Prepared], serve: Serve, certificates: Certificates
+) -> None:
+    before = ready()
+    seed(before)
+    imported = state.msi / "hc1-image-registry.json"
+    document = imported.read_text()
+    shutil.rmtree(state.run.resolve())
+
+    after = ready()
+    seed(after)
+
+    assert imported.read_text() == document, "the stack that imported the document sees no change"
+    assert after.environment == before.environment
+    credential = CertificateCredential(
+        after.environment.tenant_id,
+        after.environment.deployer_client_id,
+        str(state.deployer_file),
+        authority=serve(app(after.cloud)),
+        disable_instance_discovery=True,
+        connection_verify=str(certificates.ca_file),
+    )
+    assert credential.get_token("https://management.azure.com/.default").token
+
+
+def test_removing_leaves_neither_directory(state: StateDirectory, ready: Callable[[], Prepared]) -> None:
+    ready().close()
+    run = state.run.resolve()
+
+    state.remove()
+
+    assert not state.root.exists()
+    assert not run.exists()
+
+
+def test_a_directory_without_a_local_cloud_is_not_removed(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("")
+
+    with pytest.raises(ValueError, match="nothing was removed"):
+        StateDirectory(tmp_path).remove()
+    assert (tmp_path / "precious").exists()
+
+
+def test_a_run_directory_that_others_can_read_is_refused(state: StateDirectory, ready: Callable[[], Prepared]) -> None:
+    ready()
+    state.run.resolve().chmod(0o755)
+
+    with pytest.raises(PermissionError, match="0700"):
+        ready()
+
+
+def test_the_error_for_a_taken_port_names_service_and_fix() -> None:
+    with socket.create_server((ADDRESS, 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(PortTaken, match=f"port {port} of the local entra service .*stop --remove"):
+            listen("entra", port)
+
+
+def test_seeding_twice_adds_nothing_the_second_time(ready: Callable[[], Prepared]) -> None:
+    prepared = ready()
+    assert seed(prepared) > 0
+    seeded = documents(prepared)
+
+    assert seed(prepared) == 0
+    assert documents(prepared) == seeded
+
+
+def test_the_seeded_deployer_may_deploy_and_assign_roles_at_once(ready: Callable[[], Prepared]) -> None:
+    prepared = ready()
+    seed(prepared)
+    deployer = prepared.cloud.directory.service_principal_by_app(prepared.environment.deployer_client_id)
+    assert deployer is not None
+    authorization = Authorization(prepared.store, Faults(role_delay=60))
+
+    scope = f"{SUBSCRIPTION}/resourceGroups/identity-local"
+    assert authorization.allowed(deployer.object_id, "Microsoft.KeyVault/vaults/write", scope)
+    assert authorization.allowed(deployer.object_id, "Microsoft.Authorization/roleAssignments/write", scope)
+    secret = "Microsoft.KeyVault/vaults/secrets/getSecret/action"
+    assert authorization.allowed(deployer.object_id, secret, scope, data=True)
+    assert deployer.roles == ("Application.ReadWrite.OwnedBy",)
+
+
+def test_the_deployers_file_holds_the_registered_certificate(ready: Callable[[], Prepared]) -> None:
+    prepared = ready()
+    application = prepared.cloud.directory.application_by_app(prepared.environment.deployer_client_id)
+    assert application is not None
+
+    certificate = x509.load_pem_x509_certificate(prepared.state.deployer_file.read_bytes())
+    assert [each.certificate for each in application.key_credentials] == [certificate.public_bytes(Encoding.DER)]
+
+
+def test_faults_come_from_the_environment_and_unknown_ones_are_refused() -> None:
+    turned = Faults.from_environment(
+        {FAULTS_VARIABLE: '{"replica_delays": [0, 9], "latency": {"arm PUT": 1, "arm": 2}}'}
+    )
+
+    assert turned.replica_delays == (0, 9)
+    assert (turned.latency_of("arm", "PUT"), turned.latency_of("arm", "GET"), turned.latency_of("imds", "GET")) == (
+        1,
+        2,
+        0,
+    )
+    assert Faults.from_environment({}) == Faults()
+    limited = Faults.from_environment({FAULTS_VARIABLE: '{"arm_requests": {"write": [5, 1], "read": null}}'})
+    assert limited.arm_requests == {"write": (5, 1), "delete": (200, 10)}
+    for wrong in ('{"replica_delay": 1}', "[]", '{"replica_delays": []}', '{"arm_requests": {"writes": [1, 1]}}'):
+        with pytest.raises(ValueError, match=FAULTS_VARIABLE):
+            Faults.from_environment({FAULTS_VARIABLE: wrong})
