@@ -5,7 +5,7 @@ A plugin subclasses `Provider`, hands out one `Resource` per type token and call
 cannot marshal unknown values (docs/decisions/0002-own-plugin-runtime.md).
 """
 
-from plugin.log import say
+from plugin.log import log_info
 from plugin.provider import (
     Checked,
     CheckFailure,
@@ -39,7 +39,7 @@ __all__ = [
     "contains_secret",
     "contains_unknown",
     "diff_properties",
-    "say",
+    "log_info",
     "serve",
     "unwrap",
 ]

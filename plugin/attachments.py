@@ -10,7 +10,7 @@ from typing import Final
 from plugin.log import EngineLog
 from plugin.provider import Provider, Resource
 
-# So many sessions outlive their engine's Cancel: an interrupted engine may still send the rest of a step.
+# So many attachments are kept after their engine's Cancel: an interrupted engine may still send the rest of a step.
 _KEPT_AFTER_CANCEL: Final = 32
 
 
@@ -29,11 +29,11 @@ class Attachment:
 
 
 class Attachments:
-    """One session for the engine that started this process, and one for each connection that was attached.
+    """A provider for the engine that started this process, and one for each connection that was attached.
 
     The protocol's calls do not name the provider resource that they are for. But the engine opens a connection for each
     one (pkg/resource/plugin/provider_plugin.go, NewProvider) and attaches it before it configures it, so the address at
-    the connection's other end tells them apart. Threads may share it.
+    the connection's other end distinguishes them. Threads may share it.
     """
 
     def __init__(self, make: Callable[[], Provider], engine_address: str | None) -> None:
@@ -44,19 +44,19 @@ class Attachments:
         self._lock = threading.Lock()
 
     def attach(self, peer: str, engine_address: str) -> None:
-        """Begin a session with a provider of its own for the connection from `peer`."""
-        session = Attachment(self._make(), EngineLog(engine_address))
+        """Give the connection from `peer` a provider of its own."""
+        attachment = Attachment(self._make(), EngineLog(engine_address))
         with self._lock:
             self._forget(peer)
-            self._attached[peer] = session
+            self._attached[peer] = attachment
 
     def of(self, peer: str) -> Attachment:
-        """The session of the connection from `peer`."""
+        """The provider and the log of the connection from `peer`."""
         with self._lock:
             return self._attached.get(peer, self._started)
 
     def cancel(self, peer: str) -> None:
-        """Note that the engine at `peer` ends: a session of long ago is dropped for it."""
+        """Note that the engine at `peer` ends; the attachment that ended longest ago is dropped."""
         with self._lock:
             if peer in self._attached and peer not in self._cancelled:
                 self._cancelled.append(peer)
@@ -71,8 +71,8 @@ class Attachments:
             self._started.log.close()
 
     def _forget(self, peer: str) -> None:
-        """Drop what an earlier connection from the same port has left."""
+        """Drop the attachment of `peer`, if there is one."""
         if peer in self._cancelled:
             self._cancelled.remove(peer)
-        if session := self._attached.pop(peer, None):
-            session.log.close()
+        if attachment := self._attached.pop(peer, None):
+            attachment.log.close()

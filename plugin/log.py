@@ -1,4 +1,4 @@
-"""What a resource says while it works: a line in the engine's output, under the resource's name."""
+"""Progress of a resource that takes time: lines in the engine's output, under the resource's name."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from typing import Final
 import grpc
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
 
-_LISTENER: Final[ContextVar[Callable[[str], object]]] = ContextVar("listener")
+_SINK: Final[ContextVar[Callable[[str], object]]] = ContextVar("sink")
 
 
-def say(text: str) -> None:
-    """Tell whoever runs the engine; outside of a call of the engine's nobody listens."""
-    listener = _LISTENER.get(None)
-    if listener is not None:
-        listener(text)
+def log_info(text: str) -> None:
+    """Write a line to the engine's output; it is dropped outside of the engine's calls to create and update."""
+    sink = _SINK.get(None)
+    if sink is not None:
+        sink(text)
 
 
 @contextmanager
-def heard(listener: Callable[[str], object]) -> Iterator[None]:
-    """What is said in the block, on this thread, goes to `listener`."""
-    token = _LISTENER.set(listener)
+def logging_to(sink: Callable[[str], object]) -> Iterator[None]:
+    """Pass what is logged in the block, on this thread, to `sink`."""
+    token = _SINK.set(sink)
     try:
         yield
     finally:
-        _LISTENER.reset(token)
+        _SINK.reset(token)
 
 
 class EngineLog:
-    """The log of the engine at an address, `host:port`; without one every line is lost."""
+    """The log of the engine at an address, `host:port`; without an address every line is dropped."""
 
     def __init__(self, address: str | None) -> None:
         self._channel = grpc.insecure_channel(address) if address else None
         self._engine = engine_pb2_grpc.EngineStub(self._channel) if self._channel else None
 
     def info(self, urn: str, text: str) -> None:
-        """A line about a resource. A line that does not arrive is no reason to stop."""
+        """Write a line about the resource `urn`. A line that does not arrive does not fail the resource."""
         if self._engine is not None:
             with suppress(grpc.RpcError, ValueError):  # ValueError: closed meanwhile
                 self._engine.Log(engine_pb2.LogRequest(severity=engine_pb2.INFO, message=text, urn=urn))
 
     def close(self) -> None:
-        """Close the connection; every later line is lost."""
+        """Close the connection; every later line is dropped."""
         if self._channel is not None:
             self._channel.close()
         self._engine = None

@@ -66,7 +66,7 @@ class ReadResult:
 
 
 class Resource(ABC):
-    """One resource type. Methods run on many threads at once and raise `PluginError` for what a user can mend."""
+    """One resource type. Methods run on many threads at once and raise `PluginError` for what a user can fix."""
 
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
         """Validate inputs. `old` are the inputs in the state, None for a new resource."""
@@ -78,7 +78,7 @@ class Resource(ABC):
 
     @abstractmethod
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
-        """Create the resource, or say in a preview what is known of it."""
+        """Create the resource, or in a preview return what is known of it."""
 
     @abstractmethod
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:

@@ -38,7 +38,7 @@ class PluginServer:
 
     def __init__(self, make: Callable[[], Provider], *, engine_address: str | None = None) -> None:
         """`engine_address` (`host:port`) is the engine that started this process; an attached one names its own."""
-        self._sessions = Attachments(make, engine_address)
+        self._attachments = Attachments(make, engine_address)
         self._server = grpc.server(
             futures.ThreadPoolExecutor(max_workers=_THREADS),
             options=[
@@ -46,7 +46,7 @@ class PluginServer:
                 ("grpc.max_send_message_length", _MESSAGE_LIMIT),
             ],
         )
-        provider_pb2_grpc.add_ResourceProviderServicer_to_server(Servicer(self._sessions), self._server)
+        provider_pb2_grpc.add_ResourceProviderServicer_to_server(Servicer(self._attachments), self._server)
         self.port: Final[int] = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
 
@@ -57,7 +57,7 @@ class PluginServer:
     def stop(self, *, grace: float = 0) -> None:
         """Take no further calls, and abort those still under way after `grace` seconds."""
         self._server.stop(grace).wait()
-        self._sessions.close()
+        self._attachments.close()
 
 
 def serve(make: Callable[[], Provider]) -> None:
@@ -75,13 +75,13 @@ def _end_when_interrupted() -> None:
     """End at once, whatever is under way."""
     # The engine interrupts its plugins at the end of a command, one after another, and gives all of them five seconds
     # (pkg/host/host.go, ReleaseContext): whose turn comes too late "exited prematurely", and the command fails. So do
-    # not wait for calls, threads and the interpreter's own end, seconds on a busy machine. Nor leave it to Python, that
-    # stays deaf to interrupts where it was born so, below a background job of a shell.
+    # not wait for calls, threads and the interpreter's own end, seconds on a busy machine. Nor leave it to
+    # Python, which ignores interrupts if its parent did, as below a background job of a shell.
     signal.signal(signal.SIGINT, lambda *_: os._exit(0))
 
 
 def _end_with_parent(parent: int) -> None:
-    """A killed engine can not cancel its plugins: end once the process that started this one is gone."""
+    """A killed engine cannot cancel its plugins: end once the process that started this one is gone."""
     ended = threading.Event()
     while os.getppid() == parent:
         ended.wait(_PARENT_POLL)

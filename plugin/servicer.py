@@ -12,7 +12,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from plugin.attachments import Attachment, Attachments
-from plugin.log import heard
+from plugin.log import logging_to
 from plugin.provider import CheckFailure, PluginError, PropertyChange
 from plugin.values import Props, from_struct, to_struct
 
@@ -48,19 +48,19 @@ def _answer(
 
 
 class Servicer(provider_pb2_grpc.ResourceProviderServicer):
-    """The protocol's calls, each answered by the provider of the session that it belongs to."""
+    """The protocol's calls, each answered by the provider that its connection was given."""
 
-    def __init__(self, sessions: Attachments) -> None:
-        self._sessions = sessions
+    def __init__(self, attachments: Attachments) -> None:
+        self._attachments = attachments
 
     @_answer
     def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        self._sessions.attach(context.peer(), request.address)
+        self._attachments.attach(context.peer(), request.address)
         return empty_pb2.Empty()
 
     @_answer
     def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
-        return plugin_pb2.PluginInfo(version=self._session(context).provider.version)
+        return plugin_pb2.PluginInfo(version=self._attachment(context).provider.version)
 
     @_answer
     def GetSchema(
@@ -73,12 +73,12 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
         old = from_struct(request.olds) if request.HasField("olds") else None
-        checked = self._session(context).provider.check_config(request.urn, old, from_struct(request.news))
+        checked = self._attachment(context).provider.check_config(request.urn, old, from_struct(request.news))
         return _check_response(checked.inputs, checked.failures)
 
     @_answer
     def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
-        replacing = self._session(context).provider.replacing(
+        replacing = self._attachment(context).provider.replacing(
             from_struct(request.old_inputs), from_struct(request.news)
         )
         if replacing:
@@ -92,12 +92,12 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def Configure(
         self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConfigureResponse:
-        self._session(context).provider.configure(from_struct(request.args))
+        self._attachment(context).provider.configure(from_struct(request.args))
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=False)
 
     @_answer
     def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
-        returned = self._session(context).provider.invoke(request.tok, from_struct(request.args))
+        returned = self._attachment(context).provider.invoke(request.tok, from_struct(request.args))
         response = provider_pb2.InvokeResponse()
         getattr(response, "return").CopyFrom(to_struct(returned))
         return response
@@ -105,14 +105,14 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     @_answer
     def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
         old = from_struct(request.olds) if request.olds.fields else None
-        checked = self._session(context).resource(request.urn).check(request.urn, old, from_struct(request.news))
+        checked = self._attachment(context).resource(request.urn).check(request.urn, old, from_struct(request.news))
         return _check_response(checked.inputs, checked.failures)
 
     @_answer
     def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
         new = _ignoring(request.ignoreChanges, from_struct(request.old_inputs), from_struct(request.news))
         diff = (
-            self._session(context)
+            self._attachment(context)
             .resource(request.urn)
             .diff(request.urn, request.id, from_struct(request.old_inputs), from_struct(request.olds), new)
         )
@@ -128,15 +128,15 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     @_answer
     def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
         inputs = from_struct(request.properties)
-        session = self._session(context)
-        with heard(partial(session.log.info, request.urn)):
-            created = session.resource(request.urn).create(request.urn, inputs, preview=request.preview)
+        attachment = self._attachment(context)
+        with logging_to(partial(attachment.log.info, request.urn)):
+            created = attachment.resource(request.urn).create(request.urn, inputs, preview=request.preview)
         return provider_pb2.CreateResponse(id=created.id, properties=to_struct(created.state))
 
     @_answer
     def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
         read = (
-            self._session(context)
+            self._attachment(context)
             .resource(request.urn)
             .read(request.urn, request.id, from_struct(request.inputs), from_struct(request.properties))
         )
@@ -147,9 +147,9 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     @_answer
     def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
         old_inputs = from_struct(request.old_inputs)
-        session = self._session(context)
-        with heard(partial(session.log.info, request.urn)):
-            state = session.resource(request.urn).update(
+        attachment = self._attachment(context)
+        with logging_to(partial(attachment.log.info, request.urn)):
+            state = attachment.resource(request.urn).update(
                 request.urn,
                 request.id,
                 old_inputs,
@@ -161,18 +161,18 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     @_answer
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        self._session(context).resource(request.urn).delete(
+        self._attachment(context).resource(request.urn).delete(
             request.urn, request.id, from_struct(request.old_inputs), from_struct(request.properties)
         )
         return empty_pb2.Empty()
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        # Calls under way are answered. The engine then ends a process that it started, and lives apart from any other.
-        self._sessions.cancel(context.peer())
+        # Calls under way are answered. The engine then ends a process that it started, and leaves any other one alone.
+        self._attachments.cancel(context.peer())
         return empty_pb2.Empty()
 
-    def _session(self, context: grpc.ServicerContext) -> Attachment:
-        return self._sessions.of(context.peer())
+    def _attachment(self, context: grpc.ServicerContext) -> Attachment:
+        return self._attachments.of(context.peer())
 
 
 def _check_response(inputs: Props, failures: Iterable[CheckFailure]) -> provider_pb2.CheckResponse:

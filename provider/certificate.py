@@ -44,13 +44,13 @@ class CertificateResource(StateOnly):
         once, the registration of the one in use would go while pods still sign in with it.
         """
         inputs = Inputs(new)
-        inputs.whole_number("generation", least=1)
+        inputs.integer("generation", least=1)
         if new.get("keySize") not in KEY_SIZES:
             inputs.refuse("keySize", ", ".join(map(str, KEY_SIZES)))
-        common_name = inputs.text("commonName")
+        common_name = inputs.string("commonName")
         if common_name is not None and len(common_name) > _LONGEST_COMMON_NAME:
             inputs.refuse("commonName", f"at most {_LONGEST_COMMON_NAME} characters (RFC 5280)")
-        not_before = inputs.text("notBefore")
+        not_before = inputs.string("notBefore")
         start = clock.now() if not_before is None else _timestamp(not_before)
         if start is None:
             inputs.refuse("notBefore", f"RFC 3339 such as {rfc3339.EXAMPLE}")

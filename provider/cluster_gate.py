@@ -18,13 +18,13 @@ from plugin import (
     PluginError,
     Props,
     diff_properties,
-    say,
+    log_info,
     unwrap,
 )
 from provider.clock import now
 from provider.state_only import Inputs, StateOnly
 
-_TEXTS: Final = ("clusterId", "clusterUid", "kubeconfig")
+_STRINGS: Final = ("clusterId", "clusterUid", "kubeconfig")
 # How long to wait, not for what.
 _TIMEOUT: Final = "timeoutSeconds"
 
@@ -42,11 +42,11 @@ class ClusterGateResource(StateOnly):
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
         """Validate, and mark the kubeconfig."""
         inputs = Inputs(unwrap(new))
-        for name in _TEXTS:
-            inputs.text(name)
-        inputs.texts("kinds")
-        inputs.truth("hasAzureRbac")
-        inputs.whole_number(_TIMEOUT, least=1)
+        for name in _STRINGS:
+            inputs.string(name)
+        inputs.strings("kinds")
+        inputs.boolean("hasAzureRbac")
+        inputs.integer(_TIMEOUT, least=1)
         return Checked(self.marked(new), inputs.failures)
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
@@ -54,7 +54,7 @@ class ClusterGateResource(StateOnly):
         return Diff(diff_properties(old_inputs, new_inputs))
 
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
-        """Wait for the cluster, or in a preview say that it will be waited for."""
+        """Wait for the cluster; in a preview leave `openedAt` unknown."""
         name = urn.rsplit("::", 1)[-1]
         return Created("", self._planned_outputs(inputs)) if preview else Created(name, self._opened(inputs))
 
@@ -76,7 +76,7 @@ class ClusterGateResource(StateOnly):
         aks = AksCluster(known["clusterId"], known["hasAzureRbac"])
         try:
             with ApiServer(Kubeconfig.parse(known["kubeconfig"], "the kubeconfig of the new cluster"), aks) as server:
-                server.wait_for(wanted, known[_TIMEOUT], is_new=True, log=say)
+                server.wait_for(wanted, known[_TIMEOUT], is_new=True, log=log_info)
         except AccessError as error:
-            raise PluginError(f"{error}. The cluster stays; run `pulumi up` again when that is mended") from None
+            raise PluginError(f"{error}. The cluster stays; run `pulumi up` again when that is fixed") from None
         return self.marked(inputs | {"openedAt": rfc3339.render(now())})

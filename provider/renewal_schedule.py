@@ -28,7 +28,7 @@ class RenewalScheduleResource(StateOnly):
     """Inputs of a program: `lifetimeDays`, `renewBeforeDays`, `mode`.
 
     Inputs after Check, and outputs: `lifetimeDays`, `renewBeforeDays`, `current` (`a` or `b`), `a` and `b`
-    (`generation`, `notBefore`, `validDays`), `renewal` (the newest one, told until the next).
+    (`generation`, `notBefore`, `validDays`), `renewal` (the newest one, kept until the next).
     """
 
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
@@ -39,7 +39,7 @@ class RenewalScheduleResource(StateOnly):
         inputs = Inputs(new)
         now = clock.now()
         lifetime = inputs.days("lifetimeDays", least=2, since=now)
-        renew_before = inputs.whole_number("renewBeforeDays", least=1)
+        renew_before = inputs.integer("renewBeforeDays", least=1)
         if lifetime is not None and renew_before is not None and renew_before >= lifetime:
             inputs.refuse("renewBeforeDays", "less than lifetimeDays")
         if new.get("mode") not in _MODES:
@@ -93,7 +93,7 @@ def _kept_or_renewed(
     old: Mapping[str, Any], slots: Slots, now: datetime, lifetime: int, renew_before: int, *, hold: bool
 ) -> Props:
     kept = _kept(old)
-    # The current certificate lives as long as it was issued for, whatever the settings say now. At least a day lies
+    # The current certificate lives as long as it was issued for, whatever the settings are now. At least a day lies
     # between two renewals: until then pods may still use the previous certificate.
     age = max(old[slots.current]["validDays"] - renew_before, 1)
     renewal = None if hold else schedule.due(slots, now, age + renew_before, renew_before)

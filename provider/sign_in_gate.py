@@ -22,8 +22,8 @@ from plugin import (
 )
 from provider.state_only import Inputs, StateOnly
 
-_TEXTS: Final = ("authorityHost", "tenantId", "clientId", "certificatePem", "privateKeyPem", "registration", "scope")
-# A new proof is needed when one of these changes. The rest says how to prove, not what.
+_STRINGS: Final = ("authorityHost", "tenantId", "clientId", "certificatePem", "privateKeyPem", "registration", "scope")
+# A new proof is needed when one of these changes. The rest is how to prove, not what.
 _PROVEN: Final = ("authorityHost", "tenantId", "clientId", "certificatePem", "registration")
 
 
@@ -39,10 +39,10 @@ class SignInGateResource(StateOnly):
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
         """Validate, and mark the private key."""
         inputs = Inputs(unwrap(new))
-        for name in _TEXTS:
-            inputs.text(name)
+        for name in _STRINGS:
+            inputs.string(name)
         for name, least in (("successes", 1), ("settleSeconds", 0), ("timeoutSeconds", 1)):
-            inputs.whole_number(name, least=least)
+            inputs.integer(name, least=least)
         return Checked(self.marked(new), inputs.failures)
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
@@ -50,7 +50,7 @@ class SignInGateResource(StateOnly):
         return Diff(diff_properties(old_inputs, new_inputs))
 
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
-        """Prove the sign-in, or in a preview say that it will be."""
+        """Prove the sign-in; in a preview leave `provenAt` unknown."""
         if preview:
             return Created("", self._planned_outputs(inputs))
         return Created(urn.rsplit("::", 1)[-1], self._proven(inputs))

@@ -22,7 +22,7 @@ class StateOnly(Resource):
         """The state as it is."""
         if not state:
             raise PluginError(
-                f"{urn.rsplit('::', 1)[-1]} can not be imported: it lives in the state of its stack alone. "
+                f"{urn.rsplit('::', 1)[-1]} cannot be imported: it exists in the state of its stack alone. "
                 "Remove the import and let `pulumi up` create it"
             )
         return ReadResult(id, self.marked(inputs), self.marked(state))
@@ -32,23 +32,23 @@ class StateOnly(Resource):
 
 
 class Inputs:
-    """Reads plain inputs of Check and collects what is wrong with them; an unknown value is nobody's mistake."""
+    """Reads the plain inputs of Check and collects what is wrong with them; an unknown value is not wrong."""
 
     def __init__(self, properties: Props) -> None:
         self._properties = properties
         self.failures: list[CheckFailure] = []
 
-    def whole_number(self, name: str, *, least: int) -> int | None:
+    def integer(self, name: str, *, least: int) -> int | None:
         """The number called `name`; None if it is unknown or refused."""
         value = self._properties.get(name)
         if isinstance(value, int) and not isinstance(value, bool) and value >= least:
             return value
-        self.refuse(name, f"a whole number, {least} at least")
+        self.refuse(name, f"an integer, {least} at least")
         return None
 
     def days(self, name: str, *, least: int, since: datetime) -> int | None:
         """The number of days called `name`, which end before the calendar does; None if it is unknown or refused."""
-        days = self.whole_number(name, least=least)
+        days = self.integer(name, least=least)
         if days is None:
             return None
         try:
@@ -58,24 +58,24 @@ class Inputs:
             return None
         return days
 
-    def text(self, name: str) -> str | None:
-        """The text called `name`, which is not empty; None if it is unknown or refused."""
+    def string(self, name: str) -> str | None:
+        """The string called `name`, which is not empty; None if it is unknown or refused."""
         value = self._properties.get(name)
         if isinstance(value, str) and value:
             return value
-        self.refuse(name, "a text that is not empty")
+        self.refuse(name, "a string that is not empty")
         return None
 
-    def truth(self, name: str) -> None:
+    def boolean(self, name: str) -> None:
         """Refuse what is neither true nor false."""
         if not isinstance(self._properties.get(name), bool):
             self.refuse(name, "true or false")
 
-    def texts(self, name: str) -> None:
-        """Refuse what is no list of texts."""
+    def strings(self, name: str) -> None:
+        """Refuse what is not a list of strings."""
         value = self._properties.get(name)
         if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-            self.refuse(name, "a list of texts that are not empty")
+            self.refuse(name, "a list of strings that are not empty")
 
     def refuse(self, name: str, accepted: str) -> None:
         """Note that the value called `name` is wrong, unless it is not known yet."""
@@ -85,5 +85,5 @@ class Inputs:
 
 
 def _found(value: Value) -> str:
-    """Texts are not shown: some inputs are secret."""
-    return "nothing" if value is None else "a text" if isinstance(value, str) else repr(value)
+    """What a refusal shows of a value: never a string, for some inputs are secret."""
+    return "nothing" if value is None else "a string" if isinstance(value, str) else repr(value)

@@ -45,7 +45,7 @@ class InvalidPayload(ValueError):
 
 
 def write(directory: Path, payload: Payload) -> bool:
-    """Make the files of `directory` those of `payload`; tells whether anything had to change.
+    """Make the files of `directory` those of `payload`; returns whether anything had to change.
 
     Raises:
         InvalidPayload: a path is absolute, too long, or begins with or contains `..`. Nothing is written.

@@ -21,7 +21,7 @@ Changed = Callable[[ApiResource, Key], None]
 
 
 class ClusterCache:
-    """Deployments, Pods and what Pods mount. `changed` is told of every change, with the resource and key."""
+    """Deployments, Pods and what Pods mount. `changed` is called on every change, with the resource and key."""
 
     def __init__(self, client: ApiClient, changed: Changed) -> None:
         self.client = client

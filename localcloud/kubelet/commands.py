@@ -23,7 +23,7 @@ MOUNT_ROOT_VARIABLE: Final = "PROBE_MOUNT_ROOT"
 
 
 class ConfigError(Exception):
-    """A container that can not be configured; the text is the kubelet's (reason CreateContainerConfigError)."""
+    """A container that cannot be configured; the message is the kubelet's (reason CreateContainerConfigError)."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ async def build(
 
     Raises:
         ConfigError: no command, an unknown field reference, a missing Secret, ConfigMap or key.
-        ApiError, httpx.HTTPError: the API server does not say whether there is a Secret or ConfigMap.
+        ApiError, httpx.HTTPError: the API server fails to return a Secret or ConfigMap.
     """
     paths = [mount["mountPath"] for mount in container.get("volumeMounts", [])]
     local = localiser(paths, tree)
@@ -68,7 +68,7 @@ async def build(
 
 
 def localiser(mount_paths: Sequence[str], tree: Path) -> Callable[[str], str]:
-    """A function that puts `tree` before each path in a text that is, or lies under, a mount path.
+    """A function that puts `tree` before each path in a string that is, or lies under, a mount path.
 
     A path begins at the start of the text or after one of `= : , ; " '` and blanks, so a URL's path stays as it is.
     """

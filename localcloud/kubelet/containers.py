@@ -78,7 +78,7 @@ class Container:
         self.status = ContainerStatus(spec["name"], spec.get("image", ""))
 
     async def run(self) -> None:
-        """Start the container, and again whenever it ends, as the pod's restartPolicy says."""
+        """Start the container, and again whenever it ends, as the pod's restartPolicy asks."""
         pauses = Backoff(*self._node.intervals.restart)
         while True:
             try:

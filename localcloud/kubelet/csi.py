@@ -17,7 +17,7 @@ _NODE_LABEL: Final = "internal.secrets-store.csi.k8s.io/node-name"
 
 
 class MountError(Exception):
-    """A volume that can not be set up now; the text goes into the FailedMount event."""
+    """A volume that cannot be set up now; the message goes into the FailedMount event."""
 
 
 async def fetch(

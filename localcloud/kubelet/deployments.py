@@ -40,7 +40,7 @@ class DeploymentController:
             self._queue.put_nowait(key)
 
     def pod_changed(self, key: Key) -> None:
-        """Look at the Deployment that keeps this pod; of a pod that is gone only the name tells it."""
+        """Look at the Deployment that owns this pod; for a deleted pod it is derived from the pod's name."""
         namespace, name = key
         pod = self._cluster.pods.objects.get(key)
         owner = controller_of(pod) if pod else None
@@ -84,7 +84,7 @@ class DeploymentController:
             await client.delete(PODS, *_key(pod))
             pods.forget(_key(pod))
         if step.create and not await self._is_there(deployment):
-            return  # its pods' end was heard of before its own
+            return  # the events of its pods' deletion came before that of its own
         for _ in range(step.create):
             suffix = "".join(secrets.choice(_ALPHABET) for _ in range(5))
             pod = await client.create(PODS, key[0], rollout.pod_of(deployment, suffix, self._node))

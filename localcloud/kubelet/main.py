@@ -46,7 +46,7 @@ async def _run_until_signal(environment: LocalEnvironment, kubeconfig: Path) -> 
 
 
 async def serve(environment: LocalEnvironment, kubeconfig: Path, stopped: asyncio.Event, intervals: Intervals) -> None:
-    """Run the kubelet, signed in as `kubeconfig` says, until `stopped` is set."""
+    """Run the kubelet, signed in with `kubeconfig`, until `stopped` is set."""
     mounts = Path(environment.mounts_dir)
     _clear(mounts)
     client = ApiClient(connection(str(kubeconfig)))
@@ -88,7 +88,7 @@ class _Kubelet:
         self._deployments = DeploymentController(self._cluster, NODE)
 
     async def run(self, stopped: asyncio.Event) -> None:
-        """Follow the cluster until `stopped`, then stop the pods and say so in their objects."""
+        """Follow the cluster until `stopped`, then stop the pods and report it in their status."""
         following = asyncio.create_task(self._follow())
         waiting = asyncio.create_task(stopped.wait())
         await asyncio.wait({following, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -128,7 +128,7 @@ class _Kubelet:
 
 
 def _any_certificate() -> ssl.SSLContext:
-    """Probes accept any certificate (kubernetes `pkg/probe/http`): a container's own is known to nobody."""
+    """Probes accept any certificate (kubernetes `pkg/probe/http`): no CA that a container's own comes from is known."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -136,7 +136,7 @@ def _any_certificate() -> ssl.SSLContext:
 
 
 def _clear(mounts: Path) -> None:
-    """Empty the mounts directory: it is the kubelet's alone, and what a killed one left behind is nobody's."""
+    """Empty the mounts directory: it belongs to the kubelet alone, and a killed one may have left files."""
     mounts.mkdir(mode=0o700, parents=True, exist_ok=True)
     for entry in mounts.iterdir():
         shutil.rmtree(entry, ignore_errors=True)

@@ -65,7 +65,7 @@ class PodManager:
                 worker.wake()
 
     async def stop(self) -> None:
-        """Stop every pod; their objects stay and say so."""
+        """Stop every pod; their objects stay, and their status reports it."""
         async with asyncio.TaskGroup() as group:
             for worker in self._workers.values():
                 group.create_task(worker.stop(is_gone=False))

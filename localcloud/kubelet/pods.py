@@ -82,7 +82,7 @@ class PodWorker:
         self._woken.set()
 
     async def stop(self, *, is_gone: bool) -> None:
-        """End the processes and remove the mounts; of a pod that is not gone the API says that it does not run."""
+        """End the processes and remove the mounts; a pod that stays in the API gets the status that it does not run."""
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
@@ -114,7 +114,7 @@ class PodWorker:
                 for container in self._containers:
                     group.create_task(container.run())
         except Exception:
-            # One pod's trouble is not the others'.
+            # A failure of one pod does not end the others.
             _log.exception("pod %s is given up", self._name)
 
     async def _mount(self) -> None:

@@ -11,8 +11,8 @@ import httpx
 
 from localcloud.kubernetes.calls import Object
 
-# Until a container is ready for the first time its readiness is asked for this often, in seconds: nobody likes to wait
-# a period of 10 s for a process that took one to start.
+# Until a container is ready for the first time its readiness is probed this often, in seconds: a process that starts
+# within a second should not be reported ready after a period of 10 s.
 _EAGER_PERIOD: Final = 0.5
 
 
@@ -47,9 +47,9 @@ class HttpProbe:
         )
 
     async def run(self, http: httpx.AsyncClient, decided: Callable[[bool, str], None], *, eager: bool = False) -> None:
-        """Probe until cancelled; `decided` hears each verdict that a threshold was reached for, and why.
+        """Probe until cancelled; `decided` is called with each result whose threshold was reached, and the failure.
 
-        An eager probe comes more often until its first success.
+        An eager probe runs more often until its first success.
         """
         await asyncio.sleep(self.delay)
         good = bad = 0
@@ -74,7 +74,7 @@ class HttpProbe:
 
 
 def unsupported(container: dict[str, Any]) -> str | None:
-    """The name of a probe that this kubelet can not run, None if there is none."""
+    """The name of a probe that this kubelet cannot run, None if there is none."""
     names = ("readinessProbe", "livenessProbe", "startupProbe")
     return next(
         (name for name in names if name in container and (name == "startupProbe" or "httpGet" not in container[name])),

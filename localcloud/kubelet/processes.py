@@ -93,5 +93,5 @@ class ContainerProcess:
 
 
 def _end_with_parent() -> None:
-    # A killed kubelet can not stop its containers; the kernel does it then.
+    # A killed kubelet cannot stop its containers; the kernel does it then.
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What a Deployment wants of its pods, and what it says about them: pure functions.
+"""The pods that a Deployment needs next, and its status: pure functions.
 
 The arithmetic is the Deployment controller's (kubernetes `pkg/controller/deployment/{rolling,recreate,progress}.go`),
 with pods in the place of ReplicaSets.
@@ -20,7 +20,7 @@ HASH_LABEL: Final = "pod-template-hash"
 
 
 @dataclass(frozen=True)
-class Plan:
+class RolloutStep:
     """The next step: how many pods of the present template to create, which pods to delete."""
 
     create: int
@@ -28,19 +28,19 @@ class Plan:
 
 
 def template_hash(deployment: Object) -> str:
-    """The label that tells pods of one template from those of another."""
+    """The value of the label that distinguishes the pods of one template from those of another."""
     text = json.dumps(deployment["spec"]["template"], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
-def plan(deployment: Object, pods: Sequence[Object]) -> Plan:
+def plan(deployment: Object, pods: Sequence[Object]) -> RolloutStep:
     """The next step from the pods there are to the pods the Deployment wants."""
     spec = deployment["spec"]
     wanted = spec["replicas"]
     current, old = _by_template(deployment, pods)
     surplus = sorted(current, key=is_ready)[: max(0, len(current) - wanted)]
     if spec["strategy"]["type"] == "Recreate":
-        return Plan(0 if old else max(0, wanted - len(current)), [*old, *surplus])
+        return RolloutStep(0 if old else max(0, wanted - len(current)), [*old, *surplus])
     rolling = spec["strategy"].get("rollingUpdate", {})
     surge = _share(rolling.get("maxSurge", "25%"), wanted, math.ceil)
     unavailable = _share(rolling.get("maxUnavailable", "25%"), wanted, math.floor)
@@ -49,7 +49,7 @@ def plan(deployment: Object, pods: Sequence[Object]) -> Plan:
     create = max(0, min(wanted - len(current), wanted + surge - len(pods)))
     unready = sum(not is_ready(pod) for pod in current)
     removable = max(0, len(pods) - (wanted - unavailable) - unready)
-    return Plan(create, [*sorted(old, key=is_ready)[:removable], *surplus])
+    return RolloutStep(create, [*sorted(old, key=is_ready)[:removable], *surplus])
 
 
 def status(deployment: Object, pods: Sequence[Object], now: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def is_ready(pod: Object) -> bool:
 
 
 def is_terminating(document: Object) -> bool:
-    """Whether the object is deleted and waits for somebody, of a pod for its kubelet."""
+    """Whether the object is being deleted: a finalizer, or for a pod its kubelet, has work left."""
     return "deletionTimestamp" in document["metadata"]
 
 

@@ -67,7 +67,7 @@ class Volumes:
         """Bring every volume up to date; returns the names of those that changed.
 
         Raises:
-            MountError: a volume can not be had now; volumes that were set up before keep their content.
+            MountError: a volume cannot be set up now; volumes that were set up before keep their content.
         """
         self._tree.mkdir(mode=0o700, parents=True, exist_ok=True)
         changed: list[str] = []

@@ -210,7 +210,7 @@ def test_what_lives_in_a_state_alone_can_not_be_imported(adopter: Adopter) -> No
     )
 
     for each in resources:
-        assert f"{each['name']} can not be imported: it lives in the state of its stack alone" in said
+        assert f"{each['name']} cannot be imported: it exists in the state of its stack alone" in said
     assert "Remove the import and let `pulumi up` create it" in said
     assert "Traceback" not in said
 

@@ -129,27 +129,27 @@ def test_a_stopped_server_takes_no_calls_and_another_one_does() -> None:
     second.stop()
 
 
-def test_sessions_of_cancelled_engines_are_dropped_in_the_end() -> None:
-    sessions = Attachments(Owning, None)
+def test_attachments_of_cancelled_engines_are_dropped_in_the_end() -> None:
+    attachments = Attachments(Owning, None)
     peers = [f"ipv4:127.0.0.1:{port}" for port in range(40)]
     for peer in peers:
-        sessions.attach(peer, "127.0.0.1:1")
-        sessions.cancel(peer)
+        attachments.attach(peer, "127.0.0.1:1")
+        attachments.cancel(peer)
 
-    apart = [peer for peer in peers if sessions.of(peer) is not sessions.of("ipv4:127.0.0.1:99")]
+    apart = [peer for peer in peers if attachments.of(peer) is not attachments.of("ipv4:127.0.0.1:99")]
 
     assert apart == peers[-32:]
-    sessions.close()
+    attachments.close()
 
 
-def test_a_port_that_is_used_again_begins_a_new_session() -> None:
-    sessions = Attachments(Owning, None)
+def test_a_port_that_is_used_again_gets_a_new_provider() -> None:
+    attachments = Attachments(Owning, None)
     peer = "ipv4:127.0.0.1:1234"
-    sessions.attach(peer, "127.0.0.1:1")
-    before = sessions.of(peer)
-    sessions.cancel(peer)
+    attachments.attach(peer, "127.0.0.1:1")
+    before = attachments.of(peer)
+    attachments.cancel(peer)
 
-    sessions.attach(peer, "127.0.0.1:1")
+    attachments.attach(peer, "127.0.0.1:1")
 
-    assert sessions.of(peer).provider is not before.provider
-    sessions.close()
+    assert attachments.of(peer).provider is not before.provider
+    attachments.close()

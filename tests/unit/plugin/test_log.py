@@ -1,4 +1,4 @@
-"""What a resource says while it works reaches the engine, or nobody."""
+"""What a resource logs while it works reaches the engine, or is dropped."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
 
-from plugin import say
-from plugin.log import EngineLog, heard
+from plugin import log_info
+from plugin.log import EngineLog, logging_to
 from plugin.values import to_struct
 
 URN = "urn:pulumi:dev::project::demo:index:Slow::name"
@@ -27,10 +27,10 @@ class Slow(Resource):
     def read(self, urn, id, inputs, state): return None
     def delete(self, urn, id, inputs, state): pass
     def create(self, urn, inputs, *, preview):
-        say("waiting for the tide")
+        log_info("waiting for the cluster")
         return Created("id-1", inputs)
     def update(self, urn, id, old_inputs, old_state, new_inputs, *, preview):
-        say("waiting again")
+        log_info("waiting again")
         return new_inputs
 
 class Demo(Provider):
@@ -42,13 +42,13 @@ serve(Demo)
 
 
 class EngineDouble(engine_pb2_grpc.EngineServicer):
-    """Notes what it is told."""
+    """Collects what is logged."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[int, str, str]] = []
+        self.lines: list[tuple[int, str, str]] = []
 
     def Log(self, request: Any, context: Any) -> Any:  # noqa: N802
-        self.heard.append((request.severity, request.urn, request.message))
+        self.lines.append((request.severity, request.urn, request.message))
         return empty_pb2.Empty()
 
 
@@ -62,7 +62,7 @@ def engine() -> Iterator[tuple[EngineDouble, str]]:
     server.stop(None)
 
 
-def test_the_engine_hears_what_create_and_update_say(engine: tuple[EngineDouble, str]) -> None:
+def test_the_engine_gets_what_create_and_update_log(engine: tuple[EngineDouble, str]) -> None:
     listening, address = engine
     command = [sys.executable, "-c", PLUGIN, address]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]) as process:
@@ -73,21 +73,21 @@ def test_the_engine_hears_what_create_and_update_say(engine: tuple[EngineDouble,
             stub.Update(provider_pb2.UpdateRequest(urn=URN, news=to_struct({})))
         process.kill()
 
-    assert listening.heard == [
-        (engine_pb2.INFO, URN, "waiting for the tide"),
+    assert listening.lines == [
+        (engine_pb2.INFO, URN, "waiting for the cluster"),
         (engine_pb2.INFO, URN, "waiting again"),
     ]
 
 
-def test_without_an_engine_a_line_is_lost_and_nothing_else() -> None:
-    say("is anybody there?")
-    EngineLog(None).info(URN, "nobody")
-    EngineLog("127.0.0.1:1").info(URN, "nobody there either")
+def test_without_an_engine_a_line_is_dropped() -> None:
+    log_info("dropped")
+    EngineLog(None).info(URN, "dropped")
+    EngineLog("127.0.0.1:1").info(URN, "dropped")
 
 
-def test_only_what_is_said_in_the_block_is_heard() -> None:
+def test_only_what_is_logged_in_the_block_is_passed_on() -> None:
     lines: list[str] = []
-    with heard(lines.append):
-        say("inside")
-    say("outside")
+    with logging_to(lines.append):
+        log_info("inside")
+    log_info("outside")
     assert lines == ["inside"]

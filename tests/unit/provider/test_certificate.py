@@ -46,7 +46,7 @@ def test_the_certificate_is_valid_from_not_before_for_its_lifetime() -> None:
 
 
 @pytest.mark.parametrize("size", [2048, 3072, 4096])
-def test_key_sizes_2048_3072_and_4096_are_accepted_and_the_key_is_the_certificates(size: int) -> None:
+def test_rsa_keys_of_2048_3072_and_4096_bits_are_accepted(size: int) -> None:
     assert failures(keySize=size) == []
     state = issued(keySize=size)
     key = load_pem_private_key(state["privateKeyPem"].value.encode(), None)
@@ -103,7 +103,7 @@ def test_a_preview_of_unknown_dates_knows_no_end() -> None:
         ("notBefore", UNKNOWN),
     ],
 )
-def test_every_change_replaces_and_the_old_one_stays_until_the_new_one_is_there(name: str, value: Any) -> None:
+def test_every_change_replaces_by_create_before_delete(name: str, value: Any) -> None:
     diff = resource.diff(URN, "id", INPUTS, INPUTS, {**INPUTS, name: value})
     assert diff.changes == {name: PropertyChange("update", replace=True)}
     assert not diff.delete_before_replace
@@ -126,11 +126,11 @@ def test_wrong_settings_are_refused_even_while_they_wait() -> None:
     [
         ({"keySize": 1024}, ("keySize", "found 1024; accepted: 2048, 3072, 4096")),
         ({"keySize": None}, ("keySize", "found nothing; accepted: 2048, 3072, 4096")),
-        ({"commonName": ""}, ("commonName", "found a text; accepted: a text that is not empty")),
-        ({"commonName": "x" * 65}, ("commonName", "found a text; accepted: at most 64 characters (RFC 5280)")),
-        ({"lifetimeDays": 0}, ("lifetimeDays", "found 0; accepted: a whole number, 1 at least")),
-        ({"generation": 0}, ("generation", "found 0; accepted: a whole number, 1 at least")),
-        ({"notBefore": "today"}, ("notBefore", "found a text; accepted: RFC 3339 such as 2026-01-31T09:30:00Z")),
+        ({"commonName": ""}, ("commonName", "found a string; accepted: a string that is not empty")),
+        ({"commonName": "x" * 65}, ("commonName", "found a string; accepted: at most 64 characters (RFC 5280)")),
+        ({"lifetimeDays": 0}, ("lifetimeDays", "found 0; accepted: an integer, 1 at least")),
+        ({"generation": 0}, ("generation", "found 0; accepted: an integer, 1 at least")),
+        ({"notBefore": "today"}, ("notBefore", "found a string; accepted: RFC 3339 such as 2026-01-31T09:30:00Z")),
     ],
 )
 def test_wrong_inputs_are_refused_by_name(change: Props, failure: tuple[str, str]) -> None:
@@ -138,7 +138,7 @@ def test_wrong_inputs_are_refused_by_name(change: Props, failure: tuple[str, str
 
 
 @pytest.mark.parametrize("days", [3_000_000, 10**10])
-def test_a_lifetime_past_the_calendar_is_refused_before_a_preview_reckons_with_it(days: int) -> None:
+def test_a_lifetime_beyond_the_year_9999_is_refused_by_check(days: int) -> None:
     accepted = "days after 2026-01-31T09:25:15Z that end before the year 10000"
     assert failures(lifetimeDays=days) == [("lifetimeDays", f"found {days}; accepted: {accepted}")]
 

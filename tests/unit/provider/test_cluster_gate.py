@@ -15,7 +15,7 @@ from identity.access.kubeconfig import Kubeconfig
 from identity.access.login import Login
 from identity.login_kinds import Flavour, LoginKind
 from plugin import UNKNOWN, PluginError, Props, Secret, unwrap
-from plugin.log import heard
+from plugin.log import logging_to
 from provider.cluster_gate import ClusterGateResource
 from tests.unit.access_world import CLASSES, TENANT, FakeApiServer, program, skeleton
 from tests.unit.hosts import Serve
@@ -52,11 +52,11 @@ class World:
         return checked.inputs
 
     def create(self, **changes: Any) -> Props:
-        with heard(self.said.append):
+        with logging_to(self.said.append):
             return resource.create(URN, self.inputs(**changes), preview=False).state
 
     def update(self, state: Props, *, preview: bool = False, **changes: Any) -> Props:
-        with heard(self.said.append):
+        with logging_to(self.said.append):
             return resource.update(URN, "id", self.inputs(), state, self.inputs(**changes), preview=preview)
 
     def sleep(self, seconds: float) -> None:
@@ -100,7 +100,7 @@ def test_what_is_missing_at_the_end_is_named_with_its_mend(world: World) -> None
         world.create(timeoutSeconds=1)
     assert f"still lacks after 1 s: kinds: secretproviderclasses.{CLASSES}. " in str(refused.value)
     assert "switch the add-on azure-keyvault-secrets-provider on" in str(refused.value)
-    assert str(refused.value).endswith("The cluster stays; run `pulumi up` again when that is mended")
+    assert str(refused.value).endswith("The cluster stays; run `pulumi up` again when that is fixed")
 
 
 def test_where_azure_rbac_decides_the_mend_is_a_role_assignment(world: World) -> None:

@@ -44,7 +44,7 @@ def changes(old: Props, new: Props) -> set[str]:
     return set(diff.changes)
 
 
-def test_at_first_both_slots_are_issued_five_minutes_ago_and_b_is_a_second_older(set_clock: SetClock) -> None:
+def test_at_first_both_slots_are_issued_and_b_is_a_second_older(set_clock: SetClock) -> None:
     set_clock(START)
     assert checked() == FIRST_ISSUE
 
@@ -125,11 +125,11 @@ def test_secret_marks_on_the_stored_inputs_do_not_matter(set_clock: SetClock) ->
 @pytest.mark.parametrize(
     ("change", "failure"),
     [
-        ({"lifetimeDays": 1}, ("lifetimeDays", "found 1; accepted: a whole number, 2 at least")),
-        ({"lifetimeDays": True}, ("lifetimeDays", "found True; accepted: a whole number, 2 at least")),
-        ({"renewBeforeDays": 0.5}, ("renewBeforeDays", "found 0.5; accepted: a whole number, 1 at least")),
+        ({"lifetimeDays": 1}, ("lifetimeDays", "found 1; accepted: an integer, 2 at least")),
+        ({"lifetimeDays": True}, ("lifetimeDays", "found True; accepted: an integer, 2 at least")),
+        ({"renewBeforeDays": 0.5}, ("renewBeforeDays", "found 0.5; accepted: an integer, 1 at least")),
         ({"renewBeforeDays": 90}, ("renewBeforeDays", "found 90; accepted: less than lifetimeDays")),
-        ({"mode": "manual"}, ("mode", "found a text; accepted: auto or hold")),
+        ({"mode": "manual"}, ("mode", "found a string; accepted: auto or hold")),
         ({"mode": None}, ("mode", "found nothing; accepted: auto or hold")),
     ],
 )
@@ -167,7 +167,7 @@ def test_outputs_are_the_checked_inputs_in_previews_as_well() -> None:
 
 
 def test_an_import_is_refused_and_a_refresh_keeps_the_state() -> None:
-    with pytest.raises(PluginError, match="hc1-ingress-schedule can not be imported"):
+    with pytest.raises(PluginError, match="hc1-ingress-schedule cannot be imported"):
         schedule.read(URN, "id", {}, {})
     refreshed = schedule.read(URN, "id", FIRST_ISSUE, FIRST_ISSUE)
     assert refreshed is not None

@@ -145,9 +145,7 @@ def lagging(tmp_path: Path, serve: Serve, time: Time) -> Iterator[GateTenant]:
     store.close()
 
 
-def test_a_registered_certificate_is_proven_by_sign_ins_spread_over_the_settle_time(
-    tenant: GateTenant, time: Time
-) -> None:
+def test_sign_ins_spread_over_the_settle_time_prove_a_certificate(tenant: GateTenant, time: Time) -> None:
     issued = certificate()
     inputs = tenant.inputs(issued, tenant.register(issued))
 
@@ -170,7 +168,7 @@ def test_a_failure_starts_the_row_anew(lagging: GateTenant, time: Time) -> None:
     assert sum(time.pauses[last_failure + 1 :]) == 8
 
 
-def test_a_certificate_that_entra_never_learns_of_fails_in_time_and_says_why(tenant: GateTenant, time: Time) -> None:
+def test_a_certificate_that_entra_never_learns_of_fails_at_the_timeout(tenant: GateTenant, time: Time) -> None:
     tenant.register(certificate())
     stranger = certificate()
 
@@ -256,7 +254,7 @@ def test_a_new_certificate_is_proven_in_place(tenant: GateTenant, time: Time) ->
     assert tenant.answers == [200] * 5
 
 
-def test_a_preview_of_a_certificate_that_is_not_issued_yet_knows_no_thumbprint(tenant: GateTenant) -> None:
+def test_a_preview_before_the_certificate_is_issued_has_no_thumbprint(tenant: GateTenant) -> None:
     unknown = {
         **dict.fromkeys(("certificatePem", "registration", "clientId"), UNKNOWN),
         "privateKeyPem": Secret(UNKNOWN),
@@ -272,12 +270,12 @@ def test_a_preview_of_a_certificate_that_is_not_issued_yet_knows_no_thumbprint(t
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"successes": 0}, "found 0; accepted: a whole number, 1 at least"),
-        ({"settleSeconds": -1}, "found -1; accepted: a whole number, 0 at least"),
-        ({"timeoutSeconds": 0}, "found 0; accepted: a whole number, 1 at least"),
-        ({"tenantId": ""}, "found a text; accepted: a text that is not empty"),
-        ({"privateKeyPem": ""}, "found a text; accepted: a text that is not empty"),
-        ({"registration": None}, "found nothing; accepted: a text that is not empty"),
+        ({"successes": 0}, "found 0; accepted: an integer, 1 at least"),
+        ({"settleSeconds": -1}, "found -1; accepted: an integer, 0 at least"),
+        ({"timeoutSeconds": 0}, "found 0; accepted: an integer, 1 at least"),
+        ({"tenantId": ""}, "found a string; accepted: a string that is not empty"),
+        ({"privateKeyPem": ""}, "found a string; accepted: a string that is not empty"),
+        ({"registration": None}, "found nothing; accepted: a string that is not empty"),
     ],
 )
 def test_wrong_inputs_are_refused_by_name(tenant: GateTenant, change: Props, reason: str) -> None:

@@ -86,7 +86,7 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "trouble", [ApiError(410, "Expired", "too old"), ApiError(404, "NotFound", "no such kind"), httpx.ReadError("gone")]
 )
-def test_a_watch_that_breaks_is_followed_by_a_new_list_that_tells_what_was_missed(trouble: Exception) -> None:
+def test_a_broken_watch_is_followed_by_a_list_of_what_was_missed(trouble: Exception) -> None:
     objects, changed = followed([pod("a", 1), pod("b", 1)], trouble, [pod("b", 1), pod("c", 7)])
 
     assert set(objects) == {("n", "b"), ("n", "c")}

@@ -61,7 +61,7 @@ def heard(pipe: Path) -> str:
         os.close(reader)
 
 
-def test_paths_in_arguments_and_variables_are_the_local_ones_and_the_object_stays_as_written(
+def test_mount_paths_are_local_in_the_process_and_unchanged_in_the_object(
     cluster: ClusterApi, kubelet: Kubelet
 ) -> None:
     env = [{"name": "AZURE_CREDENTIAL_FILE", "value": "/mnt/v/credential.json"}, {"name": "OTHER", "value": "/etc/x"}]
@@ -78,7 +78,7 @@ def test_paths_in_arguments_and_variables_are_the_local_ones_and_the_object_stay
     assert container["env"] == env
 
 
-def test_a_process_gets_what_its_image_would_hold_and_nothing_of_the_kubelets_environment(
+def test_a_process_gets_nothing_of_the_kubelets_environment(
     cluster: ClusterApi, kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch, environment: LocalEnvironment
 ) -> None:
     monkeypatch.setenv("ARM_CLIENT_ID", "marker")

@@ -181,7 +181,7 @@ def test_pods_end_with_their_deployment_where_the_api_collects_no_garbage(
     assert ended(process)
 
 
-def test_a_stopped_kubelet_leaves_deployments_that_say_so_and_takes_them_up_again(
+def test_a_kubelet_that_starts_again_runs_the_deployments_it_left_unready(
     cluster: ClusterApi, kubelet: Kubelet
 ) -> None:
     cluster.create(DEPLOYMENTS, web())

@@ -58,7 +58,7 @@ def verdicts(statuses: Iterable[int], *, successes: int = 1, failures: int = 1) 
     return heard
 
 
-def test_a_verdict_falls_when_its_threshold_is_reached_and_not_again_until_the_other_one() -> None:
+def test_a_probe_reports_once_when_a_threshold_is_reached() -> None:
     assert verdicts([200, 200, 500, 500, 500, 200, 200]) == [(1, True), (3, False), (6, True)]
     assert verdicts([500, 500, 200, 500, 500, 500, 500], failures=3) == [(3, True), (6, False)]
     assert verdicts([200, 500, 200, 200, 200], successes=2, failures=2) == [(4, True)]

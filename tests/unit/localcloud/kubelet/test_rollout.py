@@ -49,7 +49,7 @@ shares = st.one_of(st.integers(0, 3), st.sampled_from(("0%", "25%", "50%", "100%
     unavailable=shares,
     chance=st.randoms(use_true_random=False),
 )
-def test_a_rolling_update_ends_with_the_wanted_pods_and_keeps_its_promises_on_the_way(
+def test_a_rolling_update_keeps_surge_and_availability_within_limits(
     replicas: int, old: int, new: int, surge: int | str, unavailable: int | str, chance: Random
 ) -> None:
     wanted = deployment(
@@ -96,8 +96,8 @@ def test_recreate_creates_only_when_every_old_pod_is_gone() -> None:
     wanted = deployment(2, {"type": "Recreate"})
     pods = pods_of(wanted, old=2, new=0)
 
-    assert rollout.plan(wanted, pods) == rollout.Plan(0, pods)
-    assert rollout.plan(wanted, []) == rollout.Plan(2, [])
+    assert rollout.plan(wanted, pods) == rollout.RolloutStep(0, pods)
+    assert rollout.plan(wanted, []) == rollout.RolloutStep(2, [])
 
 
 def test_pods_that_are_not_ready_go_first_when_there_are_too_many() -> None:
@@ -105,7 +105,7 @@ def test_pods_that_are_not_ready_go_first_when_there_are_too_many() -> None:
     pods = pods_of(wanted, old=0, new=2)
     pods[0]["status"] = READY
 
-    assert rollout.plan(wanted, pods) == rollout.Plan(0, [pods[1]])
+    assert rollout.plan(wanted, pods) == rollout.RolloutStep(0, [pods[1]])
 
 
 def test_a_pod_is_its_template_on_a_node_and_owned() -> None:
@@ -157,4 +157,4 @@ def test_a_complete_deployment_needs_no_step(replicas: int) -> None:
     wanted = deployment(replicas)
     pods = [{**pod, "status": READY} for pod in pods_of(wanted, old=0, new=replicas)]
 
-    assert rollout.plan(wanted, pods) == rollout.Plan(0, [])
+    assert rollout.plan(wanted, pods) == rollout.RolloutStep(0, [])

@@ -197,7 +197,7 @@ def test_without_an_encoding_a_value_stays_as_it_is() -> None:
         ("hex", "é"),
     ],
 )
-def test_a_value_in_another_encoding_than_the_class_says_is_refused_and_not_shown(encoding: str, value: str) -> None:
+def test_a_value_in_another_encoding_is_refused_and_not_shown(encoding: str, value: str) -> None:
     with pytest.raises(ProviderError) as refused:
         entry(f"objectEncoding: {encoding}").content(value)
 
