@@ -15,8 +15,25 @@ from tests.unit.components.recorder import RecordingMonitor, run
 PROJECT = Path(__file__).resolve().parents[3]
 
 
+class _EmptyStack:
+    """Takes the place of `IdentityStack`: a program with it ends after the look-ups and the providers."""
+
+    def __init__(self, *parts: Any) -> None:
+        pass
+
+    def outputs(self) -> dict[str, Any]:
+        """No outputs."""
+        return {}
+
+
 def run_program(
-    folder: Path, *, invokes: Any = None, options: Any = None, secret_keys: tuple[str, ...] = (), **changes: Any
+    folder: Path,
+    *,
+    invokes: Any = None,
+    options: Any = None,
+    secret_keys: tuple[str, ...] = (),
+    lookups_only: bool = False,
+    **changes: Any,
 ) -> RecordingMonitor:
     """Run the program in `folder`; see the fixture `program`."""
     config = {f"idstack:{key}": value for key, value in world.configuration(**changes).items()}
@@ -25,6 +42,8 @@ def run_program(
         patch.delenv("IDSTACK_LOCAL_ENVIRONMENT", raising=False)
         patch.setenv("PULUMI_CONFIG", json.dumps(config))
         patch.setenv("PULUMI_CONFIG_SECRET_KEYS", json.dumps([f"idstack:{key}" for key in secret_keys]))
+        if lookups_only:
+            patch.setattr("components.stack.IdentityStack", _EmptyStack)
         return run(
             lambda: runpy.run_path(str(PROJECT / "__main__.py"), run_name="__main__") and None,
             invokes=world.lookups() if invokes is None else invokes,

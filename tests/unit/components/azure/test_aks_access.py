@@ -38,7 +38,7 @@ class ExistingClusterScenario:
 
     def run(self, options: Any = None, **access: Any) -> RecordingMonitor:
         cluster = {**CLUSTER, **({"access": access} if access else {})}
-        return self._run(managementCluster=cluster, invokes=self.answers, options=options)
+        return self._run(managementCluster=cluster, invokes=self.answers, options=options, lookups_only=True)
 
 
 def _administrator(document: dict[str, Any]) -> None:

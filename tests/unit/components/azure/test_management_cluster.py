@@ -63,6 +63,10 @@ class NewClusterScenario:
         options = {**(options or {}), **({"outputs": outputs} if outputs else {})}
         return self._run(managementCluster=cluster, invokes=self.answers, options=options, **(stack or {}))
 
+    def run_lookups(self, options: Any = None, stack: Any = None) -> RecordingMonitor:
+        """Run the program up to the cluster and its provider; nothing is made on the cluster."""
+        return self.run(options, stack={**(stack or {}), "lookups_only": True})
+
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve_plain: Serve, program: Program) -> NewClusterScenario:
@@ -110,7 +114,7 @@ def test_without_a_version_aks_chooses_one(world: NewClusterScenario) -> None:
 
 
 def test_with_azure_rbac_the_deployer_administers_it_whoever_that_is(world: NewClusterScenario) -> None:
-    recorder = world.run()
+    recorder = world.run_lookups()
 
     role = recorder.one(ASSIGNMENT, "management-cluster-deployer-cluster")
     assert role.inputs == {
@@ -154,7 +158,7 @@ def test_an_identity_of_ones_own_is_attached_to_its_nodes(world: NewClusterScena
 
 
 def test_everything_in_it_waits_for_the_gate_and_the_gate_for_the_cluster(world: NewClusterScenario) -> None:
-    recorder = world.run()
+    recorder = world.run_lookups()
 
     gate, cluster = recorder.one(GATE), recorder.one(AKS)
     assert recorder.waits_for(gate, cluster)
@@ -169,7 +173,7 @@ def test_everything_in_it_waits_for_the_gate_and_the_gate_for_the_cluster(world:
 
 
 def test_where_nothing_is_put_into_it_there_is_no_gate(world: NewClusterScenario) -> None:
-    recorder = world.run(stack={"clusterSide": "hypershift"})
+    recorder = world.run_lookups(stack={"clusterSide": "hypershift"})
 
     assert recorder.one(AKS).name == "management-cluster-aks"
     assert recorder.all(GATE) == recorder.all(KUBERNETES) == []
@@ -189,7 +193,7 @@ def test_a_preview_before_it_exists_knows_its_name_and_leaves_open_what_azure_de
 
 
 def test_nobody_signs_in_before_it_exists(world: NewClusterScenario) -> None:
-    recorder = world.run()
+    recorder = world.run_lookups()
 
     assert world.api.reviews == []
     asked = [each.function for each in recorder.invoked]
@@ -198,7 +202,7 @@ def test_nobody_signs_in_before_it_exists(world: NewClusterScenario) -> None:
 
 def test_one_that_is_there_is_signed_in_to_but_its_rights_may_come_in_this_run(world: NewClusterScenario) -> None:
     world.answers[GET] = READY
-    recorder = world.run()
+    recorder = world.run_lookups()
 
     assert [each.function for each in recorder.invoked].count(USER) == 2
     assert world.api.reviews == [], "the role that grants them may be what was missing"
@@ -220,7 +224,7 @@ def test_one_that_is_still_being_made_is_left_to_the_gate(world: NewClusterScena
     world.answers[GET] = {**READY, "provisioningState": "Creating"}
     access_world.program(tmp_path / "bin", code=1, error="idstack: not yet")
 
-    assert world.run().one(GATE).name == "cluster-access-gate"
+    assert world.run_lookups().one(GATE).name == "cluster-access-gate"
 
 
 def test_its_resource_group_must_exist(world: NewClusterScenario) -> None:

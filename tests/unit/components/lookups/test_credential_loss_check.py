@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ def next_run(program: Program, handed_over: Mapping[str, Any]) -> Run:
         outputs = {"name": "", "outputs": handed_over, "secretOutputNames": []}
         answers = {**(invokes or lookups()), "pulumi:pulumi:readStackOutputs": outputs}
         config = {"hostedClusters": [hosted_cluster(), SECOND], "clusterSide": "hypershift", **changes}
-        return program(invokes=answers, options={"refused": True}, **config)
+        return program(invokes=answers, options={"refused": True}, lookups_only=True, **config)
 
     return run
 
@@ -140,6 +141,7 @@ def test_another_managed_identity_is_another_credential(program: Program, next_r
     recorder = program(
         invokes={**lookups(), "pulumi:pulumi:readStackOutputs": outputs},
         options={"refused": True},
+        lookups_only=True,
         hostedClusters=changed,
         clusterSide="hypershift",
     )
@@ -181,15 +183,19 @@ def test_whatever_keeps_credentials_or_removes_a_cluster_with_its_own_passes(
     assert next_run(**changes).failure is None
 
 
-def test_a_cluster_removed_beside_an_older_one_with_its_issuer_is_removed_and_not_renamed(program: Program) -> None:
+def test_a_cluster_removed_beside_one_with_its_issuer_is_not_renamed(
+    program: Program, handed_over: Mapping[str, Any]
+) -> None:
     """Clusters of one developer may share an issuer."""
-    second = {**SECOND, "issuerURL": hosted_cluster()["issuerURL"]}
-    first = program(hostedClusters=[hosted_cluster(), second], clusterSide="hypershift")
-    outputs = {"name": "", "outputs": first.stack_outputs.values, "secretOutputNames": []}
+    issuer = hosted_cluster()["issuerURL"]
+    outputs = deepcopy(dict(handed_over))
+    outputs["hostedClusters"]["hc2"]["hostedClusterSpec"]["issuerURL"] = issuer
 
     recorder = program(
-        invokes={**lookups(), "pulumi:pulumi:readStackOutputs": outputs},
-        hostedClusters=[second],
+        invokes=lookups(readStackOutputs={"name": "", "outputs": outputs, "secretOutputNames": []}),
+        options={"refused": True},
+        lookups_only=True,
+        hostedClusters=[{**SECOND, "issuerURL": issuer}],
         clusterSide="hypershift",
     )
 

@@ -310,7 +310,8 @@ def test_a_secret_in_the_vault_that_is_valid_by_a_clock_a_little_fast_is_accepte
     }
     clusters = [hosted_cluster(identities={_FIELD: identity({"secretName": "ciro"})})]
 
-    program(hostedClusters=clusters, invokes=lookups(getSecret={"properties": {"attributes": attributes}}))
+    answers = lookups(getSecret={"properties": {"attributes": attributes}})
+    assert program(hostedClusters=clusters, invokes=answers, lookups_only=True).failure is None
 
 
 def test_all_that_is_wrong_with_several_credentials_of_several_clusters_is_in_one_report(

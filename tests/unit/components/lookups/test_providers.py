@@ -46,7 +46,7 @@ def test_objects_on_the_cluster_survive_a_new_address_of_it(stack: RecordingMoni
 def test_the_kubeconfigs_context_can_be_named(program: Program) -> None:
     cluster = {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "kubeconfig": "kubeconfig", "context": "admin"}
 
-    assert program(managementCluster=cluster).one(KUBERNETES).inputs["context"] == "admin"
+    assert program(managementCluster=cluster, lookups_only=True).one(KUBERNETES).inputs["context"] == "admin"
 
 
 def test_a_kubeconfig_that_can_not_be_read_is_an_error_with_the_command_that_writes_it(program: Program) -> None:
