@@ -83,7 +83,7 @@ def probe_pod(args: CredentialProbeArgs) -> dict[str, Any]:
                 ],
                 "env": [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
                 "ports": [{"name": "http", "containerPort": _PORT}],
-                "readinessProbe": {"httpGet": {"path": "/readyz", "port": _PORT}, "periodSeconds": 5},
+                "readinessProbe": {"httpGet": {"path": "/readyz", "port": _PORT}, "periodSeconds": 10},
                 "livenessProbe": {"httpGet": {"path": "/healthz", "port": _PORT}, "periodSeconds": 20},
                 "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
                 "securityContext": dict(CONTAINER_SECURITY),
