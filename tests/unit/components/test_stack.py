@@ -49,7 +49,7 @@ IN_USE = {
 }
 
 
-def test_it_exports_the_vault_its_reader_and_the_hosted_clusters(stack: RecordingMonitor) -> None:
+def test_it_exports_vault_key_vault_user_and_hosted_clusters(stack: RecordingMonitor) -> None:
     outputs = dict(stack.stack_outputs.values)
     hosted_clusters = outputs.pop("hostedClusters")
 
@@ -116,7 +116,7 @@ def test_only_the_vault_and_the_applications_are_protected(stack: RecordingMonit
     assert protected == {"azure-native:keyvault:Vault", "azuread:index/application:Application"}
 
 
-def test_whoever_deploys_owns_the_applications(stack: RecordingMonitor) -> None:
+def test_the_deployer_owns_the_applications(stack: RecordingMonitor) -> None:
     owners = [each.inputs["owners"] for each in stack.all("azuread:index/application:Application")]
 
     assert owners == [["dddddddd-0000-4000-8000-000000000001"]] * 9
@@ -153,7 +153,7 @@ def test_an_imported_document_is_nowhere_but_behind_a_secret_mark(program: Progr
     assert [text for text in _in_clear(recorder) if _shows_a_key(text)] == []
 
 
-def test_hosted_clusters_stand_side_by_side(program: Program, stack: RecordingMonitor) -> None:
+def test_several_hosted_clusters_fit_into_one_stack(program: Program, stack: RecordingMonitor) -> None:
     second = hosted_cluster(name="hc2", infraID="hc2-infra")
     recorder = program(hostedClusters=[hosted_cluster(), second], clusterSide="hypershift")
 

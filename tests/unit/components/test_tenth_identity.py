@@ -44,7 +44,7 @@ def test_nothing_else_changes(stack: RecordingMonitor, tenth: dict[str, Any]) ->
     assert others == {each.name for each in stack.registered if not each.is_component}
 
 
-def test_its_row_says_what_it_is(tenth: dict[str, Any]) -> None:
+def test_its_row_describes_it(tenth: dict[str, Any]) -> None:
     registered = tenth["registered"]
     secret = registered["hc1-velero-credential-secret"]
     role = registered["hc1-velero-roles-managed"]

@@ -80,7 +80,7 @@ def test_the_provider_gets_a_secret_kubeconfig_that_signs_in_by_itself(world: Ex
     assert provider.inputs["clusterIdentifier"].endswith("/managedClusters/aks-mgmt-dev")
 
 
-def test_two_runs_have_the_same_kubeconfig_to_the_letter(world: ExistingClusterScenario) -> None:
+def test_two_runs_have_the_same_kubeconfig(world: ExistingClusterScenario) -> None:
     assert world.run().one(KUBERNETES).inputs["kubeconfig"] == world.run().one(KUBERNETES).inputs["kubeconfig"]
 
 
@@ -104,7 +104,7 @@ def test_kubelogin_makes_the_tokens_where_it_is_asked_to(world: ExistingClusterS
         ("AzureChinaCloud", "https://login.chinacloudapi.cn/"),
     ],
 )
-def test_each_cloud_has_its_authority_and_all_have_the_same_server_application(cloud: str, authority: str) -> None:
+def test_each_cloud_has_its_authority_and_all_the_same_server_app(cloud: str, authority: str) -> None:
     configured = settings(cloud=cloud, hostedClusters=[])
     assert configured.management_cluster is not None
     login = access_args(configured, configured.management_cluster).login
@@ -116,7 +116,7 @@ def test_a_private_cluster_is_asked_for_its_public_name(world: ExistingClusterSc
     assert [each.get("serverFqdn") for each in asked] == ["public", "public"]
 
 
-def test_the_administrators_credential_is_taken_only_when_asked_for_and_loudly(
+def test_the_admin_credential_is_used_only_on_request_and_with_a_warning(
     world: ExistingClusterScenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warned: list[str] = []
@@ -133,9 +133,7 @@ def test_the_administrators_credential_is_taken_only_when_asked_for_and_loudly(
     assert recorder.one(KUBERNETES).secrets == {"kubeconfig"}
 
 
-def test_a_sign_in_that_fails_is_said_before_anything_but_the_azure_providers_is_registered(
-    world: ExistingClusterScenario, tmp_path: Path
-) -> None:
+def test_a_failed_sign_in_is_reported_before_the_first_resource(world: ExistingClusterScenario, tmp_path: Path) -> None:
     access_world.program(tmp_path / "bin", code=1, error="idstack: c.pem: the certificate 9F expired")
 
     recorder = world.run(options={"refused": True})
@@ -147,7 +145,7 @@ def test_a_sign_in_that_fails_is_said_before_anything_but_the_azure_providers_is
     assert [each for each in recorder.names() if not each.startswith("pulumi:providers:azure")] == []
 
 
-def test_on_a_cluster_with_azure_rbac_the_role_assignment_that_is_missing_is_printed(
+def test_with_azure_rbac_the_missing_role_assignment_is_printed(
     world: ExistingClusterScenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access_check, "_READY_SECONDS", 0)
@@ -163,13 +161,13 @@ def test_on_a_cluster_with_azure_rbac_the_role_assignment_that_is_missing_is_pri
     assert f"--role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {MANAGEMENT_CLUSTER} --assignee-object-id" in said
 
 
-def test_a_deployer_without_the_clusters_user_role_is_told_which_role_to_get(world: ExistingClusterScenario) -> None:
+def test_without_the_clusters_user_role_the_error_names_the_role(world: ExistingClusterScenario) -> None:
     world.answers[USER] = RuntimeError('Status=403 Code="AuthorizationFailed" Message="no".')
     recorder = world.run(options={"refused": True})
     assert "role Azure Kubernetes Service Cluster User Role on the cluster" in str(recorder.failure)
 
 
-def test_local_accounts_that_are_off_end_the_administrators_way(world: ExistingClusterScenario) -> None:
+def test_with_local_accounts_off_the_admin_credential_is_an_error(world: ExistingClusterScenario) -> None:
     world.answers[ADMIN] = RuntimeError("Getting static credential is not allowed")
     recorder = world.run(options={"refused": True}, admin=True)
     assert "Getting static credential is not allowed. Nothing was changed" in str(recorder.failure), "no role helps"

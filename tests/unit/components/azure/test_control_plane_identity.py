@@ -87,7 +87,7 @@ def test_an_applications_credential_is_in_its_secret(application: RecordingMonit
 
 
 @pytest.mark.parametrize(("current", "spare"), [("a", "b"), ("b", "a")])
-def test_the_secret_waits_for_the_sign_in_of_the_current_slot_and_not_for_the_spares(current: str, spare: str) -> None:
+def test_the_secret_waits_for_the_gate_of_the_current_slot_only(current: str, spare: str) -> None:
     recorder = built(entra_application_args(), {"idstack:index:RenewalSchedule": {"current": current}})
     secret = recorder.one(SECRET)
 
@@ -96,7 +96,7 @@ def test_the_secret_waits_for_the_sign_in_of_the_current_slot_and_not_for_the_sp
     assert not recorder.waits_for(secret, recorder.one(CERTIFICATE, f"ciro-entra-certificate-{spare}"))
 
 
-def test_the_role_is_assigned_at_every_scope_to_the_service_principals_object_id(application: RecordingMonitor) -> None:
+def test_the_service_principal_gets_the_role_at_every_scope(application: RecordingMonitor) -> None:
     assert grants(application, "ciro") == {(GUID, f"{GROUPS}/hc1-managed"), (GUID, f"{GROUPS}/hc1-network")}
     assert {each.inputs["principalId"] for each in application.all(ASSIGNMENT)} == {a_uuid("ciro-entra-principal")}
 
@@ -122,7 +122,7 @@ def test_a_credential_that_is_in_the_vault_already_is_left_alone() -> None:
     assert len(recorder.all(ASSIGNMENT)) == 2
 
 
-def test_a_managed_identity_needs_no_application_and_gets_the_role_by_its_own_object_id() -> None:
+def test_a_managed_identity_needs_no_application_and_gets_the_role() -> None:
     recorder = imported(an_imported_document())
 
     assert [each.type for each in recorder.registered if each.type.startswith(("azuread:", "idstack:index:"))] == []

@@ -44,7 +44,7 @@ def built(object_encoding: str = "utf-8", **tags: str) -> RecordingMonitor:
     return run(build)
 
 
-def test_validity_is_in_the_attributes_in_unix_seconds_and_the_renewal_dates_are_tags() -> None:
+def test_validity_is_in_the_attributes_and_renewal_dates_are_tags() -> None:
     assert built(team="identity").one(SECRET, "credential-secret").inputs == {
         "secretName": "cpo-hc1-json",
         "resourceGroupName": "identity-dev",
@@ -74,14 +74,14 @@ def test_the_document_is_secret_and_its_dates_are_not() -> None:
         ("hex", lambda value: bytes.fromhex(value).decode()),
     ],
 )
-def test_what_is_stored_is_what_the_object_encoding_says(object_encoding: str, decoded: Callable[[str], str]) -> None:
+def test_the_document_is_stored_in_its_object_encoding(object_encoding: str, decoded: Callable[[str], str]) -> None:
     recorder = built(object_encoding)
 
     assert decoded(recorder.one(SECRET).inputs["properties"]["value"]) == TEXT
     assert recorder.one(SECRET).secrets == {"properties.value"}
 
 
-def test_no_tag_of_the_user_stands_in_for_a_date() -> None:
+def test_no_tag_of_the_user_replaces_a_date() -> None:
     assert built(renew_after="never").one(SECRET).inputs["tags"]["renew_after"] == "2027-01-05T08:55:00Z"
 
 

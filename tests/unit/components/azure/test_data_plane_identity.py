@@ -49,9 +49,7 @@ def test_an_identity_is_named_as_hypershifts_cli_names_it(stack: RecordingMonito
 
 
 @every_identity
-def test_each_service_account_has_a_federated_credential_for_the_clusters_issuer(
-    stack: RecordingMonitor, name: str
-) -> None:
+def test_each_service_account_has_a_federated_credential(stack: RecordingMonitor, name: str) -> None:
     for suffix, subject in SUBJECTS[name]:
         assert stack.one(FEDERATED, f"hc1-data-plane-{name}-federated-{suffix}").inputs == {
             "federatedIdentityCredentialResourceName": f"hc1-{name}-fed-id-{suffix}",

@@ -50,7 +50,7 @@ def document(recorder: RecordingMonitor) -> dict[str, str]:
     return read
 
 
-def test_the_application_is_owned_by_the_deployer_and_tagged_as_this_stacks(application: RecordingMonitor) -> None:
+def test_the_deployer_owns_the_application_which_has_the_stacks_tag(application: RecordingMonitor) -> None:
     assert application.one(APPLICATION, "cpo-application").inputs == {
         "displayName": "cpo-hc1",
         "owners": [DEPLOYER],
@@ -82,7 +82,7 @@ def test_the_schedule_gets_the_settings_of_the_credentials() -> None:
 
 
 @slots
-def test_a_certificate_is_issued_as_the_schedule_says_for_its_slot(application: RecordingMonitor, slot: str) -> None:
+def test_a_certificate_follows_the_schedule_of_its_slot(application: RecordingMonitor, slot: str) -> None:
     certificate = application.one(CERTIFICATE, f"cpo-certificate-{slot}")
 
     assert certificate.inputs == {
@@ -102,9 +102,7 @@ def test_a_common_name_is_cut_at_the_64_characters_of_rfc_5280() -> None:
 
 
 @slots
-def test_a_certificate_is_registered_for_its_validity_and_removed_before_its_successor_comes(
-    application: RecordingMonitor, slot: str
-) -> None:
+def test_a_registration_is_deleted_before_its_replacement(application: RecordingMonitor, slot: str) -> None:
     registration = application.one(REGISTRATION, f"cpo-registration-{slot}")
 
     assert registration.inputs == {

@@ -64,14 +64,14 @@ def test_a_created_identity_gets_the_role_by_its_object_id() -> None:
     assert recorder.outputs_of("key-vault-user")["client_id"] == a_uuid("key-vault-user-identity", "client")
 
 
-def test_a_created_identity_comes_with_the_command_that_attaches_it_to_every_scale_set_of_the_nodes() -> None:
+def test_a_created_identity_has_a_command_that_attaches_it_to_the_nodes() -> None:
     assert created("MC_aks").outputs_of("key-vault-user")["attach_command"] == (
         "az vmss list --resource-group 'MC_aks' --query '[].name' --output tsv | xargs -I NAME "
         "az vmss identity assign --resource-group 'MC_aks' --name NAME --identities '/identities/kv-user'"
     )
 
 
-def test_without_a_known_cluster_the_command_has_a_blank_for_the_nodes_resource_group() -> None:
+def test_without_a_cluster_the_attach_command_has_a_placeholder() -> None:
     command = created(None).outputs_of("key-vault-user")["attach_command"]
 
     assert command.count("--resource-group '<the nodes' resource group>'") == 2

@@ -75,7 +75,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve_plain: Serve, p
     return NewClusterScenario(program, api, serve_plain(api.app()))
 
 
-def test_it_is_a_cluster_with_entra_id_and_no_other_way_in(world: NewClusterScenario) -> None:
+def test_only_entra_id_signs_in_to_the_cluster(world: NewClusterScenario) -> None:
     assert world.run(stack=ALONE, kubernetesVersion="1.34").one(AKS).inputs == {
         "resourceName": "aks-mgmt-dev",
         "resourceGroupName": "aks-dev",
@@ -113,7 +113,7 @@ def test_without_a_version_aks_chooses_one(world: NewClusterScenario) -> None:
     assert "kubernetesVersion" not in world.run(stack=ALONE).one(AKS).inputs
 
 
-def test_with_azure_rbac_the_deployer_administers_it_whoever_that_is(world: NewClusterScenario) -> None:
+def test_with_azure_rbac_the_deployer_is_its_administrator(world: NewClusterScenario) -> None:
     recorder = world.run_lookups()
 
     role = recorder.one(ASSIGNMENT, "management-cluster-deployer-cluster")
@@ -128,7 +128,7 @@ def test_with_azure_rbac_the_deployer_administers_it_whoever_that_is(world: NewC
     assert recorder.waits_for(recorder.one(GATE), role)
 
 
-def test_with_groups_of_administrators_nobody_gets_a_role(world: NewClusterScenario) -> None:
+def test_with_administrator_groups_nobody_gets_a_role(world: NewClusterScenario) -> None:
     recorder = world.run(stack=ALONE, azureRBAC=False, adminGroupObjectIDs=[GROUP])
 
     profile = {"managed": True, "enableAzureRBAC": False, "adminGroupObjectIDs": [GROUP], "tenantID": TENANT}
@@ -151,7 +151,7 @@ def test_its_add_on_reads_the_vault(world: NewClusterScenario) -> None:
     assert parameters["userAssignedIdentityID"] == ADD_ON["clientId"]
 
 
-def test_an_identity_of_ones_own_is_attached_to_its_nodes(world: NewClusterScenario) -> None:
+def test_a_created_key_vault_user_is_attached_to_its_nodes(world: NewClusterScenario) -> None:
     recorder = world.run(stack={**ALONE, "keyVaultUser": {"source": "created", "name": "kv-user"}})
 
     assert "MC_aks-dev_aks-mgmt-dev_eastus" in recorder.stack_outputs.values["keyVaultUserAttachCommand"]
@@ -172,14 +172,14 @@ def test_everything_in_it_waits_for_the_gate_and_the_gate_for_the_cluster(world:
     assert recorder.one(KUBERNETES).inputs["clusterIdentifier"] == MANAGEMENT_CLUSTER
 
 
-def test_where_nothing_is_put_into_it_there_is_no_gate(world: NewClusterScenario) -> None:
+def test_without_objects_on_it_there_is_no_gate(world: NewClusterScenario) -> None:
     recorder = world.run_lookups(stack={"clusterSide": "hypershift"})
 
     assert recorder.one(AKS).name == "management-cluster-aks"
     assert recorder.all(GATE) == recorder.all(KUBERNETES) == []
 
 
-def test_a_preview_before_it_exists_knows_its_name_and_leaves_open_what_azure_decides(
+def test_a_preview_of_a_new_cluster_knows_only_its_names(
     world: NewClusterScenario,
 ) -> None:
     recorder = world.run(options={"preview": True})
@@ -192,7 +192,7 @@ def test_a_preview_before_it_exists_knows_its_name_and_leaves_open_what_azure_de
     assert USER not in {each.function for each in recorder.invoked}
 
 
-def test_nobody_signs_in_before_it_exists(world: NewClusterScenario) -> None:
+def test_there_is_no_sign_in_before_it_exists(world: NewClusterScenario) -> None:
     recorder = world.run_lookups()
 
     assert world.api.reviews == []
@@ -200,7 +200,7 @@ def test_nobody_signs_in_before_it_exists(world: NewClusterScenario) -> None:
     assert asked.count(USER) == 1, "for the kubeconfig, after the cluster"
 
 
-def test_one_that_is_there_is_signed_in_to_but_its_rights_may_come_in_this_run(world: NewClusterScenario) -> None:
+def test_an_existing_cluster_is_signed_in_to_without_a_check_of_rights(world: NewClusterScenario) -> None:
     world.answers[GET] = READY
     recorder = world.run_lookups()
 
@@ -208,9 +208,7 @@ def test_one_that_is_there_is_signed_in_to_but_its_rights_may_come_in_this_run(w
     assert world.api.reviews == [], "the role that grants them may be what was missing"
 
 
-def test_one_that_is_there_and_can_not_be_signed_in_to_is_said_before_the_first_resource(
-    world: NewClusterScenario, tmp_path: Path
-) -> None:
+def test_a_failed_sign_in_to_an_existing_cluster_stops_the_program(world: NewClusterScenario, tmp_path: Path) -> None:
     world.answers[GET] = READY
     access_world.program(tmp_path / "bin", code=1, error="idstack: c.pem: the certificate 9F expired")
 
@@ -220,7 +218,7 @@ def test_one_that_is_there_and_can_not_be_signed_in_to_is_said_before_the_first_
     assert recorder.all(AKS) == []
 
 
-def test_one_that_is_still_being_made_is_left_to_the_gate(world: NewClusterScenario, tmp_path: Path) -> None:
+def test_a_cluster_in_creation_is_left_to_the_gate(world: NewClusterScenario, tmp_path: Path) -> None:
     world.answers[GET] = {**READY, "provisioningState": "Creating"}
     access_world.program(tmp_path / "bin", code=1, error="idstack: not yet")
 
@@ -237,7 +235,7 @@ def test_its_resource_group_must_exist(world: NewClusterScenario) -> None:
     assert "1 problem" in str(recorder.failure)
 
 
-def test_that_it_can_not_be_looked_for_is_a_problem(world: NewClusterScenario) -> None:
+def test_a_forbidden_look_up_is_a_problem(world: NewClusterScenario) -> None:
     world.answers[GET] = Exception('Status=403 Code="AuthorizationFailed" Message="no"')
 
     recorder = world.run(options={"refused": True}, stack=ALONE)
@@ -246,7 +244,7 @@ def test_that_it_can_not_be_looked_for_is_a_problem(world: NewClusterScenario) -
     assert "which cannot be read" in str(recorder.failure)
 
 
-def test_while_its_add_on_is_off_the_identity_is_the_one_that_an_update_brings(world: NewClusterScenario) -> None:
+def test_with_its_add_on_off_the_identity_is_that_of_the_update(world: NewClusterScenario) -> None:
     world.answers[GET] = {**READY, "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": False}}}
     another = {"clientId": "aaaaaaaa-0000-4000-8000-000000000003", "objectId": "aaaaaaaa-0000-4000-8000-000000000004"}
     profiles = {"azureKeyvaultSecretsProvider": {"enabled": True, "identity": another}}
@@ -256,7 +254,7 @@ def test_while_its_add_on_is_off_the_identity_is_the_one_that_an_update_brings(w
     assert recorder.stack_outputs.values["keyVaultUserClientId"] == another["clientId"]
 
 
-def test_an_add_on_that_stays_off_is_an_error_with_the_command_that_fixes_it(world: NewClusterScenario) -> None:
+def test_an_add_on_that_stays_off_is_an_error_with_a_fix(world: NewClusterScenario) -> None:
     world.answers[GET] = {**READY, "addonProfiles": None}
 
     outputs = {AKS: {"name": "aks-mgmt-dev", "addonProfiles": {}}}

@@ -36,7 +36,7 @@ def test_inputs_are_camel_case_on_the_wire() -> None:
     }
 
 
-def test_outputs_are_snake_case_for_a_program_and_keys_inside_of_them_stay_as_they_are() -> None:
+def test_outputs_are_snake_case_and_keys_inside_stay_as_they_are() -> None:
     outputs = built().stack_outputs.values
 
     assert outputs["slot"] == {"generation": 1, "notBefore": "2026-11-21T08:55:00Z", "validDays": 90}

@@ -33,7 +33,7 @@ def built(**scopes: str) -> RecordingMonitor:
     return run(lambda: granted(scopes))
 
 
-def test_an_assignment_has_hypershifts_name_and_says_what_kind_of_principal_it_is_for() -> None:
+def test_an_assignment_has_hypershifts_name_and_a_principal_type() -> None:
     assert built(managed=GROUP).one(ASSIGNMENT, "cpo-roles-managed").inputs == {
         "roleAssignmentName": "bd88207c-c504-5894-ba6a-7f68c8a261b9",
         "scope": GROUP,
@@ -44,7 +44,7 @@ def test_an_assignment_has_hypershifts_name_and_says_what_kind_of_principal_it_i
     }
 
 
-def test_another_role_replaces_the_assignment_and_the_old_one_goes_first_because_the_name_stays() -> None:
+def test_another_role_deletes_the_assignment_before_it_is_replaced() -> None:
     request = built(managed=GROUP).one(ASSIGNMENT).request
 
     assert list(request.replaceOnChanges) == ["roleDefinitionId"]
@@ -63,7 +63,7 @@ def test_scopes_that_are_the_same_place_get_one_assignment() -> None:
     }
 
 
-def test_an_assignment_depends_on_its_principal_and_is_therefore_deleted_before_it() -> None:
+def test_an_assignment_depends_on_its_principal() -> None:
     def build() -> None:
         identity = managedidentity.UserAssignedIdentity("identity", resource_name_="id", resource_group_name="rg")
         granted({"managed": GROUP}, identity.principal_id)

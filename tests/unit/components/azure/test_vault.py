@@ -47,11 +47,11 @@ def test_access_is_by_role_and_what_is_deleted_can_be_recovered() -> None:
     }
 
 
-def test_purge_protection_that_is_off_is_left_out_because_key_vault_refuses_an_explicit_false() -> None:
+def test_disabled_purge_protection_is_left_out() -> None:
     assert "enablePurgeProtection" not in vault(purgeProtection=False).inputs["properties"]
 
 
-def test_a_vault_without_public_network_access_says_so() -> None:
+def test_public_network_access_can_be_disabled() -> None:
     assert vault(publicNetworkAccess=False).inputs["properties"]["publicNetworkAccess"] == "Disabled"
 
 

@@ -107,9 +107,7 @@ def without_registry(program: Program) -> RecordingMonitor:
     return program(hostedClusters=[hosted_cluster(identities={"imageRegistry": {"enabled": False}})])
 
 
-def test_an_identity_that_is_off_has_no_application_no_secret_no_role_and_no_workload(
-    stack: RecordingMonitor, without_registry: RecordingMonitor
-) -> None:
+def test_a_disabled_identity_has_no_resource(stack: RecordingMonitor, without_registry: RecordingMonitor) -> None:
     gone = [
         each.name for each in stack.registered if each.urn not in {each.urn for each in without_registry.registered}
     ]

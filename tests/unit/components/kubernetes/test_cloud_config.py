@@ -131,7 +131,7 @@ def test_beside_a_credential_file_no_other_way_to_sign_in_is_switched_on(kind: C
         (CloudConfigKind.KMS_PLUGIN, kms_plugin),
     ],
 )
-def test_every_reader_has_its_document(kind: CloudConfigKind, document: object) -> None:
+def test_every_kind_has_its_document(kind: CloudConfigKind, document: object) -> None:
     assert DOCUMENTS[kind] is document
 
 

@@ -47,9 +47,7 @@ def test_what_mounts_a_credential_comes_after_its_secret(stack: RecordingMonitor
 
 
 @every_probe
-def test_what_mounts_a_credential_comes_after_the_readers_role_and_the_identitys_own(
-    stack: RecordingMonitor, probe: str
-) -> None:
+def test_a_mount_waits_for_the_roles_of_key_vault_user_and_identity(stack: RecordingMonitor, probe: str) -> None:
     needed = [
         each
         for each in stack.all(ASSIGNMENT)
@@ -89,7 +87,7 @@ def for_hypershift(program: Program) -> RecordingMonitor:
     return program(clusterSide="hypershift")
 
 
-def test_where_hypershifts_operators_own_the_cluster_side_no_kubernetes_object_is_registered(
+def test_with_cluster_side_hypershift_there_is_no_kubernetes_object(
     for_hypershift: RecordingMonitor,
 ) -> None:
     found = [each for each in for_hypershift.registered if "kubernetes" in each.type]

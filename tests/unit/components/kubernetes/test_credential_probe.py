@@ -131,7 +131,7 @@ def test_the_probes_of_kms_encrypt_with_the_key_at_its_own_vault(stack: Recordin
 
 
 @every_probe
-def test_a_probe_is_one_unprivileged_pod_that_is_ready_once_its_call_worked(stack: RecordingMonitor, name: str) -> None:
+def test_a_probe_is_one_unprivileged_pod_with_a_readiness_probe(stack: RecordingMonitor, name: str) -> None:
     labels = {"app.kubernetes.io/name": "credential-probe", "app.kubernetes.io/instance": name}
     got = spec(stack, name)
     pod = got["template"]["spec"]

@@ -66,7 +66,7 @@ CONTAINER_SECURITY = {
 }
 
 
-def test_a_workload_is_a_deployment_with_all_that_was_said_of_it(with_workloads: RecordingMonitor) -> None:
+def test_a_workload_is_a_deployment_with_all_of_its_settings(with_workloads: RecordingMonitor) -> None:
     assert deployment(with_workloads, "backup") == {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

@@ -88,7 +88,7 @@ def test_an_empty_variable_names_no_local_cloud(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("content", [None, "not JSON", "[]", '{"armEndpoint": "https://localhost:4002"}'])
-def test_a_record_that_can_not_be_read_is_an_error_that_says_how_to_get_one(
+def test_an_unreadable_record_of_the_local_cloud_is_an_error_with_a_fix(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None
 ) -> None:
     record = tmp_path / "environment.json"

@@ -56,7 +56,7 @@ def lost(recorder: RecordingMonitor, cluster: str = "hc1") -> list[str]:
     return [line.removeprefix("    - ") for line in told.partition("\n  accepted:")[0].splitlines()]
 
 
-def test_the_report_says_what_is_lost_and_both_ways_on(next_run: Run) -> None:
+def test_the_report_names_the_loss_and_both_fixes(next_run: Run) -> None:
     recorder = next_run(hostedClusters=with_identity("imageRegistry", enabled=False))
 
     assert str(recorder.failure) == (
@@ -123,7 +123,7 @@ def test_another_vault_drops_the_credentials_of_every_cluster(next_run: Run) -> 
         )
 
 
-def test_another_resource_group_drops_the_guest_clusters_identities_as_well(next_run: Run) -> None:
+def test_another_resource_group_also_drops_the_data_plane_identities(next_run: Run) -> None:
     lines = lost(next_run(resourceGroup="identity-new"))
 
     assert len(lines) == 9 + 3
@@ -177,9 +177,7 @@ def test_a_cluster_that_is_named_may_lose_and_no_other(next_run: Run) -> None:
     ],
     ids=["nothing", "removed", "all removed", "order", "added", "encoding", "roles", "cluster side", "tags and life"],
 )
-def test_whatever_keeps_credentials_or_removes_a_cluster_with_its_own_passes(
-    next_run: Run, changes: dict[str, Any]
-) -> None:
+def test_a_change_that_keeps_credentials_or_removes_a_cluster_passes(next_run: Run, changes: dict[str, Any]) -> None:
     assert next_run(**changes).failure is None
 
 
@@ -202,13 +200,13 @@ def test_a_cluster_removed_beside_one_with_its_issuer_is_not_renamed(
     assert recorder.failure is None
 
 
-def test_a_permission_that_is_not_needed_is_warned_of(next_run: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unneeded_permission_gets_a_warning(next_run: Run, caplog: pytest.LogCaptureFixture) -> None:
     assert next_run(allowCredentialLoss=["hc1"]).failure is None
 
     assert "allowCredentialLoss names hc1, which loses nothing" in caplog.text
 
 
-def test_outputs_that_can_not_be_read_are_said_before_anything_is_registered(program: Program) -> None:
+def test_unreadable_outputs_are_reported_before_the_first_resource(program: Program) -> None:
     unreadable = {**lookups(), "pulumi:pulumi:readStackOutputs": Exception("blob: connection refused")}
 
     recorder = program(invokes=unreadable, options={"refused": True})

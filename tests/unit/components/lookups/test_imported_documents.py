@@ -246,7 +246,7 @@ def problems(told: str) -> list[str]:
 
 @pytest.mark.parametrize("source", _SOURCES)
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
-def test_each_rule_is_told_with_what_was_found_what_is_accepted_and_how_to_fix_it(
+def test_each_problem_names_what_was_found_what_is_accepted_and_the_fix(
     program: Program,
     capfd: pytest.CaptureFixture[str],
     tmp_path: Path,
@@ -289,7 +289,7 @@ def test_each_rule_is_told_with_what_was_found_what_is_accepted_and_how_to_fix_i
     ],
     ids=["disabled", "expired", "not valid yet"],
 )
-def test_a_secret_that_is_in_the_vault_is_judged_by_what_arm_shows_of_it(
+def test_a_secret_in_the_vault_is_validated_by_its_metadata(
     program: Program, capfd: pytest.CaptureFixture[str], attributes: dict[str, Any], expected: str
 ) -> None:
     clusters = [hosted_cluster(identities={_FIELD: identity({"secretName": "ciro"})})]
@@ -301,7 +301,7 @@ def test_a_secret_that_is_in_the_vault_is_judged_by_what_arm_shows_of_it(
     assert told.partition("\n\n")[2].startswith(f"{_PLACE}\n")
 
 
-def test_a_secret_in_the_vault_that_is_valid_by_a_clock_a_little_fast_is_accepted(program: Program) -> None:
+def test_a_secret_in_the_vault_may_be_valid_within_the_clock_skew(program: Program) -> None:
     now = datetime.now(UTC)
     attributes = {
         "enabled": True,
@@ -314,7 +314,7 @@ def test_a_secret_in_the_vault_that_is_valid_by_a_clock_a_little_fast_is_accepte
     assert program(hostedClusters=clusters, invokes=answers, lookups_only=True).failure is None
 
 
-def test_all_that_is_wrong_with_several_credentials_of_several_clusters_is_in_one_report(
+def test_problems_of_several_credentials_and_clusters_are_in_one_report(
     program: Program, capfd: pytest.CaptureFixture[str], tmp_path: Path, issued: IssuedCertificate
 ) -> None:
     two = changed(issued, tenant_id=_OTHER, client_secret=f"{_MARKER}%")

@@ -115,7 +115,7 @@ def test_what_the_deployer_may_not_read_is_not_called_missing(program: Program) 
     assert "fix:      let the deployer read it (role Reader), then try again" in report
 
 
-def test_a_thing_that_is_named_twice_is_looked_up_once_and_reported_at_both_places(program: Program) -> None:
+def test_an_object_named_twice_is_looked_up_once_and_reported_twice(program: Program) -> None:
     cluster = hosted_cluster(dnsZoneResourceGroup="hc1-managed")
     asked: list[str] = []
 
@@ -139,7 +139,7 @@ def test_a_thing_that_is_named_twice_is_looked_up_once_and_reported_at_both_plac
     ],
     ids=["never on", "off", "without an identity", "with half an identity"],
 )
-def test_an_add_on_that_does_not_run_is_one_error_with_the_command_that_enables_it(
+def test_a_disabled_add_on_is_an_error_with_the_command_that_enables_it(
     program: Program, answer: dict[str, Any]
 ) -> None:
     assert refused(program, invokes=lookups(getManagedCluster=answer)).partition("\n\n")[2] == (
@@ -198,9 +198,7 @@ def test_a_document_of_another_identity_is_refused_without_showing_it(program: P
 
 
 @pytest.mark.parametrize(("content", "reason"), [(None, "FileNotFoundError"), (b"\xff\xfe", "UnicodeDecodeError")])
-def test_a_file_that_can_not_be_read_is_named(
-    program: Program, tmp_path: Path, content: bytes | None, reason: str
-) -> None:
+def test_an_unreadable_file_is_named(program: Program, tmp_path: Path, content: bytes | None, reason: str) -> None:
     path = tmp_path / "ciro.json"
     if content is not None:
         path.write_bytes(content)
@@ -262,7 +260,7 @@ def test_a_document_in_a_file_is_read(msi_document: str, tmp_path: Path) -> None
     assert found.document.text == msi_document
 
 
-def test_things_are_looked_up_by_the_names_in_their_ids(stack: RecordingMonitor) -> None:
+def test_objects_are_looked_up_by_the_names_in_their_ids(stack: RecordingMonitor) -> None:
     invoked = {each.function.partition(":")[2]: each.arguments for each in stack.invoked}
 
     assert invoked["network:getSubnet"] == {

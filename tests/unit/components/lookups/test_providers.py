@@ -43,13 +43,13 @@ def test_objects_on_the_cluster_survive_a_new_address_of_it(stack: RecordingMoni
     )
 
 
-def test_the_kubeconfigs_context_can_be_named(program: Program) -> None:
+def test_the_kubeconfigs_context_can_be_chosen(program: Program) -> None:
     cluster = {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "kubeconfig": "kubeconfig", "context": "admin"}
 
     assert program(managementCluster=cluster, lookups_only=True).one(KUBERNETES).inputs["context"] == "admin"
 
 
-def test_a_kubeconfig_that_can_not_be_read_is_an_error_with_the_command_that_writes_it(program: Program) -> None:
+def test_an_unreadable_kubeconfig_is_an_error_with_a_fix(program: Program) -> None:
     cluster = {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "kubeconfig": "absent"}
 
     recorder = program(managementCluster=cluster, options={"refused": True})
@@ -62,7 +62,7 @@ def test_a_kubeconfig_that_can_not_be_read_is_an_error_with_the_command_that_wri
     assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
 
 
-def test_another_tenant_is_an_error_before_anything_but_the_providers_is_registered(program: Program) -> None:
+def test_another_tenant_is_an_error_before_the_first_resource(program: Program) -> None:
     elsewhere = lookups(getClientConfig=signed_in_to(OTHER_TENANT))
 
     recorder = program(invokes=elsewhere, options={"refused": True})
@@ -78,7 +78,7 @@ def test_another_tenant_is_an_error_before_anything_but_the_providers_is_registe
     ]
 
 
-def test_a_deployer_who_can_not_sign_in_is_told_how_to(program: Program) -> None:
+def test_a_failed_sign_in_of_the_deployer_is_an_error_with_a_fix(program: Program) -> None:
     refused = lookups(getClientConfig=RuntimeError("AADSTS7000215: Invalid client\nsecret provided."))
 
     recorder = program(invokes=refused, options={"refused": True})

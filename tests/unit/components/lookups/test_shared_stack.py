@@ -57,7 +57,7 @@ def cluster_stack(program: Program) -> RecordingMonitor:
     return program(invokes=exporting(OUTPUTS), **CLUSTER_STACK)
 
 
-def test_a_stack_of_hosted_clusters_makes_neither_vault_nor_reader(
+def test_a_stack_of_hosted_clusters_makes_neither_vault_nor_key_vault_user(
     cluster_stack: RecordingMonitor, stack: RecordingMonitor
 ) -> None:
     made = set(stack.names()) - set(cluster_stack.names())
@@ -72,7 +72,7 @@ def test_a_stack_of_hosted_clusters_makes_neither_vault_nor_reader(
     assert set(cluster_stack.names()) - set(stack.names()) == {f"{REFERENCE} {SHARED}"}
 
 
-def test_its_secrets_are_in_the_shared_vault_and_read_by_the_shared_reader(cluster_stack: RecordingMonitor) -> None:
+def test_its_secrets_are_in_the_shared_vault_for_its_key_vault_user(cluster_stack: RecordingMonitor) -> None:
     secrets = cluster_stack.all("azure-native:keyvault:Secret")
     classes = cluster_stack.all("kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass")
 
@@ -125,7 +125,7 @@ def test_a_shared_stack_needs_neither_kubeconfig_nor_probe(program: Program) -> 
     assert recorder.stack_outputs.values == {**OUTPUTS, "clusterSide": "stack"}
 
 
-def test_a_stack_of_hosted_clusters_needs_no_addon_on_its_management_cluster(program: Program) -> None:
+def test_a_stack_of_hosted_clusters_needs_no_add_on(program: Program) -> None:
     invokes = {
         **exporting(without("managementClusterId")),
         "azure-native:containerservice:getManagedCluster": {"nodeResourceGroup": "MC"},
@@ -161,7 +161,7 @@ def test_a_shared_stack_that_does_not_exist_is_one_problem(program: Program) -> 
     )
 
 
-def test_a_backend_that_does_not_answer_is_told_as_such(program: Program) -> None:
+def test_a_backend_that_does_not_answer_is_an_error_of_its_own(program: Program) -> None:
     invokes = {**lookups(), "pulumi:pulumi:readStackOutputs": Exception("blob: 403 forbidden")}
 
     assert f'"{SHARED}", which cannot be read: blob: 403 forbidden\n' in refused(program, invokes)
@@ -189,7 +189,7 @@ def test_a_secret_output_does_not_cross(program: Program) -> None:
     )
 
 
-def test_a_secret_that_nobody_takes_does_not_matter(program: Program) -> None:
+def test_an_unused_secret_output_does_not_matter(program: Program) -> None:
     outputs = {**OUTPUTS, "ownAddition": "secret"}
 
     assert program(invokes=exporting(outputs, "ownAddition"), **CLUSTER_STACK, lookups_only=True).failure is None
@@ -228,7 +228,7 @@ def test_tenant_subscription_and_management_cluster_are_the_shared_stacks(progra
     )
 
 
-def test_a_shared_vault_that_is_gone_is_said_with_everything_else_that_is_missing(program: Program) -> None:
+def test_a_missing_shared_vault_is_in_the_report(program: Program) -> None:
     gone = Exception('Status=404 Code="ResourceNotFound"')
     invokes = {**exporting(OUTPUTS), "azure-native:keyvault:getVault": gone}
 
