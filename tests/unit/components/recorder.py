@@ -1,4 +1,4 @@
-"""A resource monitor that records: every registration with its options, every lookup, and which inputs were secret.
+"""A resource monitor that records every registration with its options, every look-up, and which inputs were secret.
 
 Assertions on absence mean something only after `run` returned, when all registrations have drained.
 """
@@ -38,9 +38,9 @@ class Properties:
         secrets: set[str] = set()
         return cls(_without_marks(json_format.MessageToDict(wire), "", secrets), frozenset(secrets))
 
-    def texts_in_clear(self) -> Iterator[str]:
-        """Every text that is not inside a secret."""
-        return _texts(self.values, "", self.secrets)
+    def unmarked_strings(self) -> Iterator[str]:
+        """Every string that is not inside a secret."""
+        return _strings(self.values, "", self.secrets)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Invoked:
 class RecordingMonitor(mocks.MockMonitor):
     """Answers registrations by the simulation and lookups from `invokes`.
 
-    A lookup's answer is a mapping, an exception (the function fails with its text), or a function of the arguments.
+    A lookup's answer is a mapping, an exception (the function fails with its message), or a function of the arguments.
     `replaced` are outputs, by type, that every resource of the type has instead of the simulated ones.
     """
 
@@ -269,16 +269,16 @@ def _without_marks(value: Any, path: str, secrets: set[str]) -> Any:
             return value
 
 
-def _texts(value: Any, path: str, secrets: frozenset[str]) -> Iterator[str]:
+def _strings(value: Any, path: str, secrets: frozenset[str]) -> Iterator[str]:
     if path in secrets:
         return
     match value:
         case dict():
             for key, each in value.items():
-                yield from _texts(each, _join(path, key), secrets)
+                yield from _strings(each, _join(path, key), secrets)
         case list():
             for index, each in enumerate(value):
-                yield from _texts(each, f"{path}[{index}]", secrets)
+                yield from _strings(each, f"{path}[{index}]", secrets)
         case str() if value != UNKNOWN:
             yield value
 

@@ -1,7 +1,7 @@
 """A catalogue with one row more, and the stack built from it, in a process of its own (`python -m`).
 
 The row is in the table before any other module of the program reads it, as if it stood in the file. Prints as JSON what
-the engine is told: inputs by name, and the hosted cluster's outputs.
+the engine receives: inputs by name, and the hosted cluster's outputs.
 """
 
 from __future__ import annotations

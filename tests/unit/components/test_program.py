@@ -1,4 +1,4 @@
-"""The program's beginning: whatever is wrong is said in one message, before the first resource."""
+"""The start of the program: one message reports everything that is wrong, before the first resource."""
 
 from __future__ import annotations
 

@@ -87,12 +87,12 @@ def test_every_component_registers_its_outputs(stack: RecordingMonitor) -> None:
 
 def test_every_resource_belongs_to_a_component_and_is_named_after_it(stack: RecordingMonitor) -> None:
     top = {each.name for each in stack.registered if each.parent == "idstack-test"}
-    strangers = [
+    misnamed = [
         each.name for each in stack.registered if each.name not in top and not each.name.startswith(f"{each.parent}-")
     ]
 
     assert top == {"azure", "entra", "kubernetes", "vault", "key-vault-user", "hc1"}
-    assert strangers == []
+    assert misnamed == []
 
 
 def test_every_type_of_component_is_the_projects_own(stack: RecordingMonitor) -> None:
@@ -124,9 +124,9 @@ def test_the_deployer_owns_the_applications(stack: RecordingMonitor) -> None:
 
 def _in_clear(recorder: RecordingMonitor) -> Iterator[str]:
     for each in recorder.registered:
-        yield from each.properties.texts_in_clear()
+        yield from each.properties.unmarked_strings()
     for outputs in recorder.outputs.values():
-        yield from outputs.texts_in_clear()
+        yield from outputs.unmarked_strings()
 
 
 def _shows_a_key(text: str) -> bool:
@@ -135,7 +135,7 @@ def _shows_a_key(text: str) -> bool:
 
 
 def test_no_private_key_is_anywhere_but_behind_a_secret_mark(stack: RecordingMonitor) -> None:
-    unmarked = [text for each in stack.registered for text in Properties(each.inputs, frozenset()).texts_in_clear()]
+    unmarked = [text for each in stack.registered for text in Properties(each.inputs, frozenset()).unmarked_strings()]
 
     assert sum(map(_shows_a_key, unmarked)) == 2 * 9 + 9, "two gates and one secret for each of nine identities"
     assert [text for text in _in_clear(stack) if _shows_a_key(text)] == []

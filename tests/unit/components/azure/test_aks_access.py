@@ -150,15 +150,15 @@ def test_with_azure_rbac_the_missing_role_assignment_is_printed(
 ) -> None:
     monkeypatch.setattr(access_check, "_READY_SECONDS", 0)
     world.api.denied = {"create namespaces"}
-    standing = world.answers["azure-native:containerservice:getManagedCluster"]
+    current = world.answers["azure-native:containerservice:getManagedCluster"]
     world.answers["azure-native:containerservice:getManagedCluster"] = {
-        **standing,
+        **current,
         "aadProfile": {"managed": True, "enableAzureRBAC": True},
     }
 
-    said = str(world.run(options={"refused": True}).failure)
+    error = str(world.run(options={"refused": True}).failure)
 
-    assert f"--role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {MANAGEMENT_CLUSTER} --assignee-object-id" in said
+    assert f"--role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {MANAGEMENT_CLUSTER} --assignee-object-id" in error
 
 
 def test_without_the_clusters_user_role_the_error_names_the_role(world: ExistingClusterScenario) -> None:

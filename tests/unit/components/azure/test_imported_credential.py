@@ -1,4 +1,4 @@
-"""The credential source `managed-identity`: a document that was issued elsewhere, judged before it is stored."""
+"""The credential source `managed-identity`: a document that was issued elsewhere, validated before it is stored."""
 
 from __future__ import annotations
 

@@ -121,12 +121,12 @@ def test_every_conflict_is_named_with_its_path_and_both_values(program: Program)
         "statuss": {},
     }
 
-    said = refusal(program, {"manifest": manifest})
+    report = refusal(program, {"manifest": manifest})
 
     inside = "hostedClusters[0].hostedCluster.manifest"
     azure = f"{inside}.spec.platform.azure"
-    assert said.startswith("The stack's configuration has 5 problems; nothing was changed.\n\n")
-    assert said.split("\n\n")[1:] == [
+    assert report.startswith("The stack's configuration has 5 problems; nothing was changed.\n\n")
+    assert report.split("\n\n")[1:] == [
         f"idstack:{inside}.statuss\n  found:    the key statuss\n"
         "  accepted: the keys apiVersion, kind, metadata and spec of a HostedCluster\n  fix:      remove it",
         f'idstack:{inside}.kind\n  found:    "NodePool" at kind, where the stack writes "HostedCluster"\n'
@@ -148,10 +148,10 @@ def test_every_conflict_is_named_with_its_path_and_both_values(program: Program)
 def test_a_conflict_in_a_file_is_at_the_file(program: Program, tmp_path: Path) -> None:
     (tmp_path / "hc1.yaml").write_text("spec: {infraID: other}\n", encoding="utf-8")
 
-    said = refusal(program, {"file": str(tmp_path / "hc1.yaml")})
+    report = refusal(program, {"file": str(tmp_path / "hc1.yaml")})
 
-    assert "idstack:hostedClusters[0].hostedCluster.file\n" in said
-    assert 'found:    "other" at spec.infraID, where the stack writes "hc1-infra"\n' in said
+    assert "idstack:hostedClusters[0].hostedCluster.file\n" in report
+    assert 'found:    "other" at spec.infraID, where the stack writes "hc1-infra"\n' in report
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,10 @@ def test_a_file_that_holds_no_hosted_cluster_is_refused(
     if text is not None:
         file.write_text(text, encoding="utf-8")
 
-    said = refusal(program, {"file": str(file)})
+    report = refusal(program, {"file": str(file)})
 
-    assert f'found:    "{file}", which cannot be used: {reason}' in said
-    assert "Traceback" not in said
+    assert f'found:    "{file}", which cannot be used: {reason}' in report
+    assert "Traceback" not in report
 
 
 # Few names and values, so that the two parts meet.

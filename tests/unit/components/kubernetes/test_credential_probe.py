@@ -16,7 +16,7 @@ from tests.unit.identity.settings.world import LOCAL
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 
-# Deployment | SecretProviderClass | where the credential is mounted | what the probe is told (`--credential`)
+# Deployment | SecretProviderClass | where the credential is mounted | the argument `--credential`
 PROBES = {
     "probe-cloud-provider": ("managed-azure-cloud-provider", "/mnt/certs", "cloud-config:/etc/cloud/cloud.conf"),
     "probe-nodepool-management": (

@@ -195,7 +195,7 @@ _values = st.one_of(st.text(max_size=5), st.integers(), st.booleans(), st.lists(
 
 
 def _entries(key: str) -> st.SearchStrategy[list[dict[str, Any]]]:
-    """Entries of a list, which are told apart by `key`."""
+    """Entries of a list, which `key` identifies."""
     others = st.dictionaries(_names, _values, max_size=3)
     return others.map(lambda values: [{key: name, "other": value} for name, value in values.items()])
 

@@ -1,4 +1,4 @@
-"""A credential in use is dropped only where the configuration says so, cluster by cluster."""
+"""A credential in use is dropped only if the configuration allows it, cluster by cluster."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ IDENTITIES = f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAss
 
 
 @pytest.fixture(scope="module")
-def handed_over(program: Program) -> Mapping[str, Any]:
+def last_outputs(program: Program) -> Mapping[str, Any]:
     """The outputs of a run with the clusters hc1 and hc2."""
     recorder = program(hostedClusters=[hosted_cluster(), SECOND], clusterSide="hypershift")
     return recorder.stack_outputs.values
 
 
 @pytest.fixture
-def next_run(program: Program, handed_over: Mapping[str, Any]) -> Run:
+def next_run(program: Program, last_outputs: Mapping[str, Any]) -> Run:
     """Runs the program with changes of the configuration, after that run."""
 
     def run(*, invokes: Mapping[str, Any] | None = None, **changes: Any) -> RecordingMonitor:
-        outputs = {"name": "", "outputs": handed_over, "secretOutputNames": []}
+        outputs = {"name": "", "outputs": last_outputs, "secretOutputNames": []}
         answers = {**(invokes or lookups()), "pulumi:pulumi:readStackOutputs": outputs}
         config = {"hostedClusters": [hosted_cluster(), SECOND], "clusterSide": "hypershift", **changes}
         return program(invokes=answers, options={"refused": True}, lookups_only=True, **config)
@@ -49,11 +49,11 @@ def with_identity(field: str, **changes: Any) -> list[dict[str, Any]]:
 
 
 def lost(recorder: RecordingMonitor, cluster: str = "hc1") -> list[str]:
-    """What the report says that the cluster would lose, once nothing was registered."""
+    """The credentials that the cluster would lose according to the report; nothing was registered."""
     assert recorder.failure is not None, "nothing was refused"
     assert recorder.registered == []
-    _, _, told = str(recorder.failure).partition(f"found:    {cluster} would lose credentials in use:\n")
-    return [line.removeprefix("    - ") for line in told.partition("\n  accepted:")[0].splitlines()]
+    _, _, rest = str(recorder.failure).partition(f"found:    {cluster} would lose credentials in use:\n")
+    return [line.removeprefix("    - ") for line in rest.partition("\n  accepted:")[0].splitlines()]
 
 
 def test_the_report_names_the_loss_and_both_fixes(next_run: Run) -> None:
@@ -175,18 +175,28 @@ def test_a_cluster_that_is_named_may_lose_and_no_other(next_run: Run) -> None:
         {"clusterSide": "stack"},
         {"tags": {"team": "another"}, "credentials": {"lifetimeDays": 30, "renewBeforeDays": 15}},
     ],
-    ids=["nothing", "removed", "all removed", "order", "added", "encoding", "roles", "cluster side", "tags and life"],
+    ids=[
+        "nothing",
+        "removed",
+        "all removed",
+        "order",
+        "added",
+        "encoding",
+        "roles",
+        "cluster side",
+        "tags and lifetime",
+    ],
 )
 def test_a_change_that_keeps_credentials_or_removes_a_cluster_passes(next_run: Run, changes: dict[str, Any]) -> None:
     assert next_run(**changes).failure is None
 
 
 def test_a_cluster_removed_beside_one_with_its_issuer_is_not_renamed(
-    program: Program, handed_over: Mapping[str, Any]
+    program: Program, last_outputs: Mapping[str, Any]
 ) -> None:
     """Clusters of one developer may share an issuer."""
     issuer = hosted_cluster()["issuerURL"]
-    outputs = deepcopy(dict(handed_over))
+    outputs = deepcopy(dict(last_outputs))
     outputs["hostedClusters"]["hc2"]["hostedClusterSpec"]["issuerURL"] = issuer
 
     recorder = program(

@@ -1,4 +1,4 @@
-"""Credentials that were issued elsewhere, judged by the whole program: each rule in the words that a user reads."""
+"""Credentials that were issued elsewhere, validated by the whole program: each rule in the words that a user reads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DAY: Final = timedelta(days=1)
 
 @dataclass(frozen=True)
 class InvalidDocument:
-    """What makes a good document a refused one: changed fields (None drops one) or another text, and the report."""
+    """A change that makes a valid document invalid: fields (None drops one) or the whole document, and the problem."""
 
     name: str
     change: Callable[[IssuedCertificate], dict[str, Any] | str]
@@ -45,15 +45,15 @@ class InvalidDocument:
         change = self.change(issued)
         return change if isinstance(change, str) else changed(issued, **change)
 
-    def told(self, issued: IssuedCertificate) -> str:
-        """The line of the report; angle brackets stand for what the certificate says."""
+    def expected_problem(self, issued: IssuedCertificate) -> str:
+        """The line of the report; `<validity>` is the certificate's."""
         validity = " to ".join(map(rfc3339.render, (issued.not_before, issued.not_after)))
         return self.problem.replace("<validity>", validity)
 
 
 def changed(issued: IssuedCertificate, **fields: Any) -> str:
-    good = json.loads(document(issued, tenant_id=TENANT, client_id=REGISTRY["clientId"]))
-    return json.dumps({key: value for key, value in {**good, **fields}.items() if value is not None})
+    valid = json.loads(document(issued, tenant_id=TENANT, client_id=REGISTRY["clientId"]))
+    return json.dumps({key: value for key, value in {**valid, **fields}.items() if value is not None})
 
 
 def bundle(*parts: bytes | str) -> dict[str, str]:
@@ -77,7 +77,7 @@ def dates(**moments: str) -> Callable[[IssuedCertificate], dict[str, Any]]:
     return lambda issued: dict(moments)
 
 
-BAD: Final = (
+INVALID: Final = (
     InvalidDocument(
         "no JSON",
         lambda issued: f'{{"client_secret": "{_MARKER}"',
@@ -218,11 +218,11 @@ def identity(credential: dict[str, str], name: str = "hc1-image-registry") -> di
 
 
 def report(program: Program, capfd: pytest.CaptureFixture[str], *texts: str, **arguments: Any) -> str:
-    """Why the program stops, once it is known that none of `texts`, nor a line of a key in them, is in any output."""
+    """The report of the program. None of `texts`, nor a line of a key in them, is in any output."""
     recorder = program(options={"refused": True}, secret_keys=("hostedClusters",), **arguments)
     assert recorder.failure is not None
     assert {each.type.partition(":")[0] for each in recorder.registered} == {"pulumi"}, "only the providers"
-    told = str(recorder.failure)
+    report_text = str(recorder.failure)
     error: BaseException | None = recorder.failure
     shown = "".join(capfd.readouterr())
     while error is not None:
@@ -230,7 +230,7 @@ def report(program: Program, capfd: pytest.CaptureFixture[str], *texts: str, **a
         error = error.__cause__ or error.__context__
     for secret in (_MARKER, *(line for text in texts for line in secret_lines(text))):
         assert secret not in shown
-    return told
+    return report_text
 
 
 def secret_lines(text: str) -> list[str]:
@@ -240,34 +240,34 @@ def secret_lines(text: str) -> list[str]:
     return [*encoded, *re.findall(r"[0-9A-Za-z+/]{60,}", keys)]
 
 
-def problems(told: str) -> list[str]:
-    return re.findall(r"^    - (.*)$", told, re.MULTILINE)
+def problems(report_text: str) -> list[str]:
+    return re.findall(r"^    - (.*)$", report_text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("source", _SOURCES)
-@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
+@pytest.mark.parametrize("invalid", INVALID, ids=lambda invalid: invalid.name)
 def test_each_problem_names_what_was_found_what_is_accepted_and_the_fix(
     program: Program,
     capfd: pytest.CaptureFixture[str],
     tmp_path: Path,
     issued: IssuedCertificate,
     source: str,
-    bad: InvalidDocument,
+    invalid: InvalidDocument,
 ) -> None:
-    text = bad.text(issued)
+    text = invalid.text(issued)
     clusters = [hosted_cluster(identities={_FIELD: identity(credential(source, text, tmp_path / "document.json"))})]
 
-    told = report(program, capfd, text, hostedClusters=clusters)
+    report_text = report(program, capfd, text, hostedClusters=clusters)
 
-    assert told.startswith(
+    assert report_text.startswith(
         "The stack's configuration has 1 problem; nothing was changed.\n\n"
         f"{_PLACE}\n  found:    a credential document that cannot be used:\n    - "
     )
-    assert told.endswith(
+    assert report_text.endswith(
         "\n  accepted: the document that the MSI data plane issued for this identity, as it is"
         "\n  fix:      have it issued again"
     )
-    assert bad.told(issued) in problems(told)
+    assert invalid.expected_problem(issued) in problems(report_text)
 
 
 @pytest.mark.parametrize(
@@ -295,10 +295,10 @@ def test_a_secret_in_the_vault_is_validated_by_its_metadata(
     clusters = [hosted_cluster(identities={_FIELD: identity({"secretName": "ciro"})})]
     answer = {"properties": {"attributes": attributes}}
 
-    told = report(program, capfd, hostedClusters=clusters, invokes=lookups(getSecret=answer))
+    report_text = report(program, capfd, hostedClusters=clusters, invokes=lookups(getSecret=answer))
 
-    assert problems(told) == [expected]
-    assert told.partition("\n\n")[2].startswith(f"{_PLACE}\n")
+    assert problems(report_text) == [expected]
+    assert report_text.partition("\n\n")[2].startswith(f"{_PLACE}\n")
 
 
 def test_a_secret_in_the_vault_may_be_valid_within_the_clock_skew(program: Program) -> None:
@@ -334,16 +334,16 @@ def test_problems_of_several_credentials_and_clusters_are_in_one_report(
     ]
     answer = {"properties": {"attributes": {"enabled": False, "expires": 1577836800}}}
 
-    told = report(program, capfd, two, three, hostedClusters=clusters, invokes=lookups(getSecret=answer))
+    report_text = report(program, capfd, two, three, hostedClusters=clusters, invokes=lookups(getSecret=answer))
 
-    assert told.startswith("The stack's configuration has 4 problems; nothing was changed.\n\n")
-    assert re.findall(r"^idstack:(\S+)$", told, re.MULTILINE) == [
+    assert report_text.startswith("The stack's configuration has 4 problems; nothing was changed.\n\n")
+    assert re.findall(r"^idstack:(\S+)$", report_text, re.MULTILINE) == [
         "hostedClusters[0].identities.imageRegistry.credential",
         "hostedClusters[0].identities.ingress.credential.file",
         "hostedClusters[0].identities.disk.credential",
         "hostedClusters[1].identities.disk.credential",
     ]
-    assert [problem.partition(":")[0] for problem in problems(told)] == [
+    assert [problem.partition(":")[0] for problem in problems(report_text)] == [
         *("enabled", "exp"),
         *("client_secret", "tenant_id"),
         *("not_before", "client_id"),
@@ -363,6 +363,6 @@ def test_a_good_document_is_stored_as_a_secret_and_shown_nowhere(
         each for each in recorder.all("azure-native:keyvault:Secret") if each.inputs["properties"]["value"] == text
     ]
     assert "properties.value" in secret.secrets
-    in_clear = "\n".join(shown for each in recorder.registered for shown in each.properties.texts_in_clear())
-    in_clear += "\n".join(shown for each in recorder.outputs.values() for shown in each.texts_in_clear())
+    in_clear = "\n".join(shown for each in recorder.registered for shown in each.properties.unmarked_strings())
+    in_clear += "\n".join(shown for each in recorder.outputs.values() for shown in each.unmarked_strings())
     assert [line for line in secret_lines(text) if line in in_clear] == []

@@ -1,4 +1,4 @@
-"""The explicit providers, and what is said when they speak for another tenant or have no kubeconfig."""
+"""The explicit providers, and the errors for another tenant or a missing kubeconfig."""
 
 from __future__ import annotations
 

@@ -168,13 +168,13 @@ def test_a_backend_that_does_not_answer_is_an_error_of_its_own(program: Program)
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "listed"),
     [(("keyVaultUserClientId",), "keyVaultUserClientId"), (("keyVaultId", "tenantId"), "keyVaultId and tenantId")],
 )
-def test_a_missing_output_is_named(program: Program, names: tuple[str, ...], told: str) -> None:
+def test_a_missing_output_is_named(program: Program, names: tuple[str, ...], listed: str) -> None:
     assert refused(program, exporting(without(*names))) == report(
         "sharedStack",
-        f'"{SHARED}", which has no output {told}',
+        f'"{SHARED}", which has no output {listed}',
         "a stack of this program with a vault of its own, brought up to the end",
         f"`pulumi up --stack {SHARED}`, then try again",
     )
@@ -213,16 +213,16 @@ def test_tenant_subscription_and_management_cluster_are_the_shared_stacks(progra
         "managementClusterId": elsewhere,
     }
 
-    said = refused(program, exporting(outputs)).split("\n\n")
+    reports = refused(program, exporting(outputs)).split("\n\n")
 
-    assert said[0] == "The stack's configuration has 3 problems; nothing was changed."
-    assert said[1] == (
+    assert reports[0] == "The stack's configuration has 3 problems; nothing was changed."
+    assert reports[1] == (
         f'idstack:tenantId\n  found:    "{TENANT}"\n'
         f'  accepted: "{OTHER}", as in {SHARED}, whose vault carries the credentials\n'
         f"  fix:      `pulumi config set tenantId {OTHER}`"
     )
-    assert said[2].startswith(f'idstack:subscriptionId\n  found:    "{SUBSCRIPTION}"\n  accepted: "{OTHER}"')
-    assert said[3].startswith(
+    assert reports[2].startswith(f'idstack:subscriptionId\n  found:    "{SUBSCRIPTION}"\n  accepted: "{OTHER}"')
+    assert reports[3].startswith(
         'idstack:managementCluster.name\n  found:    "aks-mgmt-dev" in the resource group "aks-dev"\n'
         f'  accepted: "aks-other" in "aks-dev", as in {SHARED}: its nodes have the key-vault-user\n'
     )
