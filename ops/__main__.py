@@ -26,7 +26,7 @@ from ops.stack.errors import CommandError
 
 cli = typer.Typer(
     name="idstack",
-    help="Azure identities of managed HostedClusters: bring a stack up, see how its credentials are, take it down.",
+    help="Azure identities of managed HostedClusters: bring a stack up, check its credentials, take it down.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

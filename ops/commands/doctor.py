@@ -1,4 +1,4 @@
-"""`idstack doctor`: why something does not work, stage by stage. So far the way to the management cluster."""
+"""`idstack doctor`: why something does not work; so far for the access to the management cluster."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ops.stack.errors import CommandError
 
 
 class Stage(StrEnum):
-    """What can be looked at."""
+    """What can be checked."""
 
     ACCESS = "access"
 
 
 def doctor(
-    stage: Annotated[Stage, typer.Option(help="What to look at.")] = Stage.ACCESS,
+    stage: Annotated[Stage, typer.Option(help="What to check.")] = Stage.ACCESS,
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
-    """Sign in to the management cluster as the stack does, and name each verb and kind that is missing."""
+    """Sign in to the management cluster as the stack does, and list the permissions and kinds that are missing."""
     screen = Screen(as_json)
     try:
         with stack_access(Engine(stack)).api_server(variables(stack)) as server:

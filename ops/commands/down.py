@@ -1,4 +1,4 @@
-"""`idstack down`: the stack and, locally, everything it stood on."""
+"""`idstack down`: destroy a stack, and the local cloud with the last local one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ops.stack.environment import local_paths
 
 
 def down(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
-    """Destroy a stack; with the last local one ends the local cloud. More options go to `pulumi destroy`."""
+    """Destroy a stack, and the local cloud with its last stack. Other options go to `pulumi destroy`."""
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output)
     if not engine.is_local:
@@ -21,13 +21,13 @@ def down(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: Js
     if as_json:
         screen.document({"stack": stack, "removed": engine.is_local})
     elif others:
-        screen.console.print(f"the local cloud stays: it still has {', '.join(others)}")
+        screen.console.print(f"the local cloud stays, because it still has other stacks: {', '.join(others)}")
     elif engine.is_local:
         screen.console.print("nothing of the local stack is left")
 
 
 def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[str]:
-    """Remove the stack, and the local cloud unless other stacks live there, which are returned."""
+    """Remove the stack, and the local cloud if it has no other stacks; returns the names of those."""
     start_local_cloud(screen)
     screen.step("pulumi destroy")
     engine.prepare()

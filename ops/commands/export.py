@@ -1,4 +1,4 @@
-"""`idstack export`: what other tools take from a stack that is up."""
+"""`idstack export`: write what other tools take from a stack."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def _several() -> None:
 def hypershift(
     stack: StackOption = DEFAULT_STACK,
     cluster: Annotated[
-        str | None, typer.Option("--cluster", "-c", help="Which hosted cluster; all by default.")
+        str | None, typer.Option("--cluster", "-c", help="Name of the hosted cluster; all by default.")
     ] = None,
-    directory: Annotated[Path, typer.Option("--directory", "-d", help="Where the files go.")] = Path("hypershift"),
+    directory: Annotated[Path, typer.Option("--directory", "-d", help="Directory of the files.")] = Path("hypershift"),
     as_json: JsonOption = False,
 ) -> None:
-    """Write each hosted cluster's files for HyperShift's CLI, and print its commands with their flags."""
+    """Write the files that HyperShift's CLI takes for each hosted cluster, and print its commands with their flags."""
     screen = Screen(as_json)
     outputs = Engine(stack, output=screen.output).outputs()
     known = cli.hosted_clusters(outputs, directory)
     if not known:
         raise CommandError(f"the stack {stack} has no hosted cluster: there is nothing to export before `make up`")
     if cluster is not None and cluster not in known:
-        raise CommandError(f"the stack {stack} has no hosted cluster {cluster}, but {', '.join(known)}")
+        raise CommandError(f"the stack {stack} has no hosted cluster {cluster}; it has {', '.join(known)}")
     wanted = [each for name, each in known.items() if cluster in (None, name)]
     _check(wanted)
     try:
         for each in wanted:
             each.write()
     except OSError as error:
-        raise CommandError(f"the files can not be written: {error}") from None
+        raise CommandError(f"the files cannot be written: {error}") from None
     install = cli.install(outputs)
     if as_json:
         screen.document(
@@ -74,7 +74,7 @@ def _check(clusters: list[cli.HostedClusterExport]) -> None:
         raise CommandError(
             "\n".join(
                 [
-                    "`hypershift create cluster azure` can not create every cluster as it is; nothing was written:",
+                    "`hypershift create cluster azure` cannot create every cluster as it is; nothing was written:",
                     *obstacles,
                     "Let the stack apply the HostedCluster (`hostedCluster` in the configuration, docs/hypershift.md), "
                     "or leave these clusters out with --cluster.",

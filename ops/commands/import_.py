@@ -1,4 +1,4 @@
-"""`idstack import`: take something that exists into a stack's state; a failed `up` prints the whole line."""
+"""`idstack import`: adopt something that exists into a stack's state; a failed `up` prints the whole command."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from ops.commands.options import DEFAULT_STACK, Screen, StackOption
 from ops.commands.up import start_local_cloud
 from ops.stack.engine import Engine
 
-TypeArgument = Annotated[
-    str, typer.Argument(metavar="TYPE", help="Its type, azure-native:keyvault:Vault for instance.")
-]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Its name in the program, as previews show it.")]
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The provider's id of it.")]
+TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="Type token, such as azure-native:keyvault:Vault.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name in the program, as a preview shows it.")]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the thing, as its provider writes it.")]
 
 
 def import_(

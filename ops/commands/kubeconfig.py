@@ -25,10 +25,12 @@ _PUBLIC: Final = CLOUDS["AzurePublicCloud"].authority_host
 
 
 def kubeconfig(
-    source: Annotated[Path | None, typer.Option("--from", help="Convert this one instead of asking AKS.")] = None,
-    file: Annotated[Path | None, typer.Option(help="Where to write; KUBECONFIG, or ~/.kube/config.")] = None,
-    context: Annotated[str | None, typer.Option(help="Context to take, if not the current one.")] = None,
-    flavour: Annotated[Flavour, typer.Option(help="Program that makes the tokens.")] = Flavour.IDSTACK,
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Kubeconfig to convert, instead of asking AKS for one.")
+    ] = None,
+    file: Annotated[Path | None, typer.Option(help="File to write; KUBECONFIG or ~/.kube/config by default.")] = None,
+    context: Annotated[str | None, typer.Option(help="Context to take; the current one by default.")] = None,
+    flavour: Annotated[Flavour, typer.Option(help="Program that gets the tokens.")] = Flavour.IDSTACK,
     kind: login_options.KindOption = None,
     tenant_id: login_options.TenantOption = None,
     client_id: login_options.ClientOption = None,
@@ -39,11 +41,11 @@ def kubeconfig(
     imds_endpoint: login_options.ImdsOption = None,
     authority_host: login_options.AuthorityOption = None,
     server_id: login_options.ServerOption = None,
-    public_fqdn: Annotated[bool, typer.Option(help="The public name of a private cluster.")] = False,
-    admin: Annotated[bool, typer.Option(help="Past Entra ID, with the static credential of administrators.")] = False,
+    public_fqdn: Annotated[bool, typer.Option(help="Use the public name of a private cluster.")] = False,
+    admin: Annotated[bool, typer.Option(help="Take the administrators' static credential, past Entra ID.")] = False,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
-    """Write a kubeconfig that signs in by itself, for the stack's management cluster or out of another kubeconfig."""
+    """Write a kubeconfig that signs in by itself, for the stack's management cluster or made of another kubeconfig."""
     screen = Screen(as_json=False)
     try:
         known = (
@@ -76,14 +78,17 @@ def kubeconfig(
         raise CommandError(str(error)) from None
     if admin:
         screen.console.print(
-            "[bold red]This kubeconfig is the administrators': past Entra ID, for years, and nameless in the audit log."
-            "[/bold red] Delete it when the need is over, and rotate the cluster's certificates."
+            "[bold red]This kubeconfig is the administrators': it works without Entra ID, for years, and the audit log "
+            "does not name who uses it.[/bold red] Delete it soon, and rotate the cluster's certificates afterwards."
         )
     screen.console.print(f'context "{name}" written to {target}')
 
 
 def _of_file(source: Path, context: str | None) -> StackAccess:
-    """One context of a kubeconfig that signs in to AKS in one of the older ways."""
+    """One context of a kubeconfig that signs in to AKS in one of the legacy ways.
+
+    Raises MalformedKubeconfig if it signs in in another way.
+    """
     found = Kubeconfig.read(source)
     owner = found.entries("contexts")[found.chosen(context)]["user"]
     user = found.entries("users")[owner]
@@ -96,6 +101,6 @@ def _of_file(source: Path, context: str | None) -> StackAccess:
 
 
 def _usual() -> Path:
-    """Where kubectl looks: the first file of KUBECONFIG, else the one in the home directory."""
+    """The file that kubectl reads: the first one of KUBECONFIG, else the one in the home directory."""
     first = next((each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each), None)
     return Path(first) if first else Path.home() / ".kube" / "config"

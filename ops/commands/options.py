@@ -1,4 +1,4 @@
-"""Options every command has, and the consoles it prints to."""
+"""The options that every command has, and what it prints to."""
 
 from __future__ import annotations
 
@@ -12,37 +12,38 @@ from rich.console import Console
 
 from ops.stack.environment import LOCAL_STACK
 
-StackOption: TypeAlias = Annotated[str, typer.Option("--stack", "-s", help="Which stack.", show_default=True)]
+StackOption: TypeAlias = Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.", show_default=True)]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 DEFAULT_STACK = LOCAL_STACK
+# Columns of a console without a terminal.
 _ENDLESS: Final = 100_000
-# What the engine or another command takes follows the command's own options.
+# Other options than the command's own go to the engine, or to the command behind it.
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 @dataclass(frozen=True)
 class Screen:
-    """Where a command talks: with `--json` standard output carries the document alone, standard error all else."""
+    """Where a command prints: with `--json` standard output has the document alone, and standard error all else."""
 
     as_json: bool
 
     @property
     def output(self) -> int:
-        """File descriptor for what child processes print."""
+        """File descriptor for the standard output of child processes."""
         return sys.stderr.fileno() if self.as_json else sys.stdout.fileno()
 
     @property
     def console(self) -> Console:
-        """For people. Where there is no terminal, a line may have any length."""
+        """The console for people; without a terminal a line may have any length."""
         console = Console(stderr=self.as_json, highlight=False, soft_wrap=True)
         if not console.is_terminal:
             console.width = _ENDLESS
         return console
 
     def step(self, name: str) -> None:
-        """Announce a step."""
+        """Print the name of the step that begins."""
         self.console.print(f"[bold]{name}[/bold]")
 
     def document(self, document: Any) -> None:
-        """The JSON document of `--json`."""
+        """Print the JSON document of `--json`."""
         print(json.dumps(document, indent=2))

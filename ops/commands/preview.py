@@ -1,4 +1,4 @@
-"""`idstack preview`: what `up` would change."""
+"""`idstack preview`: show what `up` would change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.up import start_local_cloud
 from ops.stack.engine import Engine
 
-HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, whatever is due.")]
+HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")]
 
 
 def preview(
@@ -19,7 +19,7 @@ def preview(
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what `up` would change. More options go to `pulumi preview`."""
+    """Show what `up` would change. Other options go to `pulumi preview`."""
     engine = Engine(stack)
     if engine.is_local:
         start_local_cloud(Screen(as_json))

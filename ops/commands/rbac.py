@@ -1,4 +1,4 @@
-"""`idstack rbac`: what gives whoever deploys their rights on the management cluster, to be run by its administrator."""
+"""`idstack rbac`: what gives the deployer its rights on the management cluster, for an administrator to apply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from ops.stack.engine import Engine
 
 
 class PrincipalType(StrEnum):
-    """Who can be given rights by object id, in Azure's words. Kubernetes knows people by name: give them to a group."""
+    """The principals that get rights by object id, in Azure's words.
+
+    Users are left out: Kubernetes knows them by name and not by object id. Give the rights to a group of theirs.
+    """
 
     GROUP = "Group"
     SERVICE_PRINCIPAL = "ServicePrincipal"
@@ -25,20 +28,22 @@ class PrincipalType(StrEnum):
 
 def rbac(
     object_id: Annotated[
-        UUID, typer.Argument(help="Object id (no application id) of the Entra group or service principal that deploys.")
+        UUID,
+        typer.Argument(help="Object id (not application id) of the Entra group or service principal that deploys."),
     ],
     principal_type: Annotated[
-        PrincipalType, typer.Option(case_sensitive=False, help="What the object id is of.")
+        PrincipalType, typer.Option(case_sensitive=False, help="Type of the principal with that object id.")
     ] = PrincipalType.GROUP,
     kubernetes: Annotated[
-        bool, typer.Option("--kubernetes", help="Kubernetes' own role, without asking Azure which kind decides.")
+        bool,
+        typer.Option("--kubernetes", help="Print Kubernetes' role, without asking ARM which kind decides."),
     ] = False,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
-    """Print what gives a deployer their rights on the management cluster: a role of Kubernetes, or one of Azure.
+    """Print what gives a deployer its rights on the management cluster: a role of Kubernetes, or one of Azure.
 
-    Of Kubernetes a ClusterRole with exactly the verbs that the stack needs and its binding, for `kubectl apply -f -`;
-    where Azure RBAC decides on the stack's cluster, the line of `az role assignment create`.
+    If Azure RBAC decides on the stack's cluster, it is the line of `az role assignment create`. Otherwise it is a
+    ClusterRole with exactly the verbs that the stack needs, and its binding, for `kubectl apply -f -`.
     """
     cluster = None if kubernetes else stack_cluster(Engine(stack))
     if cluster is not None and cluster.has_azure_rbac:

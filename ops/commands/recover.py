@@ -1,4 +1,4 @@
-"""`idstack recover`: an interrupted stack settled and brought up."""
+"""`idstack recover`: settle an interrupted stack and bring it up."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def recover(
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
-    """Settle what a killed or failed `up` or `destroy` left half done, then run `up`, which takes more options.
+    """Settle what a killed or failed `up` or `destroy` left half done, then run `up`, which gets other options.
 
     Refuses while another process works on the stack.
     """
@@ -35,7 +35,7 @@ def recover(
     engine.prepare()
     screen.step("pulumi refresh")
     settle.unlock_and_refresh(engine, local, screen.console.print)
-    screen.step("things that exist, but not in the state")
+    screen.step("things that exist but are not in the state")
     found = settle.find_orphans(engine, local)
     for each in found:
         screen.console.print(f"  {each.name}: {each.id}")
@@ -50,13 +50,16 @@ def recover(
 
 
 def _confirm(found: Sequence[Orphan], *, agreed: bool) -> None:
-    """Ask whether all of it is the stack's: a later `destroy` deletes what is in the state."""
+    """Ask whether all of it is the stack's, because a later `destroy` deletes what is in the state.
+
+    Raises CommandError if there is no terminal to ask at, and Abort for a no.
+    """
     if agreed:
         return
     if not sys.stdin.isatty():
         raise CommandError(
-            f"{len(found)} things exist that the stack would create, listed above. If all of them are this stack's, "
-            "run the command again with --yes (`make recover ARGS=--yes`); otherwise delete or rename what is not"
+            f"{len(found)} things exist that the stack would create; they are listed above. If all of them are this "
+            "stack's, run the command again with --yes (`make recover ARGS=--yes`); otherwise delete or rename the rest"
         )
     question = "Are all of these the stack's own? What is in the state is deleted by a `destroy`"
     typer.confirm(question, abort=True, err=True)

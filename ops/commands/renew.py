@@ -1,4 +1,4 @@
-"""`idstack renew`: what a scheduled run does, whatever else waits in the configuration or the program."""
+"""`idstack renew`: renew the certificates that are due, whatever else waits in the configuration or the program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ops.commands.up import start_local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
-# Everything that a renewal touches.
+# The types of all resources that a renewal touches.
 _RENEWED: Final = frozenset(
     {
         "idstack:index:RenewalSchedule",
@@ -25,13 +25,13 @@ _RENEWED: Final = frozenset(
 
 
 def renew(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
-    """Renew the certificates that are due, and change nothing else. More options go to `pulumi up`."""
+    """Renew the certificates that are due, and change nothing else. Other options go to `pulumi up`."""
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output)
     if engine.is_local:
         start_local_cloud(screen)
         engine.prepare()
-    # By their names, not by a pattern: a pattern would match identities, too, that no `up` has made yet.
+    # By their names and not by a pattern, which would also match identities that no `up` has created yet.
     urns = dict.fromkeys(each["urn"] for each in engine.resources() if each["type"] in _RENEWED)
     if not urns:
         raise CommandError(

@@ -1,4 +1,4 @@
-"""`idstack rotate`: renew certificates now, instead of when their schedules say so."""
+"""`idstack rotate`: renew certificates now, before their schedules would."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ IdentityOption = Annotated[
     typer.Option("--identity", "-i", help="Field of the identity, or <cluster>/<field>; repeatable. Default: all."),
 ]
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Also while pods may still sign in with what is replaced; names them.")
+    bool,
+    typer.Option("--force", help="Renew even while pods may still need what is replaced, and name them."),
 ]
 RevokeOption = Annotated[
-    bool, typer.Option("--revoke", help="A key leaked: replace the current certificate, then the one before it.")
+    bool, typer.Option("--revoke", help="After a leak: replace both certificates, the leaked current one last.")
 ]
 
 
@@ -37,7 +38,7 @@ def rotate(
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
-    """Renew certificates now. The old ones stay registered until the next renewal. More options go to `pulumi up`."""
+    """Renew certificates now. The old ones stay registered until the next renewal. Other options go to `pulumi up`."""
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output)
     if engine.is_local:
@@ -55,7 +56,7 @@ def rotate(
 
 
 def _run(engine: Engine, identities: Iterable[Rotatable], request: RenewalRequest, arguments: Iterable[str]) -> None:
-    """One `pulumi up` of these identities alone, in which their schedules do what is asked."""
+    """One `pulumi up` of these identities alone, in which their schedules do what is requested."""
     requests = renewal_request.write({each.schedule: request for each in identities})
     targets = [argument for each in identities for urn in each.urns for argument in ("--target", urn)]
     engine.up([*targets, *arguments], requests)
@@ -70,18 +71,18 @@ def _refuse_or_name_those_at_risk(identities: Iterable[Rotatable], screen: Scree
     )
     if not force:
         raise CommandError(
-            "it is too soon: a renewal replaces the certificate before the current one, with which pods may still sign "
-            f"in:\n{listed}\nThey load the current one when the CSI driver has polled, at the latest 6 hours later. "
+            "it is too soon: a renewal replaces the certificate before the current one, and these pods may still use "
+            f"it:\n{listed}\nThey load the current one at the latest 6 hours after the CSI driver has polled. "
             "Wait until then, or restart those pods and use --force"
         )
-    screen.console.print(f"These pods fail to sign in if they have not loaded the current certificate yet:\n{listed}")
+    screen.console.print(f"These pods cannot sign in if they have not loaded the current certificate yet:\n{listed}")
 
 
 def _revocation(identities: Iterable[Rotatable]) -> str:
     listed = "\n".join(f"  {each.name}: {', '.join(each.pods)}" for each in identities)
     return (
         "Both certificates are replaced: the spare first, which the secret then carries, at the end the leaked one.\n"
-        "From then on nobody signs in with the old key. Tokens issued until then go on for up to 90 minutes.\n"
-        "These pods fail to sign in until they load the new credential, at the latest 6 hours after the CSI driver "
-        f"has polled; restart them to make it quick:\n{listed}"
+        "From then on nobody can sign in with the old key. Tokens issued before stay valid for up to 90 minutes.\n"
+        "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver "
+        f"has polled; restart them to speed that up:\n{listed}"
     )

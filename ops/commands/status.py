@@ -1,4 +1,4 @@
-"""`idstack status`: each identity's secret, certificate and renewal, and locally whether it signs in right now."""
+"""`idstack status`: each identity's secret, certificate and renewal; locally also whether it signs in now."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from ops.stack.errors import CommandError
 
 
 def status(stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
-    """Show each identity: secret, SecretProviderClass, expiry, renewal; locally its sign-in and proof call, too."""
+    """Show each identity: secret, SecretProviderClass, expiry, renewal; locally also its sign-in and proof call."""
     show(stack, Screen(as_json))
 
 
 def show(stack: str, screen: Screen) -> None:
-    """Print the rows; raises CommandError for an expired certificate or, locally, for a row that is not green."""
+    """Print the rows of a stack.
+
+    Raises CommandError for a stack that does not exist, for an expired certificate and, locally, for a row that is not
+    green.
+    """
     engine = Engine(stack, output=screen.output)
     environment = local_cloud.of(stack)
     outputs = engine.outputs()
@@ -33,10 +37,10 @@ def show(stack: str, screen: Screen) -> None:
         screen.document({"stack": stack, "rows": [row.to_json(now) for row in found]})
     else:
         screen.console.print(credentials(found, now, screen.console.width))
-    troubled = [
+    failing = [
         row.identity
         for row in found
         if (row.not_after is not None and row.not_after <= now) or (answers is not None and not row.is_green)
     ]
-    if troubled:
-        raise CommandError(f"these identities can not sign in: {', '.join(troubled)}")
+    if failing:
+        raise CommandError(f"these identities cannot sign in: {', '.join(failing)}")

@@ -1,4 +1,4 @@
-"""`idstack token`: a token for an AKS API server that nobody types, for kubectl and all other clients of Kubernetes."""
+"""`idstack token`: a token for an AKS API server, for kubectl and other clients of Kubernetes."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from ops.commands.options import JsonOption, Screen
 from ops.stack.errors import CommandError
 
 _PUBLIC: Final = CLOUDS["AzurePublicCloud"].authority_host
-# Both of azure-identity and its MSAL.
+# Read by azure-identity and by MSAL.
 _IMDS_VARIABLE: Final = "AZURE_POD_IDENTITY_AUTHORITY_HOST"
-# What is told of a token, in this order; the object id is what a RoleBinding names.
-_TOLD: Final = ("tid", "aud", "oid", "appid", "upn", "groups")
+# The claims that are printed, in this order; a RoleBinding names the object id (oid).
+_PRINTED: Final = ("tid", "aud", "oid", "appid", "upn", "groups")
 
 
 def token(
     for_exec: Annotated[bool, typer.Option("--exec", help="Print an ExecCredential, for a kubeconfig.")] = False,
     kind: login_options.KindOption = None,
     device_code: Annotated[
-        bool, typer.Option("--device-code", help="Ask a person; same as --login device-code.")
+        bool,
+        typer.Option("--device-code", help="Let a person sign in; same as --login device-code."),
     ] = False,
     tenant_id: login_options.TenantOption = None,
     client_id: login_options.ClientOption = None,
@@ -45,10 +46,10 @@ def token(
     imds_endpoint: login_options.ImdsOption = None,
     authority_host: login_options.AuthorityOption = None,
     server_id: login_options.ServerOption = None,
-    cache_dir: Annotated[Path | None, typer.Option(help="Where tokens are kept between calls.")] = None,
+    cache_dir: Annotated[Path | None, typer.Option(help="Directory of the tokens that are kept between calls.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Sign in to an AKS API server; with --exec print the token, else only whom it speaks for."""
+    """Sign in to an AKS API server; print the token with --exec, otherwise only its claims."""
     try:
         request = ExecRequest(os.environ)
         login = Login(
@@ -72,21 +73,23 @@ def token(
         print(render(request.api_version, got.value, got.renew_at))
         return
     claims = claims_of(got.value)
-    told = {name: claims[name] for name in _TOLD if name in claims} | {"expires": rfc3339.render(got.expires)}
+    printed = {name: claims[name] for name in _PRINTED if name in claims} | {"expires": rfc3339.render(got.expires)}
     screen = Screen(as_json)
     if as_json:
-        screen.document(told)
-    for name, value in told.items() if not as_json else ():
+        screen.document(printed)
+    for name, value in printed.items() if not as_json else ():
         screen.console.print(f"{name:8} {', '.join(value) if isinstance(value, list) else value}")
 
 
 def _kind(kind: LoginKind | None, device_code: bool) -> LoginKind:
     if device_code and kind not in (None, LoginKind.DEVICE_CODE):
-        raise CommandError(f"--device-code and --login {kind} are two ways to sign in; choose one")
+        raise CommandError(f"--device-code and --login {kind} contradict each other; give one of them")
     if device_code:
         return LoginKind.DEVICE_CODE
     if kind is None:
-        raise CommandError(f"--login is missing: one of {', '.join(LoginKind)}; or --device-code to ask a person")
+        raise CommandError(
+            f"--login is missing: one of {', '.join(LoginKind)}, or --device-code to let a person sign in"
+        )
     return kind
 
 
@@ -99,7 +102,7 @@ def _clear_environment(login: Login) -> None:
 
 
 def _prompt(request: ExecRequest) -> Callable[[str], object] | None:
-    """How a person is asked; None where there is nobody: in CI, without a terminal, or when the client says so."""
+    """Prints a question to a person; None if nobody can answer: in CI, without a terminal, or at the client's word."""
     is_attended = sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
     if not is_attended or request.interactive is False:
         return None

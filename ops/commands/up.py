@@ -1,17 +1,17 @@
-"""`idstack up`: the local cloud, the stack, its probes, and the table that says whether every sign-in works."""
+"""`idstack up`: the local cloud, the stack, its probes, and the table that shows whether every sign-in works."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import typer
 from rich.console import Console
 
 from identity.clouds import LocalEnvironment
+from identity.outputs import StackOutputs
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.status import show
 from ops.outputs import probes
@@ -21,12 +21,12 @@ from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
-_READY_WITHIN = 180.0  # seconds; ten probes start in about ten on two cores
-_PAUSE = 0.5
+_TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores
+_PAUSE: Final = 0.5  # seconds
 
 
 def up(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
-    """Bring a stack up; the local one with its cloud, its probes and the table. More options go to `pulumi up`."""
+    """Bring a stack up; a local one with its cloud, its probes and their table. Other options go to `pulumi up`."""
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output)
     if not engine.is_local:
@@ -39,7 +39,7 @@ def up(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: Json
     engine.up(context.args)
     outputs = engine.outputs()
     if not has_probes(outputs):
-        screen.step("credentials: HyperShift's operators make the pods, so there are no probes")
+        screen.step("credentials: HyperShift's operators create the pods, so there are no probes")
         show(stack, screen)
         return
     screen.step("credential probes")
@@ -48,7 +48,7 @@ def up(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: Json
         now = datetime.now(UTC)
         screen.document({"stack": stack, "rows": [row.to_json(now) for row in found]})
     elif not found:
-        screen.console.print("none: the stack has no hosted cluster; others may name it in their sharedStack")
+        screen.console.print("none: the stack has no hosted cluster; other stacks may name it in their sharedStack")
     else:
         screen.console.print(sign_ins(found, Path(environment.mounts_dir), screen.console.width))
     failing = [row.identity for row in found if not row.is_green]
@@ -58,7 +58,10 @@ def up(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: Json
 
 
 def start_local_cloud(screen: Screen) -> LocalEnvironment:
-    """Start and seed the local cloud; both change nothing where they were done."""
+    """Start and seed the local cloud, if that is not done yet; returns its endpoints.
+
+    Raises CommandError if a step fails.
+    """
     screen.step("local cloud")
     local_cloud.do("start", output=screen.output)
     local_cloud.do("seed", output=screen.output)
@@ -68,19 +71,19 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
     return environment
 
 
-def _wait_until_green(outputs: Mapping[str, Any], environment: LocalEnvironment, console: Console) -> list[Row]:
-    """The rows once every one is green, or as they are when the time is over."""
-    deadline = time.monotonic() + _READY_WITHIN
-    said = ""
+def _wait_until_green(outputs: StackOutputs[str], environment: LocalEnvironment, console: Console) -> list[Row]:
+    """The rows once every one is green, or as they are after the timeout."""
+    deadline = time.monotonic() + _TIMEOUT
+    shown = ""
     with console.status("waiting for the probes") as spinner:
         while True:
             found = rows(outputs, probes.read(Path(environment.kubeconfig)))
             mounts = [probe for row in found for probe in row.probes]
             ready = sum(probe.is_ready for probe in mounts)
-            if said != (said := f"{ready} of {len(mounts)} probes ready"):
-                spinner.update(said)
+            if shown != (shown := f"{ready} of {len(mounts)} probes ready"):
+                spinner.update(shown)
                 if not console.is_terminal:
-                    console.print(said)
+                    console.print(shown)
             if ready == len(mounts) or time.monotonic() > deadline:
                 return found
             time.sleep(_PAUSE)
@@ -92,6 +95,6 @@ def _next_steps(stack: str, environment: LocalEnvironment) -> str:
         "Try next:\n"
         f"  make preview                  after an edit of Pulumi.{stack}.yaml: exactly that change\n"
         "  .venv/bin/idstack status      expiry, renewal, live sign-ins\n"
-        "  .venv/bin/idstack local env   where the local Azure and Kubernetes answer\n"
+        "  .venv/bin/idstack local env   the endpoints of the local Azure and Kubernetes\n"
         "  make down                     end every process and remove the state"
     )

@@ -17,8 +17,15 @@ from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import CLOUDS
+from identity.outputs import (
+    AzurePlatformSpec,
+    HostedClusterOutput,
+    HostedClusterSpec,
+    ManagedIdentitiesSpec,
+    StackOutputs,
+)
 
-# What the stack can not know; the names are those of HyperShift's own scripts (`contrib/managed-azure`).
+# What the stack does not know; the variables have the names of HyperShift's own scripts (`contrib/managed-azure`).
 _INSTALL_OWN: Final = {"--hypershift-image": "HYPERSHIFT_IMAGE", "--pull-secret": "PULL_SECRET"}
 _CREATE_OWN: Final = {
     "--azure-creds": "AZURE_CREDS",
@@ -32,7 +39,7 @@ _MANAGED: Final = ("--managed-identities-file", "managed-identities.json")
 _DATA_PLANE: Final = ("--data-plane-identities-file", "data-plane-identities.json")
 WORKLOAD: Final = ("--workload-identities-file", "workload-identities.json")
 
-# `ObjectEncoding` in cmd/cluster/azure/create.go:32, written over whatever a file says (:387-395).
+# `ObjectEncoding` in cmd/cluster/azure/create.go:32, which overwrites that of a file (:387-395).
 _ENCODING: Final = "utf-8"
 # The default of the API; the CLI writes none.
 _CLOUD: Final = "AzurePublicCloud"
@@ -43,7 +50,7 @@ class HostedClusterExport:
     """One hosted cluster for the CLI: its files by the flag that takes each, and the arguments of `create`."""
 
     name: str
-    described: Mapping[str, Any]
+    described: HostedClusterOutput[str]
     directory: Path
 
     @property
@@ -88,31 +95,28 @@ class HostedClusterExport:
             path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
     def obstacles(self) -> Iterator[str]:
-        """Why the CLI can not create this cluster: it writes its own values over these."""
+        """Why the CLI cannot create this cluster: it overwrites these values with its own."""
         control_plane = self._identities["controlPlane"]
         encodings = {each["objectEncoding"] for each in control_plane.values() if "objectEncoding" in each}
         for encoding in sorted(encodings - {_ENCODING}):
-            yield f"it says {_ENCODING} of every secret, and these are stored as {encoding}"
+            yield f"it writes the encoding {_ENCODING} for every secret, but these are stored as {encoding}"
         for row in CONTROL_PLANE:
             if row.optional and row.field not in control_plane:
                 yield f"it writes {row.field} with an empty secret name, which the API refuses"
         if self._azure["cloud"] != _CLOUD:
-            yield f"it leaves the cloud out, which means {_CLOUD}, and this one is in {self._azure['cloud']}"
+            yield f"it leaves the cloud out, which means {_CLOUD}, but this one is in {self._azure['cloud']}"
 
     @property
-    def _spec(self) -> Mapping[str, Any]:
-        spec: Mapping[str, Any] = self.described["hostedClusterSpec"]
-        return spec
+    def _spec(self) -> HostedClusterSpec[str]:
+        return self.described["hostedClusterSpec"]
 
     @property
-    def _azure(self) -> Mapping[str, Any]:
-        azure: Mapping[str, Any] = self._spec["platform"]["azure"]
-        return azure
+    def _azure(self) -> AzurePlatformSpec[str]:
+        return self._spec["platform"]["azure"]
 
     @property
-    def _identities(self) -> Mapping[str, Any]:
-        identities: Mapping[str, Any] = self._azure["azureAuthenticationConfig"]["managedIdentities"]
-        return identities
+    def _identities(self) -> ManagedIdentitiesSpec[str]:
+        return self._azure["azureAuthenticationConfig"]["managedIdentities"]
 
     def _workload_identities(self) -> dict[str, Any]:
         """As `hypershift create iam azure` writes them (`cmd/infra/azure/identities.go:360-365`)."""
@@ -124,15 +128,15 @@ class HostedClusterExport:
         }
 
 
-def hosted_clusters(outputs: Mapping[str, Any], directory: Path) -> dict[str, HostedClusterExport]:
-    """The stack's hosted clusters by name; their files are to lie in a folder each below `directory`."""
+def hosted_clusters(outputs: StackOutputs[str], directory: Path) -> dict[str, HostedClusterExport]:
+    """The stack's hosted clusters by name; the files of each go into a folder of its name below `directory`."""
     return {
         name: HostedClusterExport(name, described, directory)
         for name, described in outputs.get("hostedClusters", {}).items()
     }
 
 
-def install(outputs: Mapping[str, Any]) -> list[str]:
+def install(outputs: StackOutputs[str]) -> list[str]:
     """Arguments of `hypershift install` on the management cluster."""
     return [
         *_arguments(
@@ -147,12 +151,12 @@ def install(outputs: Mapping[str, Any]) -> list[str]:
 
 
 def install_command(arguments: Sequence[str]) -> str:
-    """A command line for a shell in which the variables of HyperShift's scripts are set."""
+    """`hypershift install` with these arguments, for a shell in which the variables of HyperShift's scripts are set."""
     return _command("hypershift install", arguments, _INSTALL_OWN)
 
 
 def create_command(arguments: Sequence[str]) -> str:
-    """A command line, see `install_command`."""
+    """`hypershift create cluster azure` with these arguments, for the same shell as `install_command`."""
     return _command("hypershift create cluster azure", arguments, _CREATE_OWN)
 
 

@@ -1,4 +1,4 @@
-"""What the credential probes say: pods found through the Kubernetes API, their reports read at the pods' addresses."""
+"""The reports of the credential probes: pods found through the Kubernetes API, reports read at the pods' addresses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypedDict
 
 import httpx
 import yaml
@@ -16,30 +16,57 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
+# As the Kubernetes API answers it.
 Pod: TypeAlias = Mapping[str, Any]
 
 _PROBES: Final = "app.kubernetes.io/name=credential-probe"
 _INSTANCE: Final = "app.kubernetes.io/instance"
 _SECRETS_STORE: Final = ("secrets-store.csi.x-k8s.io", "v1", "secretproviderclasses")
-_ANSWERS_WITHIN: Final = 3.0  # seconds
+_TIMEOUT: Final = 3.0  # seconds
 
 
 class Unreachable(Exception):
     """The Kubernetes API does not answer; the message says why."""
 
 
+class SignInOutcome(TypedDict):
+    """How the last sign-in went; `error` is None before the first one, too."""
+
+    ok: bool
+    error: str | None
+
+
+class ProofOutcome(TypedDict):
+    """How the last proof call went: the HTTP status, the permission that it needs, the error."""
+
+    ok: bool
+    status: int | None
+    action: str | None
+    error: str | None
+
+
+class ProbeDocument(TypedDict):
+    """What the tables take of a probe's report (`identity/credentials/probe/report.py`); dates are RFC 3339 in UTC."""
+
+    ready: bool
+    credentialFile: str | None
+    notAfter: str | None
+    signIn: SignInOutcome
+    proof: ProofOutcome
+
+
 @dataclass(frozen=True)
 class ProbeResult:
-    """One probe and its last report (`identity.credentials.probe`, GET /readyz); `problem` when there is none."""
+    """One probe and its last report (GET /readyz); `problem` is set if there is none."""
 
     pod: str
-    report: Mapping[str, Any] | None
+    report: ProbeDocument | None
     problem: str | None = None
 
     @property
     def is_ready(self) -> bool:
         """Whether its sign-in and its proof call worked."""
-        return self.report is not None and bool(self.report["ready"])
+        return self.report is not None and self.report["ready"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +81,7 @@ class ProbeResults:
     probes: Mapping[tuple[str, str], ProbeResult]
 
     def of(self, secret_provider_class: str, secret: str, deployment: str) -> ProbeResult:
-        """The probe of one mount; one with a problem when the cluster has none."""
+        """The probe of one mount; one with a problem if the cluster has none."""
         namespace = self.namespaces.get((secret_provider_class, secret))
         if namespace is None:
             return ProbeResult(deployment, None, f"no SecretProviderClass {secret_provider_class} fetches {secret}")
@@ -62,7 +89,7 @@ class ProbeResults:
 
 
 def read(kubeconfig: Path) -> ProbeResults:
-    """Ask the API for the probes and each probe for its report; raises `Unreachable`."""
+    """Ask the API for the probes and each probe for its report; raises `Unreachable` if the API does not answer."""
     with config.new_client_from_config(str(kubeconfig)) as api:
         try:
             # As plain JSON: the client's models make every member optional.
@@ -73,9 +100,9 @@ def read(kubeconfig: Path) -> ProbeResults:
         except (ApiException, HTTPError) as error:
             raise Unreachable(f"the Kubernetes API of {kubeconfig}: {error}") from None
     pods = [pod for pod in json.loads(listed.data)["items"] if "deletionTimestamp" not in pod["metadata"]]
-    # Of two pods of one Deployment the younger one is the one that stays.
+    # During a rollout a Deployment has two pods; the younger one stays.
     pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
-    with httpx.Client(timeout=_ANSWERS_WITHIN, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
+    with httpx.Client(timeout=_TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
         read_one = partial(_probe, http)
         probes = {_deployment(pod): probe for pod, probe in zip(pods, pool.map(read_one, pods), strict=True)}
     return ProbeResults(
@@ -106,12 +133,12 @@ def _probe(http: httpx.Client, pod: Pod) -> ProbeResult:
 
 
 def _why(status: Mapping[str, Any]) -> str:
-    """What the kubelet says about a pod that does not run."""
-    said = [
+    """What the kubelet reports of a pod that does not run."""
+    reasons = [
         f"{state['reason']}: {state.get('message', 'no further message')}"
         for container in status.get("containerStatuses", ())
         for state in container.get("state", {}).values()
         if "reason" in state
     ]
     conditions = [each["message"] for each in status.get("conditions", ()) if each.get("message")]
-    return "; ".join([*said, *conditions]) or "the kubelet says no more"
+    return "; ".join([*reasons, *conditions]) or "the kubelet reports no reason"

@@ -1,4 +1,4 @@
-"""What a renewal before its time would touch: the schedules in a stack's state, and who still signs in with what."""
+"""What a renewal before its time would touch: the schedules in a stack's state, and the pods that may fail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
 from identity.credentials.schedule import Slot, Slots, spare_is_free
 from identity.naming import control_plane_identity_name
+from identity.outputs import StackOutputs
 from ops.stack.errors import CommandError
+from ops.stack.state import StateResource, name_of
 
 _SCHEDULE: Final = "idstack:index:RenewalSchedule"
 
@@ -21,7 +23,7 @@ _SCHEDULE: Final = "idstack:index:RenewalSchedule"
 class Rotatable:
     """One identity whose certificates the stack issues.
 
-    `urns` are all resources of the identity, its schedule's name is `schedule`.
+    `schedule` is the name of its schedule in the program, `urns` are those of all its resources.
     """
 
     cluster: str
@@ -32,7 +34,7 @@ class Rotatable:
 
     @property
     def name(self) -> str:
-        """What `--identity` takes and messages show: `hc1/ingress`."""
+        """Cluster and field (`hc1/ingress`), as `--identity` takes it and messages show it."""
         return f"{self.cluster}/{self.row.field}"
 
     @property
@@ -46,41 +48,41 @@ class Rotatable:
         return [f"{mount.container} in {mount.deployment}" for mount in self.row.mounts]
 
 
-def rotatable(outputs: Mapping[str, Any], resources: Iterable[Mapping[str, Any]]) -> list[Rotatable]:
+def rotatable(outputs: StackOutputs[str], resources: Iterable[StateResource]) -> list[Rotatable]:
     """The identities of the stack that have a schedule, in the order of clusters and catalogue."""
     by_urn = {each["urn"]: each for each in resources}
     schedules = [each for each in by_urn.values() if each["type"] == _SCHEDULE]
     found = []
-    for cluster, described in outputs.get("hostedClusters", {}).items():
+    for name, cluster in outputs.get("hostedClusters", {}).items():
         for row in CONTROL_PLANE:
-            component = control_plane_identity_name(cluster, row.field)
+            component = control_plane_identity_name(name, row.field)
             for schedule in schedules:
-                if row.field in described["controlPlane"] and component in map(_name, _ancestors(schedule, by_urn)):
-                    urns = [
-                        urn for urn, each in by_urn.items() if component in map(_name, (urn, *_ancestors(each, by_urn)))
-                    ]
-                    found.append(Rotatable(cluster, row, _name(schedule["urn"]), _slots(schedule), tuple(urns)))
+                if row.field in cluster["controlPlane"] and component in map(name_of, _ancestors(schedule, by_urn)):
+                    lines = {urn: (urn, *_ancestors(each, by_urn)) for urn, each in by_urn.items()}
+                    urns = tuple(urn for urn, line in lines.items() if component in map(name_of, line))
+                    found.append(Rotatable(name, row, name_of(schedule["urn"]), _slots(schedule), urns))
     return found
 
 
 def chosen(every: Collection[Rotatable], identities: Collection[str]) -> list[Rotatable]:
-    """The ones that `identities` name (`ingress`, or `hc1/ingress` for one cluster's), all if it is empty.
+    """Those of `every` that `identities` name (`ingress`, or `hc1/ingress` for one cluster's); all if it is empty.
 
-    Raises CommandError for a name that has no certificate issued here.
+    Raises CommandError for a name without a certificate of this stack, and if no identity has one.
     """
     if not every:
         raise CommandError("the stack issues no certificate: there is nothing to rotate")
     names = {name for each in every for name in (each.name, each.row.field)}
     if unknown := sorted(set(identities) - names):
         raise CommandError(
-            f"no certificate is issued by this stack for {', '.join(unknown)}; it issues those of "
-            f"{', '.join(each.name for each in every)}. A credential issued elsewhere is renewed there: put the new "
-            "document where the configuration says and run `make up`"
+            f"this stack issues no certificate for {', '.join(unknown)}; it issues those of "
+            f"{', '.join(each.name for each in every)}. A credential that is issued elsewhere is renewed there: put "
+            "the new document where the configuration names it and run `make up`"
         )
     return [each for each in every if not identities or {each.name, each.row.field} & set(identities)]
 
 
-def _ancestors(resource: Mapping[str, Any], by_urn: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _ancestors(resource: StateResource, by_urn: Mapping[str, StateResource]) -> list[str]:
+    """URNs of its parent, the parent's parent and so on."""
     ancestors = []
     while (urn := resource.get("parent")) and urn in by_urn:
         ancestors.append(urn)
@@ -88,11 +90,7 @@ def _ancestors(resource: Mapping[str, Any], by_urn: Mapping[str, Mapping[str, An
     return ancestors
 
 
-def _name(urn: str) -> str:
-    return urn.rsplit("::", 1)[-1]
-
-
-def _slots(schedule: Mapping[str, Any]) -> Slots:
+def _slots(schedule: StateResource) -> Slots:
     written = schedule["inputs"]
     return Slots(written["current"], *(_slot(written[name]) for name in ("a", "b")))
 

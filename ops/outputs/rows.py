@@ -1,14 +1,14 @@
-"""The rows `status` and `up` show: stack outputs joined with what the probes report."""
+"""The rows of `status` and `up`: a stack's outputs joined with the reports of its probes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
+from identity.outputs import ControlPlaneIdentityOutput, StackOutputs
 from ops.outputs.probes import ProbeResult, ProbeResults
 
 
@@ -16,7 +16,8 @@ from ops.outputs.probes import ProbeResult, ProbeResults
 class Row:
     """One identity of one hosted cluster.
 
-    Dates are None while the credential is not known; `probes` is empty where none can be reached.
+    Dates and thumbprint are None while the credential is not known; `probes` has a result for each mount, and is empty
+    if none can be reached.
     """
 
     cluster: str
@@ -35,7 +36,7 @@ class Row:
         return bool(self.probes) and all(probe.is_ready for probe in self.probes)
 
     def days_left(self, now: datetime) -> int | None:
-        """Whole days until the certificate expires, negative afterwards."""
+        """Days until the certificate expires, rounded down; negative afterwards, None if the date is not known."""
         return (self.not_after - now).days if self.not_after else None
 
     def to_json(self, now: datetime) -> dict[str, Any]:
@@ -46,25 +47,25 @@ class Row:
             "clientID": self.client_id,
             "secret": self.secret,
             "secretProviderClass": self.secret_provider_class,
-            "notAfter": _text(self.not_after),
-            "renewAfter": _text(self.renew_after),
+            "notAfter": _rendered(self.not_after),
+            "renewAfter": _rendered(self.renew_after),
             "daysLeft": self.days_left(now),
             "thumbprint": self.thumbprint,
             "mounts": [{"pod": probe.pod, "report": probe.report, "problem": probe.problem} for probe in self.probes],
         }
 
 
-def has_probes(outputs: Mapping[str, Any]) -> bool:
-    """Whether the stack makes probes: not where HyperShift's operators make all pods."""
+def has_probes(outputs: StackOutputs[str]) -> bool:
+    """Whether the stack creates probes; with `clusterSide: hypershift` HyperShift's operators create all pods."""
     return outputs.get("clusterSide") != "hypershift"
 
 
-def rows(outputs: Mapping[str, Any], probes: ProbeResults | None) -> list[Row]:
-    """One row for each identity in the outputs, in the catalogue's order; `probes`: None where none can be reached."""
+def rows(outputs: StackOutputs[str], probes: ProbeResults | None) -> list[Row]:
+    """One row for each identity in the outputs, in the catalogue's order; `probes` is None if none can be reached."""
     return [
-        _row(cluster, field, shown, probes)
-        for cluster, described in outputs.get("hostedClusters", {}).items()
-        for field, shown in sorted(described["controlPlane"].items(), key=lambda item: _order(item[0]))
+        _row(name, field, identity, probes)
+        for name, cluster in outputs.get("hostedClusters", {}).items()
+        for field, identity in sorted(cluster["controlPlane"].items(), key=lambda item: _order(item[0]))
     ]
 
 
@@ -75,18 +76,18 @@ def _order(field: str) -> int:
     return list(_ROWS).index(field)
 
 
-def _row(cluster: str, field: str, shown: Mapping[str, Any], probes: ProbeResults | None) -> Row:
-    secret, secret_provider_class = shown["credentialsSecretName"], shown["secretProviderClass"]
+def _row(cluster: str, field: str, identity: ControlPlaneIdentityOutput[str], probes: ProbeResults | None) -> Row:
+    secret, secret_provider_class = identity["credentialsSecretName"], identity["secretProviderClass"]
     catalogued = _ROWS[field]
     return Row(
         cluster=cluster,
         identity=field,
-        client_id=shown["clientID"],
+        client_id=identity["clientID"],
         secret=secret,
         secret_provider_class=secret_provider_class,
-        not_after=_date(shown.get("notAfter")),
-        renew_after=_date(shown.get("renewAfter")),
-        thumbprint=shown.get("thumbprint"),
+        not_after=_date(identity.get("notAfter")),
+        renew_after=_date(identity.get("renewAfter")),
+        thumbprint=identity.get("thumbprint"),
         probes=tuple(
             probes.of(secret_provider_class, secret, catalogued.probe_name(mount)) for mount in catalogued.mounts
         )
@@ -99,5 +100,5 @@ def _date(text: str | None) -> datetime | None:
     return rfc3339.parse(text) if text else None
 
 
-def _text(date: datetime | None) -> str | None:
+def _rendered(date: datetime | None) -> str | None:
     return rfc3339.render(date) if date else None

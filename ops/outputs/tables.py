@@ -1,7 +1,7 @@
 """The tables of `status` and `up`.
 
-On a wide screen each value has a column. On a narrow one values stand below each other instead of being folded: names,
-paths and permissions are there to be copied, so no word is ever broken.
+On a wide screen each value has a column. On a narrow one several values share a column, one below the other, and none
+is folded: names, paths and permissions are there to be copied, so no word is ever broken.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from rich import box
 from rich.cells import cell_len
@@ -20,12 +20,14 @@ from identity.credentials import rfc3339
 from ops.outputs.probes import ProbeResult
 from ops.outputs.rows import Row
 
+# The two steps in a probe's report.
+_Step: TypeAlias = Literal["signIn", "proof"]
 # One line of a table: its values by their headings, in order.
 _Line: TypeAlias = Mapping[str, Text]
 # Columns from left to right; each names the values it shows from top to bottom.
 _Layout: TypeAlias = Sequence[Sequence[str]]
 
-# Where not every value can have a column: the first that fits is taken. The last takes 80 columns.
+# If not every value can have a column: the first that fits is taken. The last takes 80 columns.
 _SIGN_INS: Final = (
     (("identity", "certificate expiry"), ("SecretProviderClass", "file"), ("sign-in", "proof call")),
     (("identity", "certificate expiry"), ("SecretProviderClass", "file", "sign-in", "proof call")),
@@ -50,12 +52,15 @@ _SOON_DAYS: Final = 14
 
 
 def sign_ins(rows: Sequence[Row], mounts: Path, width: int) -> Table:
-    """What `up` ends with: each mount, on a screen of `width` columns; an identity's name stands at its first one."""
+    """The table at the end of `up`: a line for each mount, the identity's name at its first; for `width` columns.
+
+    `mounts` is the directory of the local kubelet's mounts, which paths are shown without.
+    """
     return _table([_sign_in(row, probe, mounts) for row in rows for probe in row.probes], _SIGN_INS, width)
 
 
 def credentials(rows: Sequence[Row], now: datetime, width: int) -> Table:
-    """What `status` shows of any stack; sign-in and proof call only where probes can be reached."""
+    """The table of `status`, for `width` columns; sign-in and proof call only if probes can be reached."""
     return _table([_credential(row, now) for row in rows], _CREDENTIALS, width)
 
 
@@ -65,7 +70,7 @@ def _table(lines: Sequence[_Line], stacked: Sequence[_Layout], width: int) -> Ta
     for layout in ([[name] for name in names], *stacked):
         columns = [shown for column in layout if (shown := [name for name in column if name in names])]
         height = max(map(len, columns), default=0)
-        # Blank lines below, for rich has headers stand on the bottom line.
+        # Blank lines below, because rich aligns headers with the bottom line.
         headers = [Text("\n".join([*column, *[""] * (height - len(column))])) for column in columns]
         cells = [[_stack(line[name] for name in column) for column in columns] for line in lines]
         widths = [max(map(_width, column)) for column in zip(headers, *cells, strict=True)]
@@ -138,9 +143,9 @@ def _file(probe: ProbeResult, mounts: Path) -> str:
     return str(path)
 
 
-def _outcome(probe: ProbeResult, step: str) -> Text:
+def _outcome(probe: ProbeResult, step: _Step) -> Text:
     if probe.report is None:
-        # Told once: there is no proof call without a sign-in.
+        # Shown once: there is no proof call without a sign-in.
         return Text((probe.problem or _UNKNOWN) if step == "signIn" else "", "red")
     outcome = probe.report[step]
     if outcome["ok"]:
@@ -155,7 +160,7 @@ def _proof(probe: ProbeResult) -> Text:
     return Text(f"{proof['status']} {proof['action'] or ''}".rstrip(), "green")
 
 
-def _worst(row: Row, step: str) -> Text:
+def _worst(row: Row, step: _Step) -> Text:
     """The first failure among the mounts, or ok."""
     outcomes = [_outcome(probe, step) for probe in row.probes]
     return next((each for each in outcomes if each.plain != "ok"), Text("ok", "green"))

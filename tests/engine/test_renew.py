@@ -34,7 +34,7 @@ def test_a_scheduled_renewal_renews_what_is_due_and_brings_up_nothing_else(
 
         after = _thumbprints(stack)
         waiting = stack.preview()
-    assert "these identities can not sign in: imageRegistry\n" in done.stderr, done.stdout
+    assert "these identities cannot sign in: imageRegistry\n" in done.stderr, done.stdout
     assert not [name for name in before if before[name] == after[name]], "all eight are renewed"
     assert waiting["hc1-image-registry-credential-secret"] == "create"
     assert waiting["vault-vault"] == "update"

@@ -17,7 +17,7 @@ from identity.clouds import LocalEnvironment
 NAMESPACE = "clusters-hc1"
 
 
-def output(secret_provider_class: str, secret: str, **changes: Any) -> dict[str, Any]:
+def output(secret_provider_class: str, secret: str, **changes: Any) -> Any:
     """One identity in the stack's outputs (`controlPlane` of a hosted cluster)."""
     return {
         "clientID": "6f2c1e7a-0000-4000-8000-00000000bbbb",
@@ -32,7 +32,7 @@ def output(secret_provider_class: str, secret: str, **changes: Any) -> dict[str,
 
 
 # In another order than the catalogue's.
-OUTPUTS: dict[str, Any] = {
+OUTPUTS: Any = {
     "keyVaultName": "kv-test",
     "hostedClusters": {
         "hc1": {
@@ -46,7 +46,7 @@ OUTPUTS: dict[str, Any] = {
 }
 
 
-def report(file: str = "/mnt/certs/ingress-hc1-json", **changes: Any) -> dict[str, Any]:
+def report(file: str = "/mnt/certs/ingress-hc1-json", **changes: Any) -> Any:
     """What a probe answers that is ready (`identity.credentials.probe`, GET /readyz)."""
     return {
         "ready": True,
@@ -68,7 +68,7 @@ def report(file: str = "/mnt/certs/ingress-hc1-json", **changes: Any) -> dict[st
     }
 
 
-def refused(error: str, file: str = "/mnt/certs/ingress-hc1-json") -> dict[str, Any]:
+def refused(error: str, file: str = "/mnt/certs/ingress-hc1-json") -> Any:
     """What a probe answers whose sign-in was refused."""
     return report(
         file,

@@ -122,7 +122,7 @@ def test_an_expired_certificate_is_shown_and_is_trouble(engine: FakeEngine, idst
     engine.has(outputs(notAfter="2020-01-31T09:30:00Z"))
     printed = idstack("status", "--stack", "dev")
     assert "2020-01-31" in printed.output
-    assert (printed.code, printed.error) == (1, "idstack: these identities can not sign in: ingress\n")
+    assert (printed.code, printed.error) == (1, "idstack: these identities cannot sign in: ingress\n")
     assert json.loads(idstack("status", "--stack", "dev", "--json").output)["rows"][0]["daysLeft"] < 0
 
 
@@ -150,7 +150,7 @@ def test_a_local_sign_in_that_fails_is_shown_and_is_trouble(
     recorded.add_pod("probe-ingress", **running(serve_plain(probe(refused("AADSTS700016: not found")))))
     printed = idstack("status")
     assert "AADSTS700016: not found" in printed.output
-    assert (printed.code, printed.error) == (1, "idstack: these identities can not sign in: ingress\n")
+    assert (printed.code, printed.error) == (1, "idstack: these identities cannot sign in: ingress\n")
 
 
 def test_a_local_cloud_that_does_not_answer_can_be_started_again(
@@ -235,7 +235,7 @@ def test_a_local_stack_without_hosted_clusters_comes_up_without_a_table(
 ) -> None:
     printed = idstack("up")
     assert (printed.code, printed.error) == (0, "")
-    assert "none: the stack has no hosted cluster; others may name it in their sharedStack\n" in printed.output
+    assert "none: the stack has no hosted cluster; other stacks may name it in their sharedStack\n" in printed.output
 
 
 def test_a_local_stack_for_hypershift_comes_up_without_probes(
@@ -246,7 +246,7 @@ def test_a_local_stack_for_hypershift_comes_up_without_probes(
     printed = idstack("up")
 
     assert (printed.code, printed.error, recorded.selectors) == (0, "", [])
-    assert "credentials: HyperShift's operators make the pods, so there are no probes" in printed.output
+    assert "credentials: HyperShift's operators create the pods, so there are no probes" in printed.output
     assert "managed-azure-ingress" in printed.output
     assert "sign-in" not in printed.output
 
@@ -275,7 +275,7 @@ def test_the_local_cloud_stays_for_the_other_local_stacks(
     assert ran == ["start", "seed"]
     assert (printed.code, printed.output.splitlines()[-1]) == (
         0,
-        "the local cloud stays: it still has local-hc1, local-hc2",
+        "the local cloud stays, because it still has other stacks: local-hc1, local-hc2",
     )
 
 

@@ -36,7 +36,7 @@ def managed_identity(number: int, secret: str) -> dict[str, str]:
     return {"clientID": client_id(number), "credentialsSecretName": secret, "objectEncoding": "utf-8"}
 
 
-def described(name: str = "hc1", cloud: str = "AzurePublicCloud") -> dict[str, Any]:
+def described(name: str = "hc1", cloud: str = "AzurePublicCloud") -> Any:
     """One hosted cluster of the stack's outputs."""
     identities = {field: managed_identity(at, f"{stem}-{name}-json") for at, (field, stem) in enumerate(FIELDS, 1)}
     return {
@@ -56,7 +56,7 @@ def described(name: str = "hc1", cloud: str = "AzurePublicCloud") -> dict[str, A
     }
 
 
-OUTPUTS = {"keyVaultUserClientId": client_id(10), "hostedClusters": {"hc1": described()}}
+OUTPUTS: Any = {"keyVaultUserClientId": client_id(10), "hostedClusters": {"hc1": described()}}
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +82,7 @@ def test_the_files_say_what_the_stack_says(engine: FakeEngine, idstack: Idstack)
     engine.has(OUTPUTS)
     idstack("export", "hypershift", "--stack", "dev", "--directory", "out")
 
-    identities = OUTPUTS["hostedClusters"]["hc1"]["hostedClusterSpec"]["platform"]["azure"][  # type: ignore[index]
+    identities = OUTPUTS["hostedClusters"]["hc1"]["hostedClusterSpec"]["platform"]["azure"][
         "azureAuthenticationConfig"
     ]["managedIdentities"]
     for file, expected in (("managed", identities["controlPlane"]), ("data-plane", identities["dataPlane"])):
@@ -134,8 +134,8 @@ def test_one_cluster_or_all_of_them(engine: FakeEngine, idstack: Idstack, here: 
     ("outputs", "arguments", "reason"),
     [
         ({"hostedClusters": {}}, (), "the stack dev has no hosted cluster: there is nothing to export before"),
-        (OUTPUTS, ("--cluster", "hc9"), "the stack dev has no hosted cluster hc9, but hc1"),
-        (OUTPUTS, ("--directory", "/dev/null"), "the files can not be written: "),
+        (OUTPUTS, ("--cluster", "hc9"), "the stack dev has no hosted cluster hc9; it has hc1"),
+        (OUTPUTS, ("--directory", "/dev/null"), "the files cannot be written: "),
     ],
 )
 def test_what_can_not_be_exported_is_said(
@@ -162,9 +162,9 @@ def test_a_cluster_that_the_cli_would_write_otherwise_is_refused(
 
     assert (printed.code, printed.output, list(here.iterdir())) == (1, "", [])
     assert printed.error.splitlines()[1:4] == [
-        "  hc2: it says utf-8 of every secret, and these are stored as hex",
+        "  hc2: it writes the encoding utf-8 for every secret, but these are stored as hex",
         "  hc2: it writes imageRegistry with an empty secret name, which the API refuses",
-        "  hc2: it leaves the cloud out, which means AzurePublicCloud, and this one is in AzureChinaCloud",
+        "  hc2: it leaves the cloud out, which means AzurePublicCloud, but this one is in AzureChinaCloud",
     ]
     assert idstack("export", "hypershift", "--stack", "dev", "--cluster", "hc1").code == 0
 

@@ -81,8 +81,8 @@ def test_an_identity_without_a_certificate_of_ours_is_refused(stack: FakeEngine,
 
     assert (printed.code, _targets(stack)) == (1, [])
     assert printed.error == (
-        f"idstack: no certificate is issued by this stack for {name}; it issues those of hc1/ingress, hc1/disk. A "
-        "credential issued elsewhere is renewed there: put the new document where the configuration says and run "
+        f"idstack: this stack issues no certificate for {name}; it issues those of hc1/ingress, hc1/disk. A credential "
+        "that is issued elsewhere is renewed there: put the new document where the configuration names it and run "
         "`make up`\n"
     )
 
@@ -124,11 +124,11 @@ def test_too_soon_is_refused_and_names_the_pods_and_what_to_do(stack: FakeEngine
 
     assert (printed.code, _targets(stack)) == (1, [])
     assert printed.error == (
-        "idstack: it is too soon: a renewal replaces the certificate before the current one, with which pods may still "
-        "sign in:\n"
+        "idstack: it is too soon: a renewal replaces the certificate before the current one, and these pods may still "
+        "use it:\n"
         f"  hc1/kms: {_KMS_PODS}, until {until} at the latest\n"
-        "They load the current one when the CSI driver has polled, at the latest 6 hours later. Wait until then, or "
-        "restart those pods and use --force\n"
+        "They load the current one at the latest 6 hours after the CSI driver has polled. Wait until then, or restart "
+        "those pods and use --force\n"
     )
 
 
@@ -148,7 +148,7 @@ def test_force_names_the_pods_at_risk_before_it_goes_on(stack: FakeEngine, idsta
 
     assert printed.code == 0
     assert printed.output.partition("the engine says: up\n")[0] == (
-        "These pods fail to sign in if they have not loaded the current certificate yet:\n"
+        "These pods cannot sign in if they have not loaded the current certificate yet:\n"
         f"  hc1/kms: {_KMS_PODS}, until {until} at the latest\n"
     )
     assert stack.renewals == [{"hc1-disk-entra-schedule": "force", "hc1-kms-entra-schedule": "force"}]
@@ -168,9 +168,9 @@ def test_a_revocation_says_first_who_fails_for_how_long_and_what_the_old_key_sti
     assert printed.code == 0
     assert printed.output.partition("the engine says: up\n")[0] == (
         "Both certificates are replaced: the spare first, which the secret then carries, at the end the leaked one.\n"
-        "From then on nobody signs in with the old key. Tokens issued until then go on for up to 90 minutes.\n"
-        "These pods fail to sign in until they load the new credential, at the latest 6 hours after the CSI driver has "
-        "polled; restart them to make it quick:\n"
+        "From then on nobody can sign in with the old key. Tokens issued before stay valid for up to 90 minutes.\n"
+        "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver has "
+        "polled; restart them to speed that up:\n"
         f"  hc1/kms: {_KMS_PODS}\n"
     )
 

@@ -59,10 +59,8 @@ def test_every_probe_has_its_own_report(cluster: FakeCluster, answers: Read, ser
     for deployment, file in (("probe-kms", "/mnt/certs/kms-hc1-json"), ("probe-kms-2", "/mnt/kms/kms-hc1-json")):
         cluster.add_pod(deployment, **running(serve_plain(probe(report(file)))))
     found = answers()
-    files = [
-        (found.of("managed-azure-kms", "kms-hc1-json", deployment).report or {})["credentialFile"]
-        for deployment in ("probe-kms", "probe-kms-2")
-    ]
+    each = [found.of("managed-azure-kms", "kms-hc1-json", deployment) for deployment in ("probe-kms", "probe-kms-2")]
+    files = [one.report["credentialFile"] for one in each if one.report is not None]
     assert files == ["/mnt/certs/kms-hc1-json", "/mnt/kms/kms-hc1-json"]
 
 
@@ -110,7 +108,7 @@ def test_a_pod_that_does_not_run_says_what_the_kubelet_says(cluster: FakeCluster
 
 def test_a_pod_without_a_status_is_pending(cluster: FakeCluster, answers: Read) -> None:
     cluster.add_pod("probe-ingress", {})
-    assert answers().of(*INGRESS).problem == "the pod is pending: the kubelet says no more"
+    assert answers().of(*INGRESS).problem == "the pod is pending: the kubelet reports no reason"
 
 
 def test_a_probe_that_does_not_answer_is_a_problem_of_its_row(cluster: FakeCluster, answers: Read) -> None:
@@ -119,7 +117,7 @@ def test_a_probe_that_does_not_answer_is_a_problem_of_its_row(cluster: FakeClust
     cluster.add_pod("probe-ingress", {"phase": "Running", "podIP": "127.0.0.1"}, port=port)
     found = answers().of(*INGRESS)
     assert found.report is None
-    assert found.problem == "no report from the pod ([Errno 111] Connection refused): the kubelet says no more"
+    assert found.problem == "no report from the pod ([Errno 111] Connection refused): the kubelet reports no reason"
 
 
 def test_an_answer_that_is_no_report_is_a_problem_of_its_row(

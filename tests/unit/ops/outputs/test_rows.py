@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from ops.outputs.probes import ProbeResult, ProbeResults
 from ops.outputs.rows import Row, rows
@@ -19,7 +20,8 @@ CLASSES = {
 def only(identity: str, **changes: object) -> Row:
     """The row of one identity without probes, its output changed."""
     changed = output("managed-azure-ingress", "ingress-hc1-json", **changes)
-    return rows({"hostedClusters": {"hc1": {"controlPlane": {identity: changed}}}}, None)[0]
+    outputs: Any = {"hostedClusters": {"hc1": {"controlPlane": {identity: changed}}}}
+    return rows(outputs, None)[0]
 
 
 def test_rows_are_in_the_catalogues_order() -> None:
