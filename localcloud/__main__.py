@@ -14,7 +14,7 @@ from identity.clouds import LocalEnvironment
 from localcloud.apiserver.apply import NotApplied
 from localcloud.apiserver.binaries import NotBuilt
 from localcloud.core import processes
-from localcloud.core.cluster import ClusterKind, OtherCluster
+from localcloud.core.cluster import ClusterKind, ClusterKindConflict
 from localcloud.core.state_directory import DEFAULT, StateDirectory
 from localcloud.runtime import lifecycle
 from localcloud.runtime.readiness import NotStarted
@@ -51,7 +51,7 @@ def start(
     state: StateDirectory = context.obj
     try:
         started = lifecycle.start(state, cluster)
-    except (NotStarted, NotApplied, NotBuilt, OtherCluster, OSError) as error:
+    except (NotStarted, NotApplied, NotBuilt, ClusterKindConflict, OSError) as error:
         raise _failure(str(error)) from None
     what = f"started {_listed(started)}" if started else "runs already"
     typer.echo(f"local cloud {what}: {state.environment_file}")
@@ -64,7 +64,7 @@ def stop(
 ) -> None:
     """End every process, those that the kubelet started first."""
     state: StateDirectory = context.obj
-    if not state.is_one():
+    if not state.exists():
         typer.echo(f"no local cloud in {state.root}")
         return
     ended = lifecycle.stop(state)
@@ -143,7 +143,7 @@ def issue_msi(
     context: typer.Context,
     identity: Annotated[str, typer.Argument(help="ARM id of a user-assigned managed identity.")],
     output: Annotated[Path | None, typer.Option(help="File to write; default <state dir>/run/msi/<name>.json.")] = None,
-    anew: Annotated[bool, typer.Option("--new", help="Issue a new one even if the current one is good.")] = False,
+    force_new: Annotated[bool, typer.Option("--new", help="Issue a new one even if the current one is good.")] = False,
 ) -> None:
     """Issue a managed identity's credential document, as the first-party data plane does, into a file."""
     from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
@@ -152,7 +152,7 @@ def issue_msi(
 
     prepared = prepare(context.obj)
     try:
-        document = issue_credential(prepared.cloud, identity, anew=anew)
+        document = issue_credential(prepared.cloud, identity, force_new=force_new)
     except UnknownIdentity as error:
         raise _failure(f"{error}; `python -m localcloud seed` makes one to try with") from None
     finally:

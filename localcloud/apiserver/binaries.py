@@ -29,7 +29,7 @@ class Binaries:
         except FileNotFoundError:
             raise NotBuilt("kube-apiserver is not built yet: `make setup CLUSTER=apiserver` builds it, once") from None
         if not (directory / "kube-apiserver").exists():
-            raise NotBuilt(f"{directory} is gone: `make setup CLUSTER=apiserver` builds kube-apiserver anew")
+            raise NotBuilt(f"{directory} is gone: `make setup CLUSTER=apiserver` builds kube-apiserver again")
         return cls(directory)
 
     def path(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Which processes belong to this local cloud, so that `stop` ends all of them and nobody else's.
+"""The record of this local cloud's processes, so that `stop` ends all of them and no other process.
 
 Each one is a file `<state dir>/pids/<name>.json` with process id and start time; a recycled id has another start time.
 Linux only: start times come from /proc, and a pidfd (pidfd_open(2)) names one process for good.
@@ -20,7 +20,7 @@ _KILLED_WITHIN = 5.0
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedProcess:
     """A recorded process; `started` is its start time in clock ticks since boot, with the boot's id."""
 
     file: Path
@@ -63,7 +63,7 @@ def start_time(pid: int) -> str | None:
     return f"{boot}/{fields[_START_TIME - 1]}"
 
 
-def record(pids: Path, name: str, pid: int) -> Recorded:
+def record(pids: Path, name: str, pid: int) -> RecordedProcess:
     """Record a living process under `name`, over an earlier record; raises ProcessLookupError when it is gone."""
     started = start_time(pid)
     if started is None:
@@ -73,17 +73,17 @@ def record(pids: Path, name: str, pid: int) -> Recorded:
     draft = file.with_suffix(".draft")
     draft.write_text(json.dumps({"pid": pid, "startTime": started}))
     draft.replace(file)
-    return Recorded(file, pid, started)
+    return RecordedProcess(file, pid, started)
 
 
-def alive(pids: Path, name: str) -> Recorded | None:
+def alive(pids: Path, name: str) -> RecordedProcess | None:
     """The process recorded under this name, if it runs."""
     file = pids / f"{name}.json"
     try:
         document = json.loads(file.read_text())
     except FileNotFoundError:
         return None
-    found = Recorded(file, document["pid"], document["startTime"])
+    found = RecordedProcess(file, document["pid"], document["startTime"])
     return found if found.is_alive() else None
 
 

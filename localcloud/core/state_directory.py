@@ -109,13 +109,13 @@ class StateDirectory:
         """Open the store; call `create` first."""
         return Store(self.store_file, seal_key(self.root / "seal.key"))
 
-    def is_one(self) -> bool:
+    def exists(self) -> bool:
         """Whether this is the state directory of a local cloud."""
         return self.store_file.exists()
 
     def remove(self) -> None:
-        """Delete both directories; raises ValueError when `root` is no state directory."""
-        if not self.is_one():
+        """Delete both directories; raises ValueError when `root` is not a state directory."""
+        if not self.exists():
             raise ValueError(f"{self.root} is not the state directory of a local cloud: nothing was removed")
         if self.run.is_symlink():
             shutil.rmtree(self.run.readlink(), ignore_errors=True)

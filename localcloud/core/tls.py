@@ -30,7 +30,7 @@ def ensure_certificate(ca_file: Path, server_file: Path) -> None:
     """Make both files unless they are there and good for another month.
 
     `ca_file` is public; `server_file` (0600) holds the server's key and certificate. The CA's key signs this one
-    certificate and is never written: nobody can issue another one that clients of this local cloud would trust.
+    certificate and is never written, so no other certificate can be issued that clients of this local cloud trust.
     """
     if ca_file.exists() and server_file.exists():
         server = x509.load_pem_x509_certificate(server_file.read_bytes())

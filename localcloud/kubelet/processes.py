@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from localcloud.core.processes import Recorded, record
+from localcloud.core.processes import RecordedProcess, record
 
 _PR_SET_PDEATHSIG: Final = 1
 _libc: Final = ctypes.CDLL(None, use_errno=True)
@@ -22,7 +22,7 @@ _MESSAGE_BYTES: Final = 2048
 class ContainerProcess:
     """A running command, in a session and process group of its own, its output in a file."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Path, recorded: Recorded | None) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, log: Path, recorded: RecordedProcess | None) -> None:
         self._process = process
         self._log = log
         self._recorded = recorded
@@ -48,7 +48,7 @@ class ContainerProcess:
                 start_new_session=True,
                 preexec_fn=_end_with_parent,
             )
-        recorded: Recorded | None = None
+        recorded: RecordedProcess | None = None
         with suppress(ProcessLookupError):
             recorded = record(pids, f"probe-{name}", process.pid)
         return cls(process, log, recorded)

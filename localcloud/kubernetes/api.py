@@ -30,7 +30,7 @@ from localcloud.kubernetes.errors import (
     unsupported_media_type,
 )
 from localcloud.kubernetes.kinds import NAMESPACE, ResourceKind
-from localcloud.kubernetes.objects import Object, Objects, Written, find_kind
+from localcloud.kubernetes.objects import Object, Objects, WriteResult, find_kind
 from localcloud.kubernetes.selectors import field_selector, label_selector
 
 _OPEN_PATHS: Final = ("/version", "/healthz", "/livez", "/readyz")
@@ -285,7 +285,7 @@ def _options(request: Request) -> dict[str, Any]:
     return {"dry_run": dry_run == "All", "strict": request.query_params.get("fieldValidation") == "Strict"}
 
 
-def _written(written: Written) -> Response:
+def _written(written: WriteResult) -> Response:
     response = JSONResponse(written.document, status_code=201 if written.is_new else 200)
     for warning in written.warnings:
         response.headers.append("Warning", f"299 - {json.dumps(warning)}")

@@ -1,4 +1,4 @@
-"""Refusals as Kubernetes `Status` objects, in the API server's own words (apimachinery `pkg/api/errors`)."""
+"""Refusals as Kubernetes `Status` objects, with the API server's own messages (apimachinery `pkg/api/errors`)."""
 
 from __future__ import annotations
 

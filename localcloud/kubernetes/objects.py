@@ -29,7 +29,7 @@ _SERVER_METADATA: Final = ("uid", "resourceVersion", "creationTimestamp", "gener
 
 
 @dataclass(frozen=True)
-class Written:
+class WriteResult:
     """An object after a write, and warnings for the client (unknown fields that were dropped)."""
 
     document: Object
@@ -67,7 +67,7 @@ class Objects:
 
     def create(
         self, kind: ResourceKind, namespace: str | None, body: Object, *, dry_run: bool = False, strict: bool = False
-    ) -> Written:
+    ) -> WriteResult:
         """Create; raises 404 for a missing namespace, 409 AlreadyExists, 422 Invalid."""
         metadata = dict(body.get("metadata") or {})
         if not metadata.get("name"):
@@ -95,7 +95,7 @@ class Objects:
         if not dry_run:
             self._expire(kind, namespace)
             self._write(kind, document, before=None)
-        return Written(document, warnings, is_new=True)
+        return WriteResult(document, warnings, is_new=True)
 
     def replace(
         self,
@@ -106,7 +106,7 @@ class Objects:
         status: bool = False,
         dry_run: bool = False,
         strict: bool = False,
-    ) -> Written:
+    ) -> WriteResult:
         """Put `body` in the place of `old`, or only its status; raises 409 Conflict for a stale version, 422."""
         name = old["metadata"]["name"]
         metadata = dict(body.get("metadata") or {})
@@ -133,7 +133,7 @@ class Objects:
             document["metadata"]["generation"] = old["metadata"]["generation"] + 1
         if document != old and not dry_run:
             self._write(kind, document, before=old)
-        return Written(document, warnings)
+        return WriteResult(document, warnings)
 
     def delete(
         self, kind: ResourceKind, namespace: str | None, name: str, *, orphan: bool = False, dry_run: bool = False

@@ -84,7 +84,7 @@ def apply_json_patch(target: Any, operations: Any) -> Any:
     """`target` changed by the operations of RFC 6902; `target` itself stays as it is.
 
     Raises:
-        StatusError: 400, for what is no JSON patch, a path to nowhere, or a `test` that fails.
+        StatusError: 400, for an invalid patch, a path that does not exist, or a `test` that fails.
     """
     if not isinstance(operations, list):
         raise bad_request("a JSON patch is a list of operations")

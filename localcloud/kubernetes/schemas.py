@@ -1,4 +1,4 @@
-"""What an object of each kind may contain: OpenAPI schemas, and a check in the API server's words."""
+"""What an object of each kind may contain: OpenAPI schemas, and a check with the API server's messages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def components() -> dict[str, Schema]:
 
 @dataclass
 class Findings:
-    """What is wrong with an object: fields nobody knows (an error only under strict validation) and the rest."""
+    """What is wrong with an object: unknown fields (an error only under strict validation) and the rest."""
 
     unknown: list[str] = field(default_factory=list)
     causes: list[Cause] = field(default_factory=list)

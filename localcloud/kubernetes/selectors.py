@@ -71,4 +71,4 @@ def _label_test(part: str) -> Matches:
         return lambda labels: absent not in labels
     if re.fullmatch(r"[\w./-]+", part):
         return lambda labels: part in labels
-    raise bad_request(f"unable to parse requirement: {part!r} is no label selector")
+    raise bad_request(f"unable to parse requirement: {part!r} is not a label selector")

@@ -1,1 +1,1 @@
-"""Emulated provider plugins: they speak the engine's protocol as the real ones do, and HTTP to the local cloud."""
+"""Emulated provider plugins: they serve the engine as the real ones do, and send their requests to the local cloud."""

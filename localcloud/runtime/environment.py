@@ -115,7 +115,7 @@ def _prepare(state: StateDirectory) -> Prepared:
 
 
 def is_plain_text(service: str) -> bool:
-    """Whether the service is spoken to without TLS."""
+    """Whether the service is served without TLS."""
     return service in _PLAIN_TEXT
 
 

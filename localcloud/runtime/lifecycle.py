@@ -56,7 +56,7 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]
 
     Raises:
         readiness.NotStarted, environment.PortTaken, PermissionError: as their messages state.
-        cluster.OtherCluster: this local cloud was made with the other kind of Kubernetes API.
+        cluster.ClusterKindConflict: this local cloud was made with the other kind of Kubernetes API.
         binaries.NotBuilt: kube-apiserver is wanted and is not on this machine.
     """
     state.create()

@@ -50,18 +50,18 @@ class TokenReviews:
         except InvalidToken as error:
             raise _NotAuthenticated(f"failed to verify token for azure: {error.reason}") from None
         if "groups" not in claims.get("_claim_names", {}):
-            raise _NotAuthenticated("the token leaves out no groups, so kube-apiserver judges it alone")
+            raise _NotAuthenticated("the token contains its groups, so kube-apiserver verifies it alone")
         if claims["idtyp"] == "app":
             raise _NotAuthenticated("service principal with group membership exceeding 200 is not supported")
         name = str(claims["upn"])
         return {"username": name, "groups": await self._groups(token, name), "extra": {"oid": [str(claims["oid"])]}}
 
     async def _groups(self, token: str, name: str) -> list[str]:
-        lent = self._tokens.on_behalf_of(token, AKS_SERVER_APP_ID, GRAPH_AUDIENCES[0], _SCOPES)
+        delegated = self._tokens.on_behalf_of(token, AKS_SERVER_APP_ID, GRAPH_AUDIENCES[0], _SCOPES)
         answer = await self._graph.post(
             f"/v1.0/users/{name}/getMemberGroups",
             json={"securityEnabledOnly": False},
-            headers={"Authorization": f"Bearer {lent}"},
+            headers={"Authorization": f"Bearer {delegated}"},
         )
         if answer.status_code != HTTPStatus.OK:
             raise _NotAuthenticated(f"failed to get groups: Graph answers {answer.status_code}: {answer.text}")

@@ -1,7 +1,7 @@
 """ARM's request limits: a token bucket for each principal, subscription and kind of operation.
 
 Source of rule and figures: Microsoft Learn, "Understand how Azure Resource Manager throttles requests" (the
-architecture of 2024). The text is quoted in azure-docs issue 105248 and in the logs of many users.
+architecture of 2024). The message is quoted in azure-docs issue 105248 and in the logs of many users.
 """
 
 from __future__ import annotations

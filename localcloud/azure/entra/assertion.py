@@ -44,7 +44,7 @@ def verify(assertion: str, *, client_id: str, audience: str, keys: Sequence[KeyC
         keys: the certificates that the serving replica knows for the application.
 
     Raises:
-        EntraError: 50027, 700021, 700023, 700024 or 700027, judged in Entra's order: certificate first, then claims.
+        EntraError: 50027, 700021, 700023, 700024 or 700027, checked in Entra's order: certificate first, then claims.
     """
     header, _ = unverified(assertion)
     if header.get("alg") not in _ALGORITHMS:

@@ -66,7 +66,7 @@ def require_create_principal(caller: Caller, application: Application | None) ->
     require_create(caller)
     owned = application is not None and caller.object_id in application.owners
     if WRITE_ALL not in caller.roles and not owned:
-        # Graph's words, verbatim; they also come when its replica does not know the application yet.
+        # Graph's message, verbatim; it is also sent while a replica does not know the application yet.
         raise denied(
             "When using this permission, the backing application of the service principal being created "
             "must in the local tenant"

@@ -108,8 +108,8 @@ def key_credentials(body: list[dict[str, Any]], existing: tuple[KeyCredential, .
     """The certificates after a PATCH: the whole list, in which an existing one may be named by its `keyId` alone.
 
     Raises:
-        ServiceError: 400 for what is no RSA certificate for verification, for dates outside the certificate's, and for
-            other content under an existing `keyId`.
+        ServiceError: 400 for anything but an RSA certificate for verification, for dates outside the certificate's, and
+            for other content under an existing `keyId`.
     """
     known = {key.key_id: key for key in existing}
     return [_key_credential(each, known) for each in body]
@@ -142,7 +142,7 @@ def _key_credential(body: dict[str, Any], existing: Mapping[str, KeyCredential])
 
 
 def _certificate(content: object) -> x509.Certificate:
-    """A certificate in base64 of DER, or of PEM text (which the azuread provider sends); raises 400."""
+    """A certificate in base64 of DER, or of PEM (which the azuread provider sends); raises 400."""
     try:
         raw = base64.b64decode(str(content), validate=True)
         is_pem = raw.lstrip().startswith(b"-----BEGIN")

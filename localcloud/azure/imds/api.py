@@ -2,7 +2,7 @@
 
 An identity is the node's when a scale set of the subscription carries it (`identity.userAssignedIdentities`), for this
 machine is the one node of every cluster here. Sources: azure-docs "How to use managed identities on a VM" for
-parameters and error codes; texts from Azure/aad-pod-identity and azure-docs issue 21322.
+parameters and error codes; messages from Azure/aad-pod-identity and azure-docs issue 21322.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class SecretChange:
         if content_type is not None and not (isinstance(content_type, str) and len(content_type) <= 255):
             raise errors.bad_parameter("Property 'contentType' has invalid value: at most 255 characters are allowed.")
         if tags is not None and not _are_tags(tags):
-            raise errors.bad_parameter(f"Property 'tags' has invalid value: at most {_MAXIMUM_TAGS} texts by name.")
+            raise errors.bad_parameter(f"Property 'tags' has invalid value: at most {_MAXIMUM_TAGS} strings by name.")
         return cls(enabled, nbf, exp, content_type, tags)
 
 

@@ -27,10 +27,10 @@ class UnknownIdentity(LookupError):
     """There is no managed identity with this resource id."""
 
 
-def issue_credential(cloud: LocalAzure, resource_id: str, *, anew: bool = False) -> str:
+def issue_credential(cloud: LocalAzure, resource_id: str, *, force_new: bool = False) -> str:
     """The credential document of a managed identity, JSON text.
 
-    Returns the same document, which is kept sealed, until it is due for renewal or `anew` is set.
+    Returns the same document, which is kept sealed, until it is due for renewal or `force_new` is set.
 
     Args:
         resource_id: ARM id of the user-assigned identity, in any letter case.
@@ -45,7 +45,7 @@ def issue_credential(cloud: LocalAzure, resource_id: str, *, anew: bool = False)
             raise UnknownIdentity(f"no managed identity {resource_id}")
         object_id = identity["properties"]["principalId"]
         current = cloud.store.get(_KIND, key)
-        if current is not None and current["objectId"] == object_id and not anew:
+        if current is not None and current["objectId"] == object_id and not force_new:
             text = cloud.store.unseal(current["sealed"])
             if clock.now() < (decode(text).renew_after or clock.now()):
                 return text

@@ -31,8 +31,7 @@ class Faults:
         device_code_interval: how often a device code may be polled for.
         latency: added to each answer, keyed by `service`, or `service METHOD` (`arm PUT`), which wins.
         error_rates: share (0 to 1) of requests that are answered 503 with Retry-After, keyed as `latency`.
-        seed: fixes the order in which replicas answer, the faults and the token lifetimes; None draws anew on each
-            start.
+        seed: repeats the choice of replicas, the errors and the token lifetimes; None makes each start different.
     """
 
     replica_delays: tuple[float, ...] = (0.0, 0.5, 1.5)
@@ -65,7 +64,7 @@ class Faults:
         given: Any = json.loads(text) if text else {}
         known = [each.name for each in fields(cls)]
         if not isinstance(given, dict) or not set(given) <= set(known):
-            raise ValueError(f"{FAULTS_VARIABLE} {text}: a JSON object with keys out of {', '.join(known)}")
+            raise ValueError(f"{FAULTS_VARIABLE} {text}: a JSON object with keys among {', '.join(known)} is expected")
         if "replica_delays" in given:
             given["replica_delays"] = tuple(given["replica_delays"])
             if not given["replica_delays"]:

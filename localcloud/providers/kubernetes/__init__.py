@@ -5,5 +5,5 @@ diff, replacements, waiting for Deployments. Nothing here depends on the local A
 one, so a real kube-apiserver can take its place.
 
 Left out on purpose: Helm, Kustomize and YAML resources, Patch and List resources, rendering to files, waiting for kinds
-other than Deployment, field managers (updates are JSON merge patches that also put back what somebody else changed).
+other than Deployment, field managers (updates are JSON merge patches that also undo changes by others).
 """

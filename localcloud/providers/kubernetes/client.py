@@ -90,7 +90,7 @@ class Api:
 
     def delete(self, collection: Collection, namespace: str | None, name: str) -> bool:
         """Delete an object and, in the background, its dependents; returns whether there was one."""
-        # The real provider asks for foreground deletion; without controllers nobody would carry that out.
+        # The real provider asks for foreground deletion; without controllers it would never happen.
         try:
             self._call("DELETE", collection.path(namespace, name), body={"propagationPolicy": "Background"})
         except ApiError as error:

@@ -105,7 +105,7 @@ def previewed(live: dict[str, Any], inputs: Props) -> Props:
 def merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """The JSON merge patch (RFC 7386) that writes all of `new` and takes away what only `old` has.
 
-    It names unchanged fields, too: a field of the program that somebody else changed is put back.
+    It names unchanged fields, too: a change by others to one of the program's fields is undone.
     """
     patch: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():

@@ -66,7 +66,7 @@ def test_a_token_with_its_groups_is_left_to_kube_apiserver(azure: LocalAzure, ad
     for token in (azure.tokens.issue_for_user(ada, CLIENT, AKS), azure.tokens.issue(principal, AKS)):
         assert review(token) == {
             "authenticated": False,
-            "error": "the token leaves out no groups, so kube-apiserver judges it alone",
+            "error": "the token contains its groups, so kube-apiserver verifies it alone",
         }
 
 

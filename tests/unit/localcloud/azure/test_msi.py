@@ -78,7 +78,7 @@ def test_a_new_document_can_be_forced_and_its_key_is_stored_sealed(
     azure: LocalAzure, identity: ServicePrincipal
 ) -> None:
     first = issue_credential(azure, RESOURCE_ID)
-    second = issue_credential(azure, RESOURCE_ID, anew=True)
+    second = issue_credential(azure, RESOURCE_ID, force_new=True)
 
     assert decode(first).thumbprint != decode(second).thumbprint
     stored = str(azure.store.items("msi-credential"))

@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from localcloud.apiserver.binaries import Binaries, NotBuilt
-from localcloud.core.cluster import ADMINISTRATOR, DEPLOYER, KUBELET, USERS, ClusterKind, OtherCluster, choose, token
+from localcloud.core.cluster import (
+    ADMINISTRATOR,
+    DEPLOYER,
+    KUBELET,
+    USERS,
+    ClusterKind,
+    ClusterKindConflict,
+    choose,
+    token,
+)
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store
 from localcloud.runtime.environment import SERVICES, prepare
@@ -37,7 +46,7 @@ def test_without_a_wish_the_first_choice_is_kept(store: Store) -> None:
 def test_another_choice_later_is_refused_with_its_fix(store: Store) -> None:
     choose(store, ClusterKind.BUILT_IN)
 
-    with pytest.raises(OtherCluster) as refused:
+    with pytest.raises(ClusterKindConflict) as refused:
         choose(store, ClusterKind.API_SERVER)
 
     assert str(refused.value) == (

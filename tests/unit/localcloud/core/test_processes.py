@@ -43,7 +43,7 @@ def test_a_process_that_has_the_id_of_a_recorded_one_is_left_alone(
     record.file.write_text(json.dumps(earlier))
 
     assert processes.alive(tmp_path / "pids", "daemon") is None
-    assert not processes.Recorded(record.file, sleeper.pid, "an-earlier-boot/12345").end(grace=10)
+    assert not processes.RecordedProcess(record.file, sleeper.pid, "an-earlier-boot/12345").end(grace=10)
     assert sleeper.poll() is None
 
 

@@ -29,7 +29,7 @@ SUBSCRIPTION = "/subscriptions/10ca1000-0000-4000-8000-000000000002"
 def state(tmp_path: Path) -> Iterator[StateDirectory]:
     made = StateDirectory(tmp_path / "state")
     yield made
-    if made.is_one():
+    if made.exists():
         made.remove()
 
 
