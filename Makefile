@@ -68,7 +68,7 @@ lint: setup ## Check style, types, workflows and Go sources
 		go -C tests/e2e/msi-dataplane vet && test -z "$$(gofmt -l tests/e2e/msi-dataplane | tee /dev/stderr)"; \
 		else echo "lint: there is no Go on PATH, so workflows and Go sources are checked in CI only"; fi
 
-fmt: setup ## Format, and mend what can be mended
+fmt: setup ## Format, and fix what can be fixed
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 

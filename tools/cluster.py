@@ -1,7 +1,7 @@
 """kube-apiserver with etcd, its controllers and kubectl: built from pinned Go modules, and only when asked for.
 
-`make up CLUSTER=apiserver` and `make e2e` ask; the local cloud's built-in Kubernetes API needs none of it. What was
-built stands in `.tools/cluster.json`, where `localcloud/apiserver/binaries.py` finds it.
+`make up CLUSTER=apiserver` and `make e2e` ask; the local cloud's built-in Kubernetes API needs none of it. The record
+of the build is `.tools/cluster.json`, where `localcloud/apiserver/binaries.py` finds it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tools import golang, pinned
 from tools.pinned import dotted
-from tools.steps import ROOT, TOOLS, CommandError, SetupError, fingerprint
+from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint
 
 RECORD = TOOLS / "cluster.json"
 _KUBERNETES_MODULE = ROOT / "tools/kube-apiserver"
@@ -23,7 +23,10 @@ _COMMANDS = ("kube-apiserver", "kube-controller-manager", "kubectl")
 
 
 def ensure() -> str:
-    """Have the commands and record where they are; raises `SetupError`. Returns what was done."""
+    """Build the commands if their pins changed, and record where they are.
+
+    Returns what was done, for the progress line. Raises SetupError if they cannot be built.
+    """
     build = TOOLS / f"cluster-{fingerprint([*pinned.files(_KUBERNETES_MODULE), *pinned.files(_ETCD_MODULE)])}"
     version = dotted(pinned.version(_KUBERNETES_MODULE, _KUBERNETES))
     outcome = f"up to date, {version}"
@@ -48,18 +51,18 @@ def _build(target: Path, version: str) -> None:
             package = f"{_KUBERNETES}/cmd/{name}"
             flags = _version_flags(version)
             pinned.build("cluster", _KUBERNETES_MODULE, package, draft / name, version=version, flags=flags, go=go)
-    except CommandError as error:
+    except ProcessError as error:
         raise SetupError(
-            f"kube-apiserver can not be had on this machine: the Go build failed:\n{error}\n"
+            f"kube-apiserver cannot be installed on this machine: the Go build failed:\n{error}\n"
             "Ways out, one is enough:\n"
-            "  - let this machine reach a Go module proxy (its address belongs into `go env GOPROXY`)\n"
+            "  - let this machine reach a Go module proxy (set its address with `go env -w GOPROXY=...`)\n"
             "  - leave CLUSTER out: the local cloud's built-in Kubernetes API needs nothing more"
         ) from None
     draft.rename(target)
 
 
 def _version_flags(version: str) -> str:
-    """What kubernetes' own `hack/lib/version.sh` puts in, as far as clients look at it."""
+    """The linker flags of Kubernetes' `hack/lib/version.sh`, as far as clients read their values."""
     major, minor, _ = version.split(".")
     values = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     return " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())

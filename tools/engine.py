@@ -6,7 +6,7 @@ Ways in order of preference:
 2. Pulumi's official installer, through the SDK (`pulumi.automation.PulumiCommand.install`);
 3. a build of the modules pinned in tools/pulumi and tools/language-host, where a Go module proxy is all one reaches.
 
-What was chosen stands in `.tools/engine.json`, where `ops/stack/environment.py` finds it.
+The choice is recorded in `.tools/engine.json`, where `ops/stack/environment.py` finds it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tools import pinned
 from tools.pinned import dotted, numbers
-from tools.steps import ROOT, TOOLS, VENV, CommandError, SetupError, fingerprint, run, say
+from tools.steps import ROOT, TOOLS, VENV, ProcessError, SetupError, fingerprint, report, run
 
 RECORD = TOOLS / "engine.json"
 _CLI_MODULE = ROOT / "tools/pulumi"
@@ -30,12 +30,15 @@ _SDK = "github.com/pulumi/pulumi/sdk/v3"
 _CLI_PACKAGE = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
 _HOST_PACKAGE = f"{_SDK}/python/cmd/pulumi-language-python"
 _INSTALL_SECONDS = 300
-# A closed network must be noticed soon; the installer's own download has no time limit.
+# To notice a closed network soon; the installer's own download has no time limit.
 _CONNECT_SECONDS = 10
 
 
 def ensure() -> str:
-    """Have a usable CLI and record where it is; raises `SetupError`. Returns what was chosen."""
+    """Find, install or build a usable CLI, and record where it is.
+
+    Returns what was chosen, for the progress line. Raises SetupError if there is no way to one.
+    """
     pins = [*pinned.files(_CLI_MODULE), *pinned.files(_HOST_MODULE)]
     build = TOOLS / f"pulumi-{fingerprint([*pins, _LAUNCHER])}"
     wanted = fingerprint([Path(__file__), build.name, _identity_on_path(), str(ROOT)])
@@ -59,17 +62,17 @@ def _choose(build: Path, minimum: tuple[int, ...]) -> tuple[Path, str]:
         return on_path, "from PATH"
     if (build / "pulumi").exists():
         return build, "built from tools/pulumi earlier"
-    say(f"pulumi: {not_on_path}; trying Pulumi's installer")
+    report(f"pulumi: {not_on_path}; trying Pulumi's installer")
     installed, not_installed = _install(TOOLS / "pulumi-installed", minimum)
     if installed:
         return installed, "from Pulumi's installer"
-    say(f"pulumi: {not_installed}; building from the pinned Go modules")
+    report(f"pulumi: {not_installed}; building from the pinned Go modules")
     not_built = _build(build, minimum)
     if not_built is None:
         return build, "built from tools/pulumi"
     text = dotted(minimum)
     raise SetupError(
-        "the Pulumi CLI can not be had on this machine.\n"
+        "the Pulumi CLI cannot be installed on this machine.\n"
         f"  PATH: {not_on_path}\n  installer: {not_installed}\n  build: {not_built}\n"
         "Ways out, one is enough:\n"
         f"  - install Pulumi {text} or newer (pulumi.com/docs/install) and run `make setup` again\n"
@@ -80,7 +83,7 @@ def _choose(build: Path, minimum: tuple[int, ...]) -> tuple[Path, str]:
 
 
 def _identity_on_path() -> str:
-    """Changes whenever another `pulumi` comes first on PATH, so that it is considered anew."""
+    """Path, time and size of the first `pulumi` on PATH; another one is considered again."""
     found = shutil.which("pulumi")
     if found is None:
         return ""
@@ -94,7 +97,7 @@ def _on_path(minimum: tuple[int, ...]) -> tuple[Path | None, str]:
         return None, "no pulumi on PATH"
     try:
         version = _version(Path(found))
-    except (CommandError, OSError) as error:
+    except (ProcessError, OSError) as error:
         return None, f"{found} does not run ({error})"
     if version < minimum:
         return None, f"{found} is {'.'.join(map(str, version))}, older than {'.'.join(map(str, minimum))}"
@@ -123,14 +126,14 @@ def _install(root: Path, minimum: tuple[int, ...]) -> tuple[Path | None, str]:
         return None, f"Pulumi's installer did not finish in {_INSTALL_SECONDS} s"
     except subprocess.CalledProcessError as error:
         reason = (error.stderr.strip().splitlines() or ["no reason given"])[-1]
-        return None, f"Pulumi's installer can not be used here ({reason})"
+        return None, f"Pulumi's installer cannot be used here ({reason})"
     if _version(root / "bin/pulumi") < minimum:
         return None, "Pulumi's installer brought a version older than the pinned one"
     return root / "bin", ""
 
 
 def _build(target: Path, minimum: tuple[int, ...]) -> str | None:
-    """Build CLI and host into `target`; None, or why that is impossible."""
+    """Build CLI and host into `target`; returns None, or why that is impossible."""
     if shutil.which("go") is None:
         return "no go on PATH"
     draft = target.with_name(f"{target.name}.draft")
@@ -142,7 +145,7 @@ def _build(target: Path, minimum: tuple[int, ...]) -> str | None:
         _build_package(_HOST_MODULE, _HOST_PACKAGE, host_version, draft / "pulumi-language-python-host")
         # The scripts come from the CLI's own release: the host starts the program and dynamic providers with them.
         scripts = Path(pinned.run_go(_CLI_MODULE, "list", "-m", "-f", "{{.Dir}}", _SDK)) / "python"
-    except CommandError as error:
+    except ProcessError as error:
         return f"the Go build failed:\n{error}"
     for script in (
         scripts / "cmd/pulumi-language-python-exec",

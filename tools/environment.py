@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tools.steps import ROOT, VENV, CommandError, SetupError, fingerprint, run, say
+from tools.steps import ROOT, VENV, ProcessError, SetupError, fingerprint, report, run
 
 _LOCK = ROOT / "requirements.txt"
 _STAMP = VENV / ".setup"
@@ -15,23 +15,26 @@ _COMMAND = VENV / "bin/idstack"
 
 
 def ensure() -> str:
-    """Bring `.venv` to what requirements.txt says; raises `SetupError`. Returns what was done."""
+    """Make `.venv` match requirements.txt.
+
+    Returns what was done, for the progress line. Raises SetupError if the packages cannot be installed.
+    """
     wanted = fingerprint([_LOCK, Path(__file__), str(ROOT)])
     if _STAMP.exists() and _STAMP.read_text() == wanted and _PYTHON.exists():
         return "up to date"
     _STAMP.unlink(missing_ok=True)
     uv = shutil.which("uv")
     installer = "uv" if uv else "pip, as uv is not on PATH"
-    say(f"packages: installing requirements.txt with {installer}; a few minutes, once")
+    report(f"packages: installing requirements.txt with {installer}; a few minutes, once")
     try:
         if uv:
             _with_uv(uv)
         else:
             _with_pip()
-    except CommandError as error:
+    except ProcessError as error:
         raise SetupError(
-            f"the packages can not be installed:\n{error}\n"
-            "Ways out: reach a package index (its address belongs into the settings of uv or pip), "
+            f"the packages cannot be installed:\n{error}\n"
+            "Ways out: reach a package index (its address belongs in the settings of uv or pip), "
             f"or remove {VENV.name} and run `make setup` again."
         ) from None
     _write_command()
@@ -51,7 +54,7 @@ def _with_pip() -> None:
     if not _PYTHON.exists():
         try:
             run([sys.executable, "-m", "venv", VENV])
-        except CommandError as error:
+        except ProcessError as error:
             shutil.rmtree(VENV, ignore_errors=True)
             raise SetupError(
                 f"no virtual environment can be made with {sys.executable}:\n{error}\n"
@@ -62,7 +65,7 @@ def _with_pip() -> None:
 
 
 def _write_command() -> None:
-    """The `idstack` command: a script, so that it works from any directory and there is nothing to build."""
+    """Write the `idstack` command: a script, so that it works from any directory and nothing has to be built."""
     _COMMAND.write_text(
         f'#!/bin/sh\nPYTHONPATH="{ROOT}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{_PYTHON}" -P -m ops "$@"\n'
     )

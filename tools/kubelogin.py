@@ -1,4 +1,4 @@
-"""kubelogin, Azure's own credential plugin: built from its pinned Go module, for whoever runs the tests against it."""
+"""kubelogin, Azure's own credential plugin: built from its pinned Go module, for the tests that run it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 
 from tools import golang, pinned
 from tools.pinned import dotted
-from tools.steps import ROOT, TOOLS, CommandError, SetupError, fingerprint
+from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint
 
 _MODULE: Final = ROOT / "tools/kubelogin"
 _PACKAGE: Final = "github.com/Azure/kubelogin"
 
 
 def command() -> Path:
-    """The program, built once for a state of the pin; raises `SetupError`."""
+    """The program, built once for each state of the pin; raises SetupError if it cannot be built."""
     target = TOOLS / f"kubelogin-{fingerprint(pinned.files(_MODULE))}"
     TOOLS.mkdir(exist_ok=True)
     with (TOOLS / "kubelogin.lock").open("w") as lock:
@@ -34,9 +34,9 @@ def _build(target: Path) -> None:
     try:
         go = golang.command()
         pinned.build("kubelogin", _MODULE, _PACKAGE, draft / "kubelogin", version=version, go=go)
-    except CommandError as error:
+    except ProcessError as error:
         raise SetupError(
-            f"kubelogin can not be built:\n{error}\n"
-            "Way out: let this machine reach a Go module proxy (its address belongs into `go env GOPROXY`)."
+            f"kubelogin cannot be built:\n{error}\n"
+            "Way out: let this machine reach a Go module proxy (set its address with `go env -w GOPROXY=...`)."
         ) from None
     draft.rename(target)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.steps import CommandError, run, say
+from tools.steps import ProcessError, report, run
 
 ON_PATH = Path("go")
 
@@ -15,40 +15,41 @@ ON_PATH = Path("go")
 def build(
     step: str, module: Path, package: str, output: Path, *, version: str, flags: str = "", go: Path = ON_PATH
 ) -> None:
-    """Build one command into `output`, its progress under the name of the set-up step; raises `CommandError`.
+    """Build one command into `output`; raises ProcessError if a step fails.
 
     Args:
-        version: what the progress lines call it.
-        flags: the linker's, beyond those that leave out what only a debugger reads.
+        step: name of the set-up step, for the progress lines.
+        version: its version, for the progress lines.
+        flags: flags of the linker, besides those that leave out what only a debugger reads.
         go: the go command.
     """
     name = output.name
-    say(f"{step}: fetching the modules of {name} {version}")
+    report(f"{step}: fetching the modules of {name} {version}")
     listed = run_go(module, "list", "-deps", package, progress=lambda n: f"{name}, module {n}", go=go).splitlines()
     total = sum(not line.startswith("go: ") for line in listed)
-    say(f"{step}: building {name} {version}, once; minutes on a machine that never did")
+    report(f"{step}: building {name} {version}, once; the first build on a machine takes minutes")
     arguments = ("build", "-v", "-ldflags", f"-s -w {flags}".rstrip(), "-o", str(output), package)
     run_go(module, *arguments, progress=lambda n: f"{name}, package {n} of {total} at most", go=go)
 
 
 def run_go(module: Path, *arguments: str, progress: Callable[[int], str] | None = None, go: Path = ON_PATH) -> str:
-    """Run the go command in the module's folder and return what it printed; raises `CommandError`."""
+    """Run the go command in the module's folder and return what it printed; raises ProcessError if it fails."""
     return run(
         [go, *arguments],
         directory=module,
-        # No C compiler is asked for.
+        # No C compiler is needed.
         environment={**os.environ, "CGO_ENABLED": "0"},
         progress=progress,
     )
 
 
 def files(module: Path) -> list[Path]:
-    """The files that say what a build of the module is made from."""
+    """The files that pin what a build of the module is made from."""
     return [module / "go.mod", module / "go.sum"]
 
 
 def version(module: Path, requirement: str) -> tuple[int, ...]:
-    """The version of a required module; raises `CommandError` when it is not required."""
+    """The version of a required module; raises ProcessError if it is not required."""
     return numbers(re.search(rf"{re.escape(requirement)} v(\S+)", (module / "go.mod").read_text()))
 
 
@@ -58,12 +59,12 @@ def language_version(module: Path) -> str:
 
 
 def numbers(match: re.Match[str] | None) -> tuple[int, ...]:
-    """The version in a match's first group; raises `CommandError` when there is no match."""
+    """The version in a match's first group; raises ProcessError if there is no match."""
     if match is None:
-        raise CommandError("no version found")
+        raise ProcessError("no version found")
     return tuple(int(part) for part in match[1].split("."))
 
 
 def dotted(version: tuple[int, ...]) -> str:
-    """A version as text."""
+    """A version as a string, 1.2.3."""
     return ".".join(map(str, version))

@@ -2,8 +2,8 @@
 
 `tools/setup cluster` prepares a real Kubernetes control plane, too.
 
-Standard library only, for it runs before any package is there. Each step leaves a stamp with a hash of what it was made
-from and is skipped while that hash stands, so a second run takes a moment.
+It imports the standard library only, because it runs before any package is installed. Each step leaves a stamp with a
+hash of its inputs and is skipped while that hash is the same, so a second run takes a moment.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from tools import cluster, engine, environment
-from tools.steps import TOOLS, SetupError, say
+from tools.steps import TOOLS, SetupError, report
 
 
 def main(extras: Sequence[str] = ()) -> int:
-    """Run the steps in order, then the `extras`; 1 when one of them has no way to succeed."""
+    """Run the steps in order, then the `extras`; returns the exit code, 1 if one of them cannot succeed."""
     if unknown := set(extras) - set(_EXTRAS):
-        print(
-            f"setup: nothing is called {', '.join(sorted(unknown))}; extras are {', '.join(_EXTRAS)}", file=sys.stderr
-        )
+        print(f"setup: unknown extras: {', '.join(sorted(unknown))}; known are {', '.join(_EXTRAS)}", file=sys.stderr)
         return 1
     TOOLS.mkdir(exist_ok=True)
     with (TOOLS / "lock").open("w") as lock:
@@ -31,7 +29,7 @@ def main(extras: Sequence[str] = ()) -> int:
             for name, step in {**_STEPS, **{extra: _EXTRAS[extra] for extra in extras}}.items():
                 begun = time.monotonic()
                 outcome = step()
-                say(f"{name}: {outcome} ({time.monotonic() - begun:.1f} s)")
+                report(f"{name}: {outcome} ({time.monotonic() - begun:.1f} s)")
         except SetupError as error:
             print(f"\nsetup: {error}", file=sys.stderr)
             return 1

@@ -1,4 +1,4 @@
-"""What the set-up steps share: paths, messages, hashes, and commands with a progress line."""
+"""Shared by the set-up steps: paths, messages, hashes, and commands with a progress line."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _REPORT_EVERY_SECONDS = 20.0
 
 
 class SetupError(Exception):
-    """A step has no way to succeed; the message names the ways out."""
+    """A step cannot succeed; the message names the ways out."""
 
 
-class CommandError(Exception):
+class ProcessError(Exception):
     """A command failed; the message is the end of what it printed."""
 
 
-def say(message: str) -> None:
-    """One line of progress."""
+def report(message: str) -> None:
+    """Print one line of progress."""
     print(f"setup: {message}", flush=True)
 
 
 def fingerprint(parts: Iterable[Path | str]) -> str:
-    """Hash of file contents and texts, 16 hex digits."""
+    """Hash of file contents and strings, 16 hex digits; each part counts with its length."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.read_bytes() if isinstance(part, Path) else part.encode()
@@ -46,10 +46,10 @@ def run(
     environment: Mapping[str, str] | None = None,
     progress: Callable[[int], str] | None = None,
 ) -> str:
-    """Run a command and return what it printed; raises `CommandError`, or OSError when it can not be started.
+    """Run a command and return what it printed; raises ProcessError if it fails, OSError if it cannot be started.
 
-    `progress` turns the number of lines printed so far into the text of a progress line: rewritten in place on a
-    terminal, printed every twenty seconds elsewhere.
+    `progress` makes a progress line out of the number of lines printed so far. It is rewritten in place on a terminal,
+    and printed every twenty seconds elsewhere.
     """
     lines: list[str] = []
     begun = reported = time.monotonic()
@@ -74,5 +74,5 @@ def run(
     if progress and sys.stdout.isatty():
         print("\r\033[K", end="", flush=True)
     if process.returncode != 0:
-        raise CommandError("\n".join(deque(lines, _TAIL_LINES)) or f"exit code {process.returncode}")
+        raise ProcessError("\n".join(deque(lines, _TAIL_LINES)) or f"exit code {process.returncode}")
     return "\n".join(lines)

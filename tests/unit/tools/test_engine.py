@@ -103,9 +103,9 @@ def test_where_nothing_is_possible_the_message_names_what_was_tried_and_three_wa
     with pytest.raises(SetupError) as caught:
         engine.ensure()
     assert str(caught.value) == (
-        "the Pulumi CLI can not be had on this machine.\n"
+        "the Pulumi CLI cannot be installed on this machine.\n"
         f"  PATH: {machine.first}/pulumi is 3.99.0, older than 3.100.2\n"
-        "  installer: Pulumi's installer can not be used here (URLError: timed out)\n"
+        "  installer: Pulumi's installer cannot be used here (URLError: timed out)\n"
         "  build: no go on PATH\n"
         "Ways out, one is enough:\n"
         "  - install Pulumi 3.100.2 or newer (pulumi.com/docs/install) and run `make setup` again\n"

