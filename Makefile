@@ -18,7 +18,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test e2e kills bench lint fmt generate lock
+.PHONY: help setup up preview renew recover down test e2e kills bench lint fmt generate golden lock
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -74,6 +74,9 @@ fmt: setup ## Format, and fix what can be fixed
 
 generate: setup ## Write docs/configuration.md and the schema in Pulumi.yaml from the settings
 	@$(PYTHON) -m identity.settings.reference
+
+golden: setup ## Write the reviewed messages about the configuration anew; read the diff before you commit it
+	@UPDATE_GOLDEN=1 $(PYTHON) -m pytest -n 0 tests/unit/identity/settings tests/unit/components
 
 E2E := tests/apiserver tests/e2e tests/engine/test_changes.py tests/engine/test_lifecycle.py
 

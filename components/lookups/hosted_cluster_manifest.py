@@ -76,6 +76,7 @@ def _unusable(place: Place, file: str | None, error: Exception) -> Problem:
     reason = error.__class__.__name__ if isinstance(error, (OSError, UnicodeDecodeError)) else str(error)
     return Problem(
         place=place,
+        rule="hosted-cluster-file-unusable",
         found=f'"{file}", which cannot be used: {reason}',
         accepted="the path, from the project's folder, of a YAML file with one HostedCluster",
         fix="put the HostedCluster there, or correct the path",
@@ -99,6 +100,7 @@ def _validate(
         if key not in _KEYS:
             yield Problem(
                 place=(*place, key) if is_inline else place,
+                rule="hosted-cluster-unknown-key",
                 found=f"the key {key}",
                 accepted=f"the keys {enumerate_words(_KEYS)} of a HostedCluster",
                 fix="remove it",
@@ -119,6 +121,7 @@ def _conflict_problem(conflict: Conflict, place: Place) -> Problem:
     written = "a client id that Azure assigns" if is_assigned else show(conflict.written)
     return Problem(
         place=place,
+        rule="hosted-cluster-conflict",
         found=f"{show(conflict.given)} at {path_of(conflict.path)}, where the stack writes {written}",
         accepted="nothing there" if is_assigned else f"nothing there, or {written}",
         fix="remove it" if is_assigned else "remove it, or correct the setting that the stack's value comes from",

@@ -112,6 +112,7 @@ def _not_found(place: Place, lookup: _Lookup, error: object) -> Problem:
     reason, missing = provider_error(error), _is_missing(error)
     return Problem(
         place=place,
+        rule="resource-missing" if missing else "resource-unreadable",
         found=f"{lookup.description}, which {'does not exist' if missing else f'cannot be read: {reason}'}",
         accepted="one that exists: the stack does not create it",
         fix="create it, or correct the name" if missing else "let the deployer read it (role Reader), then try again",
@@ -281,6 +282,7 @@ class _PrerequisitesBuilder:
         self._problems.append(
             Problem(
                 place=("keyVaultUser", "source"),
+                rule="add-on-disabled",
                 found=f'aks-addon, but "{cluster.name}" does not run the add-on azure-keyvault-secrets-provider',
                 accepted="aks-addon with the add-on switched on, existing, or created",
                 fix="`az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation "
@@ -300,6 +302,7 @@ class _PrerequisitesBuilder:
             self._problems.append(
                 Problem(
                     place=(*place, "clientId"),
+                    rule="client-id-mismatch",
                     found=f'"{identity.client_id}", but the managed identity has the client id "{principal.client_id}"',
                     accepted="the identity's own client id, or nothing",
                     fix="remove it, or correct resourceId",
@@ -327,6 +330,7 @@ class _PrerequisitesBuilder:
             self._problems.append(
                 Problem(
                     place=(*place, "credential", "file"),
+                    rule="credential-file-unreadable",
                     found=f'"{identity.credential.file}", which cannot be read ({error.__class__.__name__})',
                     accepted="the path of a file with the credential document, from the project's folder",
                     fix="put the document there, or correct the path",
@@ -340,6 +344,7 @@ class _PrerequisitesBuilder:
 def _unusable(place: Place, error: InvalidCredential) -> Problem:
     return Problem(
         place=place,
+        rule="credential-document-invalid",
         found="".join(("a credential document that cannot be used:", *(f"\n    - {each}" for each in error.problems))),
         accepted="the document that the MSI data plane issued for this identity, as it is",
         fix="have it issued again",

@@ -90,6 +90,7 @@ def _mismatches(settings: Settings, name: str, outputs: dict[str, Any]) -> Itera
         if found != shared.lower():
             yield Problem(
                 place=(key,),
+                rule="shared-stack-id-mismatch",
                 found=f'"{found}"',
                 accepted=f'"{shared}", as in {name}, whose vault carries the credentials',
                 fix=to_set((key,), shared),
@@ -101,6 +102,7 @@ def _mismatches(settings: Settings, name: str, outputs: dict[str, Any]) -> Itera
         known = parse_arm_id(shared_cluster)
         yield Problem(
             place=("managementCluster", "name"),
+            rule="shared-stack-cluster-mismatch",
             found=f'"{cluster.name}" in the resource group "{cluster.resource_group}"',
             accepted=f'"{known.name}" in "{known.resource_group}", as in {name}: its nodes have the key-vault-user',
             fix=f"{to_set(('managementCluster', 'name'), known.name)} and "
@@ -114,4 +116,6 @@ def this_stack() -> str:
 
 
 def _refused(found: str, accepted: str, fix: str) -> ConfigurationError:
-    return ConfigurationError([Problem(place=_PLACE, found=found, accepted=accepted, fix=fix)])
+    return ConfigurationError(
+        [Problem(place=_PLACE, rule="shared-stack-unusable", found=found, accepted=accepted, fix=fix)]
+    )

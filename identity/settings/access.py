@@ -23,6 +23,7 @@ def _unattended(kind: LoginKind) -> LoginKind:
 StackLogin = Annotated[
     LoginKind,
     ValueSpec(
+        rule="login",
         accepted=enumerate_words(UNATTENDED, last="or"),
         blank=f"<{'|'.join(UNATTENDED)}>",
         check=_unattended,

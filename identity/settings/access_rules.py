@@ -21,12 +21,14 @@ def cluster_is_reached_in_one_way(settings: Settings, report: ProblemReport) -> 
     place = ("managementCluster", "kubeconfig")
     if cluster.kubeconfig is not None and "access" in cluster.model_fields_set:
         accepted = "nothing with managementCluster.access, by which the stack makes a kubeconfig of its own"
-        report.refuse(place, cluster.kubeconfig, accepted=accepted, fix=to_remove(place))
+        report.refuse(
+            place, cluster.kubeconfig, rule="kubeconfig-beside-access", accepted=accepted, fix=to_remove(place)
+        )
     if cluster.context is not None and cluster.kubeconfig is None:
         at = ("managementCluster", "context")
         fix = f"{to_remove(at)}, or {to_set(place, '<path>')}"
         accepted = "nothing without managementCluster.kubeconfig: it is a context of that file"
-        report.refuse(at, cluster.context, accepted=accepted, fix=fix)
+        report.refuse(at, cluster.context, rule="context-without-kubeconfig", accepted=accepted, fix=fix)
 
 
 def login_is_described(settings: Settings, report: ProblemReport) -> None:
@@ -42,6 +44,10 @@ def login_is_described(settings: Settings, report: ProblemReport) -> None:
         at, value = (*place, str(field.alias)), getattr(access, name)
         if value is None and name in row.needs:
             blank = "<uuid>" if name == "client_id" else "<path>"
-            report.refuse(at, None, accepted=f"given with login: {access.login}", fix=to_set(at, blank))
+            report.refuse(
+                at, None, rule="login-key-missing", accepted=f"given with login: {access.login}", fix=to_set(at, blank)
+            )
         if value is not None and name not in row.needs | row.takes:
-            report.refuse(at, value, accepted=f"nothing with login: {access.login}", fix=to_remove(at))
+            report.refuse(
+                at, value, rule="login-key-unused", accepted=f"nothing with login: {access.login}", fix=to_remove(at)
+            )

@@ -17,6 +17,7 @@ from identity.settings.value_spec import PLACEHOLDER, ZERO_UUID, ValueSpec, uuid
 
 @dataclass(frozen=True)
 class _ArmType:
+    rule: str
     type: str
     # Of each name in the id, in order.
     names: tuple[str, ...]
@@ -53,6 +54,7 @@ class _ArmType:
     @property
     def spec(self) -> ValueSpec:
         return ValueSpec(
+            rule=self.rule,
             accepted=f"a resource id /subscriptions/<id>/resourceGroups/<name>/providers/{self.example}",
             blank="<resource id>",
             check=self.check,
@@ -65,6 +67,7 @@ _SUBNET_NAME: Final = r"[a-zA-Z0-9]([\w.-]{0,78}\w)?"
 VnetId = Annotated[
     str,
     _ArmType(
+        "vnet-id",
         "Microsoft.Network/virtualNetworks",
         (_VNET_NAME,),
         255,
@@ -75,6 +78,7 @@ VnetId = Annotated[
 SubnetId = Annotated[
     str,
     _ArmType(
+        "subnet-id",
         "Microsoft.Network/virtualNetworks/subnets",
         (_VNET_NAME, _SUBNET_NAME),
         355,
@@ -85,6 +89,7 @@ SubnetId = Annotated[
 SecurityGroupId = Annotated[
     str,
     _ArmType(
+        "security-group-id",
         "Microsoft.Network/networkSecurityGroups",
         (_SUBNET_NAME,),
         255,
@@ -95,6 +100,7 @@ SecurityGroupId = Annotated[
 ManagedIdentityId = Annotated[
     str,
     _ArmType(
+        "managed-identity-id",
         "Microsoft.ManagedIdentity/userAssignedIdentities",
         (r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,127}",),
         345,

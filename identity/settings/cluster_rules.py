@@ -46,6 +46,7 @@ def _hosted_cluster_is_given_once(
         report.refuse(
             place,
             {},
+            rule="hosted-cluster-with-stack-side",
             accepted="nothing with clusterSide: stack, which writes what HyperShift's operators would make of it",
             fix=f"{to_remove(place)}, or {to_set(('clusterSide',), 'hypershift')}",
         )
@@ -54,6 +55,7 @@ def _hosted_cluster_is_given_once(
         report.refuse(
             place,
             {},
+            rule="hosted-cluster-given-once",
             accepted="exactly one of manifest (a HostedCluster) and file (the path of one)",
             fix=to_remove((*place, "manifest")) if both else to_set((*place, "file"), "<path>"),
             reason="it holds both" if both else "it is empty",
@@ -67,6 +69,7 @@ def _namespace_is_short_enough(cluster: HostedClusterSettings, place: Place, rep
         report.refuse(
             name,
             cluster.name,
+            rule="namespace-too-long",
             accepted=f"a name with which the namespace <namespace>-<name> has at most {_LONGEST_NAMESPACE} characters",
             fix=f"{to_set(name, '<cluster>')}, or a shorter {path_of((*place, 'namespace'))}",
             reason=f"the namespace has {length}",
@@ -86,6 +89,7 @@ def _network_is_in_the_subscription(
                 report.refuse(
                     (*place, key),
                     arm_id,
+                    rule="network-in-other-subscription",
                     accepted="a resource in the subscription of subscriptionId: a HostedCluster has one for all",
                     fix=to_set((*place, key), "<resource id>"),
                 )
@@ -96,7 +100,9 @@ def _subnet_is_in_the_network(cluster: HostedClusterSettings, place: Place, repo
     if not subnet.startswith(f"{vnet}/subnets/"):
         at = (*place, "subnetID")
         accepted = f"a subnet of {path_of((*place, 'vnetID'))}"
-        report.refuse(at, cluster.subnet_id, accepted=accepted, fix=to_set(at, "<resource id>"))
+        report.refuse(
+            at, cluster.subnet_id, rule="subnet-outside-vnet", accepted=accepted, fix=to_set(at, "<resource id>")
+        )
 
 
 def _needed_identities_are_on(
@@ -106,7 +112,7 @@ def _needed_identities_are_on(
         at = (*place, "enabled")
         optional = enumerate_words((each.field for each in CONTROL_PLANE if each.optional), last="or")
         accepted = f"true: a HostedCluster needs this identity; only {optional} may be switched off"
-        report.refuse(at, False, accepted=accepted, fix=to_remove(at))
+        report.refuse(at, False, rule="identity-required", accepted=accepted, fix=to_remove(at))
 
 
 def _managed_identities_are_described(
@@ -117,13 +123,17 @@ def _managed_identities_are_described(
     if identity.resource_id is None:
         at = (*place, "resourceId")
         accepted = "the resource id of the managed identity, to which the roles are assigned"
-        report.refuse(at, None, accepted=accepted, fix=to_set(at, "<resource id>"))
+        report.refuse(
+            at, None, rule="managed-identity-without-resource-id", accepted=accepted, fix=to_set(at, "<resource id>")
+        )
     if identity.credential is None:
         at = (*place, "credential")
         accepted = (
             "the credential of the managed identity, issued elsewhere, as one of value (a secret), file and secretName"
         )
-        report.refuse(at, None, accepted=accepted, fix=to_set((*at, "file"), "<path>"))
+        report.refuse(
+            at, None, rule="managed-identity-without-credential", accepted=accepted, fix=to_set((*at, "file"), "<path>")
+        )
 
 
 def _applications_have_nothing_imported(
@@ -141,6 +151,7 @@ def _applications_have_nothing_imported(
             report.refuse(
                 at,
                 value if isinstance(value, str) else {},
+                rule="application-with-managed-identity-key",
                 accepted="nothing with source: entra-application, where the stack issues the credential itself",
                 fix=f"{to_remove(at)}, or {to_set((*place, 'source'), 'managed-identity')}",
             )
@@ -166,6 +177,7 @@ def _one_credential_is_imported(
         report.refuse(
             at,
             {},
+            rule="one-imported-credential",
             accepted="exactly one of value (a secret), file and secretName",
             fix=" or ".join(to_remove((*at, key)) for key in given) or to_set((*at, "file"), "<path>"),
             reason=f"it holds {enumerate_words(given)}" if given else "it is empty",
@@ -180,6 +192,7 @@ def _imported_values_are_secret(
         report.refuse(
             at,
             identity.credential.value.get_secret_value(),
+            rule="credential-not-secret",
             accepted="a secret, which is encrypted in the stack file; this one stands there in clear",
             fix=f"{to_set(at, '< <file>', options='--secret')}; have a credential that others could read issued anew",
         )
@@ -194,7 +207,7 @@ def _existing_secrets_keep_their_name(
         accepted = (
             f"nothing beside {path_of((*place, 'credential', 'secretName'))}: the secret is used under its own name"
         )
-        report.refuse(at, identity.secret_name, accepted=accepted, fix=to_remove(at))
+        report.refuse(at, identity.secret_name, rule="existing-secret-renamed", accepted=accepted, fix=to_remove(at))
 
 
 _IDENTITY_RULES: Final = (

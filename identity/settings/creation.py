@@ -33,6 +33,7 @@ def _poll_interval(text: str) -> str:
 PollInterval = Annotated[
     str,
     ValueSpec(
+        rule="poll-interval",
         accepted="a time from 30s to 1h in hours, minutes and seconds, such as 2m or 1m30s",
         blank="2m",
         check=_poll_interval,
@@ -41,6 +42,7 @@ PollInterval = Annotated[
 KubernetesVersion = Annotated[
     str,
     ValueSpec(
+        rule="kubernetes-version",
         accepted='a version of Kubernetes in quotes, such as "1.34" (its newest patch) or "1.34.1"',
         blank='"<version>"',
         check=matching(r"1\.\d{1,2}(\.\d{1,3})?"),
@@ -51,6 +53,7 @@ KubernetesVersion = Annotated[
 VmSize = Annotated[
     str,
     ValueSpec(
+        rule="vm-size",
         accepted="the size of a virtual machine, such as Standard_D4s_v5",
         blank="<size>",
         check=matching(r"(Standard|Basic)_[A-Za-z0-9_-]{1,60}"),

@@ -22,11 +22,17 @@ def created_cluster_has_one_authority(settings: Settings, report: ProblemReport)
     by_roles, groups = cluster.create.azure_rbac, list(cluster.create.admin_group_object_ids)
     if by_roles and groups:
         accepted = "nothing with managementCluster.create.azureRBAC, by which role assignments decide alone"
-        report.refuse(_GROUPS, groups, accepted=accepted, fix=f"{to_remove(_GROUPS)}, or {to_remove(_RBAC)}")
+        report.refuse(
+            _GROUPS,
+            groups,
+            rule="two-cluster-authorities",
+            accepted=accepted,
+            fix=f"{to_remove(_GROUPS)}, or {to_remove(_RBAC)}",
+        )
     if not by_roles and not groups:
         accepted = "object ids of the Entra ID groups that administer the cluster, or azureRBAC: true instead"
         fix = f"{to_set((*_GROUPS, 0), '<uuid>')}, or {to_set(_RBAC, 'true')}"
-        report.refuse(_GROUPS, None, accepted=accepted, fix=fix)
+        report.refuse(_GROUPS, None, rule="no-cluster-authority", accepted=accepted, fix=fix)
 
 
 def created_cluster_is_reached_through_entra(settings: Settings, report: ProblemReport) -> None:
@@ -39,14 +45,16 @@ def created_cluster_is_reached_through_entra(settings: Settings, report: Problem
     if cluster.access.admin:
         place: Place = ("managementCluster", "access", "admin")
         accepted = "false with managementCluster.create: the cluster has no local accounts"
-        report.refuse(place, True, accepted=accepted, fix=to_remove(place))
+        report.refuse(place, True, rule="admin-of-created-cluster", accepted=accepted, fix=to_remove(place))
 
 
 def _no_kubeconfig(cluster: ManagementClusterSettings, report: ProblemReport) -> None:
     if cluster.kubeconfig is not None:
         place: Place = ("managementCluster", "kubeconfig")
         accepted = "nothing with managementCluster.create: AKS gives one out when the cluster is there"
-        report.refuse(place, cluster.kubeconfig, accepted=accepted, fix=to_remove(place))
+        report.refuse(
+            place, cluster.kubeconfig, rule="kubeconfig-of-created-cluster", accepted=accepted, fix=to_remove(place)
+        )
 
 
 def created_cluster_belongs_to_the_vaults_stack(settings: Settings, report: ProblemReport) -> None:
@@ -54,4 +62,10 @@ def created_cluster_belongs_to_the_vaults_stack(settings: Settings, report: Prob
     cluster = settings.management_cluster
     if settings.shared_stack is not None and cluster is not None and cluster.create is not None:
         accepted = "nothing with sharedStack: the stack that has the vault makes the cluster whose add-on reads it"
-        report.refuse(_PLACE, {}, accepted=accepted, fix=f"{to_remove(_PLACE)}, or {to_remove(('sharedStack',))}")
+        report.refuse(
+            _PLACE,
+            {},
+            rule="created-cluster-in-sharing-stack",
+            accepted=accepted,
+            fix=f"{to_remove(_PLACE)}, or {to_remove(('sharedStack',))}",
+        )

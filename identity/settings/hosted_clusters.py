@@ -33,6 +33,7 @@ class KmsSettings(Model):
     active_key: Annotated[
         KmsKey,
         ValueSpec(
+            rule="kms-key",
             accepted="a mapping with keyVaultName, keyName and keyVersion, or the key's URL "
             "https://<vault>.<the cloud's vault suffix>/keys/<key>/<version>",
             blank="<url>",

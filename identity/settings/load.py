@@ -89,7 +89,7 @@ def _parse_structure(key: str, text: str, node: SchemaNode, report: ProblemRepor
     try:
         return json.loads(text) if text else None
     except (ValueError, RecursionError):  # RecursionError: thousands of brackets
-        report.refuse((key,), text, accepted=node.accepted, fix=_fix((key,), node, text, report))
+        report.refuse((key,), text, rule=node.rule, accepted=node.accepted, fix=_fix((key,), node, text, report))
         return INVALID
 
 
@@ -115,9 +115,17 @@ def _describe(errors: list[ErrorDetails], filled: Mapping[Place, Place], report:
         elif node is None:
             _refuse_unknown_key(place, report)
         else:
-            value = None if error["type"] == "missing" else error["input"]
+            is_missing = error["type"] == "missing"
+            value = None if is_missing else error["input"]
             reason = error["ctx"]["reason"] if error["type"] == "refused" else ""
-            report.refuse(place, value, accepted=node.accepted, fix=_fix(place, node, value, report), reason=reason)
+            report.refuse(
+                place,
+                value,
+                rule="missing" if is_missing else node.rule,
+                accepted=node.accepted,
+                fix=_fix(place, node, value, report),
+                reason=reason,
+            )
 
 
 def _fix(place: Place, node: SchemaNode, found: object, report: ProblemReport) -> str:
@@ -148,7 +156,7 @@ def _refuse_name(place: Place, report: ProblemReport) -> None:
     spec = mapping.key_spec
     guess = None if report.hides(place) else spec.guessed(name)
     fix = f"rename it to {guess}" if guess else f"{to_remove(place)}, or rename it"
-    report.refuse(place, name, accepted=spec.accepted, fix=fix)
+    report.refuse(place, name, rule=spec.rule, accepted=spec.accepted, fix=fix)
 
 
 def _refuse_unknown_key(place: Place, report: ProblemReport) -> None:
@@ -168,7 +176,9 @@ def _refuse_unknown_key(place: Place, report: ProblemReport) -> None:
     else:
         fix = to_remove(place)
     accepted = f"the keys {enumerate_words(known)}"
-    report.problems.append(Problem(place=place, found="a key that nothing reads", accepted=accepted, fix=fix))
+    report.problems.append(
+        Problem(place=place, rule="unknown-key", found="a key that nothing reads", accepted=accepted, fix=fix)
+    )
 
 
 def _without_invalid(raw: dict[str, Any], errors: list[ErrorDetails]) -> dict[str, Any]:

@@ -124,6 +124,7 @@ class CredentialSettings(Model):
     key_size: Annotated[
         StrictInt,
         ValueSpec(
+            rule="key-size",
             accepted=f"the bits of an RSA key: {enumerate_words(map(str, KEY_SIZES), last='or')}",
             blank=str(KEY_SIZES[0]),
             check=_key_size,
@@ -167,6 +168,7 @@ class Settings(Model):
     cloud: Annotated[
         SkipValidation[Cloud],
         ValueSpec(
+            rule="cloud",
             accepted=enumerate_words((*CLOUDS, LOCAL_CLOUD), last="or"),
             blank=DEFAULT_CLOUD,
             check=_known_cloud,
@@ -183,7 +185,7 @@ class Settings(Model):
     )
     tags: Annotated[
         dict[types.TagName, types.TagValue],
-        ValueSpec(accepted="at most 50 tags, a name and a string each", blank="<value>", check=_few_tags),
+        ValueSpec(rule="tags", accepted="at most 50 tags, a name and a string each", blank="<value>", check=_few_tags),
     ] = Field(default_factory=dict, description="Tags of every Azure resource that the stack creates.")
     protect: StrictBool = Field(
         True,

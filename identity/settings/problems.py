@@ -18,9 +18,10 @@ _LONGEST_SHOWN: Final = 160
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One refused value; `found` never shows a secret."""
+    """One refused value. `rule` is the id of the rule it breaks, stable for tests; `found` never shows a secret."""
 
     place: Place
+    rule: str
     found: str
     accepted: str
     fix: str
@@ -54,13 +55,13 @@ class ProblemReport:
     secret_keys: Collection[str]
     problems: list[Problem] = field(default_factory=list)
 
-    def refuse(self, place: Place, value: object, *, accepted: str, fix: str, reason: str = "") -> None:
-        """Refuse the value at `place`; a `reason` says what is wrong with it where `accepted` does not."""
+    def refuse(self, place: Place, value: object, *, rule: str, accepted: str, fix: str, reason: str = "") -> None:
+        """Refuse the value at `place` by a rule; a `reason` says what is wrong with it where `accepted` does not."""
         if self.hides(place) and isinstance(value, (str, int, float)):
             found = f"{kind_of(value)} that is not shown because it may be a secret"
         else:
             found = show(value) + (f": {reason}" if reason else "")
-        self.problems.append(Problem(place=place, found=found, accepted=accepted, fix=fix))
+        self.problems.append(Problem(place=place, rule=rule, found=found, accepted=accepted, fix=fix))
 
     def hides(self, place: Place) -> bool:
         """Whether the value at `place` may be a secret, declared as one or not."""

@@ -46,6 +46,7 @@ def _reserved_id_fits_cloud(settings: Settings, key: str, found: str, reserved: 
         report.refuse(
             (key,),
             found,
+            rule="local-cloud-id-required",
             accepted=f"{reserved} with cloud: local, which has no other",
             fix=f"{to_set((key,), reserved)}, or name a real cloud with {to_set(('cloud',), '<cloud>')}",
         )
@@ -53,6 +54,7 @@ def _reserved_id_fits_cloud(settings: Settings, key: str, found: str, reserved: 
         report.refuse(
             (key,),
             found,
+            rule="local-cloud-id-reserved",
             accepted="an id of your own: this one is reserved for cloud: local",
             fix=f"{to_set((key,), '<uuid>')}, or use the local cloud with {to_set(('cloud',), LOCAL_CLOUD)}",
         )
@@ -63,7 +65,9 @@ def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment 
     if settings.cloud.name == LOCAL_CLOUD and local and cluster and cluster.kubeconfig not in (None, local.kubeconfig):
         place = ("managementCluster", "kubeconfig")
         accepted = "nothing with cloud: local, whose own kubeconfig is taken"
-        report.refuse(place, cluster.kubeconfig, accepted=accepted, fix=to_remove(place))
+        report.refuse(
+            place, cluster.kubeconfig, rule="kubeconfig-of-local-cloud", accepted=accepted, fix=to_remove(place)
+        )
 
 
 def _spare_outlives_the_current(settings: Settings, report: ProblemReport) -> None:
@@ -73,6 +77,7 @@ def _spare_outlives_the_current(settings: Settings, report: ProblemReport) -> No
         report.refuse(
             place,
             before,
+            rule="renewal-leaves-no-spare",
             accepted="less than credentials.lifetimeDays and at least half of it: the spare must live until its turn",
             fix=f"{to_set(place, '<days>')}, or change credentials.lifetimeDays",
         )
@@ -83,7 +88,13 @@ def _gate_has_time_to_settle(settings: Settings, report: ProblemReport) -> None:
     if propagation.timeout_seconds <= propagation.settle_seconds:
         place = ("credentials", "propagation", "timeoutSeconds")
         accepted = "more than credentials.propagation.settleSeconds"
-        report.refuse(place, propagation.timeout_seconds, accepted=accepted, fix=to_set(place, "<seconds>"))
+        report.refuse(
+            place,
+            propagation.timeout_seconds,
+            rule="propagation-timeout-too-short",
+            accepted=accepted,
+            fix=to_set(place, "<seconds>"),
+        )
 
 
 def _vault_and_reader_are_here_or_shared(settings: Settings, report: ProblemReport) -> None:
@@ -92,7 +103,7 @@ def _vault_and_reader_are_here_or_shared(settings: Settings, report: ProblemRepo
         if settings.vault is None:
             accepted = "the Key Vault of the credentials, by its name; or sharedStack, the stack that has it"
             fix = f"{to_set(('vault', 'name'), '<vault>')}, or {set_shared}"
-            report.refuse(("vault",), None, accepted=accepted, fix=fix)
+            report.refuse(("vault",), None, rule="vault-missing", accepted=accepted, fix=fix)
         return
     for key, is_given in (
         ("vault", settings.vault is not None),
@@ -100,7 +111,13 @@ def _vault_and_reader_are_here_or_shared(settings: Settings, report: ProblemRepo
     ):
         if is_given:
             accepted = "nothing with sharedStack, which has the vault and its reader"
-            report.refuse((key,), {}, accepted=accepted, fix=f"{to_remove((key,))}, or {to_remove(('sharedStack',))}")
+            report.refuse(
+                (key,),
+                {},
+                rule="vault-of-shared-stack",
+                accepted=accepted,
+                fix=f"{to_remove((key,))}, or {to_remove(('sharedStack',))}",
+            )
 
 
 def _vault_lists_have_an_effect(settings: Settings, report: ProblemReport) -> None:
@@ -120,7 +137,11 @@ def _vault_lists_have_an_effect(settings: Settings, report: ProblemReport) -> No
             if networks:
                 place = ("vault", key)
                 report.refuse(
-                    place, networks, accepted=f"nothing with {overruling}", fix=f"{to_remove(place)}, or {fix}"
+                    place,
+                    networks,
+                    rule="vault-networks-without-effect",
+                    accepted=f"nothing with {overruling}",
+                    fix=f"{to_remove(place)}, or {fix}",
                 )
 
 
@@ -140,10 +161,18 @@ def _key_vault_user_is_described_by_its_source(settings: Settings, report: Probl
     ):
         place = ("keyVaultUser", key)
         if key in wanted and value is None:
-            report.refuse(place, None, accepted=what, fix=to_set(place, "<name>" if key == "name" else "<uuid>"))
+            report.refuse(
+                place,
+                None,
+                rule="key-vault-user-key-missing",
+                accepted=what,
+                fix=to_set(place, "<name>" if key == "name" else "<uuid>"),
+            )
         if key not in wanted and value is not None:
             fix = f"{to_remove(place)}, or choose another keyVaultUser.source"
-            report.refuse(place, value, accepted=f"nothing with source: {user.source}", fix=fix)
+            report.refuse(
+                place, value, rule="key-vault-user-key-unused", accepted=f"nothing with source: {user.source}", fix=fix
+            )
 
 
 def _makes_cluster_sides(settings: Settings) -> bool:
@@ -177,7 +206,7 @@ def _management_cluster_is_named_where_needed(settings: Settings, report: Proble
             for key, blank in (("resourceGroup", "<resource-group>"), ("name", "<aks-cluster>"))
         )
         accepted = f"resourceGroup and name of the AKS cluster: {enumerate_words(reasons)}"
-        report.refuse(place, None, accepted=accepted, fix=set_both)
+        report.refuse(place, None, rule="management-cluster-missing", accepted=accepted, fix=set_both)
 
 
 def _probe_has_an_image_where_needed(settings: Settings, report: ProblemReport) -> None:
@@ -186,6 +215,7 @@ def _probe_has_an_image_where_needed(settings: Settings, report: ProblemReport) 
         report.refuse(
             place,
             None,
+            rule="probe-image-missing",
             accepted="the image of the credential probe: clusterSide: stack runs one for each mount",
             fix=f"{to_set(place, '<image>')}, or {to_set(('clusterSide',), 'hypershift')}",
         )
@@ -200,12 +230,20 @@ def _clusters_are_told_apart(settings: Settings, report: ProblemReport) -> None:
             first = names.setdefault(_as_in_derived_names(cluster.name), name)
             if first != name:
                 accepted = f"a name other than {path_of(first)}; a dot counts as a hyphen"
-                report.refuse(name, cluster.name, accepted=accepted, fix=to_set(name, "<cluster>"))
+                report.refuse(
+                    name, cluster.name, rule="duplicate-cluster-name", accepted=accepted, fix=to_set(name, "<cluster>")
+                )
                 continue  # whatever follows from the name is equal as well
             first = infra_ids.setdefault(cluster.infra_id, infra_id)
             if first != infra_id:
                 accepted = f"an id other than {path_of(first)}: the names of role assignments are made of it"
-                report.refuse(infra_id, cluster.infra_id, accepted=accepted, fix=to_set(infra_id, "<infra-id>"))
+                report.refuse(
+                    infra_id,
+                    cluster.infra_id,
+                    rule="duplicate-infra-id",
+                    accepted=accepted,
+                    fix=to_set(infra_id, "<infra-id>"),
+                )
 
 
 def _secrets_are_told_apart(settings: Settings, report: ProblemReport) -> None:
@@ -225,7 +263,13 @@ def _secrets_are_told_apart(settings: Settings, report: ProblemReport) -> None:
                 first = owners.setdefault(identity.secret_name.lower(), place) if identity.enabled else place
                 if first != place:
                     accepted = f"a name other than {path_of(first)}: one secret holds one credential"
-                    report.refuse(place, identity.secret_name, accepted=accepted, fix=to_set(place, "<secret>"))
+                    report.refuse(
+                        place,
+                        identity.secret_name,
+                        rule="duplicate-secret-name",
+                        accepted=accepted,
+                        fix=to_set(place, "<secret>"),
+                    )
 
 
 def _as_in_derived_names(cluster: str) -> str:

@@ -62,6 +62,15 @@ class SchemaNode:
         return spec
 
     @property
+    def rule(self) -> str:
+        """The id of the rule that a value here breaks: that of its `ValueSpec`, else its kind."""
+        if self.spec:
+            return self.spec.rule
+        if self.choices:
+            return "choice"
+        return "structure" if self.is_structure else "boolean" if self.annotation is bool else "string"
+
+    @property
     def accepted(self) -> str:
         """Completes "accepted: ..."."""
         if self.spec:

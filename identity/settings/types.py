@@ -23,8 +23,9 @@ def _with_hyphens(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9-]+", "-", text)
 
 
-def _uuid_spec(what: str, hint: str) -> ValueSpec:
+def _uuid_spec(rule: str, what: str, hint: str) -> ValueSpec:
     return ValueSpec(
+        rule=rule,
         accepted=f"the UUID of {what}, 8-4-4-4-12 hexadecimal digits",
         blank="<uuid>",
         check=uuid,
@@ -33,17 +34,28 @@ def _uuid_spec(what: str, hint: str) -> ValueSpec:
     )
 
 
-TenantId = Annotated[str, _uuid_spec("the Entra ID tenant", "`az account show --query tenantId` prints it")]
-SubscriptionId = Annotated[str, _uuid_spec("the subscription", "`az account show --query id` prints it")]
-ClientId = Annotated[str, _uuid_spec("the identity (client id)", "`az identity show --query clientId` prints it")]
-ObjectId = Annotated[str, _uuid_spec("the principal (object id)", "`az identity show --query principalId` prints it")]
+TenantId = Annotated[
+    str, _uuid_spec("tenant-id", "the Entra ID tenant", "`az account show --query tenantId` prints it")
+]
+SubscriptionId = Annotated[
+    str, _uuid_spec("subscription-id", "the subscription", "`az account show --query id` prints it")
+]
+ClientId = Annotated[
+    str, _uuid_spec("client-id", "the identity (client id)", "`az identity show --query clientId` prints it")
+]
+ObjectId = Annotated[
+    str, _uuid_spec("object-id", "the principal (object id)", "`az identity show --query principalId` prints it")
+]
 
-GroupId = Annotated[str, _uuid_spec("the Entra ID group", "`az ad group show --group <name> --query id` prints it")]
+GroupId = Annotated[
+    str, _uuid_spec("group-id", "the Entra ID group", "`az ad group show --group <name> --query id` prints it")
+]
 
 # HyperShift's operator compares locations of VNet, security group and resource group as plain strings.
 Location = Annotated[
     str,
     ValueSpec(
+        rule="location",
         accepted="the short name of an Azure region, lower-case letters and digits, such as eastus",
         blank="<region>",
         check=matching(r"[a-z][a-z0-9]{2,49}"),
@@ -54,6 +66,7 @@ Location = Annotated[
 
 RESOURCE_GROUP_PATTERN: Final = r"[a-zA-Z0-9_()\-.]{0,89}[a-zA-Z0-9_()\-]"
 _RESOURCE_GROUP: Final = ValueSpec(
+    rule="resource-group",
     accepted='the name of a resource group: 1-90 letters, digits, "_", "-", "(", ")" and ".", not ending with "."',
     blank="<resource-group>",
     check=matching(RESOURCE_GROUP_PATTERN),
@@ -64,6 +77,7 @@ ManagedResourceGroup = Annotated[
     str,
     replace(
         _RESOURCE_GROUP,
+        rule="managed-resource-group",
         accepted=_RESOURCE_GROUP.accepted.replace("1-90", "2-90"),
         check=matching(r"(?=..)" + RESOURCE_GROUP_PATTERN),
     ),
@@ -73,6 +87,7 @@ ManagedResourceGroup = Annotated[
 VaultName = Annotated[
     str,
     ValueSpec(
+        rule="vault-name",
         accepted="the name of a key vault: 3-24 letters, digits and single hyphens, from a letter to a letter or digit",
         blank="<vault>",
         check=matching(r"(?!.*--)[a-zA-Z][a-zA-Z0-9-]{1,22}[a-zA-Z0-9]"),
@@ -82,6 +97,7 @@ VaultName = Annotated[
 SecretName = Annotated[
     str,
     ValueSpec(
+        rule="secret-name",
         accepted="the name of a Key Vault secret: 1-127 letters, digits and hyphens",
         blank="<secret>",
         check=matching(r"[a-zA-Z0-9-]{1,127}"),
@@ -91,6 +107,7 @@ SecretName = Annotated[
 KeyName = Annotated[
     str,
     ValueSpec(
+        rule="key-name",
         accepted="the name of a Key Vault key: 1-127 letters, digits and hyphens",
         blank="<key>",
         check=matching(r"[a-zA-Z0-9-]{1,127}"),
@@ -109,6 +126,7 @@ def _key_version(text: str) -> str:
 KeyVersion = Annotated[
     str,
     ValueSpec(
+        rule="key-version",
         accepted="the version of a Key Vault key, 32 hexadecimal digits",
         blank="<version>",
         check=_key_version,
@@ -118,6 +136,7 @@ KeyVersion = Annotated[
 ManagedIdentityName = Annotated[
     str,
     ValueSpec(
+        rule="managed-identity-name",
         accepted='the name of a managed identity: 3-128 letters, digits, "-" and "_", starting with a letter or digit',
         blank="<name>",
         check=matching(r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,127}"),
@@ -127,6 +146,7 @@ ManagedIdentityName = Annotated[
 ManagedClusterName = Annotated[
     str,
     ValueSpec(
+        rule="managed-cluster-name",
         accepted='the name of an AKS cluster: 1-63 letters, digits, "-" and "_", neither mark at an end',
         blank="<aks-cluster>",
         check=matching(r"[a-zA-Z0-9]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9])?"),
@@ -138,6 +158,7 @@ _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 ClusterName = Annotated[
     str,
     ValueSpec(
+        rule="cluster-name",
         accepted='the name of a hosted cluster: 1-54 lower-case letters, digits, "-" and ".", as a Kubernetes object',
         blank="<cluster>",
         check=matching(rf"(?=.{{1,54}}$){_LABEL}(\.{_LABEL})*"),
@@ -147,6 +168,7 @@ ClusterName = Annotated[
 Namespace = Annotated[
     str,
     ValueSpec(
+        rule="namespace",
         accepted='a Kubernetes namespace: 1-63 lower-case letters, digits and "-", which is not at an end',
         blank="<namespace>",
         check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
@@ -156,6 +178,7 @@ Namespace = Annotated[
 InfraId = Annotated[
     str,
     ValueSpec(
+        rule="infra-id",
         accepted='an infrastructure id: 1-253 lower-case letters, digits and "-", which is not at an end',
         blank="<infra-id>",
         check=matching(rf"(?=.{{1,253}}$){_LABEL}"),
@@ -165,6 +188,7 @@ InfraId = Annotated[
 StackName = Annotated[
     str,
     ValueSpec(
+        rule="stack-name",
         accepted=f"the full name of a stack, such as organization/{NAMESPACE}/shared-dev",
         blank=f"<organization>/{NAMESPACE}/<stack>",
         check=matching(r"[\w.-]{1,100}/[\w.-]{1,100}/[\w.-]{1,100}"),
@@ -184,6 +208,7 @@ def _catalogue_field(name: str) -> str:
 IdentityField = Annotated[
     str,
     ValueSpec(
+        rule="identity-field",
         accepted=f"one of {enumerate_words(_FIELDS, last='or')}",
         blank=_FIELDS[0],
         check=_catalogue_field,
@@ -191,15 +216,24 @@ IdentityField = Annotated[
     ),
 ]
 NonEmpty = Annotated[
-    str, ValueSpec(accepted="a string that is not empty", blank="<value>", check=matching(r"(?s)\S(.*\S)?"))
+    str,
+    ValueSpec(
+        rule="non-empty", accepted="a string that is not empty", blank="<value>", check=matching(r"(?s)\S(.*\S)?")
+    ),
 ]
 FilePath = Annotated[
     str,
-    ValueSpec(accepted="the path of a file, from the project's folder", blank="<path>", check=matching(r"[^\0\n]*\S")),
+    ValueSpec(
+        rule="file-path",
+        accepted="the path of a file, from the project's folder",
+        blank="<path>",
+        check=matching(r"[^\0\n]*\S"),
+    ),
 ]
 Image = Annotated[
     str,
     ValueSpec(
+        rule="image",
         accepted="a container image such as registry.example.com/idstack/credential-probe:1.0 or ...@sha256:<digest>",
         blank="<image>",
         check=matching(
@@ -224,6 +258,7 @@ def _issuer(text: str) -> str:
 IssuerUrl = Annotated[
     str,
     ValueSpec(
+        rule="issuer-url",
         accepted="the public https URL of the cluster's OIDC issuer, exactly as in its tokens, at most 255 characters",
         blank="<url>",
         check=_issuer,
@@ -254,6 +289,7 @@ def _network_of(text: str) -> str:
 IpRange = Annotated[
     str,
     ValueSpec(
+        rule="ip-range",
         accepted="a public IPv4 address or range, such as 203.0.113.7 or 203.0.113.0/24",
         blank="<range>",
         check=_ip_range,
@@ -266,11 +302,18 @@ IpRange = Annotated[
 TagName = Annotated[
     str,
     ValueSpec(
+        rule="tag-name",
         accepted=r"a tag name: 1-512 characters without < > % & \ ? /, not beginning with azure, microsoft or windows",
         blank="<name>",
         check=matching(r"(?i:(?!azure|microsoft|windows))[^<>%&\\?/\x00-\x1f]{1,512}"),
     ),
 ]
 TagValue = Annotated[
-    str, ValueSpec(accepted="a string of at most 256 characters", blank="<value>", check=matching(r"(?s).{0,256}"))
+    str,
+    ValueSpec(
+        rule="tag-value",
+        accepted="a string of at most 256 characters",
+        blank="<value>",
+        check=matching(r"(?s).{0,256}"),
+    ),
 ]

@@ -23,10 +23,12 @@ def refused(reason: str) -> PydanticCustomError:
 class ValueSpec:
     """What a value must look like, as metadata of an annotated type.
 
-    `accepted` completes "accepted: ..."; `blank` stands for the value in the fixing command, `hint` follows it.
+    `rule` is its id in `Problem`. `accepted` completes "accepted: ..."; `blank` stands for the value in the fixing
+    command, `hint` follows it.
     `check` returns the value as it is kept; it raises ValueError with a reason, empty where `accepted` says it all.
     """
 
+    rule: str
     accepted: str
     blank: str
     check: Callable[[Any], Any]
@@ -76,7 +78,10 @@ def integer(low: int, high: int, unit: str) -> ValueSpec:
         return number
 
     return ValueSpec(
-        accepted=f"an integer, {low} to {high} {unit}, without quotes", blank=f"<{low}-{high}>", check=check
+        rule="integer",
+        accepted=f"an integer, {low} to {high} {unit}, without quotes",
+        blank=f"<{low}-{high}>",
+        check=check,
     )
 
 

@@ -21,6 +21,7 @@ def validate_workloads(settings: Settings, cluster: HostedClusterSettings, place
         report.refuse(
             place,
             list(cluster.workloads),
+            rule="workloads-with-hypershift-side",
             accepted="nothing with clusterSide: hypershift, where HyperShift's operators make all objects",
             fix=f"{to_remove(place)}, or {to_set(('clusterSide',), 'stack')}",
         )
@@ -43,7 +44,9 @@ def _workloads_are_told_apart(cluster: HostedClusterSettings, place: Place, repo
             at = (*place, index, "name")
             if (owner := taken.get(workload.name)) is not None:
                 accepted = f"another name than {owner} has: both would be the same Deployment"
-                report.refuse(at, workload.name, accepted=accepted, fix=to_set(at, "<name>"))
+                report.refuse(
+                    at, workload.name, rule="duplicate-workload-name", accepted=accepted, fix=to_set(at, "<name>")
+                )
             taken.setdefault(workload.name, path_of(at))
 
 
@@ -53,20 +56,36 @@ def _identities_are_there(
     fields = workload.identities
     if not fields:
         accepted = "the fields of one or more identities: a workload without one has no place in this stack"
-        report.refuse(place, fields, accepted=accepted, fix=to_set((*place, 0), "<identity>"), reason="it is empty")
+        report.refuse(
+            place,
+            fields,
+            rule="workload-without-identity",
+            accepted=accepted,
+            fix=to_set((*place, 0), "<identity>"),
+            reason="it is empty",
+        )
     for index, field in enumerate(fields):
         at = (*place, index)
         if field in fields[:index]:
-            report.refuse(at, field, accepted="each identity once", fix=to_remove(at))
+            report.refuse(
+                at, field, rule="duplicate-workload-identity", accepted="each identity once", fix=to_remove(at)
+            )
         with suppress(DependsOnInvalid):
             if not cluster.identity(_ROWS[field]).enabled:
-                report.refuse(at, field, accepted="an identity that is on; this one is switched off", fix=to_remove(at))
+                report.refuse(
+                    at,
+                    field,
+                    rule="workload-identity-disabled",
+                    accepted="an identity that is on; this one is switched off",
+                    fix=to_remove(at),
+                )
     try:
         side_by_side([_ROWS[field] for field in dict.fromkeys(fields)])
     except MountsCollide as error:
         report.refuse(
             place,
             fields,
+            rule="workload-mounts-collide",
             accepted="identities that fit into one container: each is mounted as in its own consumer's pod",
             fix=f"give {error.first} and {error.second} a workload each",
             reason=str(error),
@@ -77,11 +96,25 @@ def _toleration_is_whole(toleration: TolerationSettings, place: Place, report: P
     if toleration.operator == "Equal" and toleration.key is None:
         at = (*place, "key")
         fix = f"{to_set(at, '<taint>')}, or {to_set((*place, 'operator'), 'Exists')} to tolerate every taint"
-        report.refuse(at, None, accepted="the key of a taint with operator: Equal", fix=fix)
+        report.refuse(
+            at, None, rule="toleration-without-key", accepted="the key of a taint with operator: Equal", fix=fix
+        )
     if toleration.operator == "Exists" and toleration.value:
         at = (*place, "value")
-        report.refuse(at, toleration.value, accepted="nothing with operator: Exists", fix=to_remove(at))
+        report.refuse(
+            at,
+            toleration.value,
+            rule="toleration-value-unused",
+            accepted="nothing with operator: Exists",
+            fix=to_remove(at),
+        )
     if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
         at = (*place, "tolerationSeconds")
         fix = f"{to_remove(at)}, or {to_set((*place, 'effect'), 'NoExecute')}"
-        report.refuse(at, toleration.toleration_seconds, accepted="nothing without effect: NoExecute", fix=fix)
+        report.refuse(
+            at,
+            toleration.toleration_seconds,
+            rule="toleration-seconds-unused",
+            accepted="nothing without effect: NoExecute",
+            fix=fix,
+        )

@@ -28,6 +28,7 @@ def _resource(name: str) -> str:
 WorkloadName = Annotated[
     str,
     ValueSpec(
+        rule="workload-name",
         accepted='the name of a Deployment: 1-63 lower-case letters, digits and "-", which is not at an end',
         blank="<name>",
         check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
@@ -36,21 +37,29 @@ WorkloadName = Annotated[
 ServiceAccountName = Annotated[
     str,
     ValueSpec(
+        rule="service-account-name",
         accepted='the name of a ServiceAccount: 1-253 lower-case letters, digits, "-" and "."',
         blank="<service-account>",
         check=matching(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*"),
     ),
 ]
 Word = Annotated[
-    str, ValueSpec(accepted="a word of a command line, in quotes", blank="<word>", check=matching(r"[^\0]*"))
+    str,
+    ValueSpec(rule="word", accepted="a word of a command line, in quotes", blank="<word>", check=matching(r"[^\0]*")),
 ]
 ResourceName = Annotated[
     str,
-    ValueSpec(accepted=f"one of {enumerate_words(_RESOURCES, last='or')}", blank=_RESOURCES[0], check=_resource),
+    ValueSpec(
+        rule="resource-name",
+        accepted=f"one of {enumerate_words(_RESOURCES, last='or')}",
+        blank=_RESOURCES[0],
+        check=_resource,
+    ),
 ]
 Quantity = Annotated[
     str,
     ValueSpec(
+        rule="quantity",
         accepted='a quantity that is not negative, in quotes if it is a number: "100m", "0.5", "2", "64Mi" or "1G"',
         blank="<quantity>",
         check=matching(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?"),
@@ -59,6 +68,7 @@ Quantity = Annotated[
 LabelName = Annotated[
     str,
     ValueSpec(
+        rule="label-name",
         accepted='the name of a label: at most 63 letters, digits, "-", "_" and ".", after an optional <domain>/',
         blank="<label>",
         check=matching(rf"((?=[^/]{{1,253}}/){_LABEL}(\.{_LABEL})*/)?{_PART}"),
@@ -67,6 +77,7 @@ LabelName = Annotated[
 LabelValue = Annotated[
     str,
     ValueSpec(
+        rule="label-value",
         accepted='the value of a label, in quotes if it is a number or true: at most 63 letters, digits, "-", "_", "."',
         blank="<value>",
         check=matching(rf"({_PART})?"),

@@ -18,7 +18,9 @@ from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import SETTINGS, set_root_resource
 from pulumi.runtime.stack import run_in_stack
 
+from identity.settings import ConfigurationError
 from tests.unit.components.simulation import UNKNOWN, planned_outputs, simulated
+from tests.unit.golden_report import reviewed
 
 Outputs = Mapping[str, Mapping[str, Any]]
 
@@ -104,6 +106,8 @@ class RecordingMonitor(mocks.MockMonitor):
         self.invoked: list[Invoked] = []
         self.outputs: dict[str, Properties] = {}
         self.failure: Exception | None = None
+        # Key path and rule of each problem of the configuration; the golden report has their messages.
+        self.problems: list[tuple[str, str]] = []
 
     @property
     def stack_outputs(self) -> Properties:
@@ -208,6 +212,8 @@ def run(
         if not refused:
             raise
         recorder.failure = error
+        if isinstance(error.__context__, ConfigurationError):
+            recorder.problems = reviewed(error.__context__.problems)
     return recorder
 
 

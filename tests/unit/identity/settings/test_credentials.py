@@ -1,4 +1,4 @@
-"""Life, renewal and propagation of the certificates: what is accepted, and everything wrong in one report."""
+"""Lifetime, renewal and propagation of the certificates: what is accepted, and everything wrong in one report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_all_of_it_is_configurable() -> None:
     assert credentials.propagation == PropagationSettings.model_validate(given["propagation"])
 
 
-def test_everything_wrong_is_told_at_once() -> None:
+def test_everything_wrong_is_reported_at_once() -> None:
     given = {
         "lifetimeDays": 0,
         "renewBeforeDays": "soon",
@@ -30,15 +30,14 @@ def test_everything_wrong_is_told_at_once() -> None:
         "renewal": "never",
         "propagation": {"successes": 0, "settleSeconds": -1, "timeoutSeconds": 10_000},
     }
-    told = refusals(configuration(credentials=given))
-    assert sorted(each.partition("\n")[0] for each in told) == [
-        "idstack:credentials.keySize",
-        "idstack:credentials.lifetimeDays",
-        "idstack:credentials.propagation.settleSeconds",
-        "idstack:credentials.propagation.successes",
-        "idstack:credentials.propagation.timeoutSeconds",
-        "idstack:credentials.renewBeforeDays",
-        "idstack:credentials.renewal",
+    assert sorted(refusals(configuration(credentials=given))) == [
+        ("credentials.keySize", "key-size"),
+        ("credentials.lifetimeDays", "integer"),
+        ("credentials.propagation.settleSeconds", "integer"),
+        ("credentials.propagation.successes", "integer"),
+        ("credentials.propagation.timeoutSeconds", "integer"),
+        ("credentials.renewBeforeDays", "integer"),
+        ("credentials.renewal", "choice"),
     ]
 
 
@@ -47,14 +46,13 @@ def test_everything_wrong_is_told_at_once() -> None:
     [(90, 45, True), (90, 89, True), (730, 729, True), (90, 44, False), (90, 90, False), (2, 1, True)],
 )
 def test_the_spare_must_live_until_its_turn(lifetime: int, before: int, is_accepted: bool) -> None:
-    told = refusals(configuration(credentials={"lifetimeDays": lifetime, "renewBeforeDays": before}))
-    wrong = "idstack:credentials.renewBeforeDays"
-    assert [each.partition("\n")[0] for each in told] == ([] if is_accepted else [wrong])
+    found = refusals(configuration(credentials={"lifetimeDays": lifetime, "renewBeforeDays": before}))
+    assert found == ([] if is_accepted else [("credentials.renewBeforeDays", "renewal-leaves-no-spare")])
 
 
 @pytest.mark.parametrize(("settle", "timeout", "is_accepted"), [(30, 31, True), (30, 30, False), (0, 1, True)])
 def test_the_gate_must_have_time_to_settle(settle: int, timeout: int, is_accepted: bool) -> None:
     propagation = {"settleSeconds": settle, "timeoutSeconds": timeout}
-    told = refusals(configuration(credentials={"propagation": propagation}))
-    wrong = "idstack:credentials.propagation.timeoutSeconds"
-    assert [each.partition("\n")[0] for each in told] == ([] if is_accepted else [wrong])
+    found = refusals(configuration(credentials={"propagation": propagation}))
+    wrong = ("credentials.propagation.timeoutSeconds", "propagation-timeout-too-short")
+    assert found == ([] if is_accepted else [wrong])

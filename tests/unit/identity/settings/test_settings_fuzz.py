@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.settings import ConfigurationError, load_settings
-from tests.unit.identity.settings.world import configuration, load, refusals, with_change
+from tests.unit.identity.settings.world import configuration, load, report, with_change
 
 LETTERS: Final = set(string.ascii_letters)
 LOWER: Final = set(string.ascii_lowercase + string.digits)
@@ -61,11 +61,9 @@ NAMES: Final[list[tuple[str, Callable[[str], bool], str]]] = [
     ("hostedClusters__0__name", _cluster, "aZ0-."),
     ("hostedClusters__0__infraID", lambda name: _label(name, 253), "aZ0-."),
 ]
-by_hypothesis = settings(max_examples=60)
 
 
 @pytest.mark.parametrize(("path", "is_good", "alphabet"), NAMES, ids=[path for path, _, _ in NAMES])
-@by_hypothesis
 @given(data=st.data())
 def test_a_name_is_accepted_exactly_when_its_rule_holds(
     path: str, is_good: Callable[[str], bool], alphabet: str, data: st.DataObject
@@ -74,10 +72,9 @@ def test_a_name_is_accepted_exactly_when_its_rule_holds(
     name = data.draw(st.text(st.sampled_from(alphabet), min_size=1, max_size=130) | st.text(characters, min_size=1))
     config = configuration(hostedClusters__0__infraID="infra", hostedClusters__0__namespace="n")
 
-    assert (refusals(with_change(config, path, name)) == []) is is_good(name)
+    assert is_accepted(with_change(config, path, name)) is is_good(name)
 
 
-@by_hypothesis
 @given(st.uuids(), st.booleans())
 def test_every_uuid_is_accepted_in_either_case(value: uuid.UUID, upper: bool) -> None:
     text = str(value).upper() if upper else str(value)
@@ -86,7 +83,6 @@ def test_every_uuid_is_accepted_in_either_case(value: uuid.UUID, upper: bool) ->
         assert load(configuration(tenantId=text)).tenant_id == str(value)
 
 
-@by_hypothesis
 @given(st.integers(0, 2**32 - 1), st.integers(0, 32))
 def test_a_range_is_accepted_exactly_when_it_is_public_and_has_no_bits_of_a_host(address: int, bits: int) -> None:
     text = f"{ipaddress.IPv4Address(address)}/{bits}"
@@ -94,10 +90,9 @@ def test_a_range_is_accepted_exactly_when_it_is_public_and_has_no_bits_of_a_host
     private = [ipaddress.IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
     is_good = network.network_address == ipaddress.IPv4Address(address) and not any(map(network.overlaps, private))
 
-    assert (refusals(configuration(vault__allowedIpRanges=[text])) == []) is is_good
+    assert is_accepted(configuration(vault__allowedIpRanges=[text])) is is_good
 
 
-@by_hypothesis
 @given(
     key=st.sampled_from(
         (
@@ -111,7 +106,6 @@ def test_a_key_may_hold_anything_without_a_crash(key: str, value: Any) -> None:
     _accepted_or_explained(configuration() | {key: value})
 
 
-@settings(max_examples=150)
 @given(
     path=st.sampled_from(
         (
@@ -125,21 +119,25 @@ def test_a_hosted_cluster_may_hold_anything_without_a_crash(path: str, value: An
     _accepted_or_explained(configuration(**{f"hostedClusters__0__{path}": value}))
 
 
-@by_hypothesis
 @given(st.text())
 def test_a_structure_may_be_any_text_without_a_crash(text: str) -> None:
     with pytest.raises(ConfigurationError, match="tenantId"):
         load_settings({"vault": text, "hostedClusters": text}, secret_keys=(), local=None)
 
 
-@by_hypothesis
 @given(JSON)
 def test_nothing_of_a_secret_key_is_ever_shown(value: Any) -> None:
     marked = {"name": "MARKER", "anything": ["MARKER", value], "kms": {"activeKey": "MARKER"}, "vnetID": value}
 
-    report = refusals(configuration(hostedClusters=[marked]), secret_keys=["hostedClusters"])
+    assert "MARKER" not in report(configuration(hostedClusters=[marked]), secret_keys=["hostedClusters"])
 
-    assert "MARKER" not in "".join(report)
+
+def is_accepted(config: dict[str, Any]) -> bool:
+    try:
+        load(config)
+    except ConfigurationError:
+        return False
+    return True
 
 
 def _accepted_or_explained(config: dict[str, Any]) -> None:

@@ -1,83 +1,68 @@
-"""Single values: what each key accepts, and what a user reads who writes something else."""
+"""Single values: what each key accepts, and which rule refuses something else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.unit.identity.settings.cluster_kinds import CLUSTER_KINDS
-from tests.unit.identity.settings.kinds import CLUSTER, PLACEHOLDER, STACK_KINDS, ZEROS, Kind
+from identity.settings.value_spec import PLACEHOLDER
+from tests.unit.identity.settings.cluster_value_cases import CLUSTER_CASES
+from tests.unit.identity.settings.value_cases import CLUSTER, STACK_CASES, ZEROS, ValueCase
 from tests.unit.identity.settings.world import (
     KEY_VERSION,
     NETWORK,
     SUBSCRIPTION,
     VNET,
-    block,
     configuration,
     path_of,
     refusals,
-    setting,
-    shown,
+    report,
 )
 
-KINDS = {**STACK_KINDS, **CLUSTER_KINDS}
-RESOURCE_ID = "a resource id /subscriptions/<id>/resourceGroups/<name>/providers/Microsoft."
+CASES = {**STACK_CASES, **CLUSTER_CASES}
 
 
-def _changes(kind: Kind, path: str, value: Any) -> dict[str, Any]:
-    return {**kind.also, path: [value] if kind.in_list else value}
-
-
-def _bad() -> Iterator[Any]:
-    for name, kind in KINDS.items():
-        for path in kind.paths:
-            for value, told in kind.bad.items():
-                offered, reason = (told, "") if isinstance(told, str) else told
-                yield pytest.param(kind, path, value, offered, reason, id=f"{name} {path} {str(value)[:30]}")
-
-
-@pytest.mark.parametrize(("kind", "path", "value", "offered", "reason"), list(_bad()))
-def test_a_bad_value_is_one_problem_with_what_is_accepted_and_the_command_that_fixes_it(
-    kind: Kind, path: str, value: Any, offered: str, reason: str
-) -> None:
-    key = path_of(path) + ("[0]" if kind.in_list else "")
-    hint = f"; {kind.hint}" if kind.hint and offered == kind.blank else ""
-    found = shown(value) + (f": {reason}" if reason else "")
-
-    assert refusals(configuration(**_changes(kind, path, value))) == [
-        block(key, found, kind.accepted, setting(key, offered) + hint)
-    ]
+def _changes(case: ValueCase, path: str, value: Any) -> dict[str, Any]:
+    return {**case.also, path: [value] if case.in_list else value}
 
 
 @pytest.mark.parametrize(
-    ("kind", "path", "value"),
+    ("case", "path", "value"),
     [
-        pytest.param(kind, path, value, id=f"{name} {path} {str(value)[:30]}")
-        for name, kind in KINDS.items()
-        for path in kind.paths
-        for value in kind.good
+        pytest.param(case, path, value, id=f"{name} {path} {str(value)[:30]}")
+        for name, case in CASES.items()
+        for path in case.paths
+        for value in case.bad
     ],
 )
-def test_a_good_value_is_accepted(kind: Kind, path: str, value: Any) -> None:
-    assert refusals(configuration(**_changes(kind, path, value))) == []
+def test_a_bad_value_is_one_problem_at_its_place(case: ValueCase, path: str, value: Any) -> None:
+    key = path_of(path) + ("[0]" if case.in_list else "")
+
+    assert refusals(configuration(**_changes(case, path, value))) == [(key, case.rule)]
 
 
-_IDS = {
-    f"{CLUSTER}vnetID": ("Network/virtualNetworks/<name>", "az network vnet show -g <group> -n <name>"),
-    f"{CLUSTER}securityGroupID": ("Network/networkSecurityGroups/<name>", "az network nsg show -g <group> -n <name>"),
-    f"{CLUSTER}subnetID": (
-        "Network/virtualNetworks/<name>/subnets/<name>",
-        "az network vnet subnet show -g <group> --vnet-name <name> -n <name>",
-    ),
-    f"{CLUSTER}identities__imageRegistry__resourceId": (
-        "ManagedIdentity/userAssignedIdentities/<name>",
-        "az identity show -g <group> -n <name>",
-    ),
-}
+@pytest.mark.parametrize(
+    ("case", "path", "value"),
+    [
+        pytest.param(case, path, value, id=f"{name} {path} {str(value)[:30]}")
+        for name, case in CASES.items()
+        for path in case.paths
+        for value in case.good
+    ],
+)
+def test_a_good_value_is_accepted(case: ValueCase, path: str, value: Any) -> None:
+    assert refusals(configuration(**_changes(case, path, value))) == []
+
+
 _GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/identity/providers/Microsoft.ManagedIdentity"
 _IDENTITY = f"{CLUSTER}identities__imageRegistry__resourceId"
+_RULES = {
+    f"{CLUSTER}vnetID": "vnet-id",
+    f"{CLUSTER}subnetID": "subnet-id",
+    f"{CLUSTER}securityGroupID": "security-group-id",
+    _IDENTITY: "managed-identity-id",
+}
 
 
 @pytest.mark.parametrize(
@@ -104,19 +89,12 @@ _IDENTITY = f"{CLUSTER}identities__imageRegistry__resourceId"
     ],
 )
 def test_a_resource_id_is_checked_down_to_the_names_in_it(path: str, value: str, reason: str) -> None:
-    accepted, command = _IDS[path]
     imported = {"source": "managed-identity", "resourceId": "", "credential": {"file": "x"}}
     also = {f"{CLUSTER}identities": {"imageRegistry": imported}} if path == _IDENTITY else {}
-    key = path_of(path)
+    config = configuration(**also, **{path: value})
 
-    assert refusals(configuration(**also, **{path: value})) == [
-        block(
-            key,
-            shown(value) + (f": {reason}" if reason else ""),
-            f"{RESOURCE_ID}{accepted}",
-            f"{setting(key, '<resource id>')}; `{command} --query id` prints it",
-        )
-    ]
+    assert refusals(config) == [(path_of(path), _RULES[path])]
+    assert f'  found:    "{value}"{f": {reason}" if reason else ""}\n' in report(config)
 
 
 @pytest.mark.parametrize(
@@ -132,18 +110,10 @@ def test_a_resource_id_is_checked_down_to_the_names_in_it(path: str, value: str,
     ],
 )
 def test_the_url_of_an_encryption_key_is_checked_part_by_part(url: str, reason: str) -> None:
-    key = "hostedClusters[0].kms.activeKey"
+    config = configuration(hostedClusters__0__kms__activeKey=url)
 
-    assert refusals(configuration(hostedClusters__0__kms__activeKey=url)) == [
-        block(
-            key,
-            f'"{url}"' + (f": {reason}" if reason else ""),
-            "a mapping with keyVaultName, keyName and keyVersion, or the key's URL "
-            "https://<vault>.<the cloud's vault suffix>/keys/<key>/<version>",
-            f"{setting(key, '<url>')}; "
-            "`az keyvault key show --vault-name <vault> --name <key> --query key.kid` prints it",
-        )
-    ]
+    assert refusals(config) == [("hostedClusters[0].kms.activeKey", "kms-key")]
+    assert f'  found:    "{url}"{f": {reason}" if reason else ""}\n' in report(config)
 
 
 def test_the_url_of_an_encryption_key_has_the_clouds_suffix() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.identity.settings.world import ABSENT, OTHER, block, configuration, hosted_cluster, load, refusals
+from tests.unit.identity.settings.world import ABSENT, OTHER, configuration, hosted_cluster, load, refusals, report
 
 IMAGE = "registry.example.com/backup:1"
 WORKLOAD = {"name": "backup", "image": IMAGE, "identities": ["network"]}
@@ -33,7 +33,7 @@ def test_a_workload_needs_a_name_an_image_and_identities() -> None:
     }
 
 
-def test_everything_of_a_workload_can_be_said() -> None:
+def test_everything_of_a_workload_can_be_configured() -> None:
     whole = {
         **WORKLOAD,
         "command": ["backup", ""],
@@ -53,50 +53,51 @@ def test_everything_of_a_workload_can_be_said() -> None:
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [
-    ({"name": "Backup"}, "name", '"Backup"'),
-    ({"image": ABSENT}, "image", "nothing"),
-    ({"identities": ABSENT}, "identities", "nothing"),
-    ({"identities": ["netwrk"]}, "identities[0]", '"netwrk"'),
-    ({"identities": []}, "identities", "a list: it is empty"),
-    ({"identities": ["network", "network"]}, "identities[1]", '"network"'),
-    ({"command": "backup --all"}, "command", '"backup --all"'),
-    ({"command": [1]}, "command[0]", "the number 1"),
-    ({"replicas": 0}, "replicas", "the number 0"),
-    ({"resources": {"limits": {"gpu": "1"}}}, "resources.limits.gpu", '"gpu"'),
-    ({"resources": {"limits": {"cpu": "-1"}}}, "resources.limits.cpu", '"-1"'),
-    ({"serviceAccount": "a_b"}, "serviceAccount", '"a_b"'),
-    ({"nodeSelector": {"pool": "a b"}}, "nodeSelector.pool", '"a b"'),
-    ({"tolerations": [{"effect": "NoExecute"}]}, "tolerations[0].key", "nothing"),
-    ({"tolerations": [{"operator": "Exists", "value": "x"}]}, "tolerations[0].value", '"x"'),
-    ({"tolerations": [{"key": "x", "tolerationSeconds": 1}]}, "tolerations[0].tolerationSeconds", "the number 1"),
+    ({"name": "Backup"}, "name", "workload-name"),
+    ({"image": ABSENT}, "image", "missing"),
+    ({"identities": ABSENT}, "identities", "missing"),
+    ({"identities": ["netwrk"]}, "identities[0]", "identity-field"),
+    ({"identities": ["cloudProvder"]}, "identities[0]", "identity-field"),
+    ({"identities": []}, "identities", "workload-without-identity"),
+    ({"identities": ["network", "network"]}, "identities[1]", "duplicate-workload-identity"),
+    ({"command": "backup --all"}, "command", "structure"),
+    ({"command": [1]}, "command[0]", "word"),
+    ({"replicas": 0}, "replicas", "integer"),
+    ({"resources": {"limits": {"gpu": "1"}}}, "resources.limits.gpu", "resource-name"),
+    ({"resources": {"limits": {"cpu": "-1"}}}, "resources.limits.cpu", "quantity"),
+    ({"serviceAccount": "a_b"}, "serviceAccount", "service-account-name"),
+    ({"nodeSelector": {"pool": "a b"}}, "nodeSelector.pool", "label-value"),
+    ({"nodeSelector": {"a b": "pool"}}, 'nodeSelector["a b"]', "label-name"),
+    ({"tolerations": [{"effect": "NoExecute"}]}, "tolerations[0].key", "toleration-without-key"),
+    ({"tolerations": [{"operator": "Exists", "value": "x"}]}, "tolerations[0].value", "toleration-value-unused"),
+    (
+        {"tolerations": [{"key": "x", "tolerationSeconds": 1}]},
+        "tolerations[0].tolerationSeconds",
+        "toleration-seconds-unused",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("change", "place", "found"), BAD, ids=[place for _, place, _ in BAD])
-def test_what_no_workload_can_be_is_refused_at_its_place(change: dict[str, Any], place: str, found: str) -> None:
+@pytest.mark.parametrize(("change", "place", "rule"), BAD, ids=[place for _, place, _ in BAD])
+def test_what_no_workload_can_be_is_refused_at_its_place(change: dict[str, Any], place: str, rule: str) -> None:
     workload = {key: value for key, value in {**WORKLOAD, **change}.items() if value is not ABSENT}
 
-    [refusal] = refusals(with_workloads(workload))
-
-    assert refusal.startswith(f"idstack:hostedClusters[0].workloads[0].{place}\n  found:    {found}\n")
+    assert refusals(with_workloads(workload)) == [(f"hostedClusters[0].workloads[0].{place}", rule)]
 
 
 def test_an_identity_is_guessed() -> None:
-    [refusal] = refusals(with_workloads({**WORKLOAD, "identities": ["cloudProvder"]}))
+    config = with_workloads({**WORKLOAD, "identities": ["cloudProvder"]})
 
-    assert refusal.endswith("`pulumi config set --path 'hostedClusters[0].workloads[0].identities[0]' cloudProvider`")
+    assert report(config).endswith(
+        "`pulumi config set --path 'hostedClusters[0].workloads[0].identities[0]' cloudProvider`"
+    )
 
 
 def test_identities_that_need_one_path_do_not_fit_into_one_workload() -> None:
     fields = ["kms", "disk", "ingress"]
 
     assert refusals(with_workloads({**WORKLOAD, "identities": fields})) == [
-        block(
-            "hostedClusters[0].workloads[0].identities",
-            "a list: disk and ingress both need the path /mnt/certs",
-            "identities that fit into one container: each is mounted as in its own consumer's pod",
-            "give disk and ingress a workload each",
-        )
+        ("hostedClusters[0].workloads[0].identities", "workload-mounts-collide")
     ]
 
 
@@ -105,27 +106,25 @@ def test_a_second_mount_is_taken_where_the_first_does_not_fit(fields: list[str])
     assert refusals(with_workloads({**WORKLOAD, "identities": fields})) == []
 
 
-def test_an_identity_that_is_off_can_not_be_mounted() -> None:
-    [refusal] = refusals(
-        with_workloads({**WORKLOAD, "identities": ["imageRegistry"]}, identities={"imageRegistry": {"enabled": False}})
-    )
+def test_an_identity_that_is_off_cannot_be_mounted() -> None:
+    off = {"imageRegistry": {"enabled": False}}
 
-    assert "accepted: an identity that is on; this one is switched off" in refusal
+    assert refusals(with_workloads({**WORKLOAD, "identities": ["imageRegistry"]}, identities=off)) == [
+        ("hostedClusters[0].workloads[0].identities[0]", "workload-identity-disabled")
+    ]
 
 
 def test_workloads_are_told_apart_from_each_other_and_from_the_probes() -> None:
     same, probe = {**WORKLOAD, "identities": ["disk"]}, {**WORKLOAD, "name": "probe-kms-2"}
 
-    assert [each.splitlines()[0::2] for each in refusals(with_workloads(WORKLOAD, same, probe))] == [
-        [
-            "idstack:hostedClusters[0].workloads[1].name",
-            "  accepted: another name than hostedClusters[0].workloads[0].name has: both would be the same Deployment",
-        ],
-        [
-            "idstack:hostedClusters[0].workloads[2].name",
-            "  accepted: another name than a credential probe has: both would be the same Deployment",
-        ],
+    config = with_workloads(WORKLOAD, same, probe)
+
+    assert refusals(config) == [
+        ("hostedClusters[0].workloads[1].name", "duplicate-workload-name"),
+        ("hostedClusters[0].workloads[2].name", "duplicate-workload-name"),
     ]
+    assert "another name than hostedClusters[0].workloads[0].name has" in report(config)
+    assert "another name than a credential probe has" in report(config)
 
 
 def test_two_clusters_may_have_workloads_of_one_name() -> None:
@@ -136,12 +135,7 @@ def test_two_clusters_may_have_workloads_of_one_name() -> None:
 
 def test_hypershifts_operators_make_all_workloads_themselves() -> None:
     assert refusals(with_workloads(WORKLOAD) | {"clusterSide": "hypershift"}) == [
-        block(
-            "hostedClusters[0].workloads",
-            "a list",
-            "nothing with clusterSide: hypershift, where HyperShift's operators make all objects",
-            "`pulumi config rm --path 'hostedClusters[0].workloads'`, or `pulumi config set clusterSide stack`",
-        )
+        ("hostedClusters[0].workloads", "workloads-with-hypershift-side")
     ]
 
 
@@ -159,16 +153,16 @@ def test_a_hosted_cluster_is_given_here_or_in_a_file(given: dict[str, Any]) -> N
     ("given", "found"), [({}, "it is empty"), ({"manifest": {}, "file": "hc1.yaml"}, "it holds both")]
 )
 def test_a_hosted_cluster_is_given_exactly_once(given: dict[str, Any], found: str) -> None:
-    [refusal] = refusals(with_hosted_cluster(given))
+    config = with_hosted_cluster(given)
 
-    assert refusal.startswith(f"idstack:hostedClusters[0].hostedCluster\n  found:    a mapping: {found}\n")
+    assert refusals(config) == [("hostedClusters[0].hostedCluster", "hosted-cluster-given-once")]
+    assert f"  found:    a mapping: {found}\n" in report(config)
 
 
 def test_where_the_stack_writes_the_cluster_side_no_hosted_cluster_is_applied() -> None:
-    [refusal] = refusals(configuration(hostedClusters=[hosted_cluster(hostedCluster={"file": "hc1.yaml"})]))
-
-    assert refusal.startswith("idstack:hostedClusters[0].hostedCluster\n")
-    assert refusal.endswith("or `pulumi config set clusterSide hypershift`")
+    assert refusals(configuration(hostedClusters=[hosted_cluster(hostedCluster={"file": "hc1.yaml"})])) == [
+        ("hostedClusters[0].hostedCluster", "hosted-cluster-with-stack-side")
+    ]
 
 
 def test_a_hosted_cluster_is_applied_with_a_kubeconfig_of_the_stacks_own() -> None:
@@ -177,7 +171,7 @@ def test_a_hosted_cluster_is_applied_with_a_kubeconfig_of_the_stacks_own() -> No
 
 def test_a_hosted_cluster_is_applied_to_a_management_cluster() -> None:
     user = {"source": "existing", "clientId": OTHER, "objectId": OTHER}
-    [refusal] = refusals(with_hosted_cluster({"file": "hc1.yaml"}, managementCluster=ABSENT, keyVaultUser=user))
+    config = with_hosted_cluster({"file": "hc1.yaml"}, managementCluster=ABSENT, keyVaultUser=user)
 
-    assert refusal.startswith("idstack:managementCluster\n  found:    nothing\n")
-    assert "AKS cluster: hostedClusters[0].hostedCluster creates objects in it" in refusal
+    assert refusals(config) == [("managementCluster", "management-cluster-missing")]
+    assert "AKS cluster: hostedClusters[0].hostedCluster creates objects in it\n" in report(config)

@@ -7,8 +7,11 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+import pytest
+
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
+from tests.unit.golden_report import reviewed
 
 TENANT: Final = "11111111-1111-4111-8111-111111111111"
 SUBSCRIPTION: Final = "22222222-2222-4222-8222-222222222222"
@@ -95,7 +98,7 @@ def with_change(whole: dict[str, Any], path: str, value: object) -> dict[str, An
 
 
 def as_pulumi_passes_it(config: Mapping[str, Any]) -> dict[str, str]:
-    """Texts as they are, everything else as JSON."""
+    """Strings as they are, everything else as JSON."""
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
 
 
@@ -108,41 +111,31 @@ def load(
 
 def refusals(
     config: Mapping[str, Any], *, secret_keys: Collection[str] = (), local: LocalEnvironment | None = None
-) -> list[str]:
-    """The blocks of the report, in order; none if the configuration is accepted."""
+) -> list[tuple[str, str]]:
+    """Key path and rule of each problem, in order; none if the configuration is accepted.
+
+    The message of each is the one in the golden report.
+    """
     try:
         load(config, secret_keys=secret_keys, local=local)
     except ConfigurationError as error:
-        return str(error).split("\n\n")[1:]
+        return reviewed(error.problems)
     return []
 
 
-def block(key: str, found: str, accepted: str, fix: str) -> str:
-    """A block of the report."""
-    return f"idstack:{key}\n  found:    {found}\n  accepted: {accepted}\n  fix:      {fix}"
+def places(config: Mapping[str, Any]) -> list[str]:
+    """The key path of each problem, in order."""
+    return [place for place, _ in refusals(config)]
+
+
+def report(config: Mapping[str, Any], *, secret_keys: Collection[str] = ()) -> str:
+    """All of the report."""
+    with pytest.raises(ConfigurationError) as refused:
+        load(config, secret_keys=secret_keys)
+    return str(refused.value)
 
 
 def path_of(path: str) -> str:
     """`a__0__b` as the report writes it: `a[0].b`."""
     head, *steps = path.split("__")
     return head + "".join(f"[{step}]" if step.isdigit() else f".{step}" for step in steps)
-
-
-def setting(key: str, value: str) -> str:
-    """The command that sets the value."""
-    quoted = f"'{key}'" if "[" in key else key
-    option = "--path " if set(key) & set(".[") else ""
-    return f"`pulumi config set {option}{quoted} {value}`"
-
-
-def shown(value: object) -> str:
-    """A short value as the report shows it."""
-    match value:
-        case bool():
-            return str(value).lower()
-        case str() if len(value) > 158:
-            return f'"{value[:159]}…" ({len(value)} characters)'
-        case str():
-            return f'"{value}"'
-        case _:
-            return f"the number {value}"

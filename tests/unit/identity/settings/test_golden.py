@@ -1,0 +1,50 @@
+"""Every rule of the configuration has a reviewed message, and every reviewed message a rule."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from identity.settings import Problem
+from tests.architecture.source import files, nodes
+from tests.unit import golden_report
+
+# By the kind of a value whose type has no rule of its own (`SchemaNode.rule`).
+KINDS: Final = {"boolean", "choice", "string", "structure"}
+
+
+def declared() -> Iterator[str]:
+    """The ids that the program gives its rules: every string in an argument `rule=`, and in a table of resource ids."""
+    for room in ("identity", "components"):
+        for file in files(room):
+            for node in nodes(file):
+                if isinstance(node, ast.Call):
+                    given = [each.value for each in node.keywords if each.arg == "rule"]
+                    if isinstance(node.func, ast.Name) and node.func.id in ("_ArmType", "_uuid_spec"):
+                        given.append(node.args[0])
+                    yield from (
+                        str(leaf.value)
+                        for each in given
+                        for leaf in ast.walk(each)
+                        if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str)
+                    )
+
+
+def test_every_rule_has_an_example_in_the_report_and_nothing_else_has() -> None:
+    assert sorted(golden_report.read()) == sorted(KINDS.union(declared())), "run `make golden` and review its diff"
+
+
+def test_a_message_that_nobody_reviewed_is_refused() -> None:
+    problem = Problem(place=("cloud",), rule="cloud", found='"x"', accepted="something else", fix="none")
+
+    with pytest.raises(AssertionError, match="is not in report.txt; see `make golden`"):
+        golden_report.reviewed([problem])
+
+
+def test_what_differs_from_run_to_run_is_left_out() -> None:
+    message = '"/tmp/pytest-of-me/pytest-1/x/hc1.yaml" expired 2026-01-31T00:00:00Z (' + "0A" * 20 + ")"
+
+    assert golden_report.normalized(message) == '"<directory>/hc1.yaml" expired <date> (<thumbprint>)'
