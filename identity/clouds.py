@@ -1,6 +1,6 @@
 """The Azure clouds a stack can live in: their endpoints, and the local cloud's.
 
-Authority, ARM endpoint and vault suffix always come from one row, so they can not disagree. Sources: azure-sdk-for-go
+Authority, ARM endpoint and vault suffix always come from one row, so they cannot disagree. Sources: azure-sdk-for-go
 `sdk/azcore/cloud`, HyperShift `support/azureutil/constants.go` (vault suffixes) and `support/azureutil/azureutil.go`.
 """
 

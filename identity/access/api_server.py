@@ -39,7 +39,7 @@ class ClusterNotReady(AccessError):
 
 
 class ApiServerUnavailable(AccessError):
-    """The API server can not be reached, or does not know the token: of a new cluster both pass."""
+    """The API server cannot be reached, or does not know the token: of a new cluster both pass."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class ApiServer:
             answer = self._http.request(method, path, json=body, headers=headers)
         except httpx.TransportError as error:
             raise ApiServerUnavailable(
-                f"the API server at {self.server} can not be reached ({error}); is the cluster running, may this "
+                f"the API server at {self.server} cannot be reached ({error}); is the cluster running, may this "
                 "machine's address reach it (authorized IP ranges), and if it is private, is this machine in its "
                 "network? managementCluster.access.publicFqdn: true takes the public name of a private cluster"
             ) from None
@@ -210,7 +210,7 @@ class ApiServer:
             )
         except OSError as error:
             raise AccessError(
-                f"{command[0]} can not be run ({error.strerror}): it makes the token for the API server. "
+                f"{command[0]} cannot be run ({error.strerror}): it makes the token for the API server. "
                 f"{block.get('installHint', '')}".rstrip()
             ) from None
         if done.returncode != 0:

@@ -63,7 +63,7 @@ def content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise LoginRefused(f"{path} can not be read ({error.strerror}); name a file that this user may read") from None
+        raise LoginRefused(f"{path} cannot be read ({error.strerror}); name a file that this user may read") from None
 
 
 def _document(path: Path, data: bytes) -> CertificateFile:
@@ -85,7 +85,7 @@ def _bundle(path: Path, data: bytes, password: bytes | None) -> CertificateFile:
         material = _pem(data, password) if is_pem else _pkcs12(data, password)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         secured = "with its password in --certificate-password-file" if password is None else "and its own password"
-        raise LoginRefused(f"{path} can not be read; accepted is {_ACCEPTED}, {secured} if it has one") from None
+        raise LoginRefused(f"{path} cannot be read; accepted is {_ACCEPTED}, {secured} if it has one") from None
     if material is None:
         raise LoginRefused(f"{path}: there is no RSA key with its certificate in it; accepted is {_ACCEPTED}, RSA only")
     return CertificateFile(pem=material.pem(), certificate=material.chain[0])

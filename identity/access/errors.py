@@ -1,7 +1,7 @@
 """What can go wrong on the way to a token, each with one message that names the fix.
 
 AccessError              said to a person as it is
-├── LoginRefused         the login is not described well enough, or its credential can not be used
+├── LoginRefused         the login is not described well enough, or its credential cannot be used
 ├── SignInRefused        Entra ID was asked and said no
 └── PersonNeeded         only a person at a terminal can go on
 """
@@ -14,7 +14,7 @@ class AccessError(Exception):
 
 
 class LoginRefused(AccessError):
-    """Nothing was asked of Entra ID: an argument is missing or wrong, or the credential can not be used."""
+    """Nothing was asked of Entra ID: an argument is missing or wrong, or the credential cannot be used."""
 
 
 class SignInRefused(AccessError):

@@ -74,7 +74,7 @@ def _ids(login: Login) -> list[str]:
 def _certificate(login: Login) -> list[str]:
     if login.tenant_id is None or login.client_id is None:
         raise LoginRefused(
-            "kubelogin can not read a credential document, which would say --tenant-id and --client-id: give both, and "
+            "kubelogin cannot read a credential document, which would say --tenant-id and --client-id: give both, and "
             "a certificate in PEM (PKCS#8), or take --flavour idstack"
         )
     if login.certificate_password_file is not None:

@@ -29,7 +29,7 @@ _ENVIRONMENTS: Final[Mapping[str, str]] = {
 
 
 class MalformedKubeconfig(AccessError):
-    """A kubeconfig that can not be used: which one, what is wrong, how to fix it."""
+    """A kubeconfig that cannot be used: which one, what is wrong, how to fix it."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Kubeconfig:
         except FileNotFoundError:
             text = ""
         except (OSError, UnicodeDecodeError) as error:
-            raise MalformedKubeconfig(f"{path} can not be read ({error}); {_FIX}") from None
+            raise MalformedKubeconfig(f"{path} cannot be read ({error}); {_FIX}") from None
         return cls.parse(text, str(path))
 
     @property
@@ -151,7 +151,7 @@ class Kubeconfig:
             write_private(target, yaml.safe_dump(self._document, sort_keys=False))
         except OSError as error:
             raise MalformedKubeconfig(
-                f"{path} can not be written ({error.strerror}); name another with --file"
+                f"{path} cannot be written ({error.strerror}); name another with --file"
             ) from None
 
 

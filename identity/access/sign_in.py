@@ -171,7 +171,7 @@ def _federated(login: Login, client_id: str | None, assertion: Callable[[], str]
 
 
 def _owner(assertion: str) -> str:
-    """Whom a federated token speaks for: issuer, subject and audience, or all of a token that can not be read."""
+    """Whom a federated token speaks for: issuer, subject and audience, or all of a token that cannot be read."""
     claims = claims_of(assertion)
     return " ".join(str(claims.get(name)) for name in ("iss", "sub", "aud")) if claims else assertion
 
@@ -201,7 +201,7 @@ def _asking(login: Login, fingerprint: str | None, connect: Callable[[], TokenCr
             raise SignInRefused(
                 f"{login.kind} sign-in: {str(said).rstrip(' .')}" + (f". {fix}" if fix else "")
             ) from None
-        except ValueError as error:  # azure-identity's for an id or authority it can not use
+        except ValueError as error:  # azure-identity's for an id or authority it cannot use
             raise LoginRefused(f"{login.kind} sign-in: {error}") from None
 
     return TokenSource(fingerprint, request)

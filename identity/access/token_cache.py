@@ -109,7 +109,7 @@ class TokenCache:
             lock = (self._root / f"{key}.lock").open("w")
         except OSError as error:
             raise LoginRefused(
-                f'tokens can not be kept in "{self._root}" ({error.strerror}); name another directory with --cache-dir'
+                f'tokens cannot be kept in "{self._root}" ({error.strerror}); name another directory with --cache-dir'
             ) from None
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

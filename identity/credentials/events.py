@@ -22,7 +22,7 @@ class EventKind(StrEnum):
     UNCHANGED = "unchanged"
     """The file holds nothing later than what is served; a candidate was taken back with that."""
     REFUSED = "refused"
-    """The file can not be used, or the candidate expired. A candidate that is still valid stays."""
+    """The file cannot be used, or the candidate expired. A candidate that is still valid stays."""
     UNPROVEN = "unproven"
     """The candidate got no token; it is tried again."""
     SERVED = "served"

@@ -89,10 +89,10 @@ def _from_pem(blocks: Sequence[Block]) -> tuple[PrivateKeyTypes, Sequence[x509.C
         raise UnreadableKeyMaterial(*problems)
     key = _private_key(keys[0])
     if key is None:
-        problems.append(f"found a PEM private key that can not be read; {_FIX_PEM}")
+        problems.append(f"found a PEM private key that cannot be read; {_FIX_PEM}")
     parsed = [_certificate(block) for block in certificates]
     if None in parsed:
-        problems.append(f"found a PEM certificate that can not be read; {_FIX_PEM}")
+        problems.append(f"found a PEM certificate that cannot be read; {_FIX_PEM}")
     if key is None or problems:
         raise UnreadableKeyMaterial(*problems)
     return key, [certificate for certificate in parsed if certificate]
@@ -152,7 +152,7 @@ def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificat
         )
     if not digest.startswith(_SHA1) or _PBES2 in data:
         raise UnreadableKeyMaterial(
-            "found PKCS#12 with modern algorithms, which the loader in the pods can not read; "
+            "found PKCS#12 with modern algorithms, which the loader in the pods cannot read; "
             f"accepted: SHA-1 MAC and 3DES encryption (`openssl pkcs12 -export -legacy`); better: {_FIX_PEM}"
         )
     bundle = _load_pkcs12(data)
@@ -165,7 +165,7 @@ def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificat
     if not certificates:
         raise UnreadableKeyMaterial(f"found PKCS#12 without a certificate; {_FIX_PEM}")
     if not all(map(_is_sound, certificates)):
-        raise UnreadableKeyMaterial(f"found PKCS#12 with a certificate that can not be read; {_FIX_PEM}")
+        raise UnreadableKeyMaterial(f"found PKCS#12 with a certificate that cannot be read; {_FIX_PEM}")
     return key, certificates
 
 

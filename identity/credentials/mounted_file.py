@@ -49,7 +49,7 @@ class MountedFile:
     def read(self) -> Credential:
         """What the file holds now.
 
-        Raises CredentialUnavailableError if it can not be read, `InvalidCredential` if it can not be used or expired.
+        Raises CredentialUnavailableError if it cannot be read, `InvalidCredential` if it cannot be used or expired.
         """
         # Taken first: a file that is replaced while it is read is due again.
         self._identity, self._read_at = self._identify(), self._clock()
@@ -102,7 +102,7 @@ def changes(directory: Path, stop: threading.Event) -> Iterator[None]:
                 yield
         except (OSError, RuntimeError) as error:
             if not is_told:
-                _LOG.warning("directory %s can not be watched (%s): looking twice a second", directory, error)
+                _LOG.warning("directory %s cannot be watched (%s): looking twice a second", directory, error)
             is_told = True
             stop.wait(_LOOK_EVERY.total_seconds())
             yield

@@ -77,7 +77,7 @@ def client(
     """azure-identity's credential, set up as the upstream loader does: chain sent (x5c), no instance discovery.
 
     `authority_host` is an https URL; `pem_bundle` holds the key (PKCS#8) and its certificate first. `options` go to
-    azure-core's pipeline. Raises ValueError for another scheme, a malformed tenant or key material it can not use.
+    azure-core's pipeline. Raises ValueError for another scheme, a malformed tenant or key material it cannot use.
     """
     return CertificateCredential(
         tenant_id,
@@ -140,7 +140,7 @@ def prove(
 
     Entra is replicated: one success says that one replica knows the certificate. So every sign-in uses a fresh client,
     and a failure starts the row anew, after a pause that grows from 0.5 to 5 s. Raises `SignInFailed` when `timeout`
-    passes first, at once for a tenant that does not exist; ValueError for arguments that can not succeed.
+    passes first, at once for a tenant that does not exist; ValueError for arguments that cannot succeed.
     """
     if successes < 1 or settle > timeout:
         raise ValueError(f"{successes} successes over {settle} within {timeout}: at least one, and settle <= timeout")
@@ -159,7 +159,7 @@ def prove(
         if row.is_hopeless or clock() + row.pause > deadline:
             name = thumbprint(x509.load_pem_x509_certificate(certificate_pem.encode("ascii")))
             raise SignInFailed(
-                f"client {client_id} can not sign in to tenant {tenant_id} at {authority_host} "
+                f"client {client_id} cannot sign in to tenant {tenant_id} at {authority_host} "
                 f"with certificate {name}: {row.report()}; accepted: {successes} sign-ins in a row over "
                 f"{settle.total_seconds():g} s within {timeout.total_seconds():g} s; "
                 "check that the certificate is registered on the application, "

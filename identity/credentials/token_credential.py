@@ -40,7 +40,7 @@ class MountedCredential:
     called in the thread that found something out, the first load included; it must not raise, `reload` or `close`.
     `client_options` go to azure-core's pipeline, one for each certificate.
 
-    Raises `CredentialUnavailableError` if the file can not be read, `InvalidCredential` if it can not be used,
+    Raises `CredentialUnavailableError` if the file cannot be read, `InvalidCredential` if it cannot be used,
     ValueError for an authority that is not https. A later file like that is logged and reported, and the last good
     credential goes on. Close it, or use it as a context.
     """

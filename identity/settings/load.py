@@ -71,7 +71,7 @@ def _in_order(problem: Problem) -> tuple[int, int]:
 
 
 def _parse(config: Mapping[str, str], report: ProblemReport) -> dict[str, Any]:
-    """Values by key, structures parsed; no keys that are left out or unknown, `INVALID` for what can not be read."""
+    """Values by key, structures parsed; no keys that are left out or unknown, `INVALID` for what cannot be read."""
     raw: dict[str, Any] = {}
     for key, text in sorted(config.items()):
         node = _SETTINGS.step(key)

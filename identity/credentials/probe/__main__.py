@@ -59,7 +59,7 @@ def _serve(prober: Prober, metrics: Metrics, address: tuple[str, int], interval:
     try:
         listener = socket.create_server(address)
     except OSError as error:
-        _LOG.error("can not listen on %s:%d (%s); give another --listen", *address, error.strerror)
+        _LOG.error("cannot listen on %s:%d (%s); give another --listen", *address, error.strerror)
         return 1
     # uvicorn ends on SIGTERM and SIGINT, then raises the signal again for whoever was there before it: nobody here.
     for ending in (signal.SIGTERM, signal.SIGINT):

@@ -176,7 +176,7 @@ def test_a_certificate_that_entra_never_learns_of_fails_at_the_timeout(tenant: G
         resource.create(URN, tenant.inputs(stranger, "missing", timeoutSeconds=15), preview=False)
 
     message = str(caught.value)
-    assert f"client {tenant.app_id} can not sign in to tenant {LOCAL_TENANT_ID} at {tenant.authority}" in message
+    assert f"client {tenant.app_id} cannot sign in to tenant {LOCAL_TENANT_ID} at {tenant.authority}" in message
     assert f"with certificate {stranger.thumbprint}: " in message
     assert "at best 0 in a row, last failure AADSTS700027: " in message
     assert "accepted: 5 sign-ins in a row over 8 s within 15 s" in message

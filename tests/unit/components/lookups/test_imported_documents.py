@@ -125,7 +125,7 @@ INVALID: Final = (
         lambda issued: bundle(
             f"-----BEGIN PRIVATE KEY-----\n{_MARKER}==\n-----END PRIVATE KEY-----\n{issued.certificate_pem}"
         ),
-        f"client_secret: found a PEM private key that can not be read; {_ENTRY}",
+        f"client_secret: found a PEM private key that cannot be read; {_ENTRY}",
     ),
     InvalidDocument(
         "PEM without a certificate",
@@ -135,7 +135,7 @@ INVALID: Final = (
     InvalidDocument(
         "modern PKCS#12",
         lambda issued: bundle(pfx(issued)),
-        "client_secret: found PKCS#12 with modern algorithms, which the loader in the pods can not read; accepted: "
+        "client_secret: found PKCS#12 with modern algorithms, which the loader in the pods cannot read; accepted: "
         f"SHA-1 MAC and 3DES encryption (`openssl pkcs12 -export -legacy`); better: {_ENTRY}",
     ),
     InvalidDocument(

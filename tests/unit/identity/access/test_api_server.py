@@ -54,7 +54,7 @@ def test_a_sign_in_that_works_says_nothing(connect: Connect) -> None:
 def test_a_program_that_is_not_installed_is_named_with_how_to_install_it(connect: Connect, tmp_path: Path) -> None:
     with (
         connect(Flavour.KUBELOGIN, path=str(tmp_path)) as server,
-        pytest.raises(AccessError, match=r"^kubelogin can not be run \(No such file.*`az aks install-cli` installs it"),
+        pytest.raises(AccessError, match=r"^kubelogin cannot be run \(No such file.*`az aks install-cli` installs it"),
     ):
         server.check_sign_in()
 
@@ -90,7 +90,7 @@ def test_a_token_that_is_not_accepted_is_judged_by_its_own_claims(
 def test_an_api_server_out_of_reach_is_said_with_what_to_look_at(connect: Connect) -> None:
     with (
         connect(server="http://127.0.0.1:1") as server,
-        pytest.raises(AccessError, match=r"http://127.0.0.1:1 can not be reached.*authorized IP ranges.*publicFqdn"),
+        pytest.raises(AccessError, match=r"http://127.0.0.1:1 cannot be reached.*authorized IP ranges.*publicFqdn"),
     ):
         server.check_sign_in()
 
@@ -131,7 +131,7 @@ def test_a_new_server_whose_name_is_not_known_yet_is_waited_for_to_the_end(conne
     now = iter(range(0, 1000, 100))
     with (
         connect(server="http://127.0.0.1:1") as server,
-        pytest.raises(ClusterNotReady, match=r"an answer: .*can not be reached"),
+        pytest.raises(ClusterNotReady, match=r"an answer: .*cannot be reached"),
     ):
         server.wait_for(
             AccessRequirements(permissions()), 300, is_new=True, clock=lambda: next(now), sleep=lambda _: None

@@ -230,9 +230,9 @@ def test_another_cloud_is_named_to_kubelogin_and_a_private_authority_with_its_sl
             Login(kind=LoginKind.SECRET, tenant_id=TENANT, client_id=CLIENT, client_secret_file=Path("s")),
             "would need the secret in its arguments",
         ),
-        (Login(kind=LoginKind.CERTIFICATE, certificate=Path("credential.json")), "can not read a credential document"),
+        (Login(kind=LoginKind.CERTIFICATE, certificate=Path("credential.json")), "cannot read a credential document"),
     ],
 )
-def test_what_kubelogin_can_not_do_is_said_before_it_fails(login: Login, said: str) -> None:
+def test_what_kubelogin_cannot_do_is_said_before_it_fails(login: Login, said: str) -> None:
     with pytest.raises(LoginRefused, match=said):
         exec_user(login, Flavour.KUBELOGIN)

@@ -194,7 +194,7 @@ def test_what_a_token_says_is_told_without_the_token(command: Command, somebody:
         (["--login", "secret", "--tenant-id", TENANT], "needs --client-id and --client-secret-file as well"),
         (["--login", "azure-cli", "--client-id", STRANGER], "has no use for --client-id"),
         (["--login", "managed-identity", "--authority-host", "http://entra"], "accepted is an https URL"),
-        (["--login", "certificate", "--certificate", "/nowhere"], "/nowhere can not be read (No such file"),
+        (["--login", "certificate", "--certificate", "/nowhere"], "/nowhere cannot be read (No such file"),
         (["--login", "github", "--tenant-id", TENANT, "--client-id", STRANGER], "permissions: id-token: write"),
         (["--device-code", "--tenant-id", TENANT], "there is no terminal to ask somebody at"),
     ],

@@ -1,4 +1,4 @@
-"""Whatever stands in the file, reading it neither crashes nor accepts what can not sign in."""
+"""Whatever stands in the file, reading it neither crashes nor accepts what cannot sign in."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def accepted_or_explained(text: str | bytes) -> None:
 
 
 class TestAnything:
-    """Whatever stands in the file, the reader neither crashes nor accepts what can not sign in."""
+    """Whatever stands in the file, the reader neither crashes nor accepts what cannot sign in."""
 
     @given(st.text() | st.binary())
     def test_any_text(self, text: str | bytes) -> None:

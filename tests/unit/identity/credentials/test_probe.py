@@ -128,7 +128,7 @@ class TestOnce:
 
 
 class TestLoop:
-    def test_a_file_that_can_not_be_loaded_at_first_is_counted(self, entra: Entra, mount: CsiMount) -> None:
+    def test_a_file_that_cannot_be_loaded_at_first_is_counted(self, entra: Entra, mount: CsiMount) -> None:
         metrics = Metrics()
         prober = Prober(CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(entra)), metrics)
         assert not prober.prove().is_ready

@@ -152,4 +152,4 @@ def test_an_address_that_is_taken_is_told(process: Process, known: Entra) -> Non
         check=False,
     )
     assert second.returncode == 1
-    assert f"can not listen on {taken} (Address already in use" in json.loads(second.stderr)["message"]
+    assert f"cannot listen on {taken} (Address already in use" in json.loads(second.stderr)["message"]

@@ -98,7 +98,7 @@ def test_a_certificate_that_stays_unknown_fails_with_the_last_answer(entra: Entr
         proven(entra, stranger, time, timeout=timedelta(seconds=40))
     assert caught.value.refusal == Refusal("AADSTS700027", "The certificate is not registered on application.")
     assert str(caught.value) == (
-        f"client {CLIENT} can not sign in to tenant {TENANT} at {entra.url}/ with certificate {stranger.thumbprint}: "
+        f"client {CLIENT} cannot sign in to tenant {TENANT} at {entra.url}/ with certificate {stranger.thumbprint}: "
         "found 11 attempts, at best 0 in a row, last failure AADSTS700027: The certificate is not registered on "
         "application.; accepted: 5 sign-ins in a row over 30 s within 40 s; check that the certificate is registered "
         "on the application, or allow more time (credentials.propagation.timeoutSeconds)"

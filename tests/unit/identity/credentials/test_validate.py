@@ -156,7 +156,7 @@ class TestKeyMaterial:
                 lambda own: (
                     own.private_key_pem.replace("PRIVATE", "RSA PRIVATE").encode() + own.certificate_pem.encode()
                 ),
-                "found a PEM private key that can not be read",
+                "found a PEM private key that cannot be read",
             ),
             (lambda own: PFX + b"x", f"found {len(PFX) + 1} bytes that are neither PEM nor PKCS#12"),
             (
@@ -178,19 +178,19 @@ class TestKeyMaterial:
             ),
             (
                 lambda own: (own.private_key_pem.replace("M", "A") + own.certificate_pem).encode(),
-                "found a PEM private key that can not be read",
+                "found a PEM private key that cannot be read",
             ),
             (
                 lambda own: (own.private_key_pem + own.certificate_pem.replace("M", "A")).encode(),
-                "found a PEM certificate that can not be read",
+                "found a PEM certificate that cannot be read",
             ),
             (
                 lambda own: pfx(own, serialization.NoEncryption()),
-                "found PKCS#12 with modern algorithms, which the loader in the pods can not read",
+                "found PKCS#12 with modern algorithms, which the loader in the pods cannot read",
             ),
             (
                 lambda own: pfx(own, legacy_pfx(pkcs12.PBES.PBESv2SHA256AndAES256CBC)),
-                "found PKCS#12 with modern algorithms, which the loader in the pods can not read",
+                "found PKCS#12 with modern algorithms, which the loader in the pods cannot read",
             ),
             (
                 lambda own: pfx(own, legacy_pfx(pkcs12.PBES.PBESv1SHA1And3KeyTripleDESCBC)),
@@ -244,7 +244,7 @@ def test_a_damaged_certificate_is_refused_as_upstream_does(
     body = base64.encodebytes(der.replace(found, damaged, 1)).decode()
     pem = f"-----BEGIN CERTIFICATE-----\n{body}-----END CERTIFICATE-----\n"
     (problem,) = problems(with_secret(issued, (issued.private_key_pem + pem).encode()))
-    assert problem.startswith("client_secret: found a PEM certificate that can not be read; ")
+    assert problem.startswith("client_secret: found a PEM certificate that cannot be read; ")
 
 
 class TestOneErrorTellsAll:

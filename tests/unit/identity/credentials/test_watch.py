@@ -218,7 +218,7 @@ def test_a_plain_file_written_in_place_is_seen_too(
 
 
 @pytest.mark.usefixtures("looking_often")
-def test_a_swap_is_seen_where_the_directory_can_not_be_watched(
+def test_a_swap_is_seen_where_the_directory_cannot_be_watched(
     mount: CsiMount,
     entra: Entra,
     issued: IssuedCertificate,
@@ -236,7 +236,7 @@ def test_a_swap_is_seen_where_the_directory_can_not_be_watched(
         events.until(EventKind.SERVED)
         mount.write(document(issued, entra.url, not_before=issued.not_before + timedelta(seconds=1)))
         events.until(EventKind.SERVED)
-    assert caplog.text.count("can not be watched") == 1
+    assert caplog.text.count("cannot be watched") == 1
 
 
 @pytest.mark.usefixtures("looking_often")

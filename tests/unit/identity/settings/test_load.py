@@ -174,7 +174,7 @@ def test_without_addon_and_cluster_side_no_management_cluster_is_needed() -> Non
     assert load(config).management_cluster is None
 
 
-def test_settings_can_not_be_changed() -> None:
+def test_settings_cannot_be_changed() -> None:
     settings = load(configuration())
 
     with pytest.raises(ValueError, match="frozen"):
