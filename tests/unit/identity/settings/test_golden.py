@@ -40,7 +40,7 @@ def test_every_rule_has_an_example_in_the_report_and_nothing_else_has() -> None:
 def test_a_message_that_nobody_reviewed_is_refused() -> None:
     problem = Problem(place=("cloud",), rule="cloud", found='"x"', accepted="something else", fix="none")
 
-    with pytest.raises(AssertionError, match="is not in report.txt; see `make golden`"):
+    with pytest.raises(AssertionError, match=r"is not in report\.txt; see `make golden`"):
         golden_report.reviewed([problem])
 
 
