@@ -6,10 +6,10 @@ The results are plain values, so every preview knows them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 import pulumi
 
@@ -22,10 +22,19 @@ from components.azure.imported_credential import (
 )
 from components.azure.management_cluster import ADD_ON
 from components.azure.providers import Providers, management_cluster_id, provider_error
+from components.lookups.azure_objects import (
+    AzureLookup,
+    created_cluster,
+    imported_identities,
+    is_stored,
+    managed_identity,
+    management_cluster,
+    required_lookups,
+    stored_secret,
+)
 from components.lookups.hosted_cluster_manifest import read_manifests
 from components.lookups.imported_documents import read_document, read_stored
 from identity.access.azure_rbac import AksCluster
-from identity.catalogue import CONTROL_PLANE
 from identity.credentials.document import InvalidCredential
 from identity.naming import parse_arm_id
 from identity.settings import (
@@ -36,8 +45,7 @@ from identity.settings import (
     Problem,
     Settings,
 )
-
-Place: TypeAlias = tuple[str | int, ...]
+from identity.settings.problems import Place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,26 +70,17 @@ class Prerequisites:
         return {name: each for (owner, name), each in self.imported.items() if owner == cluster}
 
 
-@dataclass(frozen=True)
-class _Lookup:
-    """One look-up in Azure: the function, its arguments, and the object's kind and name for the report."""
-
-    function: str
-    arguments: tuple[tuple[str, str], ...]
-    description: str
-
-
 async def look_up(settings: Settings, providers: Providers, shared: CredentialStore | None) -> Prerequisites:
     """Look everything up, side by side. Raises ConfigurationError with all that is missing or cannot be used.
 
     `shared` is the shared stack's vault, None if the vault is this stack's own.
     """
     vault = vault_of(settings, shared)
-    required = list(_required(settings, shared, vault))
+    required = list(required_lookups(settings, shared, vault))
     lookups = list(dict.fromkeys(lookup for _, lookup in required))
     answers = await asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True)
     found = dict(zip(lookups, answers, strict=True))
-    created = _created(settings)
+    created = created_cluster(settings)
     problems = [
         _not_found(place, lookup, found[lookup])
         for place, lookup in required
@@ -96,7 +95,7 @@ async def look_up(settings: Settings, providers: Providers, shared: CredentialSt
     return prerequisites
 
 
-async def _read(lookup: _Lookup, providers: Providers) -> Mapping[str, Any]:
+async def _read(lookup: AzureLookup, providers: Providers) -> Mapping[str, Any]:
     answer: Mapping[str, Any] = await pulumi.runtime.invoke_async(
         f"azure-native:{lookup.function}", dict(lookup.arguments), pulumi.InvokeOptions(provider=providers.azure)
     )
@@ -108,7 +107,7 @@ def _is_missing(error: object) -> bool:
     return "NotFound" in reason or "Status=404" in reason
 
 
-def _not_found(place: Place, lookup: _Lookup, error: object) -> Problem:
+def _not_found(place: Place, lookup: AzureLookup, error: object) -> Problem:
     reason, missing = provider_error(error), _is_missing(error)
     return Problem(
         place=place,
@@ -117,118 +116,6 @@ def _not_found(place: Place, lookup: _Lookup, error: object) -> Problem:
         accepted="one that exists: the stack does not create it",
         fix="create it, or correct the name" if missing else "let the deployer read it (role Reader), then try again",
     )
-
-
-def _required(settings: Settings, shared: CredentialStore | None, vault: str) -> Iterator[tuple[Place, _Lookup]]:
-    """Everything that must exist, each with the place in the configuration that names it.
-
-    If the stack makes the management cluster, its resource group must exist. The cluster itself may be missing.
-    """
-    yield ("resourceGroup",), _resource_group(settings.resource_group)
-    if shared is not None:
-        yield ("sharedStack",), _vault(vault)
-    if settings.management_cluster is not None:
-        cluster = settings.management_cluster
-        if cluster.create is not None:
-            yield ("managementCluster", "resourceGroup"), _resource_group(cluster.resource_group)
-        yield ("managementCluster", "name"), _management_cluster(cluster)
-    for index, hosted in enumerate(settings.hosted_clusters):
-        place: Place = ("hostedClusters", index)
-        yield (*place, "resourceGroup"), _resource_group(hosted.resource_group)
-        yield (*place, "dnsZoneResourceGroup"), _resource_group(hosted.dns_zone_resource_group)
-        yield (*place, "vnetID"), _virtual_network(hosted.vnet_id)
-        yield (*place, "subnetID"), _subnet(hosted.subnet_id)
-        yield (*place, "securityGroupID"), _security_group(hosted.security_group_id)
-        yield (*place, "kms", "activeKey", "keyVaultName"), _key_vault(hosted)
-        for name, identity in _imported(hosted):
-            at = (*place, "identities", name)
-            yield (*at, "resourceId"), _managed_identity(identity)
-            if _is_stored(identity):
-                yield (*at, "credential", "secretName"), _stored_secret(vault, identity)
-
-
-def _created(settings: Settings) -> _Lookup | None:
-    """The look-up of the management cluster, if the stack makes it."""
-    cluster = settings.management_cluster
-    return None if cluster is None or cluster.create is None else _management_cluster(cluster)
-
-
-def _resource_group(name: str) -> _Lookup:
-    return _Lookup("resources:getResourceGroup", (("resourceGroupName", name),), f'the resource group "{name}"')
-
-
-def _management_cluster(cluster: ManagementClusterSettings) -> _Lookup:
-    return _in_group(
-        "containerservice:getManagedCluster", cluster.resource_group, "AKS cluster", resourceName=cluster.name
-    )
-
-
-def _virtual_network(arm_id: str) -> _Lookup:
-    vnet = parse_arm_id(arm_id)
-    return _in_group("network:getVirtualNetwork", vnet.resource_group, "virtual network", virtualNetworkName=vnet.name)
-
-
-def _subnet(arm_id: str) -> _Lookup:
-    subnet = parse_arm_id(arm_id)
-    vnet, name = subnet.names
-    return _in_group("network:getSubnet", subnet.resource_group, "subnet", virtualNetworkName=vnet, subnetName=name)
-
-
-def _security_group(arm_id: str) -> _Lookup:
-    group = parse_arm_id(arm_id)
-    return _in_group(
-        "network:getNetworkSecurityGroup",
-        group.resource_group,
-        "network security group",
-        networkSecurityGroupName=group.name,
-    )
-
-
-def _key_vault(cluster: HostedClusterSettings) -> _Lookup:
-    kms = cluster.kms
-    return _in_group(
-        "keyvault:getVault", kms.key_vault_resource_group, "key vault", vaultName=kms.active_key.key_vault_name
-    )
-
-
-def _managed_identity(identity: IdentitySettings) -> _Lookup:
-    found = parse_arm_id(identity.resource_id or "")
-    return _in_group(
-        "managedidentity:getUserAssignedIdentity", found.resource_group, "managed identity", resourceName=found.name
-    )
-
-
-def _vault(arm_id: str) -> _Lookup:
-    vault = parse_arm_id(arm_id)
-    return _in_group("keyvault:getVault", vault.resource_group, "key vault", vaultName=vault.name)
-
-
-def _stored_secret(vault_arm_id: str, identity: IdentitySettings) -> _Lookup:
-    vault = parse_arm_id(vault_arm_id)
-    return _in_group(
-        "keyvault:getSecret",
-        vault.resource_group,
-        "secret",
-        vaultName=vault.name,
-        secretName=identity.secret_name,
-    )
-
-
-def _in_group(function: str, resource_group: str, kind: str, **names: str) -> _Lookup:
-    path = "/".join(names.values())
-    arguments = (("resourceGroupName", resource_group), *names.items())
-    return _Lookup(function, arguments, f'the {kind} "{path}" in the resource group "{resource_group}"')
-
-
-def _imported(cluster: HostedClusterSettings) -> Iterator[tuple[str, IdentitySettings]]:
-    for row in CONTROL_PLANE:
-        identity = cluster.identity(row)
-        if identity.enabled and identity.source == "managed-identity":
-            yield row.field, identity
-
-
-def _is_stored(identity: IdentitySettings) -> bool:
-    return identity.credential is not None and identity.credential.secret_name is not None
 
 
 def _aks_cluster(settings: Settings, answer: Mapping[str, Any]) -> AksCluster | None:
@@ -241,7 +128,7 @@ def _aks_cluster(settings: Settings, answer: Mapping[str, Any]) -> AksCluster | 
 class _PrerequisitesBuilder:
     """Builds `Prerequisites` from the answers; a missing object has been reported before."""
 
-    def __init__(self, answers: Mapping[_Lookup, Mapping[str, Any]], vault: str, problems: list[Problem]) -> None:
+    def __init__(self, answers: Mapping[AzureLookup, Mapping[str, Any]], vault: str, problems: list[Problem]) -> None:
         self._answers = answers
         self._vault = vault
         self._problems = problems
@@ -250,7 +137,7 @@ class _PrerequisitesBuilder:
         """Everything that can be used; the rest is added to the problems."""
         imported: dict[tuple[str, str], ImportedCredentialArgs] = {}
         for index, cluster in enumerate(settings.hosted_clusters):
-            for name, identity in _imported(cluster):
+            for name, identity in imported_identities(cluster):
                 place: Place = ("hostedClusters", index, "identities", name)
                 credential = self._credential(settings, cluster, identity, place)
                 if credential is not None:
@@ -258,7 +145,7 @@ class _PrerequisitesBuilder:
         manifests = read_manifests(settings, parse_arm_id(self._vault).name)
         self._problems += manifests.problems
         cluster_answer = self._cluster(settings.management_cluster)
-        is_created = _created(settings) is not None
+        is_created = created_cluster(settings) is not None
         return Prerequisites(
             management_cluster=_aks_cluster(settings, cluster_answer),
             node_resource_group=None if is_created else cluster_answer.get("nodeResourceGroup"),
@@ -268,7 +155,7 @@ class _PrerequisitesBuilder:
         )
 
     def _cluster(self, cluster: ManagementClusterSettings | None) -> Mapping[str, Any]:
-        return {} if cluster is None else self._answers.get(_management_cluster(cluster), {})
+        return {} if cluster is None else self._answers.get(management_cluster(cluster), {})
 
     def _add_on(self, settings: Settings, answer: Mapping[str, Any]) -> ExistingIdentity | None:
         is_wanted = settings.shared_stack is None and settings.key_vault_user.source == "aks-addon"
@@ -294,7 +181,7 @@ class _PrerequisitesBuilder:
     def _credential(
         self, settings: Settings, cluster: HostedClusterSettings, identity: IdentitySettings, place: Place
     ) -> ImportedCredentialArgs | None:
-        answer = self._answers.get(_managed_identity(identity))
+        answer = self._answers.get(managed_identity(identity))
         if answer is None or identity.credential is None:
             return None
         principal = ExistingIdentity(client_id=answer["clientId"], object_id=answer["principalId"])
@@ -311,8 +198,8 @@ class _PrerequisitesBuilder:
         now = datetime.now(UTC)
         document: ImportedDocument | StoredDocument
         try:
-            if _is_stored(identity):
-                stored = self._answers.get(_stored_secret(self._vault, identity))
+            if is_stored(identity):
+                stored = self._answers.get(stored_secret(self._vault, identity))
                 if stored is None:
                     return None
                 document = read_stored(stored, now=now)
