@@ -1,1 +1,1 @@
-"""What the program costs, as ratios to a peer or a limit that is measured in the same run (`make bench`)."""
+"""What the program costs, as ratios to a peer that is measured in the same run (`make bench`)."""

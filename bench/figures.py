@@ -30,7 +30,7 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """`ours` and `peer` are in `unit`; without a limit they are there to compare. `note` says how it was measured."""
+    """`ours` and `peer` are in `unit`; without a limit they are for comparison. `note` states how it was measured."""
 
     name: str
     unit: str

@@ -1,7 +1,7 @@
 """Records what our program registers, for the flat script that is its peer (`bench/flat_program.py`).
 
-The source is the engine's own log of its protocol. It holds the stack's secrets in the clear, so it is for the local
-cloud alone, in a directory that nobody else reads and that goes with the benchmark.
+The source is the engine's own log of its protocol. It has the stack's secrets in clear text, so it is for the local
+cloud alone, in a directory that nobody else reads and that the benchmark deletes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OPTIONS: Final = {
 
 
 def recording(log: Path) -> list[dict[str, Any]]:
-    """The registrations in a log that PULUMI_DEBUG_GRPC wrote, in an order in which each comes after what it needs."""
+    """The registrations in a log that PULUMI_DEBUG_GRPC wrote, each after its dependencies."""
     calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     made = {call["response"]["urn"]: call for call in _completed(calls, "RegisterResource")}
     outputs = {
@@ -60,7 +60,7 @@ def _row(urn: str, call: Mapping[str, Any], outputs: Mapping[str, Any], made: Ma
     request = call["request"]
     is_top = made[request["parent"]]["request"]["type"] == STACK_TYPE
     of_properties = {name: each.get("urns", []) for name, each in request.get("propertyDependencies", {}).items()}
-    # The inputs of a provider are texts on the wire, whatever their type.
+    # On the wire the inputs of a provider are strings, whatever their type.
     values = {"true": True, "false": False} if request["type"].startswith("pulumi:providers:") else {}
     implied = {owner for owners in of_properties.values() for owner in owners}
     return {

@@ -1,8 +1,8 @@
 """The peer: a flat Pulumi script that registers the very resources of our program, without our components' code.
 
 It calls the SDKs' classes one after another and imports the libraries that our program needs besides them. Inputs are
-constants, or outputs of the resources before, as in our program. `bench/flat.py` records what is to be registered; that
-nothing is left out is seen by the engine, which must find no change when this script runs in place of our program.
+constants, or outputs of the resources before, as in our program. `bench/flat.py` records what is to be registered. The
+engine shows that nothing is left out: it must find no change when this script runs in place of our program.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _argument(recorded: Mapping[str, Any]) -> Any:
 
 @cache
 def _names(kind: Any) -> Mapping[str, str]:
-    """What a class calls its arguments, by the names of the properties."""
+    """The names of a class's arguments, by those of the properties."""
     if kind is CustomResource:
         return {"apiVersion": "api_version", "kind": "kind", "metadata": "metadata", "spec": "spec"}
     parameters = inspect.signature(getattr(kind, "_internal_init", kind.__init__)).parameters

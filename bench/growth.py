@@ -42,7 +42,7 @@ def growth(sizes: Sequence[int] = SIZES) -> Iterator[Figure]:
     """CPU and memory of the first `up` with so many clusters: engine, program and plugins.
 
     The clusters are complete but for the cluster side (a probe is a process, and 200 of them would be measured), their
-    gates ask for one sign-in, and Azure does not lag.
+    gates ask for one sign-in, and Azure is consistent at once.
     """
     points = []
     for size in sizes:
@@ -91,7 +91,7 @@ def _together(size: int) -> Cost:
 
 
 def _apart(size: int) -> Cost:
-    """A shared stack, then one for each cluster side by side: CPU of all, the largest peak, the time that went by."""
+    """A shared stack, then one for each cluster side by side: CPU of all, the largest peak, the time of both."""
     with local_stack(**NO_LAG) as stack:
         clusters = _clusters(stack, size)
         settings = {key: stack.configuration(key) for key in _OF_EVERY_STACK} | _SETTINGS
@@ -120,7 +120,7 @@ def _apart(size: int) -> Cost:
 def _clusters(stack: LocalStack, size: int) -> list[dict[str, Any]]:
     """So many copies of the hosted cluster, with names of their own.
 
-    Every identity is an Entra application: the one that is imported can not be the identity of several clusters.
+    Every identity is an Entra application: the imported one cannot be the identity of several clusters.
     """
     [cluster] = stack.configuration("hostedClusters")
     plain = {key: value for key, value in cluster.items() if key != "identities"}

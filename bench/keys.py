@@ -71,16 +71,16 @@ def _runnable(pid: int, work: Callable[[], None]) -> float:
 
 
 def _is_runnable(task: Path) -> bool:
-    """proc_pid_stat(5): the state stands behind the name, which is in brackets."""
+    """Whether its state is R, which follows the name in brackets (proc_pid_stat(5))."""
     try:
         return (task / "stat").read_text().rpartition(") ")[2].startswith("R")
-    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+    except (FileNotFoundError, ProcessLookupError):  # it has ended in the meantime
         return False
 
 
 @contextmanager
 def _plugin() -> Iterator[tuple[int, _Create]]:
-    """The process id of a running plugin, and a function that has it issue a certificate."""
+    """A running plugin: its process id, and a function that makes it issue a certificate."""
     with subprocess.Popen(
         [str(VENV / "bin/python"), "-m", "provider"], stdout=subprocess.PIPE, text=True, cwd=PROJECT
     ) as process:

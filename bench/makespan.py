@@ -1,4 +1,4 @@
-"""How long an `up` takes when Azure is slow, against the longest chain of operations that must wait for each other."""
+"""How long an `up` takes when Azure is slow, against the longest chain of operations that wait for each other."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OPERATIONS: Final[Mapping[str, int]] = {
     "azuread:index/applicationCertificate:ApplicationCertificate": 8,
 }
 ARM_OPERATIONS: Final = 3
-"""Of every azure-native resource: a look whether it exists, the write, a look at what came of it."""
+"""Of every azure-native resource: a read before, the write, a read after it."""
 SIGN_IN_OPERATIONS: Final = 2
 """Of each sign-in of a gate: the authority's metadata, the token."""
 
@@ -52,7 +52,7 @@ class _Run:
 
 
 def makespan() -> Iterator[Figure]:
-    """`up` of a hosted cluster at each latency. The stack's Azure side alone: that is what the scripts make."""
+    """`up` of a hosted cluster at each latency. The stack's Azure side alone, as the scripts create it."""
     runs = in_turn(_ROUNDS, lambda: _run(0.0), lambda: _run(_LATENCY))
     quick, slow = (min(each, key=lambda run: run.makespan) for each in runs)
     weights = {each["urn"]: _LATENCY * operations(each) for each in slow.resources}
@@ -75,7 +75,7 @@ def makespan() -> Iterator[Figure]:
         ),
     )
     yield Figure(
-        name="one cluster, with what the machine itself takes",
+        name="one cluster, with the time of the machine itself",
         unit="s",
         ours=slow.makespan,
         peer=path,
@@ -86,7 +86,7 @@ def makespan() -> Iterator[Figure]:
         unit="s",
         ours=grown,
         peer=_AZ_CALLS * _LATENCY,
-        peer_name=f"{_AZ_CALLS} az calls in sequence, which make fewer things",
+        peer_name=f"{_AZ_CALLS} az calls in sequence, which create fewer things",
     )
     certificates = [slow.spans[each["urn"]] for each in slow.resources if each["type"] == _CERTIFICATE]
     yield Figure(
@@ -150,7 +150,7 @@ def _created(stack: LocalStack) -> Spans:
 
 
 def _is_provided(token: str) -> bool:
-    """Whether a provider plugin is called for it: providers and components are the engine's own business."""
+    """Whether a provider plugin is called for it: the engine makes providers and components itself."""
     return token.startswith("idstack:index:") or not token.startswith(("pulumi:", "idstack:"))
 
 

@@ -1,4 +1,4 @@
-"""Running commands and reading what they cost: the kernel's own account, not the clock of a busy machine."""
+"""Runs commands and reads what they cost: CPU and memory as the kernel counts them, not the clock of a busy machine."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Measured = TypeVar("Measured")
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a process and every descendant that was waited for: CPU in seconds; `peak` is the largest one's memory, in MB.
+    """What a process and all descendants that were waited for cost.
 
-    `wall` is the time that went by, in seconds.
+    `user`, `system` and `wall` (from begin to end) are in seconds; `peak` is the largest process's memory, in MB.
     """
 
     user: float
@@ -33,11 +33,11 @@ class Cost:
 
 
 class CommandFailed(Exception):
-    """A measured command ended with an error; the message has what it printed."""
+    """A measured command failed; the message has the end of its output."""
 
 
 def run(command: Sequence[str], *, directory: Path, environment: Mapping[str, str]) -> Cost:
-    """Run a command to its end; raises CommandFailed."""
+    """Run a command to its end; raises CommandFailed if its exit code is not 0."""
     with TemporaryFile() as output:
         begun = time.monotonic()
         process = subprocess.Popen(

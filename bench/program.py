@@ -14,7 +14,7 @@ _ROUNDS: Final = 7
 
 
 def program() -> Iterator[Figure]:
-    """Both programs over the same state, in turn; the engine finds no change either way, so they do the same."""
+    """Both programs over the same state, in turn; the engine finds no change for either, so they do the same."""
     with local_stack() as stack:
         stack.up()
         resources = len(json.loads(stack.pulumi("stack", "export").stdout)["deployment"]["resources"])

@@ -14,12 +14,12 @@ _ROUNDS: Final = 5
 
 
 def rerun() -> Figure:
-    """User and system time of the command and all that it starts, but for the local cloud, which runs already."""
+    """User and system time of the command and its child processes, without the local cloud, which runs already."""
     with local_stack() as stack:
-        # A command takes the project that its code lies in.
+        # The command works on the project that its code is in.
         (stack.root / "ops").unlink()
         shutil.copytree(PROJECT / "ops", stack.root / "ops", ignore=shutil.ignore_patterns("__pycache__"))
-        # The engine is told to expect no change, so that neither run hides one.
+        # The engine fails on a change, so that neither run hides one.
         make = ("make", "up", "ARGS=--expect-no-changes", f"IDSTACK={PROJECT}/.venv/bin/python -m ops")
         run(("make", "up", make[3]), directory=stack.root, environment=stack.variables)
         ours, engine = in_turn(

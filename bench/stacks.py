@@ -33,13 +33,13 @@ def up(stack: str, *options: str) -> tuple[str, ...]:
 
 
 def unchanged(stack: str) -> tuple[str, ...]:
-    """The same, which fails if it would change anything."""
+    """`up` that fails if it would change anything."""
     return up(stack, "--expect-no-changes")
 
 
 @contextmanager
 def local_stack(**faults: Any) -> Iterator[LocalStack]:
-    """A stack that is configured and empty, with a local cloud of its own; nothing of it is left."""
+    """A configured and empty stack with a local cloud of its own; both are removed afterwards."""
     with TemporaryDirectory(prefix="bench-") as root, running_stack(Path(root), **faults) as stack:
         yield stack
 

@@ -11,15 +11,15 @@ from azure.core.credentials import TokenCredential
 
 from bench.figures import Figure, Limit
 from bench.measure import in_turn
-from bench.world import SignedIn
+from bench.world import SignedInLoaders
 
 _BATCH: Final = 100
 _ROUNDS: Final = 500
 
 
 def tokens() -> Figure:
-    """Tokens for each second of CPU; the best batch of each, for noise only ever slows down."""
-    with TemporaryDirectory(prefix="bench-") as directory, SignedIn(Path(directory)) as world:
+    """Tokens for each second of CPU; the best batch of each, because noise can only slow it down."""
+    with TemporaryDirectory(prefix="bench-") as directory, SignedInLoaders(Path(directory)) as world:
         ours, bare = in_turn(_ROUNDS, lambda: _rate(world.ours), lambda: _rate(world.bare))
     return Figure(
         name="tokens from the cache, for each second of CPU",
@@ -35,5 +35,5 @@ def tokens() -> Figure:
 def _rate(credential: TokenCredential) -> float:
     begun = time.thread_time()
     for _ in range(_BATCH):
-        credential.get_token(SignedIn.scope)
+        credential.get_token(SignedInLoaders.scope)
     return _BATCH / (time.thread_time() - begun)

@@ -1,4 +1,4 @@
-"""A mounted credential with the Entra ID that knows it, for the figures of the loader."""
+"""A mounted credential and the Entra ID that it is registered at, for the figures of the loader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, ce
 _CA_VARIABLE: Final = "REQUESTS_CA_BUNDLE"
 
 
-class SignedIn:
+class SignedInLoaders:
     """`ours` is the loader on the mounted file, `bare` azure-identity's client with the same credential.
 
     Both have a token for `scope` already. The client libraries trust this Entra ID as long as the context lasts.
@@ -55,7 +55,7 @@ class SignedIn:
 
 @contextmanager
 def trusting(ca_file: Path) -> Iterator[None]:
-    """The client libraries of this process trust these authorities."""
+    """Make the client libraries of this process trust these authorities."""
     before = os.environ.get(_CA_VARIABLE)
     os.environ[_CA_VARIABLE] = str(ca_file)
     try:

@@ -1,4 +1,4 @@
-"""Put on PYTHONPATH: when the Pulumi program ends, writes down what its process cost (the engine's is another one)."""
+"""On PYTHONPATH: writes what the Pulumi program's own process cost when it ends; the engine's is another process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 
 
 def _report(file: str) -> None:
-    # The language host runs the program of the directory it is in, so this is how its process is told from plugins'.
+    # The language host runs the program of its directory (`.`), which no plugin process does.
     if "pulumi" in sys.modules and "pulumi.runtime.stack" in sys.modules and sys.argv[0] == ".":
         usage = resource.getrusage(resource.RUSAGE_SELF)
         with open(file, "w", encoding="utf-8") as output:  # noqa: PTH123 - pathlib is one more import to pay for

@@ -17,7 +17,7 @@ export = typer.Typer(name="export", help="Write what other tools take from a sta
 
 @export.callback()
 def _several() -> None:
-    """Keep `hypershift` a command of its own: with a single one typer would leave its name out."""
+    """Keep the name `hypershift`: typer leaves out the name of an only command."""
 
 
 @export.command()

@@ -26,7 +26,7 @@ _TIMEOUT: Final = 3.0  # seconds
 
 
 class Unreachable(Exception):
-    """The Kubernetes API does not answer; the message says why."""
+    """The Kubernetes API does not answer; the message has the reason."""
 
 
 class SignInOutcome(TypedDict):

@@ -96,8 +96,8 @@ def _row(cluster: str, field: str, identity: ControlPlaneIdentityOutput[str], pr
     )
 
 
-def _date(text: str | None) -> datetime | None:
-    return rfc3339.parse(text) if text else None
+def _date(rendered: str | None) -> datetime | None:
+    return rfc3339.parse(rendered) if rendered else None
 
 
 def _rendered(date: datetime | None) -> str | None:

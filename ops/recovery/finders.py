@@ -144,10 +144,10 @@ def _only(ids: list[str], what: str) -> str | None:
     return ids[0] if ids else None
 
 
-def _quoted(text: str) -> str:
+def _quoted(value: str) -> str:
     """A string literal of OData."""
-    return "'" + text.replace("'", "''") + "'"
+    return "'" + value.replace("'", "''") + "'"
 
 
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(microsecond=0)
+def _instant(date: str) -> datetime:
+    return datetime.fromisoformat(date).replace(microsecond=0)

@@ -31,27 +31,27 @@ _OWN: Final = "idstack:index:"
 _KUBERNETES: Final = "kubernetes:"
 
 
-def unlock_and_refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str], None]) -> None:
+def unlock_and_refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> None:
     """Refresh the state, and unlock it first if the process that locked it does not run any more.
 
-    Raises Locked if it does run, or may. `say` gets the lines for the user.
+    Raises Locked if it does run, or may. `report` prints a line for the user.
     """
     try:
-        _refresh(engine, local, say)
+        _refresh(engine, local, report)
     except Locked as locked:
         if not locked.is_abandoned:
             raise
-        say(f"unlocking the stack {engine.stack}: the process that locked it does not run any more")
+        report(f"unlocking the stack {engine.stack}: the process that locked it does not run any more")
         engine.unlock()
-        _refresh(engine, local, say)
+        _refresh(engine, local, report)
     state = engine.state()
     unmarked = orphans.unmarked(state)
     if unmarked != state:
         engine.replace_state(unmarked)
-        _refresh(engine, local, say)
+        _refresh(engine, local, report)
 
 
-def _refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str], None]) -> None:
+def _refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> None:
     """Refresh, also after applications were deleted: azuread then fails to read their certificates."""
     try:
         engine.refresh()
@@ -61,9 +61,9 @@ def _refresh(engine: Engine, local: LocalEnvironment | None, say: Callable[[str]
         lost = _credentials_of_deleted_applications(engine, local)
         if not lost:
             raise
-        say("removing the certificates of deleted applications from the state:")
+        report("removing the certificates of deleted applications from the state:")
         for urn in sorted(lost):
-            say(f"  {name_of(urn)}")
+            report(f"  {name_of(urn)}")
         engine.replace_state(orphans.without(engine.state(), lost))
         engine.refresh()
 

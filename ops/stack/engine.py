@@ -130,7 +130,7 @@ class Engine:
 
     def replace_state(self, state: State) -> None:
         """`pulumi stack import`: the state becomes this one; the engine refuses one that is not sound."""
-        self._capture("stack", "import", "--stack", self.stack, text=json.dumps(state))
+        self._capture("stack", "import", "--stack", self.stack, standard_input=json.dumps(state))
 
     def configured(self) -> dict[str, Any]:
         """The stack's configuration without its secrets, the project's keys without their namespace."""
@@ -185,19 +185,21 @@ class Engine:
         if code != 0:
             raise CommandError(f"`pulumi {arguments[0]}` ended with code {code}; the reason is printed above")
 
-    def _capture(self, *arguments: str, directory: Path | None = None, text: str = "") -> str:
-        done = self._run(*arguments, directory=directory, text=text)
+    def _capture(self, *arguments: str, directory: Path | None = None, standard_input: str = "") -> str:
+        done = self._run(*arguments, directory=directory, standard_input=standard_input)
         if done.returncode != 0:
             raise CommandError(f"`pulumi {' '.join(arguments)}`: {done.stderr.strip() or f'code {done.returncode}'}")
         return done.stdout
 
-    def _run(self, *arguments: str, directory: Path | None = None, text: str = "") -> subprocess.CompletedProcess[str]:
-        """Run without a terminal; `text` is the standard input."""
+    def _run(
+        self, *arguments: str, directory: Path | None = None, standard_input: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Run without a terminal."""
         return subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
             cwd=directory or self.root,
             env=variables(self.stack),
-            input=text,
+            input=standard_input,
             capture_output=True,
             text=True,
         )

@@ -60,7 +60,7 @@ def test_what_a_commands_children_use_is_charged_to_it(tmp_path: Path) -> None:
     assert spending.user > idle.user + 0.1
 
 
-def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
+def test_a_command_that_fails_reports_why(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed, match=r"code 3\nno vault"):
         run(
             [sys.executable, "-c", "print('no vault'); raise SystemExit(3)"],

@@ -42,7 +42,7 @@ def test_numbers_are_shown_with_three_digits(ratio: float, shown: str) -> None:
     assert shown in _printed(figure(ratio, 1, None)).split()
 
 
-def test_a_missed_limit_is_told_in_the_table() -> None:
+def test_a_missed_limit_is_marked_in_the_table() -> None:
     assert "at most 1.1" in _printed(figure(2, 1, Limit("at most", 1.1)))
     assert "MISSED" in _printed(figure(2, 1, Limit("at most", 1.1)))
     assert "MISSED" not in _printed(figure(1, 1, Limit("at most", 1.1)))

@@ -95,7 +95,7 @@ def test_only_dependencies_that_no_input_implies_are_explicit(log: Path) -> None
     assert role["options"] == {"delete_before_replace": True}
 
 
-def test_providers_are_given_at_the_top_and_their_inputs_are_no_texts(log: Path) -> None:
+def test_providers_are_given_at_the_top_and_their_inputs_are_not_strings(log: Path) -> None:
     provider, component, identity, *_ = recording(log)
     assert component["providers"] == [AZURE]
     assert identity["providers"] == []

@@ -1,4 +1,4 @@
-"""Real servers for the clients of `ops`, and an engine that notes what it is asked to do."""
+"""Real servers for the clients of `ops`, and an engine that records its calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ case "$1 $2" in
     "stack select") echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
     *) [ "$1" != up ] || echo "$IDSTACK_RENEWALS" >> "{folder}/renewals"
        [ "$1" != up ] || [ ! -e "{folder}/events" ] || cp "{folder}/events" "$3"
-       echo "the engine says: $1"; exit "$(cat "{folder}/code")" ;;
+       echo "output of pulumi $1"; exit "$(cat "{folder}/code")" ;;
 esac
 """
 
@@ -46,7 +46,7 @@ class FakeEngine:
 
     @property
     def renewals(self) -> list[dict[str, str]]:
-        """What each `up` so far was told of renewals, by schedule."""
+        """The renewal requests of each `up` so far, by schedule."""
         return [json.loads(line or "{}") for line in (self.folder / "renewals").read_text().splitlines()]
 
     def has(self, outputs: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A machine made of folders: what is on its PATH, what set-up put down, and a note of every command that ran."""
+"""A machine made of folders: what is on its PATH, what set-up put down, and a record of every command that ran."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tools import engine, environment
 
-# Go as the build uses it: `go list -m` names the SDK's folder, `go build` writes a command that tells its version.
+# Go as the build uses it: `go list -m` names the SDK's folder, `go build` writes a command that prints its version.
 _GO = """\
 case "$1 $2" in
     "list -m") echo "{sdk}" ;;

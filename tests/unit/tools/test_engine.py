@@ -1,4 +1,4 @@
-"""Which Pulumi CLI is taken, and what is said when there is none to be had."""
+"""Which Pulumi CLI is taken, and the error if there is no way to one."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_an_earlier_build_comes_before_the_installer(machine: Machine) -> None:
     assert machine.ran() == []
 
 
-def test_where_nothing_is_possible_the_message_names_what_was_tried_and_three_ways_out(machine: Machine) -> None:
+def test_without_any_way_to_a_cli_the_message_names_three_ways_out(machine: Machine) -> None:
     machine.add_pulumi(machine.first, "3.99.0")
     with pytest.raises(SetupError) as caught:
         engine.ensure()
@@ -115,7 +115,7 @@ def test_where_nothing_is_possible_the_message_names_what_was_tried_and_three_wa
     assert not (machine.tools / "engine.json").exists()
 
 
-def test_a_build_that_fails_tells_what_go_said_and_leaves_nothing_that_looks_built(machine: Machine) -> None:
+def test_a_failed_build_reports_gos_error_and_leaves_no_build_behind(machine: Machine) -> None:
     machine.add(machine.first / "go", "echo 'go: module lookup disabled by GOPROXY=off'; exit 1")
     with pytest.raises(SetupError, match=r"build: the Go build failed:\ngo: module lookup disabled by GOPROXY=off"):
         engine.ensure()
@@ -130,14 +130,14 @@ def test_a_second_run_runs_nothing(machine: Machine) -> None:
     assert machine.ran() == []
 
 
-def test_another_pulumi_that_comes_first_on_path_is_considered_anew(machine: Machine) -> None:
+def test_another_pulumi_first_on_path_is_considered_again(machine: Machine) -> None:
     machine.add_pulumi(machine.second, "3.101.0")
     engine.ensure()
     machine.add_pulumi(machine.first, "3.102.0")
     assert engine.ensure() == "3.102.0 from PATH"
 
 
-def test_another_pin_is_considered_anew(machine: Machine) -> None:
+def test_another_pin_is_considered_again(machine: Machine) -> None:
     machine.add_pulumi(machine.first, "3.101.0")
     machine.add_go()
     engine.ensure()

@@ -40,7 +40,7 @@ def test_another_lock_is_installed(machine: Machine) -> None:
     assert machine.ran() == ["python -m"]
 
 
-def test_an_installation_that_fails_says_why_and_is_tried_again(machine: Machine) -> None:
+def test_a_failed_installation_reports_why_and_is_tried_again(machine: Machine) -> None:
     environment.ensure()
     machine.lock.write_text("rich==15.0.1\n")
     machine.add(machine.first / "uv", "echo 'error: no index can be reached'; exit 2")

@@ -1,4 +1,4 @@
-"""With which Go the tests' programs are built, and what is said when there is none to be had."""
+"""Which Go builds the tests' programs, and the error if there is none."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_go_on_path_builds_and_a_second_run_builds_nothing(machine: Machine, m
     assert machine.ran() == ["go build"]
 
 
-def test_changed_sources_are_built_anew(machine: Machine, module: Path) -> None:
+def test_changed_sources_are_built_again(machine: Machine, module: Path) -> None:
     machine.add(machine.first / "go", _BUILDS)
     before = golang.build(module)
     (module / "main.go").write_text("package main // changed\n")
@@ -68,9 +68,7 @@ def test_where_no_go_can_be_had_the_message_names_the_ways_out(machine: Machine,
     )
 
 
-def test_a_build_that_fails_tells_what_go_said_and_leaves_nothing_that_looks_built(
-    machine: Machine, module: Path
-) -> None:
+def test_a_failed_build_reports_gos_error_and_leaves_no_build_behind(machine: Machine, module: Path) -> None:
     machine.add(machine.first / "go", "echo 'module lookup disabled by GOPROXY=off'; exit 1")
     with pytest.raises(SetupError, match="client cannot be built:\nmodule lookup disabled by GOPROXY=off\nWay out: "):
         golang.build(module)

@@ -22,14 +22,14 @@ def test_a_fingerprint_depends_on_every_part_and_on_where_one_ends(tmp_path: Pat
     assert fingerprint([file]) != before
 
 
-def test_a_command_that_fails_tells_the_end_of_what_it_printed() -> None:
+def test_a_failed_command_reports_the_end_of_its_output() -> None:
     count = "import sys\nfor line in range(40): print('line', line)\nsys.exit('the reason')"
     with pytest.raises(ProcessError) as caught:
         run([sys.executable, "-u", "-c", count])
     assert str(caught.value).splitlines() == [*(f"line {line}" for line in range(26, 40)), "the reason"]
 
 
-def test_a_command_that_fails_without_a_word_tells_its_code() -> None:
+def test_a_failed_command_without_output_reports_its_code() -> None:
     with pytest.raises(ProcessError, match="exit code 7"):
         run([sys.executable, "-c", "raise SystemExit(7)"])
 

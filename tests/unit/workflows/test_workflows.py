@@ -54,7 +54,7 @@ def test_there_are_workflows_to_look_at() -> None:
 
 
 @workflows
-def test_every_action_is_of_this_repository_or_pinned_by_its_digest_with_the_version_beside_it(file: Path) -> None:
+def test_every_action_is_our_own_or_pinned_by_digest_with_its_version(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     used = list(_USES.finditer(text))
 
@@ -77,8 +77,8 @@ def test_an_action_has_one_digest_and_a_digest_one_version() -> None:
 
 
 @workflows
-def test_a_workflow_starts_without_any_right_and_each_job_says_which_it_needs(file: Path) -> None:
-    # `permissions: {}` is the empty mapping; without the line a job has whatever the repository's settings say.
+def test_a_workflow_starts_without_rights_and_each_job_declares_its_own(file: Path) -> None:
+    # `permissions: {}` is the empty mapping; without the line the repository's settings decide on a job's rights.
     assert _parsed(file)["permissions"] == {}
     for name, job in _jobs(file).items():
         rights = job["permissions"]
@@ -86,26 +86,26 @@ def test_a_workflow_starts_without_any_right_and_each_job_says_which_it_needs(fi
 
 
 @workflows
-def test_only_jobs_that_run_a_stacks_command_get_a_token_to_sign_in_to_azure(file: Path) -> None:
+def test_only_jobs_that_run_a_stacks_command_get_a_token_for_azure(file: Path) -> None:
     for name, job in _jobs(file).items():
         if "id-token" in job["permissions"]:
             assert file.name == "stack.yml" or job.get("uses", "").startswith("./"), name
 
 
 @workflows
-def test_no_workflow_runs_the_code_of_a_fork_with_the_rights_of_this_repository(file: Path) -> None:
+def test_no_workflow_runs_a_forks_code_with_this_repositorys_rights(file: Path) -> None:
     assert not _events(file).keys() & {"pull_request_target", "workflow_run", "issue_comment"}
 
 
 @workflows
-def test_a_job_of_a_pull_request_that_signs_in_is_one_of_this_repositorys_branches(file: Path) -> None:
+def test_a_pull_request_job_that_signs_in_is_of_this_repositorys_branches(file: Path) -> None:
     if "pull_request" in _events(file):
         for name, job in _jobs(file).items():
             if "id-token" in job["permissions"]:
                 assert job["if"] == _SAME_REPOSITORY, name
 
 
-def test_a_pull_request_signs_in_by_the_environments_of_previews_and_renews_nothing() -> None:
+def test_a_pull_request_signs_in_for_a_preview_and_renews_nothing() -> None:
     called = [job["with"] for job in _calls("preview.yml", _STACK)]
 
     assert called
@@ -115,7 +115,7 @@ def test_a_pull_request_signs_in_by_the_environments_of_previews_and_renews_noth
         assert "--hold" in inputs["arguments"].split()
 
 
-def test_the_job_that_writes_the_comment_does_not_check_out_the_pull_request() -> None:
+def test_the_job_that_comments_does_not_check_out_the_pull_request() -> None:
     job = _jobs(_GITHUB / "workflows/preview-stack.yml")["comment"]
 
     assert job["permissions"] == {"pull-requests": "write"}
@@ -134,7 +134,7 @@ def test_a_stack_goes_up_after_its_approval_and_the_stack_before_it() -> None:
     assert (list(events), events["push"]["branches"]) == (["push"], ["main"])
 
 
-def test_two_commands_that_change_one_stack_never_run_at_once_and_none_is_stopped_half_way() -> None:
+def test_commands_that_change_one_stack_run_one_at_a_time_to_their_end() -> None:
     changing = [
         job
         for file in _WORKFLOWS
@@ -155,7 +155,7 @@ def test_no_secret_is_used_but_the_token_that_github_gives_each_job(file: Path) 
 
 
 @workflows
-def test_scripts_take_values_from_their_environment_and_never_from_an_expression(file: Path) -> None:
+def test_scripts_take_values_from_their_environment_not_from_expressions(file: Path) -> None:
     for job in _jobs(file).values():
         for step in job.get("steps", ()):
             assert "${{" not in step.get("run", ""), step

@@ -1,4 +1,4 @@
-"""The commands from the outside: exit codes, what is said where, and what the engine is asked to do."""
+"""The commands from the outside: exit codes, what is printed where, and what the engine is asked to do."""
 
 from __future__ import annotations
 
@@ -67,19 +67,26 @@ def test_wrong_usage_is_code_2() -> None:
     assert CliRunner().invoke(cli, ["rotat"]).exit_code == 2
 
 
+NO_LOCAL_STACK = "idstack: there is no local stack: `make up` creates one\n"
+
+
 @pytest.mark.parametrize(
     "command", [["status"], ["doctor"], ["kubeconfig"], ["rbac", "99999999-8888-4777-8666-555555555555"]]
 )
-def test_trouble_is_one_paragraph_without_a_trace(tmp_path: Path, command: list[str]) -> None:
+def test_an_error_is_one_paragraph_and_code_1(engine: FakeEngine, idstack: Idstack, command: list[str]) -> None:
+    printed = idstack(*command)
+    assert (printed.code, printed.output, printed.error) == (1, "", NO_LOCAL_STACK)
+
+
+def test_an_error_ends_the_process_without_a_trace(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "ops", *command],
+        [sys.executable, "-m", "ops", "status"],
         cwd=ROOT,
         env={**os.environ, "LOCALCLOUD_STATE_DIR": str(tmp_path)},
         capture_output=True,
         text=True,
     )
-    expected = (1, "", "idstack: there is no local stack: `make up` creates one\n")
-    assert (done.returncode, done.stdout, done.stderr) == expected
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", NO_LOCAL_STACK)
 
 
 def test_status_of_a_stack_is_a_table_of_its_outputs(engine: FakeEngine, idstack: Idstack) -> None:
@@ -118,7 +125,7 @@ def test_status_as_json_is_a_document_and_nothing_else(engine: FakeEngine, idsta
     }
 
 
-def test_an_expired_certificate_is_shown_and_is_trouble(engine: FakeEngine, idstack: Idstack) -> None:
+def test_an_expired_certificate_is_shown_and_is_an_error(engine: FakeEngine, idstack: Idstack) -> None:
     engine.has(outputs(notAfter="2020-01-31T09:30:00Z"))
     printed = idstack("status", "--stack", "dev")
     assert "2020-01-31" in printed.output
@@ -126,7 +133,7 @@ def test_an_expired_certificate_is_shown_and_is_trouble(engine: FakeEngine, idst
     assert json.loads(idstack("status", "--stack", "dev", "--json").output)["rows"][0]["daysLeft"] < 0
 
 
-def test_a_stack_that_is_not_there_is_trouble_in_the_engines_words(engine: FakeEngine, idstack: Idstack) -> None:
+def test_a_stack_that_does_not_exist_is_the_engines_error(engine: FakeEngine, idstack: Idstack) -> None:
     engine.has_no_stack()
     printed = idstack("status", "--stack", "dev")
     assert (printed.code, printed.output) == (1, "")
@@ -143,7 +150,7 @@ def test_status_of_the_local_stack_asks_its_probes(
     assert (printed.code, printed.error) == (0, "")
 
 
-def test_a_local_sign_in_that_fails_is_shown_and_is_trouble(
+def test_a_local_sign_in_that_fails_is_shown_and_is_an_error(
     engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, serve_plain: Serve
 ) -> None:
     engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
@@ -171,7 +178,7 @@ def test_up_passes_options_to_the_engine_and_ends_with_the_status(engine: FakeEn
     printed = idstack("up", "--stack", "dev", "--diff", "--target", "urn:x")
     assert printed.code == 0
     assert engine.calls == ["up --diff --target urn:x --stack dev", "stack output --json --stack dev --non-interactive"]
-    assert printed.output.startswith("the engine says: up\n")
+    assert printed.output.startswith("output of pulumi up\n")
     assert "managed-azure-ingress" in printed.output
 
 
@@ -179,10 +186,10 @@ def test_up_as_json_leaves_standard_output_to_the_document(engine: FakeEngine, i
     engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
     printed = idstack("up", "--stack", "dev", "--json")
     assert json.loads(printed.output)["rows"][0]["identity"] == "ingress"
-    assert "the engine says: up\n" in printed.error
+    assert "output of pulumi up\n" in printed.error
 
 
-def test_an_engine_that_fails_is_trouble_and_nothing_follows(engine: FakeEngine, idstack: Idstack) -> None:
+def test_an_engine_that_fails_is_an_error_and_nothing_follows(engine: FakeEngine, idstack: Idstack) -> None:
     engine.ends_with(255)
     printed = idstack("up", "--stack", "dev")
     assert (printed.code, printed.error) == (
@@ -215,9 +222,9 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
         f"up --yes --skip-preview --suppress-outputs --config-file {configuration} --stack local",
         "stack output --json --stack local --non-interactive",
     ]
-    steps = ["local cloud", "pulumi up", "the engine says: up", "credential probes", "1 of 1 probes ready"]
-    *said, _, _, line = printed.output.splitlines()[:8]
-    assert said == steps
+    steps = ["local cloud", "pulumi up", "output of pulumi up", "credential probes", "1 of 1 probes ready"]
+    *printed_steps, _, _, line = printed.output.splitlines()[:8]
+    assert printed_steps == steps
     assert line.split() == [
         "ingress",
         "managed-azure-ingress",

@@ -60,7 +60,7 @@ OUTPUTS: Any = {"keyVaultUserClientId": client_id(10), "hostedClusters": {"hc1":
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files go below the working directory."""
     folder = tmp_path / "here"
     folder.mkdir()
@@ -77,7 +77,7 @@ def test_a_file_has_the_shape_that_the_cli_reads(engine: FakeEngine, idstack: Id
     assert Path("hypershift/hc1", file).read_text() == (GOLDEN / file).read_text()
 
 
-def test_the_files_say_what_the_stack_says(engine: FakeEngine, idstack: Idstack) -> None:
+def test_the_files_have_the_stacks_values(engine: FakeEngine, idstack: Idstack) -> None:
     """The CLI reads two of them as YAML, and the third as JSON."""
     engine.has(OUTPUTS)
     idstack("export", "hypershift", "--stack", "dev", "--directory", "out")
@@ -119,15 +119,15 @@ def test_scripts_get_the_same_as_json(engine: FakeEngine, idstack: Idstack) -> N
     }
 
 
-def test_one_cluster_or_all_of_them(engine: FakeEngine, idstack: Idstack, here: Path) -> None:
+def test_one_cluster_or_all_of_them(engine: FakeEngine, idstack: Idstack, folder: Path) -> None:
     engine.has({**OUTPUTS, "hostedClusters": {"hc1": described(), "hc2": described("hc2")}})
 
     idstack("export", "hypershift", "--stack", "dev", "--cluster", "hc2")
-    one = sorted(each.name for each in (here / "hypershift").iterdir())
+    one = sorted(each.name for each in (folder / "hypershift").iterdir())
     idstack("export", "hypershift", "--stack", "dev")
 
     assert one == ["hc2"]
-    assert sorted(each.name for each in (here / "hypershift").iterdir()) == ["hc1", "hc2"]
+    assert sorted(each.name for each in (folder / "hypershift").iterdir()) == ["hc1", "hc2"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_one_cluster_or_all_of_them(engine: FakeEngine, idstack: Idstack, here: 
         (OUTPUTS, ("--directory", "/dev/null"), "the files cannot be written: "),
     ],
 )
-def test_what_can_not_be_exported_is_said(
+def test_what_cannot_be_exported_is_reported(
     engine: FakeEngine, idstack: Idstack, outputs: dict[str, Any], arguments: tuple[str, ...], reason: str
 ) -> None:
     engine.has(outputs)
@@ -150,7 +150,7 @@ def test_what_can_not_be_exported_is_said(
 
 
 def test_a_cluster_that_the_cli_would_write_otherwise_is_refused(
-    engine: FakeEngine, idstack: Idstack, here: Path
+    engine: FakeEngine, idstack: Idstack, folder: Path
 ) -> None:
     other = copy.deepcopy(described("hc2", "AzureChinaCloud"))
     identities = other["hostedClusterSpec"]["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"]
@@ -160,7 +160,7 @@ def test_a_cluster_that_the_cli_would_write_otherwise_is_refused(
 
     printed = idstack("export", "hypershift", "--stack", "dev", "--json")
 
-    assert (printed.code, printed.output, list(here.iterdir())) == (1, "", [])
+    assert (printed.code, printed.output, list(folder.iterdir())) == (1, "", [])
     assert printed.error.splitlines()[1:4] == [
         "  hc2: it writes the encoding utf-8 for every secret, but these are stored as hex",
         "  hc2: it writes imageRegistry with an empty secret name, which the API refuses",

@@ -79,20 +79,20 @@ def test_converting_in_place_keeps_the_other_contexts(idstack: Idstack, old: Pat
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "error"),
     [
         (["--context", "aws"], 'user "eks" signs in by exec, not to AKS by Entra ID; nothing was changed'),
         (["--context", "x"], 'has no context "x"; it has aks, aws'),
         (["--login", "secret"], "needs --client-id and --client-secret-file as well"),
     ],
 )
-def test_what_can_not_be_converted_leaves_the_file_as_it_is(
-    idstack: Idstack, old: Path, options: list[str], said: str
+def test_what_cannot_be_converted_leaves_the_file_as_it_is(
+    idstack: Idstack, old: Path, options: list[str], error: str
 ) -> None:
     before = old.read_bytes()
     done = idstack("kubeconfig", "--from", str(old), "--file", str(old), *options)
     assert done.code == 1
-    assert said in done.error
+    assert error in done.error
     assert old.read_bytes() == before
 
 
@@ -117,8 +117,8 @@ def test_kubectls_own_file_is_the_target_unless_one_is_named(
 
 
 def test_the_converted_kubeconfig_is_the_same_in_every_run(idstack: Idstack, old: Path, tmp_path: Path) -> None:
-    texts = set()
+    contents = set()
     for name in ("one", "two"):
         assert idstack("kubeconfig", "--from", str(old), "--file", str(tmp_path / name)).code == 0
-        texts.add(json.dumps(yaml.safe_load((tmp_path / name).read_text())))
-    assert len(texts) == 1
+        contents.add(json.dumps(yaml.safe_load((tmp_path / name).read_text())))
+    assert len(contents) == 1

@@ -66,7 +66,7 @@ def test_every_certificate_of_the_stack_is_renewed_in_one_run(stack: FakeEngine,
     assert _targets(stack) == ["hc1-ingress hc1-ingress-entra hc1-ingress-entra-schedule hc1-disk hc1-disk-entra "
                                "hc1-disk-entra-schedule"]  # fmt: skip
     [up] = [call for call in stack.calls if call.startswith("up ")]
-    assert up.endswith("--yes --stack dev"), "a person is asked, unless the engine's own option says otherwise"
+    assert up.endswith("--yes --stack dev"), "the engine asks, unless its own option turns that off"
 
 
 @pytest.mark.parametrize("name", ["disk", "hc1/disk"])
@@ -147,26 +147,24 @@ def test_force_names_the_pods_at_risk_before_it_goes_on(stack: FakeEngine, idsta
     printed = idstack("rotate", "--stack", "dev", "--force")
 
     assert printed.code == 0
-    assert printed.output.partition("the engine says: up\n")[0] == (
+    assert printed.output.partition("output of pulumi up\n")[0] == (
         "These pods cannot sign in if they have not loaded the current certificate yet:\n"
         f"  hc1/kms: {_KMS_PODS}, until {until} at the latest\n"
     )
     assert stack.renewals == [{"hc1-disk-entra-schedule": "force", "hc1-kms-entra-schedule": "force"}]
 
 
-def test_force_says_nothing_where_no_pod_is_at_risk(stack: FakeEngine, idstack: Idstack) -> None:
-    assert idstack("rotate", "--stack", "dev", "--force").output.startswith("the engine says: up\n")
+def test_force_prints_no_warning_if_no_pod_is_at_risk(stack: FakeEngine, idstack: Idstack) -> None:
+    assert idstack("rotate", "--stack", "dev", "--force").output.startswith("output of pulumi up\n")
 
 
-def test_a_revocation_says_first_who_fails_for_how_long_and_what_the_old_key_still_opens(
-    stack: FakeEngine, idstack: Idstack
-) -> None:
+def test_a_revocation_first_prints_who_fails_and_for_how_long(stack: FakeEngine, idstack: Idstack) -> None:
     _renewed_two_hours_ago(stack)
 
     printed = idstack("rotate", "--stack", "dev", "--identity", "kms", "--revoke")
 
     assert printed.code == 0
-    assert printed.output.partition("the engine says: up\n")[0] == (
+    assert printed.output.partition("output of pulumi up\n")[0] == (
         "Both certificates are replaced: the spare first, which the secret then carries, at the end the leaked one.\n"
         "From then on nobody can sign in with the old key. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver has "
@@ -175,9 +173,7 @@ def test_a_revocation_says_first_who_fails_for_how_long_and_what_the_old_key_sti
     )
 
 
-def test_a_revocation_replaces_the_spare_and_then_the_leaked_one_however_soon(
-    stack: FakeEngine, idstack: Idstack
-) -> None:
+def test_a_revocation_replaces_the_spare_then_the_leaked_one_however_soon(stack: FakeEngine, idstack: Idstack) -> None:
     _renewed_two_hours_ago(stack)
 
     assert idstack("rotate", "--stack", "dev", "--identity", "kms", "--revoke").code == 0

@@ -51,7 +51,7 @@ def _environment() -> dict[str, str]:
 def _read(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, 4096)
-    except OSError:  # how Linux says that nobody has the terminal open any more
+    except OSError:  # on Linux: nobody has the terminal open any more
         return b""
 
 

@@ -64,7 +64,7 @@ def test_every_probe_has_its_own_report(cluster: FakeCluster, answers: Read, ser
     assert files == ["/mnt/certs/kms-hc1-json", "/mnt/kms/kms-hc1-json"]
 
 
-def test_equal_classes_of_two_clusters_are_told_apart_by_their_secret(
+def test_equal_classes_of_two_clusters_differ_by_their_secret(
     cluster: FakeCluster, answers: Read, serve_plain: Serve
 ) -> None:
     cluster.add_class("managed-azure-ingress", "ingress-hc2-json", namespace="clusters-hc2")
@@ -93,7 +93,7 @@ def test_a_missing_class_and_a_missing_pod_are_named(answers: Read) -> None:
     assert found.of(*INGRESS) == ProbeResult("probe-ingress", None, "no pod in clusters-hc1")
 
 
-def test_a_pod_that_does_not_run_says_what_the_kubelet_says(cluster: FakeCluster, answers: Read) -> None:
+def test_a_pod_that_does_not_run_shows_the_kubelets_reason(cluster: FakeCluster, answers: Read) -> None:
     waiting = {"reason": "ContainerCreating"}
     status = {
         "phase": "Pending",

@@ -52,7 +52,7 @@ def test_without_probes_nothing_is_green() -> None:
     assert not any(row.is_green for row in rows(OUTPUTS, None))
 
 
-def test_days_left_are_whole_days_and_negative_afterwards() -> None:
+def test_days_left_are_rounded_down_and_negative_afterwards() -> None:
     assert only("ingress").days_left(NOW) == 89, "seven minutes short of ninety days"
     assert only("ingress", notAfter="2026-11-21T16:00:00Z").days_left(NOW) == -1
     assert only("ingress", notAfter=None).days_left(NOW) is None

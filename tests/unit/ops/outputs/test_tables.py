@@ -1,4 +1,4 @@
-"""The tables as people see them: golden texts for three widths of the screen."""
+"""The tables as people see them: golden files for three widths of the screen."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def golden(name: str) -> str:
 
 
 @pytest.mark.parametrize(("screen", "width"), [("80", 80), ("120", 120), ("wide", 1000)])
-def test_sign_ins_fill_the_screen_as_in_the_golden_text(screen: str, width: int) -> None:
+def test_sign_ins_look_as_in_the_golden_file(screen: str, width: int) -> None:
     assert printed(sign_ins(GREEN, MOUNTS, width), width) == golden(f"sign-ins-{screen}")
 
 
@@ -118,11 +118,11 @@ def test_failures_tell_their_reason_between_words(screen: str, width: int) -> No
 
 
 @pytest.mark.parametrize(("screen", "width"), [("80", 80), ("wide", 1000)])
-def test_status_looks_as_in_the_golden_text(screen: str, width: int) -> None:
+def test_status_looks_as_in_the_golden_file(screen: str, width: int) -> None:
     assert printed(credentials(GREEN, NOW, width), width) == golden(f"status-{screen}")
 
 
-def test_the_status_of_a_stack_whose_probes_can_not_be_reached_has_no_live_columns() -> None:
+def test_status_without_reachable_probes_has_no_live_columns() -> None:
     unreachable = [replace(each, probes=()) for each in GREEN]
     text = printed(credentials(unreachable, NOW, 1000), 1000)
     assert text.splitlines()[0].split("  ")[-1] == "days left"
@@ -136,7 +136,7 @@ def test_status_shows_the_first_failure_among_the_mounts() -> None:
 
 
 @pytest.mark.parametrize("width", range(20, 220, 5))
-def test_no_word_is_broken_on_any_screen_and_none_from_80_columns_on_is_too_narrow(width: int) -> None:
+def test_no_word_is_broken_and_80_columns_are_enough(width: int) -> None:
     for table, rows in ((sign_ins(FAILING, MOUNTS, width), FAILING), (credentials(GREEN, NOW, width), GREEN)):
         text = printed(table, width)
         names = {name for row in rows for name in (row.identity, row.secret_provider_class)}

@@ -27,7 +27,7 @@ from tests.unit.ops.world import local_environment
 __all__ = ["world"]
 
 
-class SignedIn(TokenCredential):
+class PrincipalCredential(TokenCredential):
     """The tokens of a service principal of the test's own world."""
 
     def __init__(self, world: ArmWorld, principal: ServicePrincipal) -> None:
@@ -65,7 +65,7 @@ def azure(
     world: ArmWorld, cloud: Cloud, deployer: ServicePrincipal, certificates: Certificates
 ) -> Iterator[AzureClient]:
     """Both, read by the deployer."""
-    with AzureClient(cloud, SignedIn(world, deployer), str(certificates.ca_file)) as opened:
+    with AzureClient(cloud, PrincipalCredential(world, deployer), str(certificates.ca_file)) as opened:
         yield opened
 
 

@@ -38,7 +38,7 @@ from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, cluster_body
 from tests.unit.localcloud.kubernetes_world import config_map, model
 from tests.unit.ops.conftest import FakeEngine
-from tests.unit.ops.recovery.conftest import FindersOf, SignedIn
+from tests.unit.ops.recovery.conftest import FindersOf, PrincipalCredential
 
 APPLICATION = "azuread:index/application:Application"
 PRINCIPAL = "azuread:index/servicePrincipal:ServicePrincipal"
@@ -137,14 +137,12 @@ def test_an_application_is_found_by_its_tag_whatever_its_name(finders: FindersOf
     assert finders().find(APPLICATION, {"displayName": "kms-hc1", "tags": ["idstack:dev:hc1-kms-entra"]}) is None
 
 
-def test_a_quote_in_a_tag_ends_no_text(finders: FindersOf, world: ArmWorld) -> None:
+def test_a_quote_in_a_tag_does_not_end_the_string(finders: FindersOf, world: ArmWorld) -> None:
     mine = application(world, "it's")
     assert finders().find(APPLICATION, {"tags": ["it's"]}) == f"/applications/{mine.object_id}"
 
 
-def test_of_two_applications_with_one_tag_none_is_chosen_and_both_are_named(
-    finders: FindersOf, world: ArmWorld
-) -> None:
+def test_two_applications_with_one_tag_are_both_named_and_none_is_chosen(finders: FindersOf, world: ArmWorld) -> None:
     twins = [application(world, TAG) for _ in range(2)]
     with pytest.raises(CommandError) as raised:
         finders({(APPLICATION, f"/applications/{twins[0].object_id}")}).find(APPLICATION, {"tags": [TAG]})
@@ -169,9 +167,7 @@ def register(world: ArmWorld, owner: Application, begin: datetime) -> str:
     return f"{owner.object_id}/certificate/{key.key_id}"
 
 
-def test_a_registration_is_found_by_the_second_at_which_its_certificate_begins(
-    finders: FindersOf, world: ArmWorld
-) -> None:
+def test_a_registration_is_found_by_the_second_its_certificate_begins(finders: FindersOf, world: ArmWorld) -> None:
     owner = application(world, TAG)
     register(world, owner, BEGIN)
     mine = register(world, owner, BEGIN + timedelta(seconds=1))
@@ -253,7 +249,7 @@ OBJECTS = [
 
 
 @pytest.mark.usefixtures("inhabited")
-def test_objects_of_any_kind_are_found_by_namespace_and_name_by_many_threads_at_once(
+def test_many_threads_find_objects_of_any_kind_by_namespace_and_name(
     finders: FindersOf, cluster: KubernetesObjects
 ) -> None:
     asked = OBJECTS * 5
@@ -277,21 +273,21 @@ def test_without_a_cluster_no_object_is_looked_for(finders: FindersOf) -> None:
     assert finders().find(OBJECTS[0][0], OBJECTS[0][1]) is None
 
 
-def test_a_cluster_that_does_not_answer_is_told(tmp_path: Path, kubeconfig: Path) -> None:
+def test_a_cluster_that_does_not_answer_is_reported(tmp_path: Path, kubeconfig: Path) -> None:
     silent = tmp_path / "silent"
     silent.write_text(kubeconfig.read_text().replace("https://127.0.0.1:", "https://127.0.0.2:"))
     with pytest.raises(CommandError, match=r"management cluster of .*silent cannot be read"), connected(silent, None):
         pass
 
 
-def test_a_context_that_the_kubeconfig_does_not_have_is_told(kubeconfig: Path) -> None:
+def test_a_context_that_the_kubeconfig_does_not_have_is_reported(kubeconfig: Path) -> None:
     with pytest.raises(CommandError, match=r"cannot be read.*nowhere"), connected(kubeconfig, "nowhere"):
         pass
 
 
-def test_who_may_not_read_is_told_so(world: ArmWorld, cloud: Cloud, certificates: Certificates) -> None:
+def test_a_principal_without_rights_gets_the_refusal(world: ArmWorld, cloud: Cloud, certificates: Certificates) -> None:
     vault, inputs = IN_ARM["azure-native:keyvault:Vault"]
-    with AzureClient(cloud, SignedIn(world, world.principal()), str(certificates.ca_file)) as stranger:
+    with AzureClient(cloud, PrincipalCredential(world, world.principal()), str(certificates.ca_file)) as stranger:
         finders = Finders(stranger, None, world.cloud.subscription_id, frozenset())
         with pytest.raises(CommandError, match=rf"reading https://127.0.0.1:\d+{vault}: 403 .*AuthorizationFailed"):
             finders.find("azure-native:keyvault:Vault", inputs)
@@ -299,23 +295,23 @@ def test_who_may_not_read_is_told_so(world: ArmWorld, cloud: Cloud, certificates
             finders.find(APPLICATION, {"tags": [TAG]})
 
 
-class Refused(TokenCredential):
+class RefusedCredential(TokenCredential):
     """Somebody whose sign-in fails."""
 
     def get_token(self, *scopes: str, **_: Any) -> AccessToken:
         raise ClientAuthenticationError("AADSTS700027: the certificate is not registered")
 
 
-def test_a_sign_in_that_fails_is_told_with_its_reason(cloud: Cloud, certificates: Certificates) -> None:
+def test_a_sign_in_that_fails_is_reported_with_its_reason(cloud: Cloud, certificates: Certificates) -> None:
     with (
-        AzureClient(cloud, Refused(), str(certificates.ca_file)) as azure,
+        AzureClient(cloud, RefusedCredential(), str(certificates.ca_file)) as azure,
         pytest.raises(CommandError, match=r"signing in to read .*AADSTS700027"),
     ):
         azure.directory_object("/applications/x")
 
 
 @pytest.mark.parametrize(("refusals", "found"), [(2, True), (6, False)])
-def test_a_throttled_request_is_repeated_when_the_service_says_so(
+def test_a_throttled_request_is_repeated_when_the_service_asks_for_it(
     world: ArmWorld,
     cloud: Cloud,
     certificates: Certificates,
@@ -333,7 +329,7 @@ def test_a_throttled_request_is_repeated_when_the_service_says_so(
     waits: list[float] = []
     busy = Cloud(**{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x", answer)]))})
     monkeypatch.setattr(RequestsTransport, "sleep", lambda _, seconds: waits.append(seconds))
-    with AzureClient(busy, SignedIn(world, world.deployer), str(certificates.ca_file)) as azure:
+    with AzureClient(busy, PrincipalCredential(world, world.deployer), str(certificates.ca_file)) as azure:
         if found:
             assert azure.resource("/x", "2024-11-01") == {"id": "/x"}
         else:
@@ -342,16 +338,16 @@ def test_a_throttled_request_is_repeated_when_the_service_says_so(
     assert waits == [7.0] * min(refusals, 5)
 
 
-def test_a_cloud_that_does_not_answer_is_told(world: ArmWorld, certificates: Certificates, cloud: Cloud) -> None:
+def test_a_cloud_that_does_not_answer_is_reported(world: ArmWorld, certificates: Certificates, cloud: Cloud) -> None:
     nowhere = Cloud(**{**vars(cloud), "arm_endpoint": "https://127.0.0.1:1"})
     with (
-        AzureClient(nowhere, SignedIn(world, world.deployer), str(certificates.ca_file)) as azure,
+        AzureClient(nowhere, PrincipalCredential(world, world.deployer), str(certificates.ca_file)) as azure,
         pytest.raises(CommandError, match=r"https://127.0.0.1:1/x does not answer"),
     ):
         azure.resource("/x", "2024-11-01")
 
 
-def test_without_a_kubeconfig_file_the_cluster_is_reached_as_the_stack_reaches_it(
+def test_without_a_kubeconfig_file_recovery_signs_in_as_the_stack_does(
     kubeconfig: Path, certificates: Certificates, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     authority = base64.b64encode(certificates.ca_file.read_bytes()).decode()

@@ -75,7 +75,7 @@ def test_what_a_plan_masks_or_does_not_know_is_no_input() -> None:
     }
 
 
-def test_a_found_thing_is_entered_behind_all_it_needs_and_is_read_before_its_use() -> None:
+def test_an_orphan_is_entered_behind_its_needs_and_read_before_use() -> None:
     state: Any = {"version": 3, "deployment": {"manifest": {}, "resources": STATE}}
 
     entered: Any = settled(state, [Orphan(PLANNED, "/applications/1")])
@@ -91,10 +91,10 @@ def test_a_found_thing_is_entered_behind_all_it_needs_and_is_read_before_its_use
 
 
 def test_the_marks_of_what_a_replacement_deleted_first_are_taken_away() -> None:
-    standing = resource(APPLICATION, id="/applications/1", inputs={})
-    state: Any = {"deployment": {"resources": [*STATE, {**standing, "pendingReplacement": True}]}}
+    existing = resource(APPLICATION, id="/applications/1", inputs={})
+    state: Any = {"deployment": {"resources": [*STATE, {**existing, "pendingReplacement": True}]}}
 
-    assert unmarked(state)["deployment"].get("resources") == [*STATE, standing]
+    assert unmarked(state)["deployment"].get("resources") == [*STATE, existing]
 
 
 def test_a_state_without_marks_stays_as_it_is() -> None:

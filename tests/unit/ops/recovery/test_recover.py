@@ -49,7 +49,7 @@ VAULT = Orphan(
 )
 
 
-class Answers:
+class EngineAnswers:
     """What the engine answers, and what it was asked."""
 
     def __init__(self, engine: FakeEngine) -> None:
@@ -83,15 +83,15 @@ class Answers:
 
 
 @pytest.fixture
-def answers(engine: FakeEngine) -> Answers:
+def answers(engine: FakeEngine) -> EngineAnswers:
     executable = engine.folder / "pulumi"
     executable.write_text(_PULUMI.format(python=sys.executable, folder=str(engine.folder)))
-    return Answers(engine)
+    return EngineAnswers(engine)
 
 
 @pytest.fixture
 def orphans(monkeypatch: pytest.MonkeyPatch) -> list[Orphan]:
-    """What is found, whoever is asked."""
+    """The orphans that are found, in the place of a search."""
     found: list[Orphan] = []
 
     def find(engine: Engine, local: LocalEnvironment | None) -> list[Orphan]:
@@ -124,7 +124,7 @@ DEAD = 2**22 + 1
 
 
 def test_with_nothing_to_find_the_state_is_refreshed_and_brought_up(
-    answers: Answers, orphans: list[Orphan], idstack: Idstack
+    answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack
 ) -> None:
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0
@@ -134,7 +134,7 @@ def test_with_nothing_to_find_the_state_is_refreshed_and_brought_up(
 
 
 def test_what_a_replacement_deleted_first_is_refreshed_without_its_mark(
-    answers: Answers, orphans: list[Orphan], idstack: Idstack
+    answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack
 ) -> None:
     marked = {"urn": URN, "type": "azure-native:keyvault:Vault", "id": "/vaults/kv", "pendingReplacement": True}
     state = {"version": 3, "deployment": {"resources": [marked]}}
@@ -145,7 +145,7 @@ def test_what_a_replacement_deleted_first_is_refreshed_without_its_mark(
     assert entered == {key: value for key, value in marked.items() if key != "pendingReplacement"}
 
 
-def test_what_is_found_is_named_and_entered(answers: Answers, orphans: list[Orphan], idstack: Idstack) -> None:
+def test_what_is_found_is_named_and_entered(answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack) -> None:
     orphans.append(VAULT)
     done = idstack("recover", "--stack", "dev", "--yes")
     assert "vault-vault: /vaults/kv\n1 entered into the state" in done.output
@@ -155,7 +155,7 @@ def test_what_is_found_is_named_and_entered(answers: Answers, orphans: list[Orph
 
 
 def test_without_a_word_nothing_is_entered_into_a_stack_on_azure(
-    answers: Answers, orphans: list[Orphan], idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+    answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orphans.append(VAULT)
     with Path(os.devnull).open() as nobody:
@@ -167,7 +167,7 @@ def test_without_a_word_nothing_is_entered_into_a_stack_on_azure(
     assert "up" not in answers.asked
 
 
-class Directory:
+class DeletedApplications:
     """An Entra ID in which only some applications are left."""
 
     def __init__(self, *left: str) -> None:
@@ -195,13 +195,15 @@ def _credential(application: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def only_one_left(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> Answers:
+def only_one_left(answers: EngineAnswers, monkeypatch: pytest.MonkeyPatch) -> EngineAnswers:
     """Of two applications the second was deleted."""
 
     @contextmanager
-    def deployer(stack: str, configuration: dict[str, str], local: LocalEnvironment | None) -> Iterator[Directory]:
+    def deployer(
+        stack: str, configuration: dict[str, str], local: LocalEnvironment | None
+    ) -> Iterator[DeletedApplications]:
         assert (stack, configuration, local) == ("dev", {"tenantId": "t"}, None)
-        yield Directory("/applications/one")
+        yield DeletedApplications("/applications/one")
 
     monkeypatch.setattr(settle, "deployer", deployer)
     resources = [*_credential("one"), *_credential("two")]
@@ -210,8 +212,8 @@ def only_one_left(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> Answers:
     return answers
 
 
-def test_certificates_of_a_deleted_application_are_forgotten_before_a_refresh(
-    only_one_left: Answers, orphans: list[Orphan], idstack: Idstack
+def test_certificates_of_a_deleted_application_leave_the_state(
+    only_one_left: EngineAnswers, orphans: list[Orphan], idstack: Idstack
 ) -> None:
     only_one_left.to("refresh", (255, "", "error: refresh failed"), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
@@ -222,7 +224,9 @@ def test_certificates_of_a_deleted_application_are_forgotten_before_a_refresh(
     assert only_one_left.asked.count("refresh") == 2
 
 
-def test_a_refresh_that_fails_for_another_reason_ends_the_command(only_one_left: Answers, idstack: Idstack) -> None:
+def test_a_refresh_that_fails_for_another_reason_ends_the_command(
+    only_one_left: EngineAnswers, idstack: Idstack
+) -> None:
     only_one_left.to("stack export", (0, json.dumps({"deployment": {"resources": _credential("one")}}), ""))
     only_one_left.to("refresh", (255, "", "error: refresh failed"))
     done = idstack("recover", "--stack", "dev", "--yes")
@@ -231,14 +235,16 @@ def test_a_refresh_that_fails_for_another_reason_ends_the_command(only_one_left:
     assert "stack import" not in only_one_left.asked
 
 
-def test_no_up_settles_only(answers: Answers, orphans: list[Orphan], idstack: Idstack) -> None:
+def test_no_up_settles_only(answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack) -> None:
     orphans.append(VAULT)
     done = idstack("recover", "--stack", "dev", "--no-up", "--yes", "--json")
     assert json.loads(done.output) == {"stack": "dev", "entered": {"vault-vault": "/vaults/kv"}}
     assert answers.asked[-1] == "stack import"
 
 
-def test_the_lock_of_a_dead_owner_is_taken_away(answers: Answers, orphans: list[Orphan], idstack: Idstack) -> None:
+def test_the_lock_of_a_dead_owner_is_taken_away(
+    answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack
+) -> None:
     answers.to("refresh", (255, "", lock_of(DEAD)), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0
@@ -246,7 +252,7 @@ def test_the_lock_of_a_dead_owner_is_taken_away(answers: Answers, orphans: list[
     assert "cancel dev --yes --non-interactive" in answers.calls
 
 
-def test_recover_refuses_while_the_owner_lives(answers: Answers, living: int, idstack: Idstack) -> None:
+def test_recover_refuses_while_the_owner_lives(answers: EngineAnswers, living: int, idstack: Idstack) -> None:
     answers.to("refresh", (255, "", lock_of(living)))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 1
@@ -254,7 +260,7 @@ def test_recover_refuses_while_the_owner_lives(answers: Answers, living: int, id
     assert answers.asked == ["refresh"]
 
 
-def test_recover_refuses_when_the_owner_is_elsewhere(answers: Answers, idstack: Idstack) -> None:
+def test_recover_refuses_when_the_owner_is_elsewhere(answers: EngineAnswers, idstack: Idstack) -> None:
     answers.to("refresh", (255, "", lock_of(DEAD, "runner-7")))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 1
@@ -263,8 +269,8 @@ def test_recover_refuses_when_the_owner_is_elsewhere(answers: Answers, idstack: 
 
 
 @pytest.mark.parametrize("command", ["up", "down"])
-def test_a_command_that_finds_the_stack_locked_says_by_whom_in_a_paragraph(
-    answers: Answers, idstack: Idstack, living: int, command: str
+def test_a_command_that_finds_the_stack_locked_names_the_owner(
+    answers: EngineAnswers, idstack: Idstack, living: int, command: str
 ) -> None:
     for engines_own in ("up", "destroy"):
         answers.to(engines_own, (255, "", lock_of(living)))
@@ -274,7 +280,7 @@ def test_a_command_that_finds_the_stack_locked_says_by_whom_in_a_paragraph(
     assert last.startswith(f"idstack: the stack dev is locked by root@{socket.gethostname()} (pid {living}, since")
 
 
-def test_what_a_preview_complains_of_is_said(answers: Answers) -> None:
+def test_the_errors_of_a_preview_are_reported(answers: EngineAnswers) -> None:
     complaint = {"message": "error: The stack's configuration has 1 problem\n", "severity": "error"}
     warning = {"message": "warning: old\n", "severity": "warning"}
     answers.to("preview", (255, json.dumps({"steps": [], "diagnostics": [warning, complaint]}), ""))

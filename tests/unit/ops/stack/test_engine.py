@@ -107,9 +107,7 @@ def test_every_local_stack_has_a_configuration_and_a_salt_of_its_own(
 
 
 @pytest.mark.parametrize("cloud", ["  idstack:cloud: AzurePublicCloud\n", "  idstack:location: eastus\n"])
-def test_a_real_clouds_stack_with_a_local_name_is_refused_before_anything_is_made(
-    engine: FakeEngine, project: Path, cloud: str
-) -> None:
+def test_a_real_clouds_stack_with_a_local_name_is_refused_first(engine: FakeEngine, project: Path, cloud: str) -> None:
     (project / "Pulumi.local-prod.yaml").write_text(f"config:\n{cloud}")
     with pytest.raises(
         CommandError, match=r"Pulumi.local-prod.yaml has `idstack:cloud: \w+`, but its stack has a name"
@@ -118,7 +116,7 @@ def test_a_real_clouds_stack_with_a_local_name_is_refused_before_anything_is_mad
     assert engine.calls == []
 
 
-def test_a_local_stack_without_a_configuration_says_which_file_is_missing(engine: FakeEngine, project: Path) -> None:
+def test_a_local_stack_without_a_configuration_names_the_missing_file(engine: FakeEngine, project: Path) -> None:
     with pytest.raises(
         CommandError, match=r"the stack local-hc9 has no configuration: there is no Pulumi.local-hc9.yaml"
     ):

@@ -159,7 +159,7 @@ def test_the_local_cloud_is_not_named_to_any_other_stack(local: dict[str, str]) 
     assert "IDSTACK_LOCAL_ENVIRONMENT" not in variables("dev", inherited)
 
 
-def test_the_engine_waits_for_32_calls_at_once_unless_the_caller_wants_another_number(local: dict[str, str]) -> None:
+def test_the_engine_makes_32_calls_at_once_unless_the_caller_sets_it(local: dict[str, str]) -> None:
     assert variables("dev", local)["PULUMI_PARALLEL"] == "32"
     assert variables("dev", {**local, "PULUMI_PARALLEL": "4"})["PULUMI_PARALLEL"] == "4"
 
@@ -170,7 +170,7 @@ def test_before_set_up_there_is_one_thing_to_do(monkeypatch: pytest.MonkeyPatch,
         variables("dev", CALLER)
 
 
-def test_the_state_lies_in_the_checkout_unless_the_caller_names_a_directory(tmp_path: Path) -> None:
+def test_the_state_is_in_the_checkout_unless_the_caller_names_a_folder(tmp_path: Path) -> None:
     assert local_paths({}).state == Path(__file__).parents[4] / ".localcloud"
     assert local_paths({"LOCALCLOUD_STATE_DIR": str(tmp_path)}).state == tmp_path
 

@@ -1,4 +1,4 @@
-"""What exists already, told from the event log of a failed `up`, and the commands that adopt it."""
+"""What exists already, found in the event log of a failed `up`, and the commands that adopt it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NAMESPACE = ("kubernetes:core/v1:Namespace", {"metadata": {"name": "clusters-hc
 _PRINCIPAL = ("azuread:index/servicePrincipal:ServicePrincipal", {"clientId": "c"})
 
 
-def _log(resource: tuple[str, dict[str, Any]], said: str, operation: str = "create") -> list[str]:
+def _log(resource: tuple[str, dict[str, Any]], error: str, operation: str = "create") -> list[str]:
     type_token, inputs = resource
     urn = f"{_STACK}::idstack:azure:Parent${type_token}::thing"
     subscription = {"subscriptionId": _SUBSCRIPTION}
@@ -44,7 +44,7 @@ def _log(resource: tuple[str, dict[str, Any]], said: str, operation: str = "crea
     events = [
         {"resourcePreEvent": {"metadata": {"op": "same", "new": provider}}},
         {"diagnosticEvent": {"prefix": "error: ", "message": "update failed\n", "severity": "error"}},
-        {"diagnosticEvent": {"urn": urn, "prefix": "error: ", "message": f"{said}\n", "severity": "error"}},
+        {"diagnosticEvent": {"urn": urn, "prefix": "error: ", "message": f"{error}\n", "severity": "error"}},
         {"resOpFailedEvent": {"metadata": {"op": operation, "urn": urn, "new": {**new, "provider": f"{_AZURE}::id"}}}},
         {"summaryEvent": {}},
     ]
@@ -52,7 +52,7 @@ def _log(resource: tuple[str, dict[str, Any]], said: str, operation: str = "crea
 
 
 @pytest.mark.parametrize(
-    ("resource", "said", "id"),
+    ("resource", "error", "id"),
     [
         (_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'", f"{_ASSIGNMENTS}/{_NAME}"),
         (
@@ -70,8 +70,8 @@ def _log(resource: tuple[str, dict[str, Any]], said: str, operation: str = "crea
         ),
     ],
 )
-def test_what_exists_is_adopted_by_one_line(resource: tuple[str, dict[str, Any]], said: str, id: str) -> None:
-    [found] = existing.read(_log(resource, said))
+def test_what_exists_is_adopted_by_one_line(resource: tuple[str, dict[str, Any]], error: str, id: str) -> None:
+    [found] = existing.read(_log(resource, error))
 
     assert found.commands("dev") == [
         f".venv/bin/idstack import --stack dev {resource[0]} thing {id} "
@@ -80,7 +80,7 @@ def test_what_exists_is_adopted_by_one_line(resource: tuple[str, dict[str, Any]]
 
 
 @pytest.mark.parametrize(
-    ("resource", "said", "id", "recover"),
+    ("resource", "error", "id", "recover"),
     [
         (
             _KEY_VAULT,
@@ -97,9 +97,9 @@ def test_what_exists_is_adopted_by_one_line(resource: tuple[str, dict[str, Any]]
     ],
 )
 def test_a_name_that_a_deleted_thing_holds_takes_two_lines(
-    resource: tuple[str, dict[str, Any]], said: str, id: str, recover: str
+    resource: tuple[str, dict[str, Any]], error: str, id: str, recover: str
 ) -> None:
-    [found] = existing.read(_log(resource, said))
+    [found] = existing.read(_log(resource, error))
 
     first, second = found.commands("dev")
     assert first == recover
@@ -115,14 +115,14 @@ def test_urns_with_dollars_survive_a_shell() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "operation"),
+    ("error", "operation"),
     [
         ('Status=403 Code="AuthorizationFailed" Message="The client does not have authorization"', "create"),
         (f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'", "delete"),
     ],
 )
-def test_other_failures_are_left_to_the_engine(said: str, operation: str) -> None:
-    assert existing.read(_log(_GRANT, said, operation)) == []
+def test_other_failures_are_left_to_the_engine(error: str, operation: str) -> None:
+    assert existing.read(_log(_GRANT, error, operation)) == []
 
 
 def test_the_log_of_a_killed_engine_ends_in_the_middle_of_a_line() -> None:
@@ -145,9 +145,7 @@ def test_a_failed_up_ends_with_the_lines(engine: FakeEngine, idstack: Idstack) -
     )
 
 
-def test_a_failed_up_that_azure_rbac_refused_leads_to_the_missing_role_assignment(
-    engine: FakeEngine, idstack: Idstack
-) -> None:
+def test_an_up_that_azure_rbac_refused_names_doctor_for_the_missing_role(engine: FakeEngine, idstack: Idstack) -> None:
     engine.ends_with(255)
     refusal = (
         'namespaces is forbidden: User "o" cannot create resource "namespaces" in API group "" at the cluster scope'

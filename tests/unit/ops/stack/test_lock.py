@@ -1,4 +1,4 @@
-"""Who holds a stack's lock, whether that process still runs, and what a person is told."""
+"""Who holds a stack's lock, whether that process still runs, and what the error tells the user to do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ops.stack.lock import Locked, Owner, is_locked, owners, runs
 
 HERE = socket.gethostname()
-# What Pulumi 3.259 says (pkg/backend/diy/lock.go), and what Pulumi Cloud answers.
+# The errors of Pulumi 3.259 (pkg/backend/diy/lock.go) and of Pulumi Cloud.
 HEAD = (
     "error: the stack is currently locked by {n} lock(s). Either wait for the other process(es) to end or delete the "
     "lock file with `pulumi cancel`."
@@ -28,7 +28,7 @@ CONFLICT = (
 )
 
 
-def said(*found: Owner) -> str:
+def errors(*found: Owner) -> str:
     """The engine's standard error."""
     lines = [LINE.format(owner=f"{each.user}@{each.host} (pid {each.pid}) at {each.since}") for each in found]
     return HEAD.format(n=len(found)) + "".join(lines) + "\n"
@@ -46,8 +46,8 @@ _OWNERS = st.builds(
 
 @given(st.lists(_OWNERS, min_size=1, max_size=3))
 def test_every_owner_that_the_engine_names_is_read(found: list[Owner]) -> None:
-    assert is_locked(said(*found))
-    assert owners(said(*found)) == found
+    assert is_locked(errors(*found))
+    assert owners(errors(*found)) == found
 
 
 def test_pulumi_cloud_names_no_owner() -> None:
@@ -55,10 +55,10 @@ def test_pulumi_cloud_names_no_owner() -> None:
     assert owners(CONFLICT) == []
 
 
-@pytest.mark.parametrize("text", ["", "error: update failed", "error: created by somebody"])
-def test_another_failure_is_no_lock(text: str) -> None:
-    assert not is_locked(text)
-    assert owners(text) == []
+@pytest.mark.parametrize("printed", ["", "error: update failed", "error: created by somebody"])
+def test_another_failure_is_no_lock(printed: str) -> None:
+    assert not is_locked(printed)
+    assert owners(printed) == []
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_an_engine_runs_until_it_is_killed(engine: subprocess.Popen[bytes]) -> N
     assert runs(engine.pid)
     engine.kill()
     os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOWAIT)
-    assert not runs(engine.pid), "its corpse is still there"
+    assert not runs(engine.pid), "a zombie, which was not waited for yet"
     engine.wait()
     assert not runs(engine.pid)
 
@@ -115,7 +115,7 @@ def test_a_dead_owner_is_named_with_the_command_that_goes_on() -> None:
     assert "`make recover STACK=dev` unlocks the stack, settles what is half done, and goes on" in str(lock)
 
 
-def test_after_an_interrupted_destroy_recover_is_not_to_bring_the_stack_up_again() -> None:
+def test_after_an_interrupted_destroy_recover_is_named_with_no_up() -> None:
     assert "`make recover STACK=dev ARGS=--no-up`" in str(locked(DEAD, command="destroy"))
 
 
@@ -127,7 +127,7 @@ def test_an_owner_on_another_machine_is_left_to_a_person() -> None:
     assert "`pulumi cancel dev`, then `make recover STACK=dev`" in str(lock)
 
 
-def test_the_local_stacks_owner_is_of_this_machine_whatever_it_was_called_then() -> None:
+def test_an_owner_of_the_local_stack_is_of_this_machine_by_any_name() -> None:
     lock = locked(owner(DEAD.pid, "laptop.at-home"), stack="local")
     assert lock.is_abandoned
 
