@@ -30,8 +30,8 @@ class ControlPlaneIdentityArgs:
 class ControlPlaneIdentityComponent(pulumi.ComponentResource):
     """Credential source -> credential document -> Key Vault secret, and the identity's role at each of its scopes.
 
-    Outputs: `client_id`, `principal_id` (Output[str]), `secret_name` (str), `shown` (Output of notAfter, renewAfter and
-    thumbprint).
+    Outputs: `client_id`, `principal_id` (Output[str]), `secret_name` (str), `summary`
+    (Output[CredentialSummary]).
     """
 
     def __init__(self, name: str, args: ControlPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -67,7 +67,7 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
         )
         self.client_id = source.client_id
         self.principal_id = source.principal_id
-        self.shown = source.shown
+        self.summary = source.summary
         self.register_outputs(
             {"client_id": self.client_id, "principal_id": self.principal_id, "secret_name": self.secret_name}
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypedDict
 
 import pulumi
 from pulumi_azure_native import keyvault
@@ -22,6 +23,17 @@ class CredentialDates:
     not_after: datetime
     renew_after: datetime
     cannot_renew_after: datetime
+
+
+class CredentialSummary(TypedDict):
+    """What the stack's outputs show of a credential. Dates are RFC 3339 in UTC; nothing of it is secret.
+
+    If another tool stored the credential in the vault, its thumbprint is None, and each date that it did not write.
+    """
+
+    notAfter: str | None
+    renewAfter: str | None
+    thumbprint: str | None  # SHA-1, upper-case hexadecimal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +91,8 @@ class CredentialSecret(pulumi.ComponentResource):
         self.register_outputs({"secret_name": self.secret_name})
 
 
-def shown_facts(dates: CredentialDates, thumbprint: str) -> dict[str, str | None]:
-    """What the stack's outputs show of a credential: notAfter and renewAfter (RFC 3339, UTC), and the thumbprint."""
+def summary_of(dates: CredentialDates, thumbprint: str) -> CredentialSummary:
+    """The summary of a credential whose document the stack knows."""
     return {
         "notAfter": rfc3339.render(dates.not_after),
         "renewAfter": rfc3339.render(dates.renew_after),

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pulumi
 import pulumi_azuread as azuread
 
-from components.azure.credential_secret import CredentialDates, CredentialDocument, shown_facts
+from components.azure.credential_secret import CredentialDates, CredentialDocument, CredentialSummary, summary_of
 from components.azure.plugin_resources import Certificate, RenewalSchedule, SignInGate
 from identity.credentials import rfc3339
 from identity.credentials.document import encode
@@ -41,14 +41,14 @@ class _Slot:
     """One issued, registered and proven certificate."""
 
     document: CredentialDocument
-    shown: pulumi.Output[dict[str, str | None]]
+    summary: pulumi.Output[CredentialSummary]
 
 
 class EntraApplication(pulumi.ComponentResource):
     """Application, service principal, and the two certificate slots.
 
-    Outputs: `client_id`, `principal_id` (Output[str]); of the current slot `document` (CredentialDocument) and `shown`
-    (Output of notAfter, renewAfter and thumbprint).
+    Outputs: `client_id`, `principal_id` (Output[str]); of the current slot `document` (CredentialDocument) and
+    `summary` (Output[CredentialSummary]), which is `shown` in the state.
     """
 
     def __init__(self, name: str, args: EntraApplicationArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -84,8 +84,8 @@ class EntraApplication(pulumi.ComponentResource):
             text=schedule.current.apply(lambda current: slots[current].document.text),
             dates=schedule.current.apply(lambda current: slots[current].document.dates),
         )
-        self.shown: pulumi.Output[dict[str, str | None]] = schedule.current.apply(lambda current: slots[current].shown)
-        self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id, "shown": self.shown})
+        self.summary: pulumi.Output[CredentialSummary] = schedule.current.apply(lambda current: slots[current].summary)
+        self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id, "shown": self.summary})
 
     def _slot(self, slot: str, issue: pulumi.Output[Any], current: pulumi.Output[str]) -> _Slot:
         args, child = self._args, pulumi.ResourceOptions(parent=self)
@@ -140,8 +140,8 @@ class EntraApplication(pulumi.ComponentResource):
         ).apply(lambda known: dates.apply(lambda validity: self._document(known, validity)))
         return _Slot(
             document=CredentialDocument(text=pulumi.Output.secret(text), dates=dates),
-            shown=dates.apply(
-                lambda validity: certificate.thumbprint.apply(lambda thumbprint: shown_facts(validity, thumbprint))
+            summary=dates.apply(
+                lambda validity: certificate.thumbprint.apply(lambda thumbprint: summary_of(validity, thumbprint))
             ),
         )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pulumi
 
-from components.azure.credential_secret import CredentialDates, CredentialDocument, shown_facts
+from components.azure.credential_secret import CredentialDates, CredentialDocument, CredentialSummary, summary_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class ImportedCredential(pulumi.ComponentResource):
     """The credential of a managed identity.
 
     Outputs: `client_id`, `principal_id` (Output[str]), `document` (CredentialDocument, None if it is in the vault
-    already), `shown` (Output of notAfter, renewAfter and thumbprint, each a string or None).
+    already), `summary` (Output[CredentialSummary]), which is `shown` in the state.
     """
 
     def __init__(self, name: str, args: ImportedCredentialArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -59,8 +59,8 @@ class ImportedCredential(pulumi.ComponentResource):
         self.client_id = pulumi.Output.from_input(args.principal.client_id)
         self.principal_id = pulumi.Output.from_input(args.principal.object_id)
         self.document = _document(args.document)
-        self.shown = pulumi.Output.from_input(_shown(args.document))
-        self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id, "shown": self.shown})
+        self.summary = pulumi.Output.from_input(_summary(args.document))
+        self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id, "shown": self.summary})
 
 
 def _document(given: ImportedDocument | StoredDocument) -> CredentialDocument | None:
@@ -69,7 +69,7 @@ def _document(given: ImportedDocument | StoredDocument) -> CredentialDocument | 
     return CredentialDocument(text=pulumi.Output.secret(given.text), dates=pulumi.Output.from_input(given.dates))
 
 
-def _shown(given: ImportedDocument | StoredDocument) -> dict[str, str | None]:
+def _summary(given: ImportedDocument | StoredDocument) -> CredentialSummary:
     if isinstance(given, StoredDocument):
         return {"notAfter": given.not_after, "renewAfter": given.renew_after, "thumbprint": None}
-    return shown_facts(given.dates, given.thumbprint)
+    return summary_of(given.dates, given.thumbprint)

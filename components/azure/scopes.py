@@ -8,7 +8,10 @@ from identity.settings import HostedClusterSettings, Settings
 
 
 def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGrant) -> dict[str, str]:
-    """ARM ids of the grant's scopes by a short word for each. Resource groups, as HyperShift's CLI scopes them."""
+    """ARM ids of the grant's scopes by a short name of each.
+
+    They are resource groups, as in HyperShift's CLI, and the key vault of the KMS key.
+    """
 
     def group(name: str) -> str:
         return resource_group_id(settings.subscription_id, name)

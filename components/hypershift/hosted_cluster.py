@@ -58,7 +58,7 @@ class HostedCluster(pulumi.ComponentResource):
         self.namespace = args.cluster.namespace
         data_plane = {row.field: self._data_plane_identity(row) for row in DATA_PLANE}
         self.data_plane: dict[str, Leaf] = {field: identity.client_id for field, identity in data_plane.items()}
-        self.control_plane = {row.field: self._shown(row, identities[row.field]) for row in rows}
+        self.control_plane = {row.field: self._exported(row, identities[row.field]) for row in rows}
         self.spec: HostedClusterSpec[Leaf] = hosted_cluster_spec(
             Platform.of(args.settings, args.cluster),
             args.cluster,
@@ -114,7 +114,7 @@ class HostedCluster(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self),
         )
 
-    def _shown(
+    def _exported(
         self, row: catalogue_rows.ControlPlaneIdentity, identity: ControlPlaneIdentityComponent
     ) -> ControlPlaneIdentityOutput[Leaf]:
         return {
@@ -122,7 +122,7 @@ class HostedCluster(pulumi.ComponentResource):
             "credentialsSecretName": identity.secret_name,
             "objectEncoding": self._args.cluster.object_encoding,
             "secretProviderClass": row.secret_provider_class,
-            "notAfter": identity.shown["notAfter"],
-            "renewAfter": identity.shown["renewAfter"],
-            "thumbprint": identity.shown["thumbprint"],
+            "notAfter": identity.summary["notAfter"],
+            "renewAfter": identity.summary["renewAfter"],
+            "thumbprint": identity.summary["thumbprint"],
         }

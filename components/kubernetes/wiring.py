@@ -51,7 +51,7 @@ def wire(
         secret_name: the Key Vault secret, and so the name of the file.
 
     Raises:
-        WiringConflict: a volume, mount path or variable of the same name is there with another meaning.
+        WiringConflict: a volume, mount path or variable of the same name exists with another value.
         ValueError: a kind without pods, or no container of that name.
     """
     volumes = [_credential_volume(mount, secret_provider_class)]

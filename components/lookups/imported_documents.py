@@ -60,11 +60,11 @@ def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
     if attributes.get("enabled") is False:
         problems.append("enabled: found false, so that no pod can mount it; accepted: true; enable the secret")
     if begins is not None and begins > now + CLOCK_SKEW:
-        found = f'nbf: found "{rfc3339.render(begins)}", which is to come'
-        problems.append(f"{found}; accepted: a time that is past; wait until then")
+        found = f'nbf: found "{rfc3339.render(begins)}", which is in the future'
+        problems.append(f"{found}; accepted: a time in the past; wait until then")
     if ends is not None and ends <= now:
-        found = f'exp: found "{rfc3339.render(ends)}", which is past'
-        problems.append(f"{found}; accepted: a time to come; store the credential, issued again, as a new version")
+        found = f'exp: found "{rfc3339.render(ends)}", which is in the past'
+        problems.append(f"{found}; accepted: a time in the future; have it issued again and store it as a new version")
     if problems:
         raise InvalidCredential(problems)
     return StoredDocument(

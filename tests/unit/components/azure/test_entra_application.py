@@ -35,7 +35,7 @@ def built(outputs: Mapping[str, Mapping[str, Any]] | None = None, **changes: Any
     def build() -> None:
         source = EntraApplication("cpo", entra_application_args(**changes))
         pulumi.export("document", source.document.text)
-        pulumi.export("shown", source.shown)
+        pulumi.export("shown", source.summary)
 
     return run(build, outputs=outputs)
 

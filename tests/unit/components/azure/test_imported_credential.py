@@ -32,7 +32,7 @@ DOCUMENT = ImportedDocument(text='{"client_secret":"a key"}', dates=DATES, thumb
 def built(document: ImportedDocument | StoredDocument) -> RecordingMonitor:
     def build() -> None:
         source = ImportedCredential("ciro", ImportedCredentialArgs(principal=principal(), document=document))
-        pulumi.export("shown", source.shown)
+        pulumi.export("shown", source.summary)
         pulumi.export("is_stored_here", source.document is not None)
         if source.document is not None:
             pulumi.export("document", source.document.text)

@@ -279,12 +279,12 @@ def test_each_problem_names_what_was_found_what_is_accepted_and_the_fix(
         ),
         (
             {"expires": 1577836800},
-            'exp: found "2020-01-01T00:00:00Z", which is past; accepted: a time to come; store the credential, issued '
-            "again, as a new version",
+            'exp: found "2020-01-01T00:00:00Z", which is in the past; accepted: a time in the future; have it '
+            "issued again and store it as a new version",
         ),
         (
             {"notBefore": 32472144000},
-            'nbf: found "2999-01-01T00:00:00Z", which is to come; accepted: a time that is past; wait until then',
+            'nbf: found "2999-01-01T00:00:00Z", which is in the future; accepted: a time in the past; wait until then',
         ),
     ],
     ids=["disabled", "expired", "not valid yet"],
