@@ -22,7 +22,7 @@ def import_(
     id: IdArgument,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
-    """Adopt something that exists. More options (--parent, --provider) go to `pulumi import`."""
+    """Adopt something that exists into the stack. Other options (--parent, --provider) go to `pulumi import`."""
     engine = Engine(stack)
     if engine.is_local:
         start_local_cloud(Screen(as_json=False))

@@ -18,5 +18,5 @@ PasswordOption: TypeAlias = Annotated[Path | None, typer.Option(help="File with 
 SecretOption: TypeAlias = Annotated[Path | None, typer.Option(help="File with the client secret.")]
 FederatedOption: TypeAlias = Annotated[Path | None, typer.Option(help="File with a federated token.")]
 ImdsOption: TypeAlias = Annotated[str | None, typer.Option(help="Endpoint of IMDS, if it is not the usual one.")]
-AuthorityOption: TypeAlias = Annotated[str | None, typer.Option(help="Authority host; public Azure's by default.")]
+AuthorityOption: TypeAlias = Annotated[str | None, typer.Option(help="Authority host of the cluster's cloud.")]
 ServerOption: TypeAlias = Annotated[str | None, typer.Option(help="Application (client) id of the AKS API servers.")]

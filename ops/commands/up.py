@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from identity.clouds import LocalEnvironment
+from identity.credentials.backoff import Backoff
 from identity.outputs import StackOutputs
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.status import show
@@ -22,7 +23,9 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores
-_PAUSE: Final = 0.5  # seconds
+# Between two looks at the probes, in seconds.
+_FIRST_PAUSE: Final = 0.25
+_LONGEST_PAUSE: Final = 1.0
 
 
 def up(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
@@ -73,7 +76,7 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
 
 def _wait_until_green(outputs: StackOutputs[str], environment: LocalEnvironment, console: Console) -> list[Row]:
     """The rows once every one is green, or as they are after the timeout."""
-    deadline = time.monotonic() + _TIMEOUT
+    deadline, backoff = time.monotonic() + _TIMEOUT, Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
     shown = ""
     with console.status("waiting for the probes") as spinner:
         while True:
@@ -86,7 +89,7 @@ def _wait_until_green(outputs: StackOutputs[str], environment: LocalEnvironment,
                     console.print(shown)
             if ready == len(mounts) or time.monotonic() > deadline:
                 return found
-            time.sleep(_PAUSE)
+            time.sleep(backoff.next())
 
 
 def _next_steps(stack: str, environment: LocalEnvironment) -> str:

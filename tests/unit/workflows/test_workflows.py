@@ -168,3 +168,23 @@ def test_every_job_ends_some_time_and_no_checkout_leaves_its_token_behind(file: 
         for step in job.get("steps", ()):
             if step.get("uses", "").startswith("actions/checkout@"):
                 assert step["with"]["persist-credentials"] is False, name
+
+
+def _make_targets() -> Iterator[str]:
+    """The targets that the workflows and `.ci/run` name."""
+    ci = _GITHUB.parent / ".ci/run"
+    for file in (*_WORKFLOWS, ci):
+        script = "\n".join(line for line in file.read_text(encoding="utf-8").splitlines() if "#" not in line)
+        yield from re.findall(r"\bmake ([a-z][a-z0-9]*)\b", script)
+    for workflow in _WORKFLOWS:
+        for job in _jobs(workflow).values():
+            if job.get("uses") == _STACK:
+                yield job["with"]["command"]
+
+
+def test_every_make_target_that_a_workflow_runs_exists() -> None:
+    makefile = (_GITHUB.parent / "Makefile").read_text(encoding="utf-8")
+    targets = set(_make_targets())
+
+    assert {"setup", "lint", "test", "e2e", "preview", "up", "renew"} <= targets
+    assert targets <= set(re.findall(r"^([a-z][a-z0-9]*):", makefile, re.MULTILINE))
