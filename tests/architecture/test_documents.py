@@ -1,0 +1,95 @@
+"""What a document names exists: files, links, make targets, `idstack` commands and their options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from localcloud.__main__ import cli as local_cloud
+from ops.__main__ import cli
+from tests.architecture.source import ROOT
+
+DOCUMENTS: Final = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
+_TARGETS: Final = frozenset(re.findall(r"^([a-z0-9]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+_FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_LINK: Final = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")
+_PATH: Final = re.compile(r"[\w.-]+(/[\w.-]+)+/?")
+# The end of the part of a command line that the shell gives to one program.
+_END: Final = re.compile(r"\s(?:[|>&;#]|--\s).*")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_a_path_in_a_document_exists(document: Path) -> None:
+    """Paths that begin outside of the repository's folders (another project's, a pod's) are not looked at."""
+    text = document.read_text(encoding="utf-8")
+    named = [span.split("::")[0] for span in _spans(text)]
+    paths = [path for path in named if _PATH.fullmatch(path) and (ROOT / path.split("/")[0]).is_dir()]
+
+    assert not [path for path in paths if not (ROOT / path).exists()]
+    assert not [link["path"] for link in _LINK.finditer(text) if not (document.parent / link["path"]).exists()]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_a_command_in_a_document_exists(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+
+    assert not [problem for line in _command_lines(text) if (problem := _problem(line))]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("make up STACK=dev", None),
+        ("make upp", "make has no target upp"),
+        (".venv/bin/idstack rotate --identity ingress --revoke", None),
+        (".venv/bin/idstack export hypershift", None),
+        ("idstack local env --json", None),
+        ("idstack export kubernetes", "idstack export has no command kubernetes"),
+        ("idstack status --jason", "idstack status has no option --jason"),
+        ("idstack rbac <object id> --stack dev | kubectl apply -f -", None),
+    ],
+)
+def test_an_unknown_target_command_or_option_is_reported(line: str, problem: str | None) -> None:
+    assert _problem(line) == problem
+
+
+def _spans(text: str) -> Iterator[str]:
+    """What stands between single back quotes."""
+    return (" ".join(span.split()) for span in re.findall(r"`([^`]+)`", _FENCE.sub("", text)))
+
+
+def _command_lines(text: str) -> Iterator[str]:
+    """Commands between back quotes, and after a prompt."""
+    yield from _spans(text)
+    yield from re.findall(r"^\$ (.+)$", text, re.MULTILINE)
+
+
+def _problem(line: str) -> str | None:
+    """What is wrong with a command line of `make` or `idstack`; None if nothing is, or if it is another program's."""
+    program, *words = _END.sub("", line).split()
+    if program == "make":
+        return next((f"make has no target {word}" for word in words[:1] if word not in _TARGETS), None)
+    if program.removeprefix(".venv/bin/") == "idstack":
+        return _unknown(get_command(cli), "idstack", words)
+    return None
+
+
+def _unknown(command: object, name: str, words: list[str]) -> str | None:
+    """The first word that is no command of its group, or the first option that the command does not have."""
+    if name == "idstack local":
+        command = get_command(local_cloud)
+    if isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
+        if words[0] not in command.commands:
+            return f"{name} has no command {words[0]}"
+        return _unknown(command.commands[words[0]], f"{name} {words[0]}", words[1:])
+    assert isinstance(command, TyperGroup | TyperCommand)
+    options = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
+    passes_on = command.context_settings.get("ignore_unknown_options", False)
+    given = [word for word in words if word.startswith("--")]
+    return next((f"{name} has no option {word}" for word in given if word not in options and not passes_on), None)
