@@ -12,6 +12,7 @@ from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
@@ -23,9 +24,8 @@ from identity.credentials.pem import Block
 # What a private key is called, for the loader: PKCS#8 (or PKCS#1, under its name), and PKCS#1.
 _KEYS: Final = ("PRIVATE KEY", "RSA PRIVATE KEY")
 
-# DER of object identifiers inside a PKCS#12 file.
-_SHA1: Final = bytes.fromhex("06052b0e03021a")
-_PBES2: Final = bytes.fromhex("06092a864886f70d01050d")
+_SHA1: Final = x509.ObjectIdentifier("1.3.14.3.2.26")
+_PBES2: Final = asn1.encode_der(x509.ObjectIdentifier("1.2.840.113549.1.5.13"))
 
 _FIX_PEM: Final = "write the key (PKCS#8 PEM, no password) and its certificate (PEM) one after the other"
 
@@ -51,6 +51,43 @@ class KeyMaterial:
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
         return key + b"".join(certificate.public_bytes(serialization.Encoding.PEM) for certificate in self.chain)
+
+
+# Tag of the version in a certificate, which the first one does not have.
+_VERSION_TAG: Final = b"\xa0"
+
+
+@asn1.sequence
+class _Signed:
+    """A certificate, as far as its signature (RFC 5280, 4.1)."""
+
+    content: list[asn1.TLV]
+    algorithm: asn1.TLV
+    signature: asn1.BitString
+
+
+@asn1.sequence
+class _DigestInfo:
+    """Hash algorithm with its parameters, and a hash (RFC 8017, A.2.4)."""
+
+    algorithm: list[asn1.TLV]
+    digest: bytes
+
+
+@asn1.sequence
+class _MacData:
+    mac: _DigestInfo
+    salt: bytes
+    iterations: int | None
+
+
+@asn1.sequence
+class _Pfx:
+    """A PKCS#12 file with a MAC (RFC 7292, section 4)."""
+
+    version: int
+    content: asn1.TLV
+    mac_data: _MacData
 
 
 def parse(data: bytes) -> KeyMaterial:
@@ -127,30 +164,29 @@ def _is_sound(certificate: x509.Certificate) -> bool:
             *(certificate.subject, certificate.issuer, certificate.extensions),
             *(certificate.not_valid_before_utc, certificate.not_valid_after_utc),
         )
-        return certificate.serial_number >= 0 and _signature_algorithms(certificate) == 1
+        return certificate.serial_number >= 0 and _names_one_algorithm(certificate)
     except x509.UnsupportedGeneralNameType:  # names that Go passes over
         return True
     except (ValueError, IndexError, x509.DuplicateExtension):
         return False
 
 
-def _signature_algorithms(certificate: x509.Certificate) -> int:
-    """How many it names: what was signed holds the algorithm once more (RFC 5280, 4.1.1.2)."""
-    signed = _content(certificate.tbs_certificate_bytes)
-    explicit_version = 0xA0
-    inner = _after(_after(signed) if signed[0] == explicit_version else signed)
-    outer = _after(_content(certificate.public_bytes(serialization.Encoding.DER)))
-    return len({der[: _span(der)[1]] for der in (inner, outer)})
+def _names_one_algorithm(certificate: x509.Certificate) -> bool:
+    """Whether it is signed as it says: what was signed holds the algorithm once more (RFC 5280, 4.1.1.2)."""
+    signed = asn1.decode_der(_Signed, certificate.public_bytes(serialization.Encoding.DER))
+    has_version = signed.content[0].tag_bytes == _VERSION_TAG
+    inner = signed.content[2 if has_version else 1]
+    return (inner.tag_bytes, inner.data) == (signed.algorithm.tag_bytes, signed.algorithm.data)
 
 
 def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificate]]:
-    digest = _mac_algorithm(data)
+    digest = _mac_digest(data)
     if digest is None:
         raise UnreadableKeyMaterial(
             f"found {len(data)} bytes that are neither PEM nor PKCS#12; accepted: a PEM bundle of key and certificate, "
             f"or PKCS#12 without a password; {_FIX_PEM}"
         )
-    if not digest.startswith(_SHA1) or _PBES2 in data:
+    if digest != _SHA1 or _PBES2 in data:
         raise UnreadableKeyMaterial(
             "found PKCS#12 with modern algorithms, which the loader in the pods cannot read; "
             f"accepted: SHA-1 MAC and 3DES encryption (`openssl pkcs12 -export -legacy`); better: {_FIX_PEM}"
@@ -179,38 +215,14 @@ def _load_pkcs12(data: bytes) -> tuple[PrivateKeyTypes | None, x509.Certificate 
     return None
 
 
-def _mac_algorithm(pfx: bytes) -> bytes | None:
-    """DER that begins with the MAC's algorithm (RFC 7292, section 4); None if `pfx` is no PKCS#12 file with a MAC."""
+def _mac_digest(pfx: bytes) -> x509.ObjectIdentifier | None:
+    """The MAC's hash; None if `pfx` is no PKCS#12 file with a MAC."""
     try:
-        if _after(pfx):
-            return None
-        version = _content(pfx)
-        mac_data = _after(_after(version))
-        digest_info = _content(mac_data)
-        return _content(_content(digest_info))
-    except IndexError:
+        algorithm, *_ = asn1.decode_der(_Pfx, pfx).mac_data.mac.algorithm
+        digest: x509.ObjectIdentifier = algorithm.parse(x509.ObjectIdentifier)
+    except ValueError:  # also where there is no algorithm
         return None
-
-
-def _content(der: bytes) -> bytes:
-    """The content of the constructed value that `der` begins with; IndexError if there is none."""
-    start, end = _span(der)
-    if der[0] != 0x30:
-        raise IndexError
-    return der[start:end]
-
-
-def _after(der: bytes) -> bytes:
-    """What follows the value that `der` begins with; IndexError if nothing can."""
-    return der[_span(der)[1] :]
-
-
-def _span(der: bytes) -> tuple[int, int]:
-    length = der[1]
-    if length < 0x80:
-        return 2, 2 + length
-    start = 2 + (length & 0x7F)
-    return start, start + int.from_bytes(der[2:start])
+    return digest
 
 
 def _belongs_to(certificate: x509.Certificate, key: RSAPrivateKey) -> bool:
