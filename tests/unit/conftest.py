@@ -10,6 +10,7 @@ import pytest
 import trustme
 from hypothesis import settings
 
+from tests.key_cache import keys_loaded_once
 from tests.unit.hosts import Certificates, Host, Serve, running
 
 _Pool = Callable[[Path | None], Host]
@@ -17,6 +18,12 @@ _Pool = Callable[[Path | None], Host]
 # The duration of an example depends more on the machine than on the code.
 settings.register_profile("without deadline", deadline=None)
 settings.load_profile("without deadline")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _keys_loaded_once() -> Iterator[None]:
+    with keys_loaded_once():
+        yield
 
 
 @pytest.fixture(scope="session")
