@@ -7,21 +7,22 @@ that a StackReference uses looks the stack up first: the program can explain its
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final, cast
 
 import pulumi
 
 from components.azure.credential_store import CredentialStore
 from components.azure.providers import management_cluster_id, provider_error
 from identity.naming import parse_arm_id
+from identity.outputs import StackOutputs
 from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.problems import enumerate_words, to_remove, to_set
 
 READ_STACK_OUTPUTS: Final = "pulumi:pulumi:readStackOutputs"
 _PLACE: Final = ("sharedStack",)
 # Every stack with a vault of its own exports them (`components/stack.py`).
-_NEEDED: Final = ("keyVaultId", "keyVaultUri", "keyVaultUserClientId", "tenantId")
-_MANAGEMENT_CLUSTER: Final = "managementClusterId"
+_REQUIRED: Final = ("keyVaultId", "keyVaultUri", "keyVaultUserClientId", "tenantId")
+_OPTIONAL: Final = ("managementClusterId",)
 
 
 async def take_outputs(settings: Settings) -> CredentialStore | None:
@@ -34,7 +35,7 @@ async def take_outputs(settings: Settings) -> CredentialStore | None:
     if name is None:
         return None
     await _must_exist(name)
-    outputs = await _details(pulumi.StackReference(name), name)
+    outputs = await _outputs(pulumi.StackReference(name), name)
     problems = list(_mismatches(settings, name, outputs))
     if problems:
         raise ConfigurationError(problems)
@@ -47,41 +48,49 @@ async def take_outputs(settings: Settings) -> CredentialStore | None:
 
 async def _must_exist(name: str) -> None:
     if name == this_stack():
-        raise _refused(f'"{name}", which is this stack itself', "another stack", to_remove(_PLACE))
+        raise _refused(
+            rule="shared-stack-is-this-stack",
+            found=f'"{name}", which is this stack itself',
+            accepted="another stack",
+            fix=to_remove(_PLACE),
+        )
     try:
         await pulumi.runtime.invoke_async(READ_STACK_OUTPUTS, {"name": name})
     except Exception as error:
         reason = provider_error(error)
-        what = "which does not exist" if "unknown stack" in reason else f"which cannot be read: {reason}"
+        is_missing = "unknown stack" in reason
         raise _refused(
-            f'"{name}", {what}',
-            "a stack in the same backend that has been brought up",
-            f"`pulumi stack ls --all` lists them; {to_set(_PLACE, '<organization>/<project>/<stack>')}, "
+            rule="shared-stack-missing" if is_missing else "shared-stack-unreadable",
+            found=f'"{name}", which {"does not exist" if is_missing else f"cannot be read: {reason}"}',
+            accepted="a stack in the same backend that has been brought up",
+            fix=f"`pulumi stack ls --all` lists them; {to_set(_PLACE, '<organization>/<project>/<stack>')}, "
             f"or bring it up with `pulumi up --stack {name}`",
         ) from None
 
 
-async def _details(reference: pulumi.StackReference, name: str) -> dict[str, Any]:
+async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[str]:
     """The outputs that this stack takes; raises ConfigurationError for missing and secret ones."""
-    found = {key: await reference.get_output_details(key) for key in (*_NEEDED, _MANAGEMENT_CLUSTER)}
+    found = {key: await reference.get_output_details(key) for key in (*_REQUIRED, *_OPTIONAL)}
     secret = [key for key, each in found.items() if each.secret_value is not None]
-    missing = [key for key in _NEEDED if key not in secret and not isinstance(found[key].value, str)]
+    missing = [key for key in _REQUIRED if key not in secret and not isinstance(found[key].value, str)]
     if secret:
         raise _refused(
-            f'"{name}", which marks {enumerate_words(secret)} as secret',
-            "outputs that are not secret: no secret crosses from one stack to another",
-            f"export it without a secret mark, then `pulumi up --stack {name}`",
+            rule="shared-stack-output-secret",
+            found=f'"{name}", which marks {enumerate_words(secret)} as secret',
+            accepted="outputs that are not secret: no secret crosses from one stack to another",
+            fix=f"export it without a secret mark, then `pulumi up --stack {name}`",
         )
     if missing:
         raise _refused(
-            f'"{name}", which has no output {enumerate_words(missing)}',
-            "a stack of this program with a vault of its own, brought up to the end",
-            f"`pulumi up --stack {name}`, then try again",
+            rule="shared-stack-output-missing",
+            found=f'"{name}", which has no output {enumerate_words(missing)}',
+            accepted="a stack of this program with a vault of its own, brought up to the end",
+            fix=f"`pulumi up --stack {name}`, then try again",
         )
-    return {key: each.value for key, each in found.items()}
+    return cast("StackOutputs[str]", {key: each.value for key, each in found.items() if each.value is not None})
 
 
-def _mismatches(settings: Settings, name: str, outputs: dict[str, Any]) -> Iterator[Problem]:
+def _mismatches(settings: Settings, name: str, outputs: StackOutputs[str]) -> Iterator[Problem]:
     vault = parse_arm_id(outputs["keyVaultId"])
     for key, found, shared in (
         ("tenantId", settings.tenant_id, outputs["tenantId"]),
@@ -92,10 +101,10 @@ def _mismatches(settings: Settings, name: str, outputs: dict[str, Any]) -> Itera
                 place=(key,),
                 rule="shared-stack-id-mismatch",
                 found=f'"{found}"',
-                accepted=f'"{shared}", as in {name}, whose vault carries the credentials',
+                accepted=f'"{shared}", as in {name}, whose vault holds the credentials',
                 fix=to_set((key,), shared),
             )
-    cluster, shared_cluster = settings.management_cluster, outputs[_MANAGEMENT_CLUSTER]
+    cluster, shared_cluster = settings.management_cluster, outputs.get("managementClusterId")
     if cluster is None or shared_cluster is None:
         return
     if management_cluster_id(settings, cluster).lower() != shared_cluster.lower():
@@ -115,7 +124,5 @@ def this_stack() -> str:
     return f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
 
 
-def _refused(found: str, accepted: str, fix: str) -> ConfigurationError:
-    return ConfigurationError(
-        [Problem(place=_PLACE, rule="shared-stack-unusable", found=found, accepted=accepted, fix=fix)]
-    )
+def _refused(*, rule: str, found: str, accepted: str, fix: str) -> ConfigurationError:
+    return ConfigurationError([Problem(place=_PLACE, rule=rule, found=found, accepted=accepted, fix=fix)])

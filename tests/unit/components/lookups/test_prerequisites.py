@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,20 +34,12 @@ PROVIDERS = [
 GONE = Exception('Status=404 Code="ResourceNotFound" Message="The Resource was not found."')
 
 
-def refused(program: Program, **arguments: Any) -> str:
-    """The report, once nothing but the providers was registered."""
+def refused(program: Program, **arguments: Any) -> list[tuple[str, str]]:
+    """Place and rule of each problem; nothing but the providers was registered."""
     recorder = program(options={"refused": True}, **arguments)
     assert recorder.failure is not None, "everything was accepted"
     assert recorder.names() == PROVIDERS
-    return str(recorder.failure)
-
-
-def places(report: str) -> list[str]:
-    return re.findall(r"^idstack:(\S+)$", report, flags=re.MULTILINE)
-
-
-def found(report: str) -> list[str]:
-    return re.findall(r"^  found:    (.*)$", report, flags=re.MULTILINE)
+    return recorder.problems
 
 
 def without(*names: str) -> Callable[[Mapping[str, Any]], Any]:
@@ -64,40 +55,25 @@ def test_everything_that_is_missing_is_in_one_report(program: Program) -> None:
     nothing = dict.fromkeys((token.rpartition(":")[2] for token in lookups()), GONE)
     del nothing["getClientConfig"], nothing["readStackOutputs"]
 
-    report = refused(program, invokes=lookups(**nothing))
-
-    assert report.startswith("The stack's configuration has 8 problems; nothing was changed.\n\n")
-    assert places(report) == [
-        "resourceGroup",
-        "managementCluster.name",
-        "hostedClusters[0].resourceGroup",
-        "hostedClusters[0].dnsZoneResourceGroup",
-        "hostedClusters[0].vnetID",
-        "hostedClusters[0].subnetID",
-        "hostedClusters[0].securityGroupID",
-        "hostedClusters[0].kms.activeKey.keyVaultName",
-    ]
-    assert found(report) == [
-        'the resource group "identity-dev", which does not exist',
-        'the AKS cluster "aks-mgmt-dev" in the resource group "aks-dev", which does not exist',
-        'the resource group "hc1-managed", which does not exist',
-        'the resource group "dns-dev", which does not exist',
-        'the virtual network "hc1-vnet" in the resource group "hc1-network", which does not exist',
-        'the subnet "hc1-vnet/default" in the resource group "hc1-network", which does not exist',
-        'the network security group "hc1-nsg" in the resource group "hc1-nsg", which does not exist',
-        'the key vault "kv-etcd-dev" in the resource group "etcd-dev", which does not exist',
+    assert refused(program, invokes=lookups(**nothing)) == [
+        (place, "resource-missing")
+        for place in (
+            "resourceGroup",
+            "managementCluster.name",
+            "hostedClusters[0].resourceGroup",
+            "hostedClusters[0].dnsZoneResourceGroup",
+            "hostedClusters[0].vnetID",
+            "hostedClusters[0].subnetID",
+            "hostedClusters[0].securityGroupID",
+            "hostedClusters[0].kms.activeKey.keyVaultName",
+        )
     ]
 
 
 def test_one_missing_scope_is_one_clear_error(program: Program) -> None:
-    assert refused(program, invokes=lookups(getResourceGroup=without("dns-dev"))) == (
-        "The stack's configuration has 1 problem; nothing was changed.\n"
-        "\n"
-        "idstack:hostedClusters[0].dnsZoneResourceGroup\n"
-        '  found:    the resource group "dns-dev", which does not exist\n'
-        "  accepted: one that exists: the stack does not create it\n"
-        "  fix:      create it, or correct the name"
-    )
+    problems = refused(program, invokes=lookups(getResourceGroup=without("dns-dev")))
+
+    assert problems == [("hostedClusters[0].dnsZoneResourceGroup", "resource-missing")]
 
 
 def test_what_the_deployer_may_not_read_is_not_called_missing(program: Program) -> None:
@@ -106,13 +82,9 @@ def test_what_the_deployer_may_not_read_is_not_called_missing(program: Program) 
         "have authorization to perform action 'Microsoft.Network/virtualNetworks/read'.\""
     )
 
-    report = refused(program, invokes=lookups(getVirtualNetwork=forbidden))
+    problems = refused(program, invokes=lookups(getVirtualNetwork=forbidden))
 
-    assert found(report) == [
-        'the virtual network "hc1-vnet" in the resource group "hc1-network", '
-        f"which cannot be read: {' '.join(str(forbidden).split())}"
-    ]
-    assert "fix:      let the deployer read it (role Reader), then try again" in report
+    assert problems == [("hostedClusters[0].vnetID", "resource-unreadable")]
 
 
 def test_an_object_named_twice_is_looked_up_once_and_reported_twice(program: Program) -> None:
@@ -123,9 +95,10 @@ def test_an_object_named_twice_is_looked_up_once_and_reported_twice(program: Pro
         asked.append(arguments["resourceGroupName"])
         return without("hc1-managed")(arguments)
 
-    report = refused(program, hostedClusters=[cluster], invokes=lookups(getResourceGroup=answer))
-
-    assert places(report) == ["hostedClusters[0].resourceGroup", "hostedClusters[0].dnsZoneResourceGroup"]
+    assert refused(program, hostedClusters=[cluster], invokes=lookups(getResourceGroup=answer)) == [
+        ("hostedClusters[0].resourceGroup", "resource-missing"),
+        ("hostedClusters[0].dnsZoneResourceGroup", "resource-missing"),
+    ]
     assert sorted(asked) == ["hc1-managed", "identity-dev"]
 
 
@@ -142,31 +115,25 @@ def test_an_object_named_twice_is_looked_up_once_and_reported_twice(program: Pro
 def test_a_disabled_add_on_is_an_error_with_the_command_that_enables_it(
     program: Program, answer: dict[str, Any]
 ) -> None:
-    assert refused(program, invokes=lookups(getManagedCluster=answer)).partition("\n\n")[2] == (
-        "idstack:keyVaultUser.source\n"
-        '  found:    aks-addon, but "aks-mgmt-dev" does not run the add-on azure-keyvault-secrets-provider\n'
-        "  accepted: aks-addon with the add-on switched on, existing, or created\n"
-        "  fix:      `az aks enable-addons --addons azure-keyvault-secrets-provider --enable-secret-rotation "
-        "--resource-group aks-dev --name aks-mgmt-dev`"
-    )
+    problems = refused(program, invokes=lookups(getManagedCluster=answer))
+
+    assert problems == [("keyVaultUser.source", "add-on-disabled")]
 
 
 def test_a_missing_management_cluster_is_not_blamed_for_its_add_on_too(program: Program) -> None:
-    assert places(refused(program, invokes=lookups(getManagedCluster=GONE))) == ["managementCluster.name"]
+    problems = refused(program, invokes=lookups(getManagedCluster=GONE))
+
+    assert problems == [("managementCluster.name", "resource-missing")]
 
 
 def test_a_managed_identity_and_its_secret_must_exist_as_well(program: Program) -> None:
     clusters = with_managed_identity({"secretName": "ciro"})
 
-    report = refused(program, hostedClusters=clusters, invokes=lookups(getUserAssignedIdentity=GONE, getSecret=GONE))
+    problems = refused(program, hostedClusters=clusters, invokes=lookups(getUserAssignedIdentity=GONE, getSecret=GONE))
 
-    assert places(report) == [
-        "hostedClusters[0].identities.imageRegistry.resourceId",
-        "hostedClusters[0].identities.imageRegistry.credential.secretName",
-    ]
-    assert found(report) == [
-        'the managed identity "hc1-image-registry" in the resource group "identity-dev", which does not exist',
-        'the secret "kv-idstack-dev/ciro" in the resource group "identity-dev", which does not exist',
+    assert problems == [
+        ("hostedClusters[0].identities.imageRegistry.resourceId", "resource-missing"),
+        ("hostedClusters[0].identities.imageRegistry.credential.secretName", "resource-missing"),
     ]
 
 
@@ -174,27 +141,28 @@ def test_another_client_id_than_the_identitys_own_is_refused(program: Program) -
     configured = "cccccccc-0000-4000-8000-000000000001"
     clusters = with_managed_identity({"secretName": "ciro"}, clientId=configured)
 
-    report = refused(program, hostedClusters=clusters)
+    problems = refused(program, hostedClusters=clusters)
 
-    assert places(report) == ["hostedClusters[0].identities.imageRegistry.clientId"]
-    assert found(report) == [f'"{configured}", but the managed identity has the client id "{REGISTRY["clientId"]}"']
+    assert problems == [("hostedClusters[0].identities.imageRegistry.clientId", "client-id-mismatch")]
 
 
 def test_a_document_of_another_identity_is_refused_without_showing_it(program: Program, msi_document: str) -> None:
     clusters = with_managed_identity({"value": msi_document})
     another = {**REGISTRY, "clientId": "cccccccc-0000-4000-8000-000000000001"}
 
-    report = refused(
-        program,
+    recorder = program(
+        options={"refused": True},
         hostedClusters=clusters,
         secret_keys=("hostedClusters",),
         invokes=lookups(getUserAssignedIdentity=another),
     )
 
-    assert places(report) == ["hostedClusters[0].identities.imageRegistry.credential"]
-    assert found(report) == ["a credential document that cannot be used:"]
-    assert f'    - client_id: found "{REGISTRY["clientId"]}"' in report
-    assert "client_secret" not in report
+    assert recorder.problems == [
+        ("hostedClusters[0].identities.imageRegistry.credential", "credential-document-invalid")
+    ]
+    assert recorder.names() == PROVIDERS
+    assert f'    - client_id: found "{REGISTRY["clientId"]}"' in str(recorder.failure)
+    assert "client_secret" not in str(recorder.failure)
 
 
 @pytest.mark.parametrize(("content", "reason"), [(None, "FileNotFoundError"), (b"\xff\xfe", "UnicodeDecodeError")])
@@ -203,20 +171,23 @@ def test_an_unreadable_file_is_named(program: Program, tmp_path: Path, content: 
     if content is not None:
         path.write_bytes(content)
 
-    report = refused(program, hostedClusters=with_managed_identity({"file": str(path)}))
+    recorder = program(hostedClusters=with_managed_identity({"file": str(path)}), options={"refused": True})
 
-    assert places(report) == ["hostedClusters[0].identities.imageRegistry.credential.file"]
-    assert found(report) == [f'"{path}", which cannot be read ({reason})']
+    assert recorder.problems == [
+        ("hostedClusters[0].identities.imageRegistry.credential.file", "credential-file-unreadable")
+    ]
+    assert f'"{path}"' in str(recorder.failure)
+    assert f"({reason})" in str(recorder.failure)
 
 
 def test_missing_scopes_and_unusable_documents_are_in_the_same_report(program: Program, tmp_path: Path) -> None:
     clusters = with_managed_identity({"file": str(tmp_path / "ciro.json")})
 
-    report = refused(program, hostedClusters=clusters, invokes=lookups(getSubnet=GONE))
+    problems = refused(program, hostedClusters=clusters, invokes=lookups(getSubnet=GONE))
 
-    assert places(report) == [
-        "hostedClusters[0].subnetID",
-        "hostedClusters[0].identities.imageRegistry.credential.file",
+    assert problems == [
+        ("hostedClusters[0].subnetID", "resource-missing"),
+        ("hostedClusters[0].identities.imageRegistry.credential.file", "credential-file-unreadable"),
     ]
 
 
