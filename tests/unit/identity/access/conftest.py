@@ -11,6 +11,7 @@ import pytest
 
 from identity.credentials.certificate import IssuedCertificate
 from localcloud.azure.local_azure import LocalAzure
+from tests.unit.forked import idstack
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.identity.access.world import Command, Principal, Wire, certificate, principal, wire
 
@@ -39,7 +40,19 @@ def somebody(entra: Wire, issued: IssuedCertificate, tmp_path: Path) -> Principa
 
 @pytest.fixture
 def command(tmp_path: Path) -> Command:
-    """Runs `idstack token` without a terminal, with a cache and a home of the test's own."""
+    """Runs `idstack token` in a process of its own without a terminal, with a cache and a home of the test's own."""
+    base = {"PATH": os.defpath, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        variables = {**base, "SSL_CERT_FILE": os.environ.get("SSL_CERT_FILE", ""), **environ}
+        return idstack(["token", *arguments], variables, PROJECT)
+
+    return run
+
+
+@pytest.fixture
+def started_command(tmp_path: Path) -> Command:
+    """As `command`, with a Python interpreter of its own, as client-go starts it."""
     base = {"PATH": os.defpath, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
     def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -43,8 +43,8 @@ STRAYS = {
 }
 
 
-def test_a_credential_document_alone_signs_in(command: Command, somebody: Principal) -> None:
-    answer = json.loads(command("--exec", *somebody.arguments).stdout)
+def test_a_credential_document_alone_signs_in(started_command: Command, somebody: Principal) -> None:
+    answer = json.loads(started_command("--exec", *somebody.arguments).stdout)
 
     assert (answer["apiVersion"], answer["kind"]) == ("client.authentication.k8s.io/v1", "ExecCredential")
     assert answer["spec"] == {"interactive": False}

@@ -14,7 +14,7 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import CertificateCredential
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.credentials.certificate import IssuedCertificate
@@ -107,7 +107,6 @@ class Client:
 
 
 @given(steps)
-@settings(max_examples=80)
 def test_the_newest_good_credential_that_entra_knows_is_served(steps: list[Good | Bad | Learn]) -> None:
     served = standing = Good(CLIENTS[0], 0)
     entra, clock = Entra({CLIENTS[0]}), FakeClock()
