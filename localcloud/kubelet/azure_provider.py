@@ -121,7 +121,7 @@ class AzureProvider:
 
 
 def _refusal(url: str, response: httpx.Response) -> str:
-    """An `azcore.ResponseError`'s text."""
+    """The message of an `azcore.ResponseError`."""
     status = f"{response.status_code} {HTTPStatus(response.status_code).phrase}"
     try:
         body = response.json()

@@ -70,7 +70,7 @@ async def build(
 def localiser(mount_paths: Sequence[str], tree: Path) -> Callable[[str], str]:
     """A function that puts `tree` before each path in a string that is, or lies under, a mount path.
 
-    A path begins at the start of the text or after one of `= : , ; " '` and blanks, so a URL's path stays as it is.
+    A path begins at the start of the string or after one of `= : , ; " '` and blanks, so a URL's path stays as it is.
     """
     if not mount_paths:
         return lambda text: text
@@ -111,7 +111,7 @@ async def _referred(pod: Object, source: dict[str, Any], cluster: ClusterCache) 
     if reference := source.get("fieldRef"):
         value = field_at(pod, reference["fieldPath"])
         if value is None:
-            raise ConfigError(f"field reference {reference['fieldPath']}: the pod has no such text field")
+            raise ConfigError(f"field reference {reference['fieldPath']}: the pod has no such string field")
         return value
     if reference := source.get("secretKeyRef"):
         found = await cluster.secret(namespace, reference.get("name", ""))

@@ -11,7 +11,7 @@ _SUBSCRIPT: Final = re.compile(r"(?P<path>metadata\.(labels|annotations))\['(?P<
 
 
 def field_at(document: Object, path: str) -> str | None:
-    """The text at a downward API path (`status.podIP`, `metadata.labels['app']`), None if there is none."""
+    """The string at a downward API path (`status.podIP`, `metadata.labels['app']`), None if there is none."""
     steps: list[str]
     if subscript := _SUBSCRIPT.fullmatch(path):
         steps = [*subscript["path"].split("."), subscript["key"]]

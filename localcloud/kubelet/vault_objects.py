@@ -34,12 +34,12 @@ _CLOUDS: Final = frozenset(
 
 
 class ProviderError(Exception):
-    """A mount the provider refuses or fails; the text is the provider's."""
+    """A mount the provider refuses or fails; the message is the provider's."""
 
 
 @dataclass(frozen=True)
 class VaultObject:
-    """One entry of `objects`; field names are the provider's in snake case, every value is text."""
+    """One entry of `objects`; field names are the provider's in snake case, every value is a string."""
 
     object_name: str = ""
     object_alias: str = ""

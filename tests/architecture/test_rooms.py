@@ -53,7 +53,7 @@ def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
 
 def test_every_folder_with_python_is_a_room() -> None:
     folders = {file.relative_to(ROOT).parts[0] for file in ROOT.glob("[!.]*/**/*.py")}
-    assert folders - {"tests"} <= set(ROOMS), "say in ROOMS what the new room may import"
+    assert folders - {"tests"} <= set(ROOMS), "add to ROOMS what the new room may import"
 
 
 def test_no_two_rooms_need_each_other() -> None:

@@ -1,4 +1,4 @@
-"""A document that says which test shows something names a test that exists."""
+"""A document that names the test that shows something names one that exists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.architecture.source import ROOT, nodes
 _DOCUMENT: Final = ROOT / "docs/aks-access.md"
 _TEST: Final = re.compile(r"`(?P<file>[a-z0-9_/]+\.py)::(?P<name>test_\w+)`")
 _NAMED: Final = [(found["file"], found["name"]) for found in _TEST.finditer(_DOCUMENT.read_text(encoding="utf-8"))]
-# Of the checklist all but the row that the document says is not offered.
+# Of the checklist all but the row that the document lists as not offered.
 _ROWS: Final = set(range(1, 22)) - {15}
 
 

@@ -62,7 +62,7 @@ class ClusterApi:
         return items
 
     def once(self, resource: ApiResource, found: Callable[[list[Object]], T | None]) -> T:
-        """What `found` makes of the collection as soon as that is something; asked anew at every change."""
+        """What `found` makes of the collection as soon as that is something; tried again at every change."""
         listed = self._call("GET", resource.path(NAMESPACE))
         items = {item["metadata"]["name"]: item for item in listed["items"]}
         query = {
@@ -256,7 +256,7 @@ def pod(name: str, *volumes: Object, spec: Object | None = None, **container: An
 
 
 def states(pod: Object) -> dict[str, dict[str, Any]]:
-    """State of each container by name; none before the kubelet has told."""
+    """State of each container by name; none before the kubelet has reported."""
     return {each["name"]: each["state"] for each in pod.get("status", {}).get("containerStatuses", [])}
 
 

@@ -1,4 +1,4 @@
-"""`ClusterGateResource` against an API server with access reviews, and what the engine is told meanwhile."""
+"""`ClusterGateResource` against an API server with access reviews, and what it logs meanwhile."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ resource = ClusterGateResource()
 
 
 class World:
-    """A cluster, its kubeconfig, and what was said while somebody waited for it; each pause may change something."""
+    """A cluster, its kubeconfig, and what was logged while it was waited for; each pause may change something."""
 
     def __init__(self, api: FakeApiServer, server: str) -> None:
         self.api = api
-        self.said: list[str] = []
+        self.logged: list[str] = []
         self.pauses: list[float] = []
         skeletal = Kubeconfig.parse(base64.b64decode(skeleton(server)).decode(), "test")
         user = exec_user(Login(kind=LoginKind.ARM, tenant_id=TENANT), Flavour.IDSTACK)
@@ -52,11 +52,11 @@ class World:
         return checked.inputs
 
     def create(self, **changes: Any) -> Props:
-        with logging_to(self.said.append):
+        with logging_to(self.logged.append):
             return resource.create(URN, self.inputs(**changes), preview=False).state
 
     def update(self, state: Props, *, preview: bool = False, **changes: Any) -> Props:
-        with logging_to(self.said.append):
+        with logging_to(self.logged.append):
             return resource.update(URN, "id", self.inputs(), state, self.inputs(**changes), preview=preview)
 
     def sleep(self, seconds: float) -> None:
@@ -80,7 +80,7 @@ def test_it_waits_for_permissions_then_kinds_and_says_so(world: World) -> None:
 
     state = world.create()
 
-    assert [each.partition(": ")[2] for each in world.said] == [
+    assert [each.partition(": ")[2] for each in world.logged] == [
         f"permissions: create namespaces; kinds: secretproviderclasses.{CLASSES}",
         f"kinds: secretproviderclasses.{CLASSES}",
     ]
@@ -134,7 +134,7 @@ def test_another_cluster_under_the_same_name_is_waited_for_again(world: World) -
     assert world.api.reviews
 
 
-def test_another_patience_opens_no_gate_that_is_open(world: World) -> None:
+def test_another_timeout_does_not_open_an_open_gate_again(world: World) -> None:
     state = world.create()
     world.api.reviews.clear()
 

@@ -176,7 +176,7 @@ def test_an_import_is_refused_and_a_refresh_keeps_the_state() -> None:
 
 @st.composite
 def runs(draw: st.DrawFn) -> tuple[timedelta, Props]:
-    """The time since the last run, which a clock that was set back makes negative, and what the program says."""
+    """The time since the last run, which a clock that was set back makes negative, and what the program asks for."""
     lifetime = draw(st.integers(2, 400))
     return timedelta(hours=draw(st.integers(-48, 24 * 200))), {
         "lifetimeDays": lifetime,

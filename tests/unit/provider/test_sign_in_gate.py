@@ -157,7 +157,7 @@ def test_sign_ins_spread_over_the_settle_time_prove_a_certificate(tenant: GateTe
     assert time.pauses == [2.0] * 4
 
 
-def test_a_failure_starts_the_row_anew(lagging: GateTenant, time: Time) -> None:
+def test_a_failure_starts_the_row_again(lagging: GateTenant, time: Time) -> None:
     issued = certificate()
     resource.create(URN, lagging.inputs(issued, lagging.register(issued)), preview=False)
 
@@ -245,8 +245,8 @@ def test_a_new_certificate_is_proven_in_place(tenant: GateTenant, time: Time) ->
     assert set(diff.changes) == {"certificatePem", "privateKeyPem", "registration"}
     assert not any(change.replace for change in diff.changes.values())
 
-    foreseen = resource.update(URN, "id", old_inputs, state, inputs, preview=True)
-    assert (foreseen["provenAt"], foreseen["thumbprint"]) == (UNKNOWN, new.thumbprint)
+    planned = resource.update(URN, "id", old_inputs, state, inputs, preview=True)
+    assert (planned["provenAt"], planned["thumbprint"]) == (UNKNOWN, new.thumbprint)
     assert tenant.answers == [], "a preview signs in nowhere"
 
     updated = resource.update(URN, "id", old_inputs, state, inputs, preview=False)
@@ -261,10 +261,10 @@ def test_a_preview_before_the_certificate_is_issued_has_no_thumbprint(tenant: Ga
     }
     inputs = resource.check(URN, None, {**tenant.inputs(certificate(), "some id"), **unknown}).inputs
 
-    foreseen = resource.create(URN, inputs, preview=True).state
+    planned = resource.create(URN, inputs, preview=True).state
 
-    assert foreseen == {**inputs, "provenAt": UNKNOWN, "thumbprint": UNKNOWN}
-    assert foreseen["privateKeyPem"] == Secret(UNKNOWN)
+    assert planned == {**inputs, "provenAt": UNKNOWN, "thumbprint": UNKNOWN}
+    assert planned["privateKeyPem"] == Secret(UNKNOWN)
 
 
 @pytest.mark.parametrize(

@@ -143,33 +143,33 @@ def test_an_identity_that_is_not_attached_gets_no_token(node_azure: Azure, provi
     node_azure.secret("s", "marker")
     stranger = node_azure.identity(attached=False)
 
-    said = provider.refusal(provider_parameters(stranger.app_id, {"objectName": "s"}))
+    message = provider.refusal(provider_parameters(stranger.app_id, {"objectName": "s"}))
 
-    assert said.startswith(
+    assert message.startswith(
         "failed to get objectType:secret, objectName:s, objectVersion:: ManagedIdentityCredential authentication "
         "failed. the requested identity isn't assigned to this resource\n"
     )
-    assert "RESPONSE 400: 400 Bad Request\nERROR CODE: invalid_request" in said
-    assert "Identity not found" in said
+    assert "RESPONSE 400: 400 Bad Request\nERROR CODE: invalid_request" in message
+    assert "Identity not found" in message
 
 
 def test_an_identity_without_the_role_reads_nothing(node_azure: Azure, provider: RecordedProvider) -> None:
     node_azure.secret("s", "marker")
     stranger = node_azure.identity(role=False)
 
-    said = provider.refusal(provider_parameters(stranger.app_id, {"objectName": "s"}))
+    message = provider.refusal(provider_parameters(stranger.app_id, {"objectName": "s"}))
 
-    assert "GET https://kv-idstack-local.vault.azure.net/secrets/s/\n" in said
-    assert "RESPONSE 403: 403 Forbidden\nERROR CODE: Forbidden" in said
-    assert f"oid={stranger.object_id}" in said
-    assert "marker" not in said
+    assert "GET https://kv-idstack-local.vault.azure.net/secrets/s/\n" in message
+    assert "RESPONSE 403: 403 Forbidden\nERROR CODE: Forbidden" in message
+    assert f"oid={stranger.object_id}" in message
+    assert "marker" not in message
 
 
 def test_a_secret_that_is_not_there_is_named(user: str, provider: RecordedProvider) -> None:
-    said = provider.refusal(provider_parameters(user, {"objectName": "absent"}))
+    message = provider.refusal(provider_parameters(user, {"objectName": "absent"}))
 
-    assert "objectName:absent" in said
-    assert "RESPONSE 404: 404 Not Found\nERROR CODE: SecretNotFound" in said
+    assert "objectName:absent" in message
+    assert "RESPONSE 404: 404 Not Found\nERROR CODE: SecretNotFound" in message
 
 
 def test_a_challenge_for_another_resource_gets_no_token(user: str, environment: LocalEnvironment, serve: Serve) -> None:
@@ -180,9 +180,9 @@ def test_a_challenge_for_another_resource_gets_no_token(user: str, environment: 
     impostor = serve(Starlette(routes=[Route("/{path:path}", challenge)]))
     provider = RecordedProvider(replace(environment, key_vault_endpoint=impostor))
 
-    said = provider.refusal(provider_parameters(user, {"objectName": "s"}))
+    message = provider.refusal(provider_parameters(user, {"objectName": "s"}))
 
-    assert 'challenge resource "vault.example" doesn\'t match the requested domain' in said
+    assert 'challenge resource "vault.example" doesn\'t match the requested domain' in message
     assert len(provider.requests) == 1
 
 
@@ -192,14 +192,14 @@ def test_a_node_without_a_metadata_service_gets_no_token(
     node_azure.secret("s", "v")
     without = RecordedProvider(replace(environment, imds_endpoint="http://127.0.0.1:1"))
 
-    said = without.refusal(provider_parameters(user, {"objectName": "s"}))
+    message = without.refusal(provider_parameters(user, {"objectName": "s"}))
 
-    assert "ManagedIdentityCredential: failed to request token: " in said
+    assert "ManagedIdentityCredential: failed to request token: " in message
 
 
 def test_a_vault_that_does_not_answer_is_named(user: str, environment: LocalEnvironment) -> None:
     without = RecordedProvider(replace(environment, key_vault_endpoint="https://127.0.0.1:1"))
 
-    said = without.refusal(provider_parameters(user, {"objectName": "s"}))
+    message = without.refusal(provider_parameters(user, {"objectName": "s"}))
 
-    assert 'Get "https://kv-idstack-local.vault.azure.net/secrets/s/": ' in said
+    assert 'Get "https://kv-idstack-local.vault.azure.net/secrets/s/": ' in message

@@ -1,4 +1,4 @@
-"""The kubelet's copies of collections: what they hold, and what they do when they can not follow."""
+"""The kubelet's copies of collections: what they hold, and what they do when a watch fails."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Server:
 
 
 def followed(*script: Any) -> tuple[dict[Key, Object], list[str]]:
-    """The copy at the end of a server's script, and the names of the objects that were told to have changed."""
+    """The copy at the end of a server's script, and the names of the objects that were reported as changed."""
     changed: list[str] = []
 
     async def run() -> dict[Key, Object]:
@@ -84,10 +84,10 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_no_pause")
 @pytest.mark.parametrize(
-    "trouble", [ApiError(410, "Expired", "too old"), ApiError(404, "NotFound", "no such kind"), httpx.ReadError("gone")]
+    "failure", [ApiError(410, "Expired", "too old"), ApiError(404, "NotFound", "no such kind"), httpx.ReadError("gone")]
 )
-def test_a_broken_watch_is_followed_by_a_list_of_what_was_missed(trouble: Exception) -> None:
-    objects, changed = followed([pod("a", 1), pod("b", 1)], trouble, [pod("b", 1), pod("c", 7)])
+def test_a_broken_watch_is_followed_by_a_list_of_what_was_missed(failure: Exception) -> None:
+    objects, changed = followed([pod("a", 1), pod("b", 1)], failure, [pod("b", 1), pod("c", 7)])
 
     assert set(objects) == {("n", "b"), ("n", "c")}
     assert sorted(changed[2:]) == ["a", "c"], "b is as it was"

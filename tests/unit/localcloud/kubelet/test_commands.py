@@ -48,7 +48,7 @@ def test_what_only_looks_like_a_path_under_a_mount_stays(written: str) -> None:
 
 
 @given(st.text())
-def test_without_mounts_every_text_stays(text: str) -> None:
+def test_without_mounts_every_string_stays(text: str) -> None:
     assert localiser([], TREE)(text) == text
 
 

@@ -45,13 +45,13 @@ def waits_for(reason: str, text: str) -> Callable[[Object], bool]:
 
 
 @pytest.fixture
-def said(tmp_path: Path) -> Path:
+def pipe(tmp_path: Path) -> Path:
     """A named pipe that a container may write to."""
-    os.mkfifo(tmp_path / "said")
-    return tmp_path / "said"
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
 
 
-def heard(pipe: Path) -> str:
+def read_from(pipe: Path) -> str:
     """What is written to the pipe, once it is."""
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -121,13 +121,13 @@ def test_variables_come_from_the_pod_from_objects_and_from_each_other(cluster: C
 
 
 @pytest.mark.parametrize(
-    ("container", "said"),
+    ("container", "message"),
     [
         ({"command": None}, "the container has no command: images are not pulled on a local node"),
         ({"envFrom": [{"secretRef": {"name": "pull"}}]}, "envFrom is not supported by the local kubelet"),
         (
             {"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.none"}}}]},
-            "field reference spec.none: the pod has no such text field",
+            "field reference spec.none: the pod has no such string field",
         ),
         (
             {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "pull", "key": "none"}}}]},
@@ -147,15 +147,15 @@ def test_variables_come_from_the_pod_from_objects_and_from_each_other(cluster: C
         ),
     ],
 )
-def test_a_container_that_can_not_be_configured_says_why(
-    cluster: ClusterApi, kubelet: Kubelet, container: Object, said: str
+def test_a_container_that_cannot_be_configured_reports_why(
+    cluster: ClusterApi, kubelet: Kubelet, container: Object, message: str
 ) -> None:
     cluster.create(SECRETS, secret("pull", key="v"))
 
     cluster.create(PODS, pod("web", **container))
 
-    cluster.event("web", "Failed", f"Error: {said}")
-    cluster.once_pod("web", waits_for("CreateContainerConfigError", said))
+    cluster.event("web", "Failed", f"Error: {message}")
+    cluster.once_pod("web", waits_for("CreateContainerConfigError", message))
 
 
 def test_a_container_starts_as_soon_as_its_secret_is_there(cluster: ClusterApi, kubelet: Kubelet) -> None:
@@ -230,11 +230,11 @@ def test_what_a_container_leaves_behind_ends_with_it(cluster: ClusterApi, kubele
 
 
 def test_a_deleted_pods_processes_end_with_their_children_however_stubborn(
-    cluster: ClusterApi, kubelet: Kubelet, said: Path
+    cluster: ClusterApi, kubelet: Kubelet, pipe: Path
 ) -> None:
-    command = ["sh", "-c", f"trap '' TERM; sleep 600 & echo $! > {said}; wait"]
+    command = ["sh", "-c", f"trap '' TERM; sleep 600 & echo $! > {pipe}; wait"]
     cluster.create(PODS, pod("web", command=command, spec={"terminationGracePeriodSeconds": 0}))
-    child = int(heard(said))
+    child = int(read_from(pipe))
     cluster.ready("web")
     (process,) = kubelet.processes()
 
@@ -247,14 +247,14 @@ def test_a_deleted_pods_processes_end_with_their_children_however_stubborn(
     assert not Path(kubelet.environment.state_dir, "logs", NAMESPACE).exists()
 
 
-def test_a_container_is_asked_to_end_before_it_is_forced(cluster: ClusterApi, kubelet: Kubelet, said: Path) -> None:
-    script = f"trap 'echo goodbye > {said}; exit' TERM; echo ready > {said}; sleep 600 & wait"
+def test_a_container_is_asked_to_end_before_it_is_forced(cluster: ClusterApi, kubelet: Kubelet, pipe: Path) -> None:
+    script = f"trap 'echo goodbye > {pipe}; exit' TERM; echo ready > {pipe}; sleep 600 & wait"
     cluster.create(PODS, pod("web", command=["sh", "-c", script]))
-    assert heard(said) == "ready\n"
+    assert read_from(pipe) == "ready\n"
 
     cluster.delete(PODS, "web")
 
-    assert heard(said) == "goodbye\n"
+    assert read_from(pipe) == "goodbye\n"
 
 
 def test_a_kubelet_that_stops_leaves_no_process_and_no_mount_and_says_so(cluster: ClusterApi, kubelet: Kubelet) -> None:

@@ -97,7 +97,7 @@ def test_a_roll_out_starts_the_new_pod_before_it_ends_the_old_one(cluster: Clust
     cluster.merge(DEPLOYMENTS, "web", web(version="2"))
     cluster.once(PODS, replaced)
 
-    assert min(counts) >= 1, "somebody was ready all the time"
+    assert min(counts) >= 1, "one pod was ready all the time"
     rolled_out(cluster)
     assert kubelet.tree("web").resolve() != old, "the workload's name leads to its newest pod"
 
@@ -145,10 +145,10 @@ def test_a_roll_out_to_a_pod_that_can_not_start_leaves_the_old_one_at_work(
 def test_a_deployment_whose_pod_is_not_ready_is_not_available(cluster: ClusterApi, kubelet: Kubelet) -> None:
     cluster.create(DEPLOYMENTS, web(volumes=[csi_volume("none")]))
 
-    def told(items: list[Object]) -> Object | None:
+    def reported(items: list[Object]) -> Object | None:
         return next((each["status"] for each in items if each.get("status", {}).get("replicas") == 1), None)
 
-    status = cluster.once(DEPLOYMENTS, told)
+    status = cluster.once(DEPLOYMENTS, reported)
 
     assert (status.get("readyReplicas", 0), status["unavailableReplicas"]) == (0, 1)
     assert condition({"status": status}, "Available")["reason"] == "MinimumReplicasUnavailable"

@@ -1,9 +1,10 @@
-"""Readiness and liveness by HTTP: when a verdict falls, and what comes of it."""
+"""Readiness and liveness by HTTP: when a probe succeeds or fails, and what follows."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -34,10 +35,10 @@ class ProbeAnswers:
         return Starlette(routes=[Route("/{path:path}", self.answer)])
 
 
-def verdicts(statuses: Iterable[int], *, successes: int = 1, failures: int = 1) -> list[tuple[int, bool]]:
-    """For each verdict of a probe that is answered thus, after how many answers it fell and what it was."""
+def results(statuses: Iterable[int], *, successes: int = 1, failures: int = 1) -> list[tuple[int, bool]]:
+    """Each result of a probe that gets these answers: after how many of them it came, and whether it is a success."""
     answered = 0
-    heard: list[tuple[int, bool]] = []
+    found: list[tuple[int, bool]] = []
     script = iter(statuses)
 
     def answer(_: httpx.Request) -> httpx.Response:
@@ -51,22 +52,22 @@ def verdicts(statuses: Iterable[int], *, successes: int = 1, failures: int = 1) 
     async def run() -> None:
         probe = HttpProbe("http://127.64.0.1/", {}, 0, 0, 1, successes, failures)
         async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
-            await probe.run(http, lambda good, _: heard.append((answered, good)))
+            await probe.run(http, lambda good, _: found.append((answered, good)))
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(run())
-    return heard
+    return found
 
 
 def test_a_probe_reports_once_when_a_threshold_is_reached() -> None:
-    assert verdicts([200, 200, 500, 500, 500, 200, 200]) == [(1, True), (3, False), (6, True)]
-    assert verdicts([500, 500, 200, 500, 500, 500, 500], failures=3) == [(3, True), (6, False)]
-    assert verdicts([200, 500, 200, 200, 200], successes=2, failures=2) == [(4, True)]
+    assert results([200, 200, 500, 500, 500, 200, 200]) == [(1, True), (3, False), (6, True)]
+    assert results([500, 500, 200, 500, 500, 500, 500], failures=3) == [(3, True), (6, False)]
+    assert results([200, 500, 200, 200, 200], successes=2, failures=2) == [(4, True)]
 
 
 @pytest.mark.parametrize(("status", "good"), [(200, True), (204, True), (302, True), (400, False), (503, False)])
 def test_success_is_every_status_below_400(status: int, good: bool) -> None:
-    assert verdicts([status]) == [(1, good)]
+    assert results([status]) == [(1, good)]
 
 
 def probed(url: str, probe: str) -> Object:
@@ -77,7 +78,22 @@ def probed(url: str, probe: str) -> Object:
     return pod("web", spec={"restartPolicy": "Always"}, **{probe: checks})
 
 
-def test_a_pod_is_ready_as_long_as_its_probe_says_so(cluster: ClusterApi, kubelet: Kubelet, serve_plain: Serve) -> None:
+@pytest.fixture
+def _short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probes run every 50 ms: `periodSeconds` is a whole second at least."""
+    of = HttpProbe.of
+
+    def often(pod: Object, container: Object, name: str) -> HttpProbe | None:
+        probe = of(pod, container, name)
+        return probe and replace(probe, period=0.05)
+
+    monkeypatch.setattr(HttpProbe, "of", often)
+
+
+@pytest.mark.usefixtures("_short_periods")
+def test_a_pod_is_ready_as_long_as_its_probe_succeeds(
+    cluster: ClusterApi, kubelet: Kubelet, serve_plain: Serve
+) -> None:
     answers = ProbeAnswers()
     answers.status = 503
     cluster.create(PODS, probed(serve_plain(answers.app()), "readinessProbe"))
@@ -96,7 +112,8 @@ def test_a_pod_is_ready_as_long_as_its_probe_says_so(cluster: ClusterApi, kubele
     assert {(each.url.path, each.headers["X-Probe"]) for each in answers.requests} == {("/healthz", "1")}
 
 
-def test_a_container_whose_liveness_probe_fails_is_started_anew(
+@pytest.mark.usefixtures("_short_periods")
+def test_a_container_whose_liveness_probe_fails_is_restarted(
     cluster: ClusterApi, kubelet: Kubelet, serve_plain: Serve
 ) -> None:
     answers = ProbeAnswers()

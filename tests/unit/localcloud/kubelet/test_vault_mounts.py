@@ -1,4 +1,4 @@
-"""A vault's secrets in a pod: mounted, reported, kept up to date; and what a pod is told that can not have them."""
+"""A vault's secrets in a pod: mounted, reported, kept up to date; and the events of a pod that cannot have them."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def test_a_write_to_the_local_cloud_ends_the_wait_for_the_next_rotation(
 ) -> None:
     state = StateDirectory(Path(environment.state_dir))
     state.create()
-    patient = replace(QUICK, rotation=600, change=0.05)
-    with closing(state.open_store()) as store, running(environment, patient) as kubelet:
+    slow = replace(QUICK, rotation=600, change=0.05)
+    with closing(state.open_store()) as store, running(environment, slow) as kubelet:
         cluster.create(PODS, pod("web", csi_volume("cpo")))
         cluster.ready("web")
         node_azure.secret("cpo-hc1-json", "second")
@@ -215,7 +215,7 @@ def test_a_pod_waits_for_its_class(node_azure: Azure, cluster: ClusterApi, user:
 
 
 @pytest.mark.parametrize(
-    ("csi", "said"),
+    ("csi", "message"),
     [
         ({"driver": "disk.csi.azure.com"}, "driver name disk.csi.azure.com not found in the list of registered CSI"),
         ({"readOnly": False}, "rpc error: code = InvalidArgument desc = Readonly is not true in request"),
@@ -223,17 +223,17 @@ def test_a_pod_waits_for_its_class(node_azure: Azure, cluster: ClusterApi, user:
     ],
 )
 def test_a_volume_that_the_driver_does_not_take_holds_the_pod_up(
-    cluster: ClusterApi, version: str, kubelet: Kubelet, csi: dict[str, Any], said: str
+    cluster: ClusterApi, version: str, kubelet: Kubelet, csi: dict[str, Any], message: str
 ) -> None:
     volume = csi_volume("cpo")
 
     cluster.create(PODS, pod("web", {**volume, "csi": {**volume["csi"], **csi}}))
 
-    cluster.event("web", "FailedMount", said)
+    cluster.event("web", "FailedMount", message)
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ({"provider": "vault"}, 'error connecting to provider "vault": provider not found: provider "vault"'),
         ({"provider": ""}, f"provider not set in {NAMESPACE}/cpo"),
@@ -241,13 +241,13 @@ def test_a_volume_that_the_driver_does_not_take_holds_the_pod_up(
     ],
 )
 def test_a_class_that_the_driver_does_not_take_holds_the_pod_up(
-    cluster: ClusterApi, version: str, kubelet: Kubelet, spec: dict[str, Any], said: str
+    cluster: ClusterApi, version: str, kubelet: Kubelet, spec: dict[str, Any], message: str
 ) -> None:
     cluster.merge(SECRET_PROVIDER_CLASSES, "cpo", {"spec": spec})
 
     cluster.create(PODS, pod("web", csi_volume("cpo")))
 
-    cluster.event("web", "FailedMount", said)
+    cluster.event("web", "FailedMount", message)
 
 
 def test_a_deleted_pod_takes_its_files_and_its_status_along(

@@ -1,4 +1,4 @@
-"""What a SecretProviderClass may say, in the words of the real provider."""
+"""What a SecretProviderClass may hold, with the error messages of the real provider."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def entry(*fields: str) -> VaultObject:
 
 
 def refusal(**changed: str) -> str:
-    """What is said about HyperShift's parameters with some changed; an empty text is as none."""
+    """The error about HyperShift's parameters with some changed; an empty string removes one."""
     with pytest.raises(ProviderError) as refused:
         parse({**PARAMETERS, **changed})
     return str(refused.value)
@@ -66,7 +66,7 @@ def test_flags_are_what_go_takes_for_true(true: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         (
             {"usePodIdentity": "no"},
@@ -105,8 +105,8 @@ def test_flags_are_what_go_takes_for_true(true: str) -> None:
         ),
     ],
 )
-def test_a_parameter_that_is_not_in_order_fails_the_mount(changed: dict[str, str], said: str) -> None:
-    assert refusal(**changed) == said
+def test_an_invalid_parameter_fails_the_mount(changed: dict[str, str], message: str) -> None:
+    assert refusal(**changed) == message
 
 
 @pytest.mark.parametrize("cloud", ["AzurePublicCloud", "azureusgovernmentcloud", "AzureChinaCloud"])
@@ -115,7 +115,7 @@ def test_a_known_cloud_is_taken_in_any_letter_case(cloud: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("array: [", "failed to yaml unmarshal objects, error: "),
         ("array:\n  - objectName: s", "failed to yaml unmarshal objects, error: yaml: cannot unmarshal"),
@@ -125,12 +125,12 @@ def test_a_known_cloud_is_taken_in_any_letter_case(cloud: str) -> None:
         (objects("objectName: [s]"), "unmarshal failed for keyVaultObjects at index 0, error: yaml: cannot unmarshal"),
     ],
 )
-def test_objects_that_are_no_list_of_texts_are_refused(text: str, said: str) -> None:
-    assert refusal(objects=text).startswith(said)
+def test_objects_that_are_no_list_of_strings_are_refused(text: str, message: str) -> None:
+    assert refusal(objects=text).startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("field", "said"),
+    ("field", "message"),
     [
         ("objectEncoding: utf8", "invalid objectEncoding: utf8, should be hex, base64 or utf-8"),
         ("objectFormat: der", "invalid objectFormat: der, should be PEM or PFX"),
@@ -141,10 +141,10 @@ def test_objects_that_are_no_list_of_texts_are_refused(text: str, said: str) -> 
         ("objectVersionHistory: 3", "objectVersionHistory 3: the local kubelet mounts one version"),
     ],
 )
-def test_an_object_that_is_not_in_order_fails_the_mount(field: str, said: str) -> None:
+def test_an_invalid_object_fails_the_mount(field: str, message: str) -> None:
     text = objects("objectName: s", "objectType: secret", field)
 
-    assert refusal(objects=text) == f"failed to get objectType:secret, objectName:s, objectVersion:: {said}"
+    assert refusal(objects=text) == f"failed to get objectType:secret, objectName:s, objectVersion:: {message}"
 
 
 def test_only_secrets_are_mounted_and_only_they_have_an_encoding() -> None:

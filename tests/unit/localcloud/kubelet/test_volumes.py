@@ -15,7 +15,7 @@ from tests.unit.localcloud.kubernetes_world import config_map, secret
 
 
 def files(directory: Path) -> dict[str, tuple[str, int]]:
-    """Text and mode of each file that a container sees, by path."""
+    """Content and mode of each file that a container sees, by path."""
     found = [each for top in directory.iterdir() if top.name[0] != "." for each in (top, *top.rglob("*"))]
     return {
         each.relative_to(directory).as_posix(): (each.read_text(), stat.S_IMODE(each.stat().st_mode))
@@ -97,7 +97,7 @@ def test_a_pod_waits_for_its_secret_and_follows_its_changes(cluster: ClusterApi,
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ({"configMap": {"name": "none"}}, 'configmap "none" not found'),
         (
@@ -119,13 +119,13 @@ def test_a_pod_waits_for_its_secret_and_follows_its_changes(cluster: ClusterApi,
     ],
 )
 def test_a_volume_that_can_not_be_had_holds_the_pod_up(
-    cluster: ClusterApi, kubelet: Kubelet, source: Object, said: str
+    cluster: ClusterApi, kubelet: Kubelet, source: Object, message: str
 ) -> None:
     cluster.create(SECRETS, SECRET)
 
     cluster.create(PODS, pod("web", {"name": "v", **source}))
 
-    cluster.event("web", "FailedMount", f'MountVolume.SetUp failed for volume "v" : {said}')
+    cluster.event("web", "FailedMount", f'MountVolume.SetUp failed for volume "v" : {message}')
 
 
 def containers(*mounts: tuple[str, Object]) -> list[Any]:
@@ -140,7 +140,7 @@ def test_scratch_space_is_shared_by_the_pods_containers(cluster: ClusterApi, kub
     spec = {
         "volumes": [{"name": "v", "emptyDir": {}}],
         "containers": containers(
-            ("echo hello > /a/said; ls /a", {"name": "v", "mountPath": "/a"}),
+            ("echo hello > /a/greeting; ls /a", {"name": "v", "mountPath": "/a"}),
             ("exec sleep 600", {"name": "v", "mountPath": "/b/"}),
         ),
     }
@@ -148,8 +148,8 @@ def test_scratch_space_is_shared_by_the_pods_containers(cluster: ClusterApi, kub
     cluster.create(PODS, pod("web", spec=spec))
     cluster.once_pod("web", lambda web: "terminated" in states(web).get("c0", {}))
 
-    assert kubelet.log("web", "c0") == "said\n"
-    assert (kubelet.tree("web") / "b/said").read_text() == "hello\n"
+    assert kubelet.log("web", "c0") == "greeting\n"
+    assert (kubelet.tree("web") / "b/greeting").read_text() == "hello\n"
 
 
 def test_a_part_of_a_volume_is_mounted_alone(cluster: ClusterApi, kubelet: Kubelet) -> None:
