@@ -26,6 +26,8 @@ _Client: TypeAlias = PipelineClient[HttpRequest, HttpResponse]
 
 _TIMEOUT: Final = 60  # seconds to connect, and between two bytes of an answer
 _RETRIES: Final = 5
+# No POST of this client changes anything.
+_REPEATED: Final = frozenset({"GET", "POST"})
 
 
 class AzureClient:
@@ -50,14 +52,8 @@ class AzureClient:
 
     def _client(self, endpoint: str, credential: TokenCredential, scope: str) -> _Client:
         policies = [
-            # No POST of this client changes anything. A host out of reach stays so: its name is wrong, or the network.
-            RetryPolicy(
-                retry_total=_RETRIES,
-                retry_status=_RETRIES,
-                retry_connect=0,
-                retry_read=0,
-                retry_on_methods=frozenset({"GET", "POST"}),
-            ),
+            # A host that is out of reach stays so: its name is wrong, or the network.
+            RetryPolicy(retry_total=_RETRIES, retry_status=_RETRIES, retry_connect=0, retry_read=0),
             BearerTokenCredentialPolicy(credential, scope),
         ]
         return PipelineClient(endpoint, policies=policies, transport=self._transport)
@@ -97,7 +93,7 @@ def _send(client: _Client, request: HttpRequest) -> AzureObject | None:
     address = request.url.partition("?")[0]
     doing = "read" if request.method == "GET" else "call"
     try:
-        response = client.send_request(request)
+        response = client.send_request(request, retry_on_methods=_REPEATED)
     except (ServiceRequestError, ServiceResponseError) as error:
         raise CommandError(f"{address} does not answer: {error.message}") from None
     except AzureError as error:

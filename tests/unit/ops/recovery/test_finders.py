@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from azure.core.credentials import AccessToken, TokenCredential
-from azure.core.exceptions import ClientAuthenticationError
-from azure.core.pipeline.transport import RequestsTransport
 from cryptography import x509
 from kubernetes import client
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from identity.access.azure_rbac import AksCluster
-from identity.access.kubeconfig import Kubeconfig, LegacyLogin
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
 from localcloud.azure.tenant.objects import Application, KeyCredential
 from localcloud.providers.azure_native.table import RESOURCES
 from localcloud.providers.azuread.provider import AzureAd
 from ops.access.azure import AzureClient
-from ops.access.management_cluster import StackAccess
-from ops.recovery import settle
 from ops.recovery.finders import Finders
-from ops.recovery.kubernetes_objects import KubernetesObjects, connected
-from ops.stack.engine import Engine
+from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.stack.errors import CommandError
-from tests.unit.hosts import Certificates, Serve
+from tests.unit.hosts import Certificates
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, cluster_body
 from tests.unit.localcloud.kubernetes_world import config_map, model
-from tests.unit.ops.conftest import FakeEngine
-from tests.unit.ops.recovery.conftest import FindersOf, PrincipalCredential
+from tests.unit.ops.azure_world import IssuedTokens
+from tests.unit.ops.recovery.conftest import FindersOf
 
 APPLICATION = "azuread:index/application:Application"
 PRINCIPAL = "azuread:index/servicePrincipal:ServicePrincipal"
@@ -273,109 +258,11 @@ def test_without_a_cluster_no_object_is_looked_for(finders: FindersOf) -> None:
     assert finders().find(OBJECTS[0][0], OBJECTS[0][1]) is None
 
 
-def test_a_cluster_that_does_not_answer_is_reported(tmp_path: Path, kubeconfig: Path) -> None:
-    silent = tmp_path / "silent"
-    silent.write_text(kubeconfig.read_text().replace("https://127.0.0.1:", "https://127.0.0.2:"))
-    with pytest.raises(CommandError, match=r"management cluster of .*silent cannot be read"), connected(silent, None):
-        pass
-
-
-def test_a_context_that_the_kubeconfig_does_not_have_is_reported(kubeconfig: Path) -> None:
-    with pytest.raises(CommandError, match=r"cannot be read.*nowhere"), connected(kubeconfig, "nowhere"):
-        pass
-
-
 def test_a_principal_without_rights_gets_the_refusal(world: ArmWorld, cloud: Cloud, certificates: Certificates) -> None:
     vault, inputs = IN_ARM["azure-native:keyvault:Vault"]
-    with AzureClient(cloud, PrincipalCredential(world, world.principal()), str(certificates.ca_file)) as stranger:
+    with AzureClient(cloud, IssuedTokens(world, world.principal()), str(certificates.ca_file)) as stranger:
         finders = Finders(stranger, None, world.cloud.subscription_id, frozenset())
         with pytest.raises(CommandError, match=rf"reading https://127.0.0.1:\d+{vault}: 403 .*AuthorizationFailed"):
             finders.find("azure-native:keyvault:Vault", inputs)
         with pytest.raises(CommandError, match=r"reading .*/v1.0/applications: 403 .*Authorization_RequestDenied"):
             finders.find(APPLICATION, {"tags": [TAG]})
-
-
-class RefusedCredential(TokenCredential):
-    """Somebody whose sign-in fails."""
-
-    def get_token(self, *scopes: str, **_: Any) -> AccessToken:
-        raise ClientAuthenticationError("AADSTS700027: the certificate is not registered")
-
-
-def test_a_sign_in_that_fails_is_reported_with_its_reason(cloud: Cloud, certificates: Certificates) -> None:
-    with (
-        AzureClient(cloud, RefusedCredential(), str(certificates.ca_file)) as azure,
-        pytest.raises(CommandError, match=r"signing in to read .*AADSTS700027"),
-    ):
-        azure.directory_object("/applications/x")
-
-
-@pytest.mark.parametrize(("refusals", "found"), [(2, True), (6, False)])
-def test_a_throttled_request_is_repeated_when_the_service_asks_for_it(
-    world: ArmWorld,
-    cloud: Cloud,
-    certificates: Certificates,
-    serve: Serve,
-    monkeypatch: pytest.MonkeyPatch,
-    refusals: int,
-    found: bool,
-) -> None:
-    throttled = Response("slow down", 429, headers={"Retry-After": "7"})
-    answers = iter([throttled] * refusals + [JSONResponse({"id": "/x"})])
-
-    async def answer(_: Request) -> Response:
-        return next(answers)
-
-    waits: list[float] = []
-    busy = Cloud(**{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x", answer)]))})
-    monkeypatch.setattr(RequestsTransport, "sleep", lambda _, seconds: waits.append(seconds))
-    with AzureClient(busy, PrincipalCredential(world, world.deployer), str(certificates.ca_file)) as azure:
-        if found:
-            assert azure.resource("/x", "2024-11-01") == {"id": "/x"}
-        else:
-            with pytest.raises(CommandError, match="429 slow down"):
-                azure.resource("/x", "2024-11-01")
-    assert waits == [7.0] * min(refusals, 5)
-
-
-def test_a_cloud_that_does_not_answer_is_reported(world: ArmWorld, certificates: Certificates, cloud: Cloud) -> None:
-    nowhere = Cloud(**{**vars(cloud), "arm_endpoint": "https://127.0.0.1:1"})
-    with (
-        AzureClient(nowhere, PrincipalCredential(world, world.deployer), str(certificates.ca_file)) as azure,
-        pytest.raises(CommandError, match=r"https://127.0.0.1:1/x does not answer"),
-    ):
-        azure.resource("/x", "2024-11-01")
-
-
-def test_without_a_kubeconfig_file_recovery_signs_in_as_the_stack_does(
-    kubeconfig: Path, certificates: Certificates, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    authority = base64.b64encode(certificates.ca_file.read_bytes()).decode()
-    text = kubeconfig.read_text().replace(
-        f"certificate-authority: {certificates.ca_file}", f"certificate-authority-data: {authority}"
-    )
-    known = Kubeconfig.parse(text, "AKS's")
-    asked: list[str] = []
-
-    def as_the_stack(of: Engine) -> StackAccess:
-        asked.append(of.stack)
-        return StackAccess(known, LegacyLogin(), AksCluster("/id"))
-
-    monkeypatch.setattr(settle, "stack_access", as_the_stack)
-    configuration = {"managementCluster": '{"resourceGroup": "aks", "name": "aks"}'}
-    with settle._management_cluster(Engine("dev"), configuration) as found:
-        assert found.has("v1", "Namespace", None, "default")
-        assert not found.has("v1", "Namespace", None, "clusters-hc1")
-    assert asked == ["dev"]
-
-    known = known.only(known.chosen(), user={"token": "wrong"})
-    with (
-        pytest.raises(CommandError, match="does not accept the token"),
-        settle._management_cluster(Engine("dev"), configuration),
-    ):
-        pass
-
-    named = {"managementCluster": json.dumps({"kubeconfig": str(kubeconfig)})}
-    with settle._management_cluster(Engine("dev"), named) as found:
-        assert found.has("v1", "Namespace", None, "default")
-    assert asked == ["dev", "dev"], "a file that is named goes first"

@@ -1,0 +1,98 @@
+"""The deployer's requests to ARM and Graph: what is repeated, and how a failure is reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from azure.core.credentials import AccessToken, TokenCredential
+from azure.core.exceptions import ClientAuthenticationError
+from azure.core.pipeline.transport import RequestsTransport
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from identity.clouds import Cloud
+from ops.access.azure import AzureClient
+from ops.stack.errors import CommandError
+from tests.unit.hosts import Certificates, Serve
+from tests.unit.localcloud.arm_world import ArmWorld
+from tests.unit.ops.azure_world import IssuedTokens
+
+
+class RefusedCredential(TokenCredential):
+    """Somebody whose sign-in fails."""
+
+    def get_token(self, *scopes: str, **_: Any) -> AccessToken:
+        raise ClientAuthenticationError("AADSTS700027: the certificate is not registered")
+
+
+def test_a_sign_in_that_fails_is_reported_with_its_reason(cloud: Cloud, certificates: Certificates) -> None:
+    with (
+        AzureClient(cloud, RefusedCredential(), str(certificates.ca_file)) as azure,
+        pytest.raises(CommandError, match=r"signing in to read .*AADSTS700027"),
+    ):
+        azure.directory_object("/applications/x")
+
+
+@pytest.mark.parametrize(("refusals", "found"), [(2, True), (6, False)])
+def test_a_throttled_request_is_repeated_when_the_service_asks_for_it(
+    world: ArmWorld,
+    cloud: Cloud,
+    certificates: Certificates,
+    serve: Serve,
+    monkeypatch: pytest.MonkeyPatch,
+    refusals: int,
+    found: bool,
+) -> None:
+    throttled = Response("slow down", 429, headers={"Retry-After": "7"})
+    answers = iter([throttled] * refusals + [JSONResponse({"id": "/x"})])
+
+    async def answer(_: Request) -> Response:
+        return next(answers)
+
+    waits: list[float] = []
+    busy = Cloud(**{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x", answer)]))})
+    monkeypatch.setattr(RequestsTransport, "sleep", lambda _, seconds: waits.append(seconds))
+    with AzureClient(busy, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+        if found:
+            assert azure.resource("/x", "2024-11-01") == {"id": "/x"}
+        else:
+            with pytest.raises(CommandError, match="429 slow down"):
+                azure.resource("/x", "2024-11-01")
+    assert waits == [7.0] * min(refusals, 5)
+
+
+def test_an_action_is_repeated_as_well_and_needs_its_resource(
+    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([Response("slow down", 429), JSONResponse({"kubeconfigs": []}), Response("gone", 404)])
+    asked: list[str] = []
+
+    async def answer(request: Request) -> Response:
+        asked.append(f"{request.url.path}?{request.url.query}")
+        return next(answers)
+
+    busy = Cloud(
+        **{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x/list", answer, methods=["POST"])]))}
+    )
+    monkeypatch.setattr(RequestsTransport, "sleep", lambda _, seconds: None)
+    with AzureClient(busy, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+        assert azure.action("/x", "list", "2025-09-01", {"server-fqdn": "public"}) == {"kubeconfigs": []}
+        with pytest.raises(CommandError, match="/x does not exist"):
+            azure.action("/x", "list", "2025-09-01", {})
+    assert asked == [
+        "/x/list?api-version=2025-09-01&server-fqdn=public",
+        "/x/list?api-version=2025-09-01&server-fqdn=public",
+        "/x/list?api-version=2025-09-01",
+    ]
+
+
+def test_a_cloud_that_does_not_answer_is_reported(world: ArmWorld, certificates: Certificates, cloud: Cloud) -> None:
+    nowhere = Cloud(**{**vars(cloud), "arm_endpoint": "https://127.0.0.1:1"})
+    with (
+        AzureClient(nowhere, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure,
+        pytest.raises(CommandError, match=r"https://127.0.0.1:1/x does not answer"),
+    ):
+        azure.resource("/x", "2024-11-01")

@@ -1,0 +1,62 @@
+"""A local ARM and Graph behind real sockets, and the client of the deployer; fixtures for several folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.core.credentials import AccessToken, TokenCredential
+
+from identity.clouds import Cloud, LocalEnvironment, local_cloud
+from localcloud.azure.arm.api import app as arm
+from localcloud.azure.graph.api import app as graph
+from localcloud.azure.graph.permissions import WRITE_OWNED
+from localcloud.azure.tenant.objects import ServicePrincipal
+from ops.access.azure import AzureClient
+from tests.unit.hosts import Certificates, Serve
+from tests.unit.localcloud.arm_world import ArmWorld
+from tests.unit.ops.world import local_environment
+
+
+class IssuedTokens(TokenCredential):
+    """The tokens of a service principal of the test's own world."""
+
+    def __init__(self, world: ArmWorld, principal: ServicePrincipal) -> None:
+        self._world = world
+        self._principal = principal
+
+    def get_token(self, *scopes: str, **_: Any) -> AccessToken:
+        audience = scopes[0].removesuffix("/.default")
+        return AccessToken(self._world.cloud.tokens.issue(self._principal, audience), 0)
+
+
+@pytest.fixture
+def cloud(world: ArmWorld, serve: Serve, certificates: Certificates, tmp_path: Path) -> Cloud:
+    """The world's ARM and Graph as a client sees them."""
+    endpoints = {
+        **vars(local_environment(tmp_path, tmp_path / "kubeconfig")),
+        "arm_endpoint": serve(arm(world.cloud)),
+        "graph_endpoint": serve(graph(world.cloud)),
+        "ca_file": str(certificates.ca_file),
+    }
+    return local_cloud(LocalEnvironment(**endpoints))
+
+
+@pytest.fixture
+def deployer(world: ArmWorld) -> ServicePrincipal:
+    """The world's deployer, who may also manage the applications it owns."""
+    world.cloud.directory.grant(world.deployer.object_id, WRITE_OWNED)
+    granted = world.cloud.directory.service_principal(world.deployer.object_id)
+    assert granted is not None
+    return granted
+
+
+@pytest.fixture
+def azure(
+    world: ArmWorld, cloud: Cloud, deployer: ServicePrincipal, certificates: Certificates
+) -> Iterator[AzureClient]:
+    """Both, read by the deployer."""
+    with AzureClient(cloud, IssuedTokens(world, deployer), str(certificates.ca_file)) as opened:
+        yield opened
