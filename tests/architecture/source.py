@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -26,8 +26,13 @@ def place(file: Path, line: int) -> str:
     return f"{file.relative_to(ROOT)}:{line}"
 
 
-def imports(file: Path) -> Iterator[tuple[int, str]]:
+@cache
+def imports(file: Path) -> Sequence[tuple[int, str]]:
     """Line and module of each import; `from a import b` counts as `a.b`, for b may be a module."""
+    return list(_imports(file))
+
+
+def _imports(file: Path) -> Iterator[tuple[int, str]]:
     for node in nodes(file):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, name.name) for name in node.names)
