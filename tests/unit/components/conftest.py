@@ -34,6 +34,12 @@ def stack(program: Program) -> RecordingMonitor:
 
 
 @pytest.fixture(scope="package")
+def two_clusters(program: Program) -> RecordingMonitor:
+    """The stack of `world` with the hosted clusters `hc1` and `hc2`; HyperShift's operators write the cluster side."""
+    return program(hostedClusters=[world.hosted_cluster(), world.SECOND_CLUSTER], clusterSide="hypershift")
+
+
+@pytest.fixture(scope="package")
 def msi_document() -> str:
     """The image registry's credential document as the MSI data plane issues it."""
     return document(certificate(), tenant_id=world.TENANT, client_id=world.REGISTRY["clientId"])

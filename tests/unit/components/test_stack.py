@@ -16,7 +16,6 @@ from tests.unit.components.world import (
     MANAGEMENT_CLUSTER,
     TENANT,
     VAULT,
-    hosted_cluster,
     with_managed_identity,
 )
 
@@ -153,17 +152,15 @@ def test_an_imported_document_is_nowhere_but_behind_a_secret_mark(program: Progr
     assert [text for text in _in_clear(recorder) if _shows_a_key(text)] == []
 
 
-def test_several_hosted_clusters_fit_into_one_stack(program: Program, stack: RecordingMonitor) -> None:
-    second = hosted_cluster(name="hc2", infraID="hc2-infra")
-    recorder = program(hostedClusters=[hosted_cluster(), second], clusterSide="hypershift")
-
-    urns = [each.urn for each in recorder.registered]
-    assignments = recorder.all("azure-native:authorization:RoleAssignment")
+def test_several_hosted_clusters_fit_into_one_stack(two_clusters: RecordingMonitor, stack: RecordingMonitor) -> None:
+    urns = [each.urn for each in two_clusters.registered]
+    assignments = two_clusters.all("azure-native:authorization:RoleAssignment")
     names = [each.inputs["roleAssignmentName"] for each in assignments]
     assert len(set(urns)) == len(urns)
     assert len(set(names)) == len(names) == 2 * 22 + 1
-    assert set(recorder.stack_outputs.values["hostedClusters"]) == {"hc1", "hc2"}
-    assert recorder.stack_outputs.values["hostedClusters"]["hc1"] == stack.stack_outputs.values["hostedClusters"]["hc1"]
+    exported = two_clusters.stack_outputs.values["hostedClusters"]
+    assert set(exported) == {"hc1", "hc2"}
+    assert exported["hc1"] == stack.stack_outputs.values["hostedClusters"]["hc1"]
 
 
 @pytest.fixture(scope="module")

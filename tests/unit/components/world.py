@@ -63,6 +63,11 @@ def hosted_cluster(**changes: Any) -> dict[str, Any]:
     }
 
 
+SECOND_CLUSTER = hosted_cluster(
+    name="hc2", infraID="hc2-infra", issuerURL="https://hc2oidc.blob.core.windows.net/hc2oidc"
+)
+
+
 def with_managed_identity(credential: Mapping[str, str], **changes: Any) -> list[dict[str, Any]]:
     """`hostedClusters` in which the image registry's credential is issued elsewhere; `changes` are the identity's."""
     identity = {"source": "managed-identity", "resourceId": REGISTRY_IDENTITY, "credential": credential, **changes}

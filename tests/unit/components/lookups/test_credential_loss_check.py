@@ -13,6 +13,7 @@ from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import (
     GROUPS,
     REGISTRY_IDENTITY,
+    SECOND_CLUSTER,
     VAULT,
     hosted_cluster,
     lookups,
@@ -20,15 +21,13 @@ from tests.unit.components.world import (
 )
 
 Run = Callable[..., RecordingMonitor]
-SECOND = hosted_cluster(name="hc2", infraID="hc2-infra", issuerURL="https://hc2oidc.blob.core.windows.net/hc2oidc")
 IDENTITIES = f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
 
 
-@pytest.fixture(scope="module")
-def last_outputs(program: Program) -> Mapping[str, Any]:
+@pytest.fixture
+def last_outputs(two_clusters: RecordingMonitor) -> Mapping[str, Any]:
     """The outputs of a run with the clusters hc1 and hc2."""
-    recorder = program(hostedClusters=[hosted_cluster(), SECOND], clusterSide="hypershift")
-    return recorder.stack_outputs.values
+    return two_clusters.stack_outputs.values
 
 
 @pytest.fixture
@@ -38,14 +37,14 @@ def next_run(program: Program, last_outputs: Mapping[str, Any]) -> Run:
     def run(*, invokes: Mapping[str, Any] | None = None, **changes: Any) -> RecordingMonitor:
         outputs = {"name": "", "outputs": last_outputs, "secretOutputNames": []}
         answers = {**(invokes or lookups()), "pulumi:pulumi:readStackOutputs": outputs}
-        config = {"hostedClusters": [hosted_cluster(), SECOND], "clusterSide": "hypershift", **changes}
+        config = {"hostedClusters": [hosted_cluster(), SECOND_CLUSTER], "clusterSide": "hypershift", **changes}
         return program(invokes=answers, options={"refused": True}, lookups_only=True, **config)
 
     return run
 
 
 def with_identity(field: str, **changes: Any) -> list[dict[str, Any]]:
-    return [hosted_cluster(identities={field: changes}), SECOND]
+    return [hosted_cluster(identities={field: changes}), SECOND_CLUSTER]
 
 
 def lost(recorder: RecordingMonitor, cluster: str = "hc1") -> list[str]:
@@ -69,17 +68,17 @@ def test_the_report_names_the_loss_and_both_fixes(next_run: Run) -> None:
     [
         (with_identity("ingress", secretName="mine"), ["ingress: ingress-hc1-json -> mine"]),
         (
-            [*with_managed_identity({"secretName": "ciro-hc1-json"}), SECOND],
+            [*with_managed_identity({"secretName": "ciro-hc1-json"}), SECOND_CLUSTER],
             ["imageRegistry: entra-application -> hc1-image-registry"],
         ),
         (
-            [hosted_cluster(infraID="another"), SECOND],
+            [hosted_cluster(infraID="another"), SECOND_CLUSTER],
             [
                 f"{field}MSIClientID: hc1-{name}-hc1-infra -> hc1-{name}-another"
                 for field, name in {"imageRegistry": "image-registry", "disk": "disk", "file": "file"}.items()
             ],
         ),
-        ([hosted_cluster(name="new", infraID="another"), SECOND], ["all of it: new has its issuerURL"]),
+        ([hosted_cluster(name="new", infraID="another"), SECOND_CLUSTER], ["all of it: new has its issuerURL"]),
     ],
     ids=["secret name", "source", "infraID", "name and infraID"],
 )
@@ -90,7 +89,7 @@ def test_every_change_that_drops_a_credential_is_refused(
 
 
 def test_a_cluster_is_not_renamed_in_one_run_whatever_is_allowed(next_run: Run) -> None:
-    recorder = next_run(hostedClusters=[SECOND, hosted_cluster(name="new")], allowCredentialLoss=["hc1"])
+    recorder = next_run(hostedClusters=[SECOND_CLUSTER, hosted_cluster(name="new")], allowCredentialLoss=["hc1"])
 
     assert recorder.registered == []
     assert recorder.problems == [("hostedClusters[1].name", "cluster-replaced-in-one-run")]
@@ -137,7 +136,7 @@ def test_another_managed_identity_is_another_credential(program: Program, next_r
 def test_a_cluster_that_is_named_may_lose_and_no_other(next_run: Run) -> None:
     clusters = [
         hosted_cluster(identities={"imageRegistry": {"enabled": False}}),
-        {**SECOND, "identities": {"imageRegistry": {"enabled": False}}},
+        {**SECOND_CLUSTER, "identities": {"imageRegistry": {"enabled": False}}},
     ]
 
     assert next_run(hostedClusters=clusters, allowCredentialLoss=["hc1", "hc2"]).failure is None
@@ -151,11 +150,17 @@ def test_a_cluster_that_is_named_may_lose_and_no_other(next_run: Run) -> None:
     "changes",
     [
         {},
-        {"hostedClusters": [SECOND]},
+        {"hostedClusters": [SECOND_CLUSTER]},
         {"hostedClusters": []},
-        {"hostedClusters": [SECOND, hosted_cluster()]},
-        {"hostedClusters": [hosted_cluster(), SECOND, {**SECOND, "name": "hc3", "infraID": "hc3-infra"}]},
-        {"hostedClusters": [hosted_cluster(objectEncoding="base64"), SECOND]},
+        {"hostedClusters": [SECOND_CLUSTER, hosted_cluster()]},
+        {
+            "hostedClusters": [
+                hosted_cluster(),
+                SECOND_CLUSTER,
+                {**SECOND_CLUSTER, "name": "hc3", "infraID": "hc3-infra"},
+            ]
+        },
+        {"hostedClusters": [hosted_cluster(objectEncoding="base64"), SECOND_CLUSTER]},
         {"roles": "builtin"},
         {"clusterSide": "stack"},
         {"tags": {"team": "another"}, "credentials": {"lifetimeDays": 30, "renewBeforeDays": 15}},
@@ -188,7 +193,7 @@ def test_a_cluster_removed_beside_one_with_its_issuer_is_not_renamed(
         invokes=lookups(readStackOutputs={"name": "", "outputs": outputs, "secretOutputNames": []}),
         options={"refused": True},
         lookups_only=True,
-        hostedClusters=[{**SECOND, "issuerURL": issuer}],
+        hostedClusters=[{**SECOND_CLUSTER, "issuerURL": issuer}],
         clusterSide="hypershift",
     )
 
