@@ -56,7 +56,7 @@ class IdentityStack:
         }
 
     def outputs(self) -> StackOutputs[Leaf]:
-        """What the stack exports, also to stacks that share its vault (`lookups/shared_stack.py`)."""
+        """The stack's outputs. Stacks that share its vault read some of them (`lookups/shared_stack.py`)."""
         outputs: StackOutputs[Leaf] = {
             "keyVaultId": self._store.vault_id,
             "keyVaultName": self._store.vault_name,

@@ -27,12 +27,12 @@ class CredentialStore:
 
     @property
     def vault_name(self) -> str:
-        """Name of the vault."""
+        """The vault's name, from its ARM id."""
         return parse_arm_id(self.vault_id).name
 
     @property
     def resource_group(self) -> str:
-        """Resource group of the vault."""
+        """The vault's resource group, from its ARM id."""
         return parse_arm_id(self.vault_id).resource_group
 
 

@@ -12,7 +12,7 @@ from identity.settings import Settings, load_settings
 
 
 def load() -> Settings:
-    """The stack's settings.
+    """Load the stack's settings from Pulumi's configuration.
 
     Raises ConfigurationError with every problem, and RunError if the record of the local cloud cannot be read.
     """

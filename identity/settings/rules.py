@@ -110,7 +110,7 @@ def _vault_and_reader_are_here_or_shared(settings: Settings, report: ProblemRepo
         ("keyVaultUser", "key_vault_user" in settings.model_fields_set),
     ):
         if is_given:
-            accepted = "nothing with sharedStack, which has the vault and its reader"
+            accepted = "nothing with sharedStack, which has the vault and the key-vault-user"
             report.refuse(
                 (key,),
                 {},
