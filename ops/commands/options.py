@@ -17,8 +17,6 @@ JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON 
 DEFAULT_STACK = LOCAL_STACK
 # Columns of a console without a terminal.
 _ENDLESS: Final = 100_000
-# Other options than the command's own go to the engine, or to the command behind it.
-PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from localcloud.__main__ import cli as local_cloud
-from ops.__main__ import cli
+from ops.__main__ import application
 from tests.architecture.source import ROOT
 
 DOCUMENTS: Final = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
@@ -76,7 +76,7 @@ def _problem(line: str) -> str | None:
     if program == "make":
         return next((f"make has no target {word}" for word in words[:1] if word not in _TARGETS), None)
     if program.removeprefix(".venv/bin/") == "idstack":
-        return _unknown(get_command(cli), "idstack", words)
+        return _unknown(get_command(application()), "idstack", words)
     return None
 
 

@@ -15,7 +15,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-_PROGRAM: Final = ["ops.__main__", "identity.access.sign_in", "identity.access.device_code", "httpx"]
+_PROGRAM: Final = [
+    "ops.__main__",
+    "ops.commands.token",
+    "identity.access.sign_in",
+    "identity.access.device_code",
+    "httpx",
+]
 _context: Final = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(_PROGRAM)
 
