@@ -1,4 +1,4 @@
-"""The HostedCluster where the stack applies it: the user's part and the stack's as one, after every secret."""
+"""The HostedCluster that the stack applies: the user's part and the stack's as one object, after every secret."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ BASE: dict[str, Any] = {
 }
 
 
-def applied(program: Program, given: dict[str, Any], *, refused: bool = False, **changes: Any) -> RecordingMonitor:
-    clusters = [hosted_cluster(hostedCluster=given)]
-    return program(clusterSide="hypershift", hostedClusters=clusters, options={"refused": refused}, **changes)
+def applied(program: Program, given: dict[str, Any]) -> RecordingMonitor:
+    return program(clusterSide="hypershift", hostedClusters=[hosted_cluster(hostedCluster=given)])
 
 
 @pytest.fixture(scope="module")
@@ -103,68 +102,6 @@ def test_a_file_is_as_good_as_a_mapping(program: Program, with_object: Recording
     recorder = applied(program, {"file": str(tmp_path / "hc1.yaml")})
 
     assert recorder.one(HOSTED_CLUSTER).inputs == with_object.one(HOSTED_CLUSTER).inputs
-
-
-def refused(program: Program, given: dict[str, Any]) -> RecordingMonitor:
-    recorder = applied(program, given, refused=True)
-    assert [each.type for each in recorder.registered if not each.type.startswith("pulumi:providers:")] == []
-    return recorder
-
-
-def test_every_conflict_is_named_with_its_path_and_both_values(program: Program) -> None:
-    manifest = {
-        "kind": "NodePool",
-        "spec": {
-            "platform": {"azure": {"location": "westus", "azureAuthenticationConfig": "none"}},
-            "secretEncryption": {"kms": {"azure": {"kms": {"clientID": "3" * 36}}}},
-        },
-        "statuss": {},
-    }
-
-    problems = refused(program, {"manifest": manifest}).problems
-
-    inside = "hostedClusters[0].hostedCluster.manifest"
-    azure = f"{inside}.spec.platform.azure"
-    assert problems == [
-        (f"{inside}.statuss", "hosted-cluster-unknown-key"),
-        (f"{inside}.kind", "hosted-cluster-conflict"),
-        (f"{azure}.location", "hosted-cluster-conflict"),
-        (f"{azure}.azureAuthenticationConfig", "hosted-cluster-conflict"),
-        (f"{inside}.spec.secretEncryption.kms.azure.kms.clientID", "hosted-cluster-conflict"),
-    ]
-
-
-def test_a_conflict_in_a_file_is_at_the_file(program: Program, tmp_path: Path) -> None:
-    (tmp_path / "hc1.yaml").write_text("spec: {infraID: other}\n", encoding="utf-8")
-
-    recorder = refused(program, {"file": str(tmp_path / "hc1.yaml")})
-
-    assert recorder.problems == [("hostedClusters[0].hostedCluster.file", "hosted-cluster-conflict")]
-    assert '"other" at spec.infraID' in str(recorder.failure), "the path inside of the file"
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (None, "FileNotFoundError"),
-        ("a: 1\n---\nb: 2\n", "it holds 2 YAML documents"),
-        ("", "it holds 0 YAML documents"),
-        ("- a\n", "it holds no mapping"),
-        ("a: [", "while parsing a flow node expected the node content"),
-    ],
-)
-def test_a_file_that_holds_no_hosted_cluster_is_refused(
-    program: Program, tmp_path: Path, text: str | None, reason: str
-) -> None:
-    file = tmp_path / "hc1.yaml"
-    if text is not None:
-        file.write_text(text, encoding="utf-8")
-
-    recorder = refused(program, {"file": str(file)})
-
-    assert recorder.problems == [("hostedClusters[0].hostedCluster.file", "hosted-cluster-file-unusable")]
-    assert f'found:    "{file}", which cannot be used: {reason}' in str(recorder.failure)
-    assert "Traceback" not in str(recorder.failure)
 
 
 # Few names and values, so that the two parts meet.

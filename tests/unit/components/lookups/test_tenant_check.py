@@ -1,0 +1,50 @@
+"""The comparison of the providers' tenant with the configured one."""
+
+from __future__ import annotations
+
+from tests.unit.components.conftest import Program
+from tests.unit.components.world import DEPLOYER, TENANT, lookups
+
+OTHER_TENANT = "88888888-8888-4777-8666-555555555555"
+
+
+def signed_in_to(tenant: str) -> dict[str, str]:
+    return {"tenantId": tenant, "objectId": DEPLOYER}
+
+
+def test_another_tenant_is_an_error_before_the_first_resource(program: Program) -> None:
+    elsewhere = lookups(getClientConfig=signed_in_to(OTHER_TENANT))
+
+    recorder = program(invokes=elsewhere, options={"refused": True})
+
+    assert str(recorder.failure) == (
+        f"signed in to the tenant {OTHER_TENANT}, but idstack:tenantId is {TENANT}. Nothing was changed. Sign in with "
+        f"`az login --tenant {TENANT}` (in CI: set ARM_TENANT_ID), or correct it with `pulumi config set "
+        f"idstack:tenantId {OTHER_TENANT}`."
+    )
+    assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
+    assert [each.function for each in recorder.invoked if each.provider] == [
+        "azure-native:authorization:getClientConfig"
+    ]
+
+
+def test_a_failed_sign_in_of_the_deployer_is_an_error_with_a_fix(program: Program) -> None:
+    refused = lookups(getClientConfig=RuntimeError("AADSTS7000215: Invalid client\nsecret provided."))
+
+    recorder = program(invokes=refused, options={"refused": True})
+
+    assert str(recorder.failure) == (
+        "the deployer cannot sign in to Azure: AADSTS7000215: Invalid client secret provided. Nothing was changed. "
+        f"Sign in with `az login --tenant {TENANT}` (in CI: set the ARM_* variables of the providers)."
+    )
+    assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
+
+
+def test_a_tenant_is_the_same_in_capitals(program: Program) -> None:
+    tenant = "ABCDEF99-8888-4777-8666-555555555555"
+
+    recorder = program(
+        hostedClusters=[], tenantId=tenant.lower(), invokes=lookups(getClientConfig=signed_in_to(tenant))
+    )
+
+    assert recorder.stack_outputs.values["tenantId"] == tenant.lower()
