@@ -79,7 +79,7 @@ def kubeconfig(
     if admin:
         screen.console.print(
             "[bold red]This kubeconfig is the administrators': it works without Entra ID, for years, and the audit log "
-            "does not name who uses it.[/bold red] Delete it soon, and rotate the cluster's certificates afterwards."
+            "does not name who uses it.[/bold red] Delete it after use, and rotate the cluster's certificates."
         )
     screen.console.print(f'context "{name}" written to {target}')
 

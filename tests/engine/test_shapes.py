@@ -124,7 +124,7 @@ def test_every_identity_of_the_first_cluster_signs_in(shapes: Shapes) -> None:
 
 
 def test_a_cluster_goes_with_its_stack_and_the_local_cloud_stays_for_the_others(shapes: Shapes) -> None:
-    assert "the local cloud stays: it still has local, local-hc1, local-shared" in shapes.down
+    assert "the local cloud stays, because it still has other stacks: local, local-hc1, local-shared" in shapes.down
     assert shapes.first.added | shapes.shared.added <= shapes.left
     kept = {"arm-role-assignment-name", "entra-deleted", "keyvault-secret"}
     assert {kind for kind, _ in shapes.second.added & shapes.left} <= kept
