@@ -1,4 +1,4 @@
-"""Serves the plugin to the engine."""
+"""`pulumi-resource-idstack`: the provider with its four resource types, served to the engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class IdstackProvider(Provider):
     version = "0.1.0"
 
     def resource(self, type_token: str) -> Resource:
-        """See `Provider.resource`."""
+        """The resource behind a type token; raises `PluginError` with the known types for any other."""
         try:
             return RESOURCES[type_token]
         except KeyError:

@@ -90,7 +90,7 @@ class CertificateResource(StateOnly):
     def update(
         self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
     ) -> Props:
-        """Never asked for: every difference replaces."""
+        """Not called by the engine: every difference replaces the certificate."""
         raise PluginError("a certificate is replaced, not updated")
 
 

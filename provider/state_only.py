@@ -1,4 +1,4 @@
-"""What resources have in common that exist nowhere but in the stack's state."""
+"""Base of the resources that exist in the stack's state alone, and the checks of their inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StateOnly(Resource):
         return properties | {name: Secret(unwrap(properties[name])) for name in self.secrets if name in properties}
 
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        """The state as it is."""
+        """The state as it is; raises `PluginError` for an import."""
         if not state:
             raise PluginError(
                 f"{urn.rsplit('::', 1)[-1]} cannot be imported: it exists in the state of its stack alone. "
@@ -28,7 +28,7 @@ class StateOnly(Resource):
         return ReadResult(id, self.marked(inputs), self.marked(state))
 
     def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
-        """Leave the state: nothing else to do."""
+        """Do nothing: the engine takes the resource out of the state."""
 
 
 class Inputs:
@@ -39,7 +39,7 @@ class Inputs:
         self.failures: list[CheckFailure] = []
 
     def integer(self, name: str, *, least: int) -> int | None:
-        """The number called `name`; None if it is unknown or refused."""
+        """The integer called `name`; None if it is unknown or refused."""
         value = self._properties.get(name)
         if isinstance(value, int) and not isinstance(value, bool) and value >= least:
             return value

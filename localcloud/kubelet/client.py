@@ -20,7 +20,7 @@ _TIMEOUT: Final = httpx.Timeout(30, read=_WATCH_SECONDS + 30)
 
 @dataclass(frozen=True)
 class ApiResource:
-    """A collection of the API."""
+    """A collection of the API: `root` is its group and version as a URL path (`/apis/apps/v1`)."""
 
     root: str
     plural: str
@@ -62,11 +62,11 @@ class ApiClient:
         )
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection, open watches included."""
         await self._http.aclose()
 
     async def get(self, resource: ApiResource, namespace: str, name: str) -> Object | None:
-        """The object, None if there is none."""
+        """The object, None for 404; raises `ApiError` for any other refusal."""
         try:
             return await self._call("GET", resource.path(namespace, name))
         except ApiError as error:
@@ -75,25 +75,25 @@ class ApiClient:
             raise
 
     async def list(self, resource: ApiResource) -> tuple[list[Object], str]:
-        """All objects of every namespace, and the resource version to watch from."""
+        """All objects of every namespace with their apiVersion and kind, and the resource version to watch from."""
         listed = await self._call("GET", resource.path(None))
         items = [{"apiVersion": resource.api_version, "kind": resource.kind, **item} for item in listed["items"]]
         return items, listed["metadata"]["resourceVersion"]
 
     async def create(self, resource: ApiResource, namespace: str, document: Object) -> Object:
-        """Create an object."""
+        """Create an object, apiVersion and kind added; returns it as stored. Raises `ApiError`, 409 if it exists."""
         body = {"apiVersion": resource.api_version, "kind": resource.kind, **document}
         return await self._call("POST", resource.path(namespace), body)
 
     async def merge(
         self, resource: ApiResource, namespace: str, name: str, patch: Object, *, subresource: str | None = None
     ) -> Object:
-        """Change an object by a JSON merge patch."""
+        """Change an object or its `subresource` by a JSON merge patch; returns it as stored. Raises `ApiError`."""
         headers = {"Content-Type": "application/merge-patch+json"}
         return await self._call("PATCH", resource.path(namespace, name, subresource), patch, headers)
 
     async def delete(self, resource: ApiResource, namespace: str, name: str, *, uid: str | None = None) -> None:
-        """Delete an object at once; one that is gone already, or is not the one with this uid, is deleted."""
+        """Delete an object without a grace period; nothing happens if it is gone or does not have this `uid`."""
         options: Object = {"gracePeriodSeconds": 0}
         if uid is not None:
             options["preconditions"] = {"uid": uid}

@@ -28,7 +28,7 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True)
 class ContainerCommand:
-    """What to run."""
+    """Program and arguments of a container, and its whole environment."""
 
     arguments: Sequence[str]
     environment: Mapping[str, str]

@@ -37,13 +37,13 @@ class Node:
     state_dir: Path
 
     def logs_of(self, pod: Object) -> Path:
-        """Where the output of a pod's containers goes."""
+        """The directory of the pod's logs, one file for each container."""
         return self.state_dir / "logs" / str(pod["metadata"]["namespace"]) / str(pod["metadata"]["name"])
 
 
 @dataclass
 class ContainerStatus:
-    """What the API shows of a container."""
+    """A container's entry in the pod's status; `state` and `last_state` are the API's ContainerState."""
 
     name: str
     image: str

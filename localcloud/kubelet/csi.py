@@ -23,7 +23,7 @@ class MountError(Exception):
 async def fetch(
     cluster: ClusterCache, provider: AzureProvider, pod: Object, volume: dict[str, Any]
 ) -> list[MountedObject]:
-    """The files of a csi volume. Raises `MountError`."""
+    """The files of a csi volume. Raises `MountError` with the driver's or the provider's message."""
     source = volume["csi"]
     if source.get("driver") != DRIVER:
         raise _rpc(
@@ -62,7 +62,7 @@ async def fetch(
 async def report(
     client: ApiClient, pod: Object, volume: dict[str, Any], target: str, files: Sequence[MountedObject]
 ) -> None:
-    """Write the pod's SecretProviderClassPodStatus: which version of which object it has mounted."""
+    """Write the pod's SecretProviderClassPodStatus: which version of which object it has mounted. Raises `ApiError`."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     class_name = volume["csi"]["volumeAttributes"]["secretProviderClass"]
     status_name = f"{name}-{namespace}-{class_name}"
@@ -91,7 +91,7 @@ async def report(
 
 
 async def forget(client: ApiClient, pod: Object, volume: dict[str, Any]) -> None:
-    """Delete the status object of a pod that is gone."""
+    """Delete the SecretProviderClassPodStatus of a deleted pod. Raises `ApiError`."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     class_name = volume["csi"].get("volumeAttributes", {}).get("secretProviderClass", "")
     await client.delete(POD_STATUSES, namespace, f"{name}-{namespace}-{class_name}")

@@ -1,4 +1,4 @@
-"""Keeps the pods of every Deployment: one Pod object per replica, rollouts, status."""
+"""The Deployment controller: one Pod object per replica, rollouts, status."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class DeploymentController:
         self._queued: set[Key] = set()
 
     def deployment_changed(self, key: Key) -> None:
-        """Look at this Deployment."""
+        """Queue this Deployment, unless it is queued already."""
         if key not in self._queued:
             self._queued.add(key)
             self._queue.put_nowait(key)
 
     def pod_changed(self, key: Key) -> None:
-        """Look at the Deployment that owns this pod; for a deleted pod it is derived from the pod's name."""
+        """Queue the Deployment that owns this pod; for a deleted pod it is derived from the pod's name."""
         namespace, name = key
         pod = self._cluster.pods.objects.get(key)
         owner = controller_of(pod) if pod else None

@@ -28,11 +28,11 @@ class EventRecorder:
         self._run = secrets.token_hex(4)
 
     async def normal(self, pod: Object, reason: str, message: str) -> None:
-        """Record that something went as it should."""
+        """Record an event of type Normal about the pod; `message` is cut at 1,024 characters."""
         await self._record(pod, "Normal", reason, message)
 
     async def warning(self, pod: Object, reason: str, message: str) -> None:
-        """Record that something went wrong."""
+        """Record an event of type Warning about the pod; `message` is cut at 1,024 characters."""
         await self._record(pod, "Warning", reason, message)
 
     async def _record(self, pod: Object, type_: str, reason: str, message: str) -> None:

@@ -62,7 +62,7 @@ async def serve(environment: LocalEnvironment, kubeconfig: Path, stopped: asynci
 
 
 class _Kubelet:
-    """The parts, wired."""
+    """Reflectors, pod workers and the Deployment controller, and which change wakes which of them."""
 
     def __init__(
         self,

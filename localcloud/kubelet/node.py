@@ -37,7 +37,7 @@ class PodManager:
         self._stopping: dict[str, asyncio.Task[None]] = {}
 
     def pod_changed(self, key: Key) -> None:
-        """Bring the worker in line with the Pod object."""
+        """Start or stop the worker of this pod, as its object in the cache asks."""
         pod = self._node.cluster.pods.objects.get(key)
         worker = self._workers.get(key)
         if worker is not None and (pod is None or pod["metadata"]["uid"] != worker.uid or is_terminating(pod)):
@@ -53,13 +53,13 @@ class PodManager:
             self._begin(pod["metadata"]["uid"], self._confirm(key, pod["metadata"]["uid"]))
 
     def content_changed(self, namespace: str) -> None:
-        """A Secret, ConfigMap or SecretProviderClass of the namespace has changed."""
+        """Update the volumes of the namespace's pods: a Secret, ConfigMap or SecretProviderClass has changed."""
         for (place, _), worker in self._workers.items():
             if place == namespace:
                 worker.wake()
 
     def vault_changed(self) -> None:
-        """A secret of a vault may have changed, or who may read it."""
+        """Poll the vaults of all mounts: a secret may have changed, or who may read it."""
         for worker in self._workers.values():
             if worker.rotates:
                 worker.wake()

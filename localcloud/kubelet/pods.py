@@ -1,4 +1,4 @@
-"""One pod on this machine: volumes first, then its containers, its status all along."""
+"""One pod on this machine: its volumes, then its containers, and its status from the start."""
 
 from __future__ import annotations
 
@@ -69,16 +69,16 @@ class PodWorker:
 
     @property
     def workload(self) -> tuple[str, str]:
-        """Namespace and name of what the pod belongs to."""
+        """Namespace and name of the Deployment that owns the pod, else of the pod."""
         return self._pod["metadata"]["namespace"], trees.workload_of(self._pod)
 
     @property
     def rotates(self) -> bool:
-        """Whether what is mounted comes from a vault, too."""
+        """Whether a volume comes from a vault."""
         return self._volumes.rotate
 
     def wake(self) -> None:
-        """Something a volume may come from has changed: look at once."""
+        """Bring the volumes up to date now: something that one of them comes from has changed."""
         self._woken.set()
 
     async def stop(self, *, is_gone: bool) -> None:

@@ -1,4 +1,4 @@
-"""A container as this machine knows it: a process group."""
+"""A container is a process group on this machine."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ContainerProcess:
         self._ended()
 
     def last_output(self) -> str:
-        """The end of the output, for a termination message."""
+        """The last 2,048 bytes of the output, for a termination message."""
         with self._log.open("rb") as log:
             log.seek(max(0, self._log.stat().st_size - _MESSAGE_BYTES))
             return log.read().decode(errors="replace").strip()

@@ -39,7 +39,7 @@ class Reflector:
         return MappingProxyType(self._objects)
 
     def remember(self, document: Object) -> None:
-        """Take an object this process has just written into the copy, without waiting for the watch to bring it.
+        """Take an object this process has just written into the copy, without waiting for the watch.
 
         Nothing happens if the watch is further already: it has brought this write and all that came of it.
         """

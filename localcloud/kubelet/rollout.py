@@ -21,7 +21,7 @@ HASH_LABEL: Final = "pod-template-hash"
 
 @dataclass(frozen=True)
 class RolloutStep:
-    """The next step: how many pods of the present template to create, which pods to delete."""
+    """The next step: how many pods of the current template to create, which pods to delete."""
 
     create: int
     delete: Sequence[Object]
@@ -34,7 +34,7 @@ def template_hash(deployment: Object) -> str:
 
 
 def plan(deployment: Object, pods: Sequence[Object]) -> RolloutStep:
-    """The next step from the pods there are to the pods the Deployment wants."""
+    """The next step from the existing pods to those that the Deployment asks for."""
     spec = deployment["spec"]
     wanted = spec["replicas"]
     current, old = _by_template(deployment, pods)
@@ -87,7 +87,7 @@ def status(deployment: Object, pods: Sequence[Object], now: str) -> dict[str, An
 
 
 def pod_of(deployment: Object, suffix: str, node: str) -> Object:
-    """A new pod of the Deployment's template."""
+    """A new Pod object of the Deployment's template, owned by the Deployment and assigned to `node`."""
     metadata, template = deployment["metadata"], deployment["spec"]["template"]
     hash_ = template_hash(deployment)
     labels = {**template.get("metadata", {}).get("labels", {}), HASH_LABEL: hash_}

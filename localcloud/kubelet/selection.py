@@ -1,4 +1,4 @@
-"""Small readings of objects."""
+"""Fields of Kubernetes objects that several modules read."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ def is_terminating(document: Object) -> bool:
 
 
 def controller_of(document: Object) -> dict[str, Any] | None:
-    """The owner that controls an object."""
+    """The ownerReference with `controller: true`, None if there is none."""
     owners: list[dict[str, Any]] = document["metadata"].get("ownerReferences", [])
     return next((owner for owner in owners if owner.get("controller")), None)

@@ -14,7 +14,7 @@ from localcloud.kubernetes.calls import Object
 
 
 def workload_of(pod: Object) -> str:
-    """The Deployment that keeps the pod, or the pod's own name."""
+    """The name of the Deployment that owns the pod, else the pod's own."""
     owner = controller_of(pod)
     return str(owner["name"] if owner else pod["metadata"]["name"])
 

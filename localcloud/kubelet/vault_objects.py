@@ -60,7 +60,7 @@ class VaultObject:
         return f"{self.object_type}/{self.object_name}"
 
     def mode(self, default: int) -> int:
-        """Mode of the file."""
+        """Permission bits of the file; `default` if the object gives none."""
         return int(self.file_permission, 8) if self.file_permission else default
 
     def failure(self, cause: object) -> ProviderError:
@@ -87,7 +87,7 @@ class VaultObject:
 
 @dataclass(frozen=True)
 class MountRequest:
-    """A mount request whose parameters are in order."""
+    """The valid parameters of a mount: vault, client id of the identity (empty for the node's own), objects."""
 
     vault: str
     client_id: str

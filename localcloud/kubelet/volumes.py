@@ -60,7 +60,7 @@ class Volumes:
 
     @property
     def rotate(self) -> bool:
-        """Whether any volume must be looked at again though nothing in the cluster changed."""
+        """Whether a volume comes from a vault, whose changes no watch of the cluster reports."""
         return any("csi" in volume for volume in self._volumes)
 
     async def set_up(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""A uvicorn server that costs nothing while nobody asks it anything."""
+"""A uvicorn server that runs no code between requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uvicorn.server import ServerState
 
 
 class EventServer(uvicorn.Server):
-    """Waits for `should_exit` to be set, in this or in another thread, where uvicorn looks ten times a second.
+    """Waits for `should_exit` to be set, in this or in another thread, which uvicorn checks ten times a second.
 
     The settings that uvicorn checks in the same place, `limit_max_requests` and `callback_notify`, have no effect.
     """
@@ -49,7 +49,7 @@ class EventServer(uvicorn.Server):
 
 
 class _State(ServerState):
-    """Makes the headers of each answer when it is given, where uvicorn makes them each second for whichever comes."""
+    """Makes the default headers for each response, which uvicorn makes once a second."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         self._config = config
