@@ -9,7 +9,7 @@ from identity.catalogue_rows import ControlPlaneIdentity, Mount
 
 
 class MountsCollide(ValueError):
-    """Two identities need the same place in a container; `first` and `second` are their fields, `place` says what."""
+    """Two identities need the same place in a container; `first` and `second` are their fields, `place` is that one."""
 
     def __init__(self, first: str, second: str, place: str) -> None:
         super().__init__(f"{first} and {second} both need {place}")

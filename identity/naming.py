@@ -98,7 +98,7 @@ _ARM_ID = re.compile(
 
 
 def parse_arm_id(text: str) -> ArmId:
-    """Take a resource id apart; raises ValueError that says what an id looks like."""
+    """Take a resource id apart; raises ValueError with the form of an id."""
     match = _ARM_ID.fullmatch(text)
     if match is None:
         raise ValueError(

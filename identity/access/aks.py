@@ -28,7 +28,7 @@ def cluster_id(subscription: str, resource_group: str, cluster: str) -> str:
 
 
 def look_at(arm: Arm, full_id: str) -> AksCluster | None:
-    """What ARM says of a cluster, None if there is none."""
+    """A cluster as ARM describes it; None if there is none."""
     found = arm.resource(full_id, _API_VERSION)
     return None if found is None else AksCluster.of(full_id, found["properties"])
 

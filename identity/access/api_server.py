@@ -1,6 +1,6 @@
 """The API server that a kubeconfig leads to, asked as its user: does the sign-in work, what is allowed, what is there.
 
-The exec plugin is run exactly as client-go will run it, because Pulumi's Kubernetes provider loses what it says.
+The exec plugin is run exactly as client-go will run it, because Pulumi's Kubernetes provider loses its error output.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class ApiServer:
         )
 
     def _refusal(self, permission: Permission) -> str | None:
-        """Why a permission is not there, as far as the API server says; None if it is."""
+        """Why a permission is not there, as far as the API server reports it; None if it is."""
         attributes = {"group": permission.group, "resource": permission.resource, "verb": permission.verb}
         review = {
             "apiVersion": "authorization.k8s.io/v1",
@@ -214,8 +214,8 @@ class ApiServer:
                 f"{block.get('installHint', '')}".rstrip()
             ) from None
         if done.returncode != 0:
-            said = " ".join(done.stderr.split()).removeprefix("idstack: ")
-            raise AccessError(f"{command[0]} got no token for the API server: {said or f'code {done.returncode}'}")
+            reported = " ".join(done.stderr.split()).removeprefix("idstack: ")
+            raise AccessError(f"{command[0]} got no token for the API server: {reported or f'code {done.returncode}'}")
         try:
             return str(json.loads(done.stdout)["status"]["token"])
         except (ValueError, TypeError, KeyError):

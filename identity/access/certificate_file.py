@@ -26,7 +26,7 @@ _ACCEPTED = "a credential document (JSON), PEM with key and certificate, or PKCS
 
 @dataclass(frozen=True, kw_only=True)
 class CertificateFile:
-    """What a file holds. A credential document also says whose it is and where to sign in."""
+    """What a file holds. A credential document also has tenant and client id."""
 
     pem: bytes = field(repr=False)
     certificate: x509.Certificate
@@ -40,7 +40,7 @@ class CertificateFile:
 
 
 def read(path: Path, password_file: Path | None, now: datetime, *, password: str | None = None) -> CertificateFile:
-    """Read a file, opened with the password or the one in a file, and judge its dates; raises LoginRefused."""
+    """Read a file, opened with the password or the one in a file, and check its dates; raises LoginRefused."""
     data = content(path)
     secret = content(password_file).rstrip(b"\r\n") if password_file else password.encode() if password else None
     found = _document(path, data) if data.lstrip().startswith(b"{") else _bundle(path, data, secret)

@@ -1,4 +1,4 @@
-"""What a token says about itself, read without checking its signature: to tell people, never to decide."""
+"""The claims of a token, read without checking its signature: for messages, never for a decision."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def claims_of(token: str) -> Mapping[str, Any]:
     """The payload of a JWT; empty for anything else."""
     try:
         return jwt.decode(token, options={"verify_signature": False})
-    except (jwt.PyJWTError, ValueError):  # ValueError: an opaque token that is not even text
+    except (jwt.PyJWTError, ValueError):  # ValueError: an opaque token that is not ASCII
         return {}

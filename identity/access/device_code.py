@@ -1,7 +1,7 @@
 """The device code flow (RFC 8628) and the session it leaves: a person signs in once, refresh tokens do the rest.
 
-`azure.identity.DeviceCodeCredential` has the flow as well, but does not slow down when told to, and keeps its session
-where no other process finds it.
+`azure.identity.DeviceCodeCredential` has the flow as well, but does not slow down when Entra ID asks for it, and
+keeps its session where no other process finds it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Grant:
 
 
 class SessionOver(Exception):
-    """`invalid_grant`: the refresh token is of no use any more; the text is Entra's reason."""
+    """`invalid_grant`: the refresh token is of no use any more; the message is Entra's reason."""
 
 
 class DeviceCode:
@@ -115,7 +115,7 @@ class DeviceCode:
         if status == 200:
             return self._grant(body)
         if body.get("error") == "invalid_grant":
-            raise SessionOver(_said(body))
+            raise SessionOver(_reason(body))
         raise _refused(body)
 
     def _grant(self, body: Mapping[str, Any]) -> Grant:
@@ -140,7 +140,7 @@ def session_token(
 ) -> Token:
     """The session's token: kept, renewed, or got by asking the person through `show`.
 
-    With `show` None nobody can be asked: raises PersonNeeded then, and SignInRefused when Entra ID says no.
+    With `show` None nobody can be asked: raises PersonNeeded then, and SignInRefused when Entra ID refuses.
     """
     session = f"{key}.session"
 
@@ -198,9 +198,9 @@ def _refresh_token(text: str | None) -> str | None:
 
 
 def _refused(body: Mapping[str, Any]) -> SignInRefused:
-    return SignInRefused(f"device code sign-in: {_said(body)}")
+    return SignInRefused(f"device code sign-in: {_reason(body)}")
 
 
-def _said(body: Mapping[str, Any]) -> str:
+def _reason(body: Mapping[str, Any]) -> str:
     text = str(body.get("error_description") or body.get("error") or "no reason given")
     return text.partition(" Trace ID:")[0].partition("\r\n")[0]

@@ -1,8 +1,8 @@
 """What can go wrong on the way to a token, each with one message that names the fix.
 
-AccessError              said to a person as it is
+AccessError              shown to a person as it is
 ├── LoginRefused         the login is not described well enough, or its credential cannot be used
-├── SignInRefused        Entra ID was asked and said no
+├── SignInRefused        Entra ID was asked and refused
 └── PersonNeeded         only a person at a terminal can go on
 """
 

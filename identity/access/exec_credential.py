@@ -19,11 +19,11 @@ _VARIABLE: Final = "KUBERNETES_EXEC_INFO"
 
 
 class ExecRequest:
-    """What the client that started the plugin says in KUBERNETES_EXEC_INFO; raises LoginRefused for what is no answer.
+    """What the client requests of the plugin in KUBERNETES_EXEC_INFO; raises LoginRefused for anything else.
 
     Attributes:
         api_version: in which the answer has to be: client-go refuses any other than the kubeconfig's.
-        interactive: whether a person may be asked; None when nobody said.
+        interactive: whether a person may be asked; None when the client does not specify it.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:

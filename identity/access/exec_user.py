@@ -1,6 +1,6 @@
 """The `user` of a kubeconfig that signs in by itself: an exec block for `idstack token` or for kubelogin.
 
-Nothing in it is secret, and nothing in it depends on the machine or the day, so it is the same text in every run.
+Nothing in it is secret, and nothing in it depends on the machine or the day, so it is the same string in every run.
 kubelogin's arguments are those that convert-kubeconfig does not write but `get-token` takes (v0.2.21): with
 `--disable-environment-override` it reads no stray AZURE_* or AAD_* variable, with `--use-azurerm-env-vars` the ARM_*
 variables of the deployer and no others.
@@ -74,7 +74,7 @@ def _ids(login: Login) -> list[str]:
 def _certificate(login: Login) -> list[str]:
     if login.tenant_id is None or login.client_id is None:
         raise LoginRefused(
-            "kubelogin cannot read a credential document, which would say --tenant-id and --client-id: give both, and "
+            "kubelogin cannot read a credential document, which has tenant and client id: give both, and "
             "a certificate in PEM (PKCS#8), or take --flavour idstack"
         )
     if login.certificate_password_file is not None:

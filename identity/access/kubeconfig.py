@@ -1,7 +1,7 @@
 """Kubeconfigs: read, turned into ones that sign in by themselves, merged, written.
 
 Three generations are read: the `azure` auth-provider, which client-go removed in 0.26, kubelogin's exec block, and our
-own. What the first two say of tenant, server application and cloud is carried over; tokens in them are thrown away.
+own. Tenant, server application and cloud of the first two are carried over; tokens in them are dropped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MalformedKubeconfig(AccessError):
 
 @dataclass(frozen=True)
 class LegacyLogin:
-    """What an older kubeconfig says about its sign-in; None where it does not."""
+    """How an older kubeconfig signs in; None for what it does not specify."""
 
     tenant_id: str | None = None
     server_id: str | None = None
@@ -42,7 +42,7 @@ class LegacyLogin:
 
 
 class Kubeconfig:
-    """A kubeconfig's document. `name` says in errors which one it is."""
+    """A kubeconfig's document. `name` identifies it in errors."""
 
     def __init__(self, document: Mapping[str, Any], name: str) -> None:
         self._document = dict(document)
@@ -140,7 +140,7 @@ class Kubeconfig:
         return Kubeconfig({**self._document, "users": users}, self._name)
 
     def to_json(self) -> str:
-        """One line with sorted keys, which is a kubeconfig as well: equal documents are equal texts."""
+        """One line with sorted keys, which is a kubeconfig as well: equal documents are equal strings."""
         return json.dumps(self._document, sort_keys=True, separators=(",", ":"))
 
     def write(self, path: Path) -> None:
@@ -163,7 +163,7 @@ def is_convertible(user: Mapping[str, Any]) -> bool:
 
 
 def legacy_login_of(user: Mapping[str, Any], name: str) -> LegacyLogin:
-    """What a user's block says; raises MalformedKubeconfig for a cluster that no token of today's can reach."""
+    """How a user's block signs in; raises MalformedKubeconfig for a cluster that no token of today's can reach."""
     if (user.get("auth-provider") or {}).get("name") == "azure":
         return _of_auth_provider(user["auth-provider"].get("config") or {}, name)
     return _of_arguments((user.get("exec") or {}).get("args") or [], name)
@@ -175,7 +175,7 @@ def _of_auth_provider(config: Mapping[str, str], name: str) -> LegacyLogin:
         raise MalformedKubeconfig(
             f'user "{name}" is of a cluster with server and client applications of its own ({server}): the legacy '
             "integration, at which no service principal can sign in. Move the cluster to AKS-managed Entra ID with "
-            "`az aks update --enable-aad`, then fetch its kubeconfig anew"
+            "`az aks update --enable-aad`, then fetch its kubeconfig again"
         )
     return LegacyLogin(config.get("tenant-id"), server, _authority(config.get("environment"), name))
 

@@ -1,7 +1,7 @@
 """Who signs in to an AKS API server and with what: everything that identifies a sign-in, and nothing that is secret.
 
-A login is all arguments. Variables of the environment take part only where a login says so by its kind (`arm`, and the
-two of GitHub's OIDC endpoint), so a stray AZURE_CLIENT_ID never makes somebody else of a pipeline.
+A login is all arguments. Variables of the environment take part only where a kind reads them (`arm`, and the two of
+GitHub's OIDC endpoint), so a stray AZURE_CLIENT_ID never makes somebody else of a pipeline.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _FIXES: Final[Mapping[str, str]] = {
     "AADSTS700027": "register the certificate on the application, or sign in with the one that is registered",
     "AADSTS7000215": "put the value of the secret there, not its id",
     "AADSTS7000222": "the secret has expired: make a new one",
-    "AADSTS700024": "the federated token is too old: have it written anew, and check this machine's clock",
+    "AADSTS700024": "the federated token is too old: have it renewed, and check this machine's clock",
     "AADSTS700211": "add a federated credential with the token's issuer to the identity",
     "AADSTS700213": "add a federated credential with the token's subject to the identity",
     "AADSTS700212": "have the token issued for the audience of the federated credential (api://AzureADTokenExchange)",
@@ -133,11 +133,11 @@ def _certificate(
 
 
 def _agreed(what: str, path: Path, given: str | None, found: str | None) -> str:
-    """The id that the login and the file say; raises LoginRefused where they differ or both are silent."""
+    """The id that the login or the file has; raises LoginRefused where they differ or neither has one."""
     if given is not None and found is not None and given.lower() != found.lower():
         raise LoginRefused(f"{path} is of the {what} {found}, but --{what}-id is {given}; correct one of them")
     if (agreed := given or found) is None:
-        raise LoginRefused(f"--{what}-id is missing: {path} is no credential document, which would say it")
+        raise LoginRefused(f"--{what}-id is missing: {path} is no credential document, which would have it")
     return agreed
 
 
@@ -196,10 +196,10 @@ def _asking(login: Login, fingerprint: str | None, connect: Callable[[], TokenCr
         try:
             return connect().get_token(login.scope)
         except AzureError as error:
-            said = refusal(error)
-            fix = _FIXES.get(said.code or "")
+            reason = refusal(error)
+            fix = _FIXES.get(reason.code or "")
             raise SignInRefused(
-                f"{login.kind} sign-in: {str(said).rstrip(' .')}" + (f". {fix}" if fix else "")
+                f"{login.kind} sign-in: {str(reason).rstrip(' .')}" + (f". {fix}" if fix else "")
             ) from None
         except ValueError as error:  # azure-identity's for an id or authority it cannot use
             raise LoginRefused(f"{login.kind} sign-in: {error}") from None

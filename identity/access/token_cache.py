@@ -23,7 +23,7 @@ from identity.access.errors import LoginRefused
 from identity.access.login import Login
 
 CACHE_VARIABLE: Final = "IDSTACK_TOKEN_CACHE"
-# Before its end a token is of no use to a request that takes long. Clients ask again at the time they are told.
+# Before its end a token is of no use to a request that takes long. Clients ask again at the time that the answer names.
 _MARGIN: Final = timedelta(minutes=5)
 
 
@@ -37,7 +37,7 @@ class Token:
 
     @classmethod
     def issued(cls, value: str, *, now: datetime, expires_on: int) -> Token:
-        """A token got just now; one with a short life is renewed half-way."""
+        """A token got just now; one with a short lifetime is renewed half-way."""
         expires = datetime.fromtimestamp(expires_on, UTC)
         return cls(value, expires, expires - min(_MARGIN, (expires - now) / 2))
 

@@ -21,7 +21,7 @@ def token(
 ) -> Token:
     """The token to go on with; one sign-in at a time for each login on this machine.
 
-    `show` tells a person what to do; without it nobody is asked. Raises AccessError.
+    `show` displays to a person what to do; without it nobody is asked. Raises AccessError.
     """
     if login.kind is LoginKind.DEVICE_CODE:
         key = key_of(login, "")

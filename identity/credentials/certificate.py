@@ -25,7 +25,7 @@ _COMMON_NAME_LENGTH: Final = 64
 class IssuedCertificate:
     """A certificate with its private key. `repr` does not show the key.
 
-    Both texts are PEM; the key is PKCS#8 without a password. `thumbprint` is the SHA-1 of the DER form in upper-case
+    Both strings are PEM; the key is PKCS#8 without a password. `thumbprint` is the SHA-1 of the DER form in upper-case
     hexadecimal, as Entra ID shows it. The dates are UTC, whole seconds.
     """
 

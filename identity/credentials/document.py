@@ -1,6 +1,6 @@
 """The credential document in a Key Vault secret: msi-dataplane's `UserAssignedIdentityCredentials`, as JSON.
 
-`encode` writes it, `decode` reads what the upstream loader can read, `validate` also judges it before it is stored.
+`encode` writes it, `decode` reads what the upstream loader can read, `validate` also checks it before it is stored.
 
 `decode` is stricter than the loader (github.com/Azure/msi-dataplane v0.4.3, pkg/dataplane/reloadCredentials.go) where
 that one fails later or worse: an absent `not_before` makes it panic, an unreadable date or an empty `client_id` fails
@@ -143,7 +143,7 @@ def validate(
     max_bytes: int = MAX_BYTES,
     object_encoding: str = "utf-8",
 ) -> Credential:
-    """Read a secret value that is about to be stored and judge it; raises `InvalidCredential` with every problem.
+    """Read a secret value that is about to be stored and validate it; raises `InvalidCredential` with every problem.
 
     Beyond what `decode` asks: all four dates (msi-dataplane's storage helper refuses a document without them,
     pkg/dataplane/keyvault.go) in a sensible order and inside the certificate's validity, valid at `now`, the client id
@@ -166,30 +166,30 @@ def validate(
 def _credential(parser: DocumentParser) -> Credential:
     if parser.problems or parser.key_material is None:
         raise InvalidCredential(parser.problems)
-    texts, dates = parser.texts, parser.dates
+    strings, dates = parser.strings, parser.dates
     return Credential(
-        authentication_endpoint=texts["authentication_endpoint"],
-        client_id=texts["client_id"],
-        tenant_id=texts["tenant_id"],
+        authentication_endpoint=strings["authentication_endpoint"],
+        client_id=strings["client_id"],
+        tenant_id=strings["tenant_id"],
         key_material=parser.key_material,
         not_before=dates["not_before"],
         not_after=dates.get("not_after"),
         renew_after=dates.get("renew_after"),
         cannot_renew_after=dates.get("cannot_renew_after"),
-        object_id=texts.get("object_id"),
-        resource_id=texts.get("resource_id"),
-        client_secret_url=texts.get("client_secret_url"),
-        mtls_authentication_endpoint=texts.get("mtls_authentication_endpoint"),
+        object_id=strings.get("object_id"),
+        resource_id=strings.get("resource_id"),
+        client_secret_url=strings.get("client_secret_url"),
+        mtls_authentication_endpoint=strings.get("mtls_authentication_endpoint"),
         custom_claims=parser.custom_claims,
     )
 
 
 def _validate_identity(parser: DocumentParser, expected_tenant: str | None, expected_client_id: str | None) -> None:
-    client_id = parser.texts.get("client_id")
+    client_id = parser.strings.get("client_id")
     if client_id and not _UUID.fullmatch(client_id):
         parser.refuse("client_id", parser.shown("client_id"), "write the client id")
     for name, expected in (("tenant_id", expected_tenant), ("client_id", expected_client_id)):
-        found = parser.texts.get(name)
+        found = parser.strings.get(name)
         if found and expected and found.lower() != expected.lower():
             parser.problems.append(
                 f'{name}: found {parser.shown(name)}; accepted: "{expected}", as configured; '

@@ -1,4 +1,4 @@
-"""Takes a stored credential document apart and collects what is wrong with it, so that one error can tell all."""
+"""Takes a stored credential document apart and collects what is wrong with it, so that one error lists all of it."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ _SHOWABLE: Final = {
 class DocumentParser:
     """What could be read of a stored document, and `problems`: everything that could not.
 
-    `texts` holds the string fields, `dates` the parsed ones among them. `stored` is a secret's value or a mounted file.
+    `strings` holds the string fields, `dates` the parsed dates. `stored` is a secret's value or a mounted file.
     """
 
     def __init__(self, stored: str | bytes, object_encoding: str, required: Sequence[str] = REQUIRED) -> None:
         self.problems: list[str] = []
-        self.texts: dict[str, str] = {}
+        self.strings: dict[str, str] = {}
         self.dates: dict[str, datetime] = {}
         self.key_material: KeyMaterial | None = None
         self.custom_claims: Mapping[str, Any] | None = None
         document = self._document(stored, object_encoding)
         if document is not None:
-            self._read_texts(document, required)
+            self._read_strings(document, required)
             self._read_endpoint_and_tenant()
             self._read_dates()
             self._read_secret()
@@ -65,13 +65,15 @@ class DocumentParser:
 
     def refuse(self, name: str, found: str, fix: str) -> None:
         """Note that field `name` is wrong: what was found, what is accepted, what to do."""
-        self.problems.append(f"{name}: found {found}; accepted: {_ACCEPTED.get(name, 'a text')}; {fix}")
+        self.problems.append(f"{name}: found {found}; accepted: {_ACCEPTED.get(name, 'a string')}; {fix}")
 
     def shown(self, name: str) -> str:
         """The field's value for a message, unless it could be something secret in the wrong place."""
-        text = self.texts[name]
+        text = self.strings[name]
         shape = _SHOWABLE.get(name)
-        return f'"{text}"' if shape and shape.fullmatch(text) else f"a text of {len(text)} characters that is not shown"
+        return (
+            f'"{text}"' if shape and shape.fullmatch(text) else f"a string of {len(text)} characters that is not shown"
+        )
 
     def _document(self, stored: str | bytes, object_encoding: str) -> Mapping[str, Any] | None:
         text = self._unwrapped(stored, object_encoding)
@@ -87,11 +89,11 @@ class DocumentParser:
             if isinstance(document, dict):
                 return document
             problem = f"{_kind(document)} instead of an object"
-        # Outside of the handler, so that the error in flight does not carry the text along as its context.
+        # Outside of the handler, so that the error in flight does not carry the document along as its context.
         self.problems.append(
             f"document: found no JSON object ({problem}; {len(text)} characters); "
             "accepted: the JSON of UserAssignedIdentityCredentials in UTF-8 without a byte-order mark; "
-            "store the document itself, wrapped exactly as objectEncoding says"
+            "store the document itself, wrapped exactly as objectEncoding states"
         )
         return None
 
@@ -114,36 +116,36 @@ class DocumentParser:
         )
         return None
 
-    def _read_texts(self, document: Mapping[str, Any], required: Sequence[str]) -> None:
+    def _read_strings(self, document: Mapping[str, Any], required: Sequence[str]) -> None:
         for name in (*REQUIRED, *DATES[1:], *CARRIED):
             value = document.get(name)
             if isinstance(value, str):
-                self.texts[name] = value
+                self.strings[name] = value
             elif value is not None:
                 self.refuse(name, _kind(value), "write it as a JSON string")
             elif name in required:
                 camel_case = re.sub(r"_(.)", lambda match: match[1].upper(), name)
                 fix = f'rename "{camel_case}" to "{name}"' if camel_case in document else "add it"
                 self.refuse(name, "nothing", fix)
-        if self.texts.get("client_id") == "":
-            self.refuse("client_id", "an empty text", "write the client id")
+        if self.strings.get("client_id") == "":
+            self.refuse("client_id", "an empty string", "write the client id")
 
     def _read_endpoint_and_tenant(self) -> None:
         for name, rule in (("authentication_endpoint", AUTHORITY), ("tenant_id", _TENANT)):
-            if name in self.texts and not rule.fullmatch(self.texts[name]):
+            if name in self.strings and not rule.fullmatch(self.strings[name]):
                 self.refuse(name, self.shown(name), "correct it")
 
     def _read_dates(self) -> None:
         for name in DATES:
-            if name not in self.texts:
+            if name not in self.strings:
                 continue
             try:
-                self.dates[name] = rfc3339.parse(self.texts[name])
+                self.dates[name] = rfc3339.parse(self.strings[name])
             except ValueError:
                 self.refuse(name, self.shown(name), "write the time with seconds and with Z or an offset")
 
     def _read_secret(self) -> None:
-        secret = self.texts.get("client_secret")
+        secret = self.strings.get("client_secret")
         if secret is None:
             return
         try:
@@ -165,7 +167,7 @@ class DocumentParser:
             return
         self.problems.append(
             f"custom_claims: found {_kind(claims)} of another shape; "
-            'accepted: {"xms_az_nwperimid": [texts], "xms_az_tm": text}; drop the field if nothing needs it'
+            'accepted: {"xms_az_nwperimid": [strings], "xms_az_tm": string}; drop the field if nothing needs it'
         )
 
 
@@ -175,12 +177,12 @@ def _no_constant(name: str) -> None:
 
 def _has_claim_types(claims: Mapping[str, Any]) -> bool:
     perimeters, token_mode = claims.get("xms_az_nwperimid"), claims.get("xms_az_tm")
-    are_texts = isinstance(perimeters, list) and all(isinstance(each, str | None) for each in perimeters)
-    return (perimeters is None or are_texts) and isinstance(token_mode, str | None)
+    are_strings = isinstance(perimeters, list) and all(isinstance(each, str | None) for each in perimeters)
+    return (perimeters is None or are_strings) and isinstance(token_mode, str | None)
 
 
 def _kind(value: object) -> str:
     if isinstance(value, bool):
         return "true or false"
-    kinds = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "an object", type(None): "null"}
+    kinds = {str: "a string", int: "a number", float: "a number", list: "a list", dict: "an object", type(None): "null"}
     return kinds[type(value)]

@@ -33,7 +33,7 @@ class EventKind(StrEnum):
 class Event:
     """`credential` is the one it is about, `problem` the reason without secrets; None where there is no such thing.
 
-    `is_pending` tells whether a candidate waits to be tried again.
+    `is_pending`: whether a candidate waits to be tried again.
     """
 
     kind: EventKind

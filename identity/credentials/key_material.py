@@ -1,7 +1,7 @@
 """Reads the decoded `client_secret` of a credential document: a PEM bundle, or PKCS#12 without a password.
 
 What is accepted is what azure-sdk-for-go accepts (`azidentity.ParseCertificates` with an empty password, then MSAL),
-because the loader in every control-plane pod uses it. Problems are told without the text they were found in.
+because the loader in every control-plane pod uses it. Problems are reported without the string they were found in.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _is_sound(certificate: x509.Certificate) -> bool:
 
 
 def _names_one_algorithm(certificate: x509.Certificate) -> bool:
-    """Whether it is signed as it says: what was signed holds the algorithm once more (RFC 5280, 4.1.1.2)."""
+    """Whether its algorithm is the one inside of what was signed (RFC 5280, 4.1.1.2)."""
     signed = asn1.decode_der(_Signed, certificate.public_bytes(serialization.Encoding.DER))
     has_version = signed.content[0].tag_bytes == _VERSION_TAG
     inner = signed.content[2 if has_version else 1]

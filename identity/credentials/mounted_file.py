@@ -33,7 +33,7 @@ _SETTLE: Final = timedelta(milliseconds=100)
 
 
 class MountedFile:
-    """The file at `path`, links followed. `clock` tells the time for expiry and backstop."""
+    """The file at `path`, links followed. `clock` is used for expiry and backstop."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self.path = path

@@ -18,8 +18,8 @@ VARIABLE: Final = "IDSTACK_RENEWALS"
 class RenewalRequest(StrEnum):
     """What is asked of one schedule.
 
-    RENEW issues the spare slot anew and makes it current; it is refused while pods may still use the spare's
-    certificate, which FORCE does not wait for. FRESH_SPARE issues the spare slot anew and leaves the current one.
+    RENEW renews the spare slot and makes it current; it is refused while pods may still use the spare's
+    certificate, which FORCE does not wait for. FRESH_SPARE renews the spare slot and leaves the current one.
     """
 
     RENEW = "renew"

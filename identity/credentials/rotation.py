@@ -168,7 +168,7 @@ class Rotation:
         self._tell(EventKind.SERVED, credential)
 
     def _put_off(self, candidate: _Candidate, reason: Refusal) -> None:
-        # Compared by code, for the network's texts differ each time.
+        # Compared by code, for the network's messages differ each time.
         is_news = candidate.refusal is None or candidate.refusal.code != reason.code
         candidate.refusal = reason
         candidate.since = self._clock()
@@ -186,7 +186,7 @@ class Rotation:
     def _tell(
         self, kind: EventKind, credential: Credential | None, problem: str | None = None, *, is_news: bool = True
     ) -> None:
-        """Report an event, then log it unless it is the same trouble again: what was logged was counted."""
+        """Report an event, then log it unless it is the same problem again: what was logged was counted."""
         event = Event(kind, credential, problem, is_pending=self._candidate is not None)
         self._on_event(event)
         if is_news:

@@ -1,7 +1,7 @@
 """When which certificate slot is renewed: a pure rule over two slots and the time.
 
 Two certificates are registered for an identity. The *current* one is in its secret; the other is the spare. When the
-current one has reached the age `lifetime - renew before`, the spare's slot is issued anew and becomes current. The slot
+current one has reached the age `lifetime - renew before`, the spare's slot is renewed and becomes current. The slot
 that was current until then is left alone: pods may use its certificate for hours, until they load the new one.
 """
 
@@ -18,7 +18,7 @@ SlotName: TypeAlias = Literal["a", "b"]
 # The CSI driver's rotation poll: an hour in ARO's production.
 LONGEST_POLL: Final = timedelta(hours=1)
 # How long after a renewal a pod may still sign in with the certificate before: the rotation poll, the upstream loader's
-# backstop (msi-dataplane pkg/dataplane/reloadCredentials.go) and the life of the token it got last (Entra ID: 60 to 90
+# backstop (msi-dataplane pkg/dataplane/reloadCredentials.go) and the lifetime of its last token (Entra ID: 60 to 90
 # minutes).
 OVERLAP: Final = LONGEST_POLL + timedelta(hours=6) + timedelta(minutes=90)
 
@@ -78,7 +78,7 @@ def due(slots: Slots, now: datetime, lifetime_days: int, renew_before_days: int)
 
 
 def spare_is_free(slots: Slots) -> datetime:
-    """From when on no pod should need the spare's certificate any more, so that its slot may be issued anew.
+    """From when on no pod should need the spare's certificate any more, so that its slot may be renewed.
 
     The first spare was never in a secret: it is free at once.
     """
@@ -88,13 +88,13 @@ def spare_is_free(slots: Slots) -> datetime:
 
 
 def with_fresh_spare(slots: Slots) -> Slots:
-    """The slots with the spare's issued anew, older than the current one, which stays: the end of a revocation."""
+    """The slots with the spare renewed, older than the current one, which stays: the end of a revocation."""
     spare = Slot(slots.slot(slots.spare).generation + 1, slots.slot(slots.current).not_before - _STEP)
     return replace(slots, a=spare) if slots.spare == "a" else replace(slots, b=spare)
 
 
 def renewed(slots: Slots, renewal: Renewal, now: datetime) -> Slots:
-    """The slots once `renewal` is carried out at `now`: its slot is issued anew, later than the other, and current."""
+    """The slots once `renewal` is carried out at `now`: its slot is renewed, later than the other, and current."""
     newest = max(slots.a.not_before, slots.b.not_before)
     issued = Slot(slots.slot(renewal.slot).generation + 1, max(_issue_time(now), newest + _STEP))
     if renewal.slot == "a":

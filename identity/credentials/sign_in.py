@@ -32,7 +32,7 @@ _AADSTS: Final = re.compile(r"(?P<code>AADSTS[0-9]+): ?(?P<text>.*?)(?: Trace ID
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a sign-in failed: Entra's code (None when Entra was not reached) and a text of one line."""
+    """Why a sign-in failed: Entra's code (None when Entra was not reached) and its description in one line."""
 
     code: str | None
     text: str
@@ -95,7 +95,7 @@ def sign_in(
 ) -> AccessToken:
     """One sign-in past every cache, over a connection of its own, without retries.
 
-    Raises ClientAuthenticationError, also if Entra is not reached within `timeout_seconds`; `refusal` tells the reason.
+    Raises ClientAuthenticationError, also if Entra is not reached within `timeout_seconds`; `refusal` has the reason.
     """
     with client(
         authority_host,
@@ -138,8 +138,8 @@ def prove(
 ) -> SignInProof:
     """Sign in until `successes` sign-ins in a row, spread evenly over `settle`, all worked.
 
-    Entra is replicated: one success says that one replica knows the certificate. So every sign-in uses a fresh client,
-    and a failure starts the row anew, after a pause that grows from 0.5 to 5 s. Raises `SignInFailed` when `timeout`
+    Entra is replicated: one success proves one replica. So every sign-in uses a fresh client,
+    and a failure starts the row again, after a pause that grows from 0.5 to 5 s. Raises `SignInFailed` when `timeout`
     passes first, at once for a tenant that does not exist; ValueError for arguments that cannot succeed.
     """
     if successes < 1 or settle > timeout:
@@ -170,7 +170,7 @@ def prove(
 
 
 class _SignInStreak:
-    """Counts the sign-ins in a row, and says how long to pause before the next."""
+    """Counts the sign-ins in a row and has the pause before the next."""
 
     def __init__(self, spacing: timedelta) -> None:
         self._spacing = spacing

@@ -36,7 +36,7 @@ class MountedCredential:
     """Signs in with the credential document at `path`, and with its successors. Threads may share it.
 
     `authority` (an https URL) overrides the one in the file. A successor is proven by a token for the scope that was
-    granted last, or for `scope` if none was yet. `clock` tells the time for expiry, backstop and pauses. `on_event` is
+    granted last, or for `scope` if none was yet. `clock` is used for expiry, backstop and pauses. `on_event` is
     called in the thread that found something out, the first load included; it must not raise, `reload` or `close`.
     `client_options` go to azure-core's pipeline, one for each certificate.
 

@@ -20,7 +20,7 @@ from identity.settings.invalid import INVALID
 
 @dataclass(frozen=True)
 class FilledIn:
-    """Metadata of a key that `defaults.py` fills in, or whose default is somebody else's: `default` says with what."""
+    """Metadata of a key whose default is no constant of its model: `default` describes it, for the reference."""
 
     default: str
 

@@ -194,7 +194,8 @@ def _imported_values_are_secret(
             identity.credential.value.get_secret_value(),
             rule="credential-not-secret",
             accepted="a secret, which is encrypted in the stack file; this one stands there in clear",
-            fix=f"{to_set(at, '< <file>', options='--secret')}; have a credential that others could read issued anew",
+            fix=f"{to_set(at, '< <file>', options='--secret')}; "
+            "have a new credential issued if others could read this one",
         )
 
 

@@ -1,4 +1,4 @@
-"""A stand-in for refused values, so that rules over the rest of the configuration can still be judged."""
+"""A stand-in for refused values, so that rules over the rest of the configuration can still be checked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final, NoReturn
 
 
 class DependsOnInvalid(Exception):
-    """A rule needed a value that was refused already: there is nothing more to say."""
+    """A rule needed a value that was refused already: there is nothing more to report."""
 
 
 class _Invalid:

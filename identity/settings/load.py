@@ -30,7 +30,7 @@ from identity.settings.rules import validate_settings
 from identity.settings.schema_node import SchemaNode
 
 _SETTINGS: Final = SchemaNode(Settings)
-_TRUTH: Final = {"true": True, "false": False}
+_BOOLEANS: Final = {"true": True, "false": False}
 # What a stack file leaves out arrives as the empty default that Pulumi.yaml declares for it.
 _LEFT_OUT: Final[tuple[Any, ...]] = (None, "", {}, [])
 
@@ -54,7 +54,7 @@ def load_settings(
     try:
         settings = Settings.model_validate(raw, context=raw["cloud"])
     except ValidationError as error:
-        errors = _told_once(error.errors(include_url=False))
+        errors = _reported_once(error.errors(include_url=False))
         _describe(errors, filled, report)
         settings = Settings.model_validate(_without_invalid(raw, errors), context=raw["cloud"])
     validate_settings(settings, local, report)
@@ -80,7 +80,7 @@ def _parse(config: Mapping[str, str], report: ProblemReport) -> dict[str, Any]:
         elif node.is_structure:
             raw[key] = _parse_structure(key, text, node, report)
         else:
-            raw[key] = _TRUTH.get(text, text) if node.annotation is bool else text
+            raw[key] = _BOOLEANS.get(text, text) if node.annotation is bool else text
     return {key: value for key, value in raw.items() if value is INVALID or value not in _LEFT_OUT}
 
 
@@ -93,7 +93,7 @@ def _parse_structure(key: str, text: str, node: SchemaNode, report: ProblemRepor
         return INVALID
 
 
-def _told_once(errors: list[ErrorDetails]) -> list[ErrorDetails]:
+def _reported_once(errors: list[ErrorDetails]) -> list[ErrorDetails]:
     """Without the errors below a name that is refused itself."""
     names = {error["loc"][:-1] for error in errors if error["loc"][-1] == "[key]"}
     return [

@@ -101,7 +101,7 @@ def _command(verb: str, options: str, place: Place, value: str) -> str:
 
 
 def show(value: object) -> str:
-    """A found value as a user can recognise it: a long text is cut, a structure only named."""
+    """A found value as a user can recognise it: a long string is cut, a structure only named."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -75,7 +75,7 @@ def page() -> str:
 
 
 def project_file(text: str) -> str:
-    """`Pulumi.yaml` (its `text`) with the schema of the configuration written anew; the rest stays as it is."""
+    """`Pulumi.yaml` (its `text`) with a new schema of the configuration; the rest stays as it is."""
     head, found, _ = text.partition(_CONFIG)
     if not found:
         raise ValueError('Pulumi.yaml has no line "config:"; restore it, the schema is written below it')

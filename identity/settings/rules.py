@@ -97,7 +97,7 @@ def _gate_has_time_to_settle(settings: Settings, report: ProblemReport) -> None:
         )
 
 
-def _vault_and_reader_are_here_or_shared(settings: Settings, report: ProblemReport) -> None:
+def _vault_and_key_vault_user_are_here_or_shared(settings: Settings, report: ProblemReport) -> None:
     set_shared = to_set(("sharedStack",), "<organization>/<project>/<stack>")
     if settings.shared_stack is None:
         if settings.vault is None:
@@ -221,7 +221,7 @@ def _probe_has_an_image_where_needed(settings: Settings, report: ProblemReport) 
         )
 
 
-def _clusters_are_told_apart(settings: Settings, report: ProblemReport) -> None:
+def _clusters_have_names_of_their_own(settings: Settings, report: ProblemReport) -> None:
     names: dict[str, Place] = {}
     infra_ids: dict[str, Place] = {}
     for index, cluster in enumerate(settings.hosted_clusters):
@@ -246,7 +246,7 @@ def _clusters_are_told_apart(settings: Settings, report: ProblemReport) -> None:
                 )
 
 
-def _secrets_are_told_apart(settings: Settings, report: ProblemReport) -> None:
+def _secrets_have_names_of_their_own(settings: Settings, report: ProblemReport) -> None:
     owners: dict[str, Place] = {}
     names: set[str] = set()
     for index, cluster in enumerate(settings.hosted_clusters):
@@ -259,7 +259,7 @@ def _secrets_are_told_apart(settings: Settings, report: ProblemReport) -> None:
             with suppress(DependsOnInvalid):
                 identity = cluster.identity(row)
                 place: Place = ("hostedClusters", index, "identities", row.field, "secretName")
-                # Key Vault does not tell upper from lower case.
+                # Key Vault ignores the case of letters.
                 first = owners.setdefault(identity.secret_name.lower(), place) if identity.enabled else place
                 if first != place:
                     accepted = f"a name other than {path_of(first)}: one secret holds one credential"
@@ -280,7 +280,7 @@ def _as_in_derived_names(cluster: str) -> str:
 _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     _tenant_fits_cloud,
     _subscription_fits_cloud,
-    _vault_and_reader_are_here_or_shared,
+    _vault_and_key_vault_user_are_here_or_shared,
     _vault_lists_have_an_effect,
     _key_vault_user_is_described_by_its_source,
     _management_cluster_is_named_where_needed,
@@ -292,6 +292,6 @@ _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     _spare_outlives_the_current,
     _gate_has_time_to_settle,
     _probe_has_an_image_where_needed,
-    _clusters_are_told_apart,
-    _secrets_are_told_apart,
+    _clusters_have_names_of_their_own,
+    _secrets_have_names_of_their_own,
 )

@@ -25,7 +25,7 @@ class ValueSpec:
 
     `rule` is its id in `Problem`. `accepted` completes "accepted: ..."; `blank` stands for the value in the fixing
     command, `hint` follows it.
-    `check` returns the value as it is kept; it raises ValueError with a reason, empty where `accepted` says it all.
+    `check` returns the value as it is kept; it raises ValueError with a reason, empty where `accepted` is enough.
     """
 
     rule: str

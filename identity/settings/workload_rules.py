@@ -27,7 +27,7 @@ def validate_workloads(settings: Settings, cluster: HostedClusterSettings, place
         )
         return
     with suppress(DependsOnInvalid):
-        _workloads_are_told_apart(cluster, place, report)
+        _workloads_have_names_of_their_own(cluster, place, report)
     for index, workload in enumerate(cluster.workloads):
         with suppress(DependsOnInvalid):
             _identities_are_there(cluster, workload, (*place, index, "identities"), report)
@@ -37,7 +37,7 @@ def validate_workloads(settings: Settings, cluster: HostedClusterSettings, place
                     _toleration_is_whole(toleration, (*place, index, "tolerations", number), report)
 
 
-def _workloads_are_told_apart(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+def _workloads_have_names_of_their_own(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     taken = {row.probe_name(mount): "a credential probe" for row in CONTROL_PLANE for mount in row.mounts}
     for index, workload in enumerate(cluster.workloads):
         with suppress(DependsOnInvalid):

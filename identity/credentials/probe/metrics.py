@@ -60,7 +60,7 @@ class Metrics:
             self._proofs.labels(report.proof.outcome.status or "none").inc()
 
     def render(self) -> bytes:
-        """The text a Prometheus server scrapes."""
+        """The metrics in the format that a Prometheus server scrapes."""
         return generate_latest(self.registry)
 
     def _gauge(self, name: str, meaning: str) -> Gauge:

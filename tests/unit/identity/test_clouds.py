@@ -44,7 +44,7 @@ def test_a_cloud_has_its_own_endpoints(name: str, authority: str, arm: str, vaul
     assert cloud.hosted_cluster_cloud == name
 
 
-def test_the_local_cloud_tells_vaults_apart_by_host_header() -> None:
+def test_the_local_cloud_distinguishes_vaults_by_host_header() -> None:
     cloud = local_cloud(_LOCAL)
 
     assert cloud.vault_request("kv") == ("https://localhost:5004", {"Host": "kv.vault.azure.net"})

@@ -83,7 +83,7 @@ INVALID: Final = (
         lambda issued: f'{{"client_secret": "{_MARKER}"',
         "document: found no JSON object (Expecting ',' delimiter at line 1, column 39; 38 characters); accepted: the "
         "JSON of UserAssignedIdentityCredentials in UTF-8 without a byte-order mark; store the document itself, "
-        "wrapped exactly as objectEncoding says",
+        "wrapped exactly as objectEncoding states",
     ),
     InvalidDocument(
         "camelCase",
@@ -105,7 +105,7 @@ INVALID: Final = (
     InvalidDocument(
         "authority",
         lambda issued: {"authentication_endpoint": f"http://{_MARKER}/?"},
-        "authentication_endpoint: found a text of 27 characters that is not shown; accepted: an https URL of the "
+        "authentication_endpoint: found a string of 27 characters that is not shown; accepted: an https URL of the "
         "authority, such as https://login.microsoftonline.com/; correct it",
     ),
     InvalidDocument(

@@ -46,7 +46,7 @@ def connect(api: FakeApiServer, serve_plain: Serve, tmp_path: Path) -> Connect:
     return connected
 
 
-def test_a_sign_in_that_works_says_nothing(connect: Connect) -> None:
+def test_a_sign_in_that_works_logs_nothing(connect: Connect) -> None:
     with connect() as server:
         server.check_sign_in()
 
@@ -59,7 +59,7 @@ def test_a_program_that_is_not_installed_is_named_with_how_to_install_it(connect
         server.check_sign_in()
 
 
-def test_what_the_program_says_is_passed_on(connect: Connect, tmp_path: Path) -> None:
+def test_the_programs_error_output_is_passed_on(connect: Connect, tmp_path: Path) -> None:
     folder = program(tmp_path / "refusing", code=1, error="idstack: c.pem: the certificate 9F expired at 2026")
     with (
         connect(path=str(folder)) as server,
@@ -76,7 +76,7 @@ def test_what_the_program_says_is_passed_on(connect: Connect, tmp_path: Path) ->
         ({"aud": AKS, "tid": TENANT, "_claim_names": {"groups": "src1"}}, "more than 200 groups"),
     ],
 )
-def test_a_token_that_is_not_accepted_is_judged_by_its_own_claims(
+def test_a_token_that_is_not_accepted_is_explained_by_its_claims(
     connect: Connect, tmp_path: Path, claims: dict[str, object], said: str
 ) -> None:
     token = unsigned(**claims)
@@ -87,7 +87,7 @@ def test_a_token_that_is_not_accepted_is_judged_by_its_own_claims(
     assert token not in str(caught.value)
 
 
-def test_an_api_server_out_of_reach_is_said_with_what_to_look_at(connect: Connect) -> None:
+def test_an_unreachable_api_server_is_reported_with_what_to_check(connect: Connect) -> None:
     with (
         connect(server="http://127.0.0.1:1") as server,
         pytest.raises(AccessError, match=r"http://127.0.0.1:1 cannot be reached.*authorized IP ranges.*publicFqdn"),
@@ -144,9 +144,7 @@ def test_a_server_that_is_not_new_and_refuses_the_token_is_not_waited_for(connec
         server.wait_for(AccessRequirements(permissions()), 300, sleep=lambda _: pytest.fail("it waited"))
 
 
-def test_when_the_time_is_over_it_says_what_is_missing_for_whom_and_how_to_fix_it(
-    connect: Connect, api: FakeApiServer
-) -> None:
+def test_a_timeout_reports_what_is_missing_for_whom_and_the_fix(connect: Connect, api: FakeApiServer) -> None:
     api.denied = {"patch deployments", "list pods"}
     now = iter(range(0, 1000, 100))
     with connect() as server, pytest.raises(ClusterNotReady) as caught:
@@ -157,7 +155,7 @@ def test_when_the_time_is_over_it_says_what_is_missing_for_whom_and_how_to_fix_i
 
 
 @pytest.mark.parametrize(("has_azure_rbac", "reason"), [(True, ""), (True, VERDICT), (False, VERDICT)])
-def test_where_azure_rbac_decides_the_line_that_assigns_the_role_is_printed(
+def test_with_azure_rbac_the_hint_is_the_role_assignment_command(
     connect: Connect, api: FakeApiServer, has_azure_rbac: bool, reason: str
 ) -> None:
     """Whether ARM said so, or the refusal alone."""

@@ -70,7 +70,7 @@ def test_a_pipelines_token_comes_from_a_variable_or_afresh_from_a_file(tmp_path:
         assert read() == each
 
 
-def test_a_pipelines_token_is_asked_for_where_github_says(serve_plain: Serve) -> None:
+def test_a_pipelines_token_is_requested_where_github_offers_it(serve_plain: Serve) -> None:
     async def issued(request: Request) -> Response:
         asked = (
             request.headers["authorization"],

@@ -37,7 +37,7 @@ def test_names_and_ids_are_azures(role: Role) -> None:
 
 
 @pytest.mark.parametrize("permission", permissions(), ids=str)
-def test_the_role_grants_what_is_missing_and_the_wider_one_is_chosen_only_where_it_must_be(
+def test_the_narrowest_role_that_grants_what_is_missing_is_chosen(
     permission: Permission,
 ) -> None:
     chosen = role_for([permission])
@@ -59,5 +59,5 @@ def test_the_stack_as_a_whole_needs_the_wider_one() -> None:
         ({}, False),
     ],
 )
-def test_arm_says_whether_azure_rbac_decides(properties: dict[str, object], expected: bool) -> None:
+def test_arm_reports_whether_azure_rbac_decides(properties: dict[str, object], expected: bool) -> None:
     assert AksCluster.of("/id", properties) == AksCluster("/id", expected)

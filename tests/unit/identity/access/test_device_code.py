@@ -72,7 +72,7 @@ def test_it_polls_at_the_interval_until_the_person_has_signed_in() -> None:
     }
 
 
-def test_it_slows_down_by_five_seconds_each_time_it_is_told_and_stays_slow() -> None:
+def test_it_slows_down_by_five_seconds_at_each_request_and_stays_slow() -> None:
     script = Script("slow_down", "authorization_pending", "slow_down", "authorization_pending", GRANTED)
     script.signed_in()
     assert script.pauses == [5, 10, 10, 15, 15]
@@ -88,7 +88,7 @@ def test_it_slows_down_by_five_seconds_each_time_it_is_told_and_stays_slow() -> 
         ("invalid_client", "invalid_client"),
     ],
 )
-def test_it_stops_at_every_other_answer_and_says_which(error: str, said: str) -> None:
+def test_it_stops_at_every_other_answer_and_reports_it(error: str, said: str) -> None:
     script = Script("authorization_pending", error)
     with pytest.raises(SignInRefused, match=said):
         script.signed_in()

@@ -160,7 +160,7 @@ def test_githubs_endpoint_is_asked_and_its_token_signs_in(
     assert object_id_of(done) == pipeline.object_id
 
 
-def test_a_managed_identity_is_signed_in_by_the_federated_credential_that_arm_has(
+def test_a_managed_identity_signs_in_by_its_federated_credential_in_arm(
     command: Command, entra: Wire, issuer: Issuer, tmp_path: Path
 ) -> None:
     identity = "/subscriptions/s/resourcegroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/ci"
@@ -187,7 +187,7 @@ def test_a_managed_identity_is_signed_in_by_the_federated_credential_that_arm_ha
         ({"audience": "api://another"}, 700212, "audience of the federated credential"),
     ],
 )
-def test_a_federated_token_that_no_credential_expects_is_refused_with_what_to_register(
+def test_an_unexpected_federated_token_is_refused_with_what_to_register(
     by_file: ByFile, pipeline: Pipeline, issuer: Issuer, trusted: dict[str, str], code: int, fix: str
 ) -> None:
     pipeline.trusts(**{"issuer": issuer.url, **trusted})
@@ -204,7 +204,7 @@ def test_a_federated_token_of_another_key_or_out_of_its_time_is_refused(
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     said = refused(by_file(issuer.token(key=stranger)), 7000272)
     assert "with a key that its issuer publishes" in said
-    assert "have it written anew" in refused(by_file(issuer.token(life=-300)), 700024)
+    assert "have it renewed" in refused(by_file(issuer.token(life=-300)), 700024)
 
 
 @pytest.mark.parametrize("url", ["https://127.0.0.1:1", "https://token.actions.githubusercontent.com"])

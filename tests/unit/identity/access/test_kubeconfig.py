@@ -50,7 +50,7 @@ def parsed(**user: Any) -> Kubeconfig:
     return Kubeconfig.parse(yaml.safe_dump(document(**user)), "kubeconfig")
 
 
-def test_a_legacy_auth_provider_is_converted_and_its_tokens_are_thrown_away() -> None:
+def test_a_legacy_auth_provider_is_converted_without_its_tokens() -> None:
     legacy = parsed(**{"auth-provider": LEGACY})
     user = legacy.entries("users")["u"]
     assert is_convertible(user)
@@ -63,7 +63,7 @@ def test_a_legacy_auth_provider_is_converted_and_its_tokens_are_thrown_away() ->
     assert json.loads(text)["clusters"] == document()["clusters"], "server and authority exist nowhere else"
 
 
-def test_a_legacy_cluster_with_applications_of_its_own_is_refused_with_the_reason() -> None:
+def test_a_legacy_cluster_with_its_own_applications_is_refused() -> None:
     config = {**LEGACY["config"], "apiserver-id": CLIENT, "config-mode": "0"}  # type: ignore[dict-item]
     with pytest.raises(MalformedKubeconfig, match=r"no service principal can sign in.*az aks update --enable-aad"):
         legacy_login_of({"auth-provider": {"name": "azure", "config": config}}, "u")
@@ -144,12 +144,12 @@ def test_a_malformed_kubeconfig_is_named_with_what_is_wrong(text: str, said: str
         Kubeconfig.parse(text, "here").chosen()
 
 
-def test_a_context_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_an_unknown_context_is_reported_with_the_known_ones() -> None:
     with pytest.raises(MalformedKubeconfig, match='no context "prod"; it has mgmt'):
         parsed().chosen("prod")
 
 
-def test_the_same_login_makes_the_same_text_whatever_the_order() -> None:
+def test_the_same_login_makes_the_same_string_in_any_order() -> None:
     user = exec_user(Login(kind=LoginKind.ARM, tenant_id=TENANT), Flavour.IDSTACK, {"B": "2", "A": "1"})
     shuffled = Kubeconfig.parse(yaml.safe_dump(dict(reversed(document().items())), sort_keys=False), "x")
     assert parsed().only("mgmt", user=user).to_json() == shuffled.only("mgmt", user=user).to_json()
@@ -215,7 +215,7 @@ def test_nobody_is_prompted_unless_the_login_is_a_persons(name: str, flavour: Fl
     assert block["apiVersion"] == "client.authentication.k8s.io/v1"
 
 
-def test_another_cloud_is_named_to_kubelogin_and_a_private_authority_with_its_slash() -> None:
+def test_kubelogin_gets_another_cloud_or_a_private_authority() -> None:
     government = Login(kind=LoginKind.ARM, tenant_id=TENANT, authority_host="https://login.microsoftonline.us/")
     assert exec_user(government, Flavour.KUBELOGIN)["exec"]["args"][-2:] == ["--environment", "AzureUSGovernmentCloud"]
     private = Login(kind=LoginKind.ARM, tenant_id=TENANT, authority_host="https://127.0.0.1:1")
@@ -233,6 +233,6 @@ def test_another_cloud_is_named_to_kubelogin_and_a_private_authority_with_its_sl
         (Login(kind=LoginKind.CERTIFICATE, certificate=Path("credential.json")), "cannot read a credential document"),
     ],
 )
-def test_what_kubelogin_cannot_do_is_said_before_it_fails(login: Login, said: str) -> None:
+def test_what_kubelogin_cannot_do_is_reported_before_it_fails(login: Login, said: str) -> None:
     with pytest.raises(LoginRefused, match=said):
         exec_user(login, Flavour.KUBELOGIN)

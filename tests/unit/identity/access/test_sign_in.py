@@ -20,7 +20,7 @@ from identity.access.token_cache import TokenCache
 from identity.credentials.certificate import IssuedCertificate
 from identity.login_kinds import LoginKind
 from tests.unit.hosts import Certificates, Serve
-from tests.unit.identity.access.world import STRANGER, TENANT, Principal, Recorder, certificate
+from tests.unit.identity.access.world import STRANGER, TENANT, Principal, RecordingTokenEndpoint, certificate
 from tests.unit.identity.credentials.documents import VECTORS, key_of, signed_by
 
 CLIENT = "6f2c1e7a-0000-4000-8000-00000000bbbb"
@@ -28,12 +28,14 @@ AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"
 
 
 @pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
+def recorder() -> RecordingTokenEndpoint:
+    return RecordingTokenEndpoint()
 
 
 @pytest.fixture
-def authority(recorder: Recorder, serve: Serve, certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> str:
+def authority(
+    recorder: RecordingTokenEndpoint, serve: Serve, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> str:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.ca_file))
     monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
     return f"{serve(recorder.app())}/"
@@ -54,7 +56,7 @@ def federated(subject: str, issued_at: int = 1) -> str:
 
 
 def test_a_secret_is_sent_and_another_one_finds_no_kept_token(
-    authority: str, recorder: Recorder, cache: TokenCache, tmp_path: Path
+    authority: str, recorder: RecordingTokenEndpoint, cache: TokenCache, tmp_path: Path
 ) -> None:
     file = tmp_path / "secret"
     login = Login(
@@ -71,8 +73,8 @@ def test_a_secret_is_sent_and_another_one_finds_no_kept_token(
     assert {form["scope"] for form in recorder.forms} == {AKS_SCOPE}
 
 
-def test_a_federated_token_is_read_anew_and_the_subject_decides_about_the_cache(
-    authority: str, recorder: Recorder, cache: TokenCache, tmp_path: Path
+def test_a_federated_token_is_read_again_and_cached_by_subject(
+    authority: str, recorder: RecordingTokenEndpoint, cache: TokenCache, tmp_path: Path
 ) -> None:
     file = tmp_path / "token"
     login = Login(
@@ -89,7 +91,7 @@ def test_a_federated_token_is_read_anew_and_the_subject_decides_about_the_cache(
 
 
 def test_two_identities_of_one_file_have_a_token_each(
-    authority: str, recorder: Recorder, cache: TokenCache, tmp_path: Path
+    authority: str, recorder: RecordingTokenEndpoint, cache: TokenCache, tmp_path: Path
 ) -> None:
     file = written(tmp_path / "secret", "secret")
     for client_id in (CLIENT, STRANGER, CLIENT):
@@ -105,7 +107,7 @@ def test_two_identities_of_one_file_have_a_token_each(
 
 
 def test_a_token_near_its_end_is_renewed_and_half_a_file_is_no_token(
-    authority: str, recorder: Recorder, cache: TokenCache, tmp_path: Path
+    authority: str, recorder: RecordingTokenEndpoint, cache: TokenCache, tmp_path: Path
 ) -> None:
     login = Login(
         kind=LoginKind.SECRET,
@@ -132,7 +134,7 @@ def test_a_token_near_its_end_is_renewed_and_half_a_file_is_no_token(
     ],
 )
 def test_the_deployers_own_way_to_sign_in_is_taken(
-    authority: str, recorder: Recorder, cache: TokenCache, variables: dict[str, str]
+    authority: str, recorder: RecordingTokenEndpoint, cache: TokenCache, variables: dict[str, str]
 ) -> None:
     login = Login(kind=LoginKind.ARM, tenant_id=TENANT, authority_host=authority)
     tokens.token(login, cache, {"ARM_CLIENT_ID": CLIENT, **variables})
@@ -141,7 +143,7 @@ def test_the_deployers_own_way_to_sign_in_is_taken(
     assert {"client_secret", "client_assertion"} & set(form)
 
 
-def test_a_client_id_that_is_missing_from_the_arm_variables_is_said(authority: str, cache: TokenCache) -> None:
+def test_a_client_id_missing_from_the_arm_variables_is_reported(authority: str, cache: TokenCache) -> None:
     login = Login(kind=LoginKind.ARM, tenant_id=TENANT, authority_host=authority)
     with pytest.raises(LoginRefused, match="ARM_CLIENT_ID is not set"):
         tokens.token(login, cache, {"ARM_CLIENT_SECRET": "s"})
@@ -236,7 +238,7 @@ def test_ids_that_contradict_the_credential_document_are_refused(somebody: Princ
         tokens.token(replace(own, client_id=STRANGER), cache, {})
 
 
-def test_a_wrong_tenant_is_said_with_what_to_correct(
+def test_a_wrong_tenant_is_reported_with_what_to_correct(
     somebody: Principal, cache: TokenCache, issued: IssuedCertificate, tmp_path: Path
 ) -> None:
     file = tmp_path / "deployer.pem"

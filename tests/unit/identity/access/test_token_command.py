@@ -176,7 +176,7 @@ def test_another_certificate_does_not_find_the_token_of_the_one_before(command: 
     assert unknown.thumbprint in done.stderr
 
 
-def test_what_a_token_says_is_told_without_the_token(command: Command, somebody: Principal) -> None:
+def test_the_claims_of_a_token_are_printed_without_the_token(command: Command, somebody: Principal) -> None:
     group = somebody.wire.azure.people.create_group("deployers", [somebody.object_id])
 
     done = command(*somebody.arguments, "--json")
@@ -199,7 +199,7 @@ def test_what_a_token_says_is_told_without_the_token(command: Command, somebody:
         (["--device-code", "--tenant-id", TENANT], "there is no terminal to ask somebody at"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_message_with_the_fix(command: Command, arguments: list[str], said: str) -> None:
+def test_an_error_is_one_message_with_the_fix(command: Command, arguments: list[str], said: str) -> None:
     done = command("--exec", *arguments)
 
     assert (done.returncode, done.stdout) == (1, "")

@@ -133,7 +133,7 @@ def object_id_of(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @dataclass
-class Recorder:
+class RecordingTokenEndpoint:
     """A token endpoint that gives everybody a token and keeps what it was asked."""
 
     forms: list[dict[str, str]] = field(default_factory=list)

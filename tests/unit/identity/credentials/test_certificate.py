@@ -19,7 +19,7 @@ def parsed(issued: IssuedCertificate) -> x509.Certificate:
     return x509.load_pem_x509_certificate(issued.certificate_pem.encode())
 
 
-def test_the_certificate_is_self_signed_with_sha256_and_lives_as_long_as_asked() -> None:
+def test_the_certificate_is_self_signed_and_has_the_given_lifetime() -> None:
     issued = issue("hc1-ingress", not_before=START, lifetime=timedelta(days=90))
     own = parsed(issued)
     key = own.public_key()
@@ -39,7 +39,7 @@ def test_it_is_for_client_authentication_only() -> None:
 
 
 @pytest.mark.parametrize("size", KEY_SIZES)
-def test_the_key_is_pkcs8_of_the_size_asked_for_and_belongs_to_the_certificate(size: int) -> None:
+def test_the_key_is_pkcs8_of_the_given_size_and_fits_the_certificate(size: int) -> None:
     issued = issue("x", key_size=size, not_before=START, lifetime=timedelta(days=1))
     assert issued.private_key_pem.startswith("-----BEGIN PRIVATE KEY-----\n")
     key = serialization.load_pem_private_key(issued.private_key_pem.encode(), None)

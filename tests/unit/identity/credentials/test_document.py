@@ -58,7 +58,7 @@ class TestEncode:
         assert read.expires == issued.not_after
 
     @pytest.mark.parametrize("encoding", ["utf-8", "base64", "hex"])
-    def test_it_is_stored_as_the_object_encoding_says(self, issued: IssuedCertificate, encoding: str) -> None:
+    def test_it_is_stored_in_the_object_encoding(self, issued: IssuedCertificate, encoding: str) -> None:
         stored = document(issued, object_encoding=encoding)
         plain = document(issued).encode()
         assert (

@@ -52,7 +52,7 @@ class TestAnything:
     """Whatever stands in the file, the reader neither crashes nor accepts what cannot sign in."""
 
     @given(st.text() | st.binary())
-    def test_any_text(self, text: str | bytes) -> None:
+    def test_any_string(self, text: str | bytes) -> None:
         accepted_or_explained(text)
 
     @given(values=st.dictionaries(names, json_values, max_size=4))

@@ -33,7 +33,7 @@ _STRICTER: Final = (
     "document: found a value that is not utf-8",
     "document: found no JSON object (a value JSON does not have, or one too large",
     "authentication_endpoint: found ",
-    "client_id: found an empty text",
+    "client_id: found an empty string",
     "client_secret: found a PEM private key that cannot be read",
     "client_secret: found a PEM certificate that cannot be read",
     *(f"{date}: found " for date in ("not_before", "not_after", "renew_after", "cannot_renew_after")),

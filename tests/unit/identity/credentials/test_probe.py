@@ -50,7 +50,7 @@ class TestOnce:
         }
         assert [(call.method, call.path) for call in known.calls] == [("GET", "/subscriptions/s/disks?api-version=1")]
 
-    def test_headers_and_body_are_sent_so_a_vault_behind_a_loopback_address_is_named_by_host(
+    def test_headers_and_body_are_sent_so_that_host_can_name_a_vault(
         self, known: Entra, mount: CsiMount, capsys: pytest.CaptureFixture[str]
     ) -> None:
         call = proof(
@@ -66,7 +66,7 @@ class TestOnce:
         assert (seen.method, seen.host) == ("POST", "kv-etcd-local.vault.azure.net")
         assert json.loads(seen.body) == {"alg": "RSA-OAEP-256", "value": "dGV4dA"}
 
-    def test_a_call_the_role_does_not_grant_is_told_with_status_and_code(
+    def test_a_call_the_role_does_not_grant_is_reported_with_status_and_code(
         self, known: Entra, mount: CsiMount, capsys: pytest.CaptureFixture[str]
     ) -> None:
         known.forbidden.add("/subscriptions/s/disks?api-version=1")
@@ -75,7 +75,7 @@ class TestOnce:
         assert report["proof"]["status"] == 403
         assert report["proof"]["error"] == "403 AuthorizationFailed: no permission over scope"
 
-    def test_a_service_that_does_not_answer_is_told(
+    def test_a_service_that_does_not_answer_is_reported(
         self, known: Entra, mount: CsiMount, capsys: pytest.CaptureFixture[str]
     ) -> None:
         call = proof(known, url="https://127.0.0.1:1/x")
@@ -83,7 +83,7 @@ class TestOnce:
         assert (code, report["proof"]["status"]) == (1, None)
         assert report["proof"]["error"].startswith("no answer from https://127.0.0.1:1/x: ")
 
-    def test_a_refused_sign_in_is_told_with_entras_code(
+    def test_a_refused_sign_in_is_reported_with_entras_code(
         self, entra: Entra, mount: CsiMount, issued: IssuedCertificate, capsys: pytest.CaptureFixture[str]
     ) -> None:
         mount.write(document(issued, entra.url))
@@ -92,12 +92,14 @@ class TestOnce:
         assert report["signIn"]["error"] == "AADSTS700027: The certificate is not registered on application."
         assert report["proof"] == {"ok": False, "status": None, "action": None, "error": None, "at": None}
 
-    def test_an_absent_file_is_told(self, entra: Entra, mount: CsiMount, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_an_absent_file_is_reported(
+        self, entra: Entra, mount: CsiMount, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         code, report = once(capsys, "--credential", f"file:{mount.path}", "--proof", proof(entra))
         assert (code, report["thumbprint"]) == (1, None)
         assert report["signIn"]["error"].startswith(f"credential file {mount.path}: found no readable file")
 
-    def test_an_unset_variable_is_told(self, entra: Entra, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_an_unset_variable_is_reported(self, entra: Entra, capsys: pytest.CaptureFixture[str]) -> None:
         code, report = once(capsys, "--credential", "env:IDSTACK_TEST_UNSET", "--proof", proof(entra))
         assert (code, report["credentialFile"]) == (1, None)
         assert report["signIn"]["error"].startswith("variable IDSTACK_TEST_UNSET: found none")
@@ -137,7 +139,7 @@ class TestLoop:
     def test_it_retries_until_ready_and_proves_again_at_once_after_a_reload(
         self, entra: Entra, mount: CsiMount, issued: IssuedCertificate
     ) -> None:
-        prober = Recorder(
+        prober = WaitableProber(
             CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(entra)), Metrics()
         )
         loop = threading.Thread(target=prober.run, args=(timedelta(hours=1),))
@@ -172,7 +174,7 @@ class TestLoop:
             prober.close()
 
 
-class Recorder(Prober):
+class WaitableProber(Prober):
     """A prober whose reports can be waited for."""
 
     def __init__(self, *arguments: Any) -> None:

@@ -104,7 +104,7 @@ def test_it_serves_health_readiness_and_metrics_and_ends_on_sigterm(
     assert process.process.wait(PATIENCE) == 0
 
 
-def test_it_tells_of_a_refused_file_a_pending_credential_and_its_swap(
+def test_it_reports_a_refused_file_a_pending_credential_and_its_swap(
     process: Process, known: Entra, mount: CsiMount, issued: IssuedCertificate, following: IssuedCertificate
 ) -> None:
     process.until("ready")
@@ -141,7 +141,7 @@ def test_it_tells_of_a_refused_file_a_pending_credential_and_its_swap(
         assert not any(line in logged for line in own.private_key_pem.splitlines()[1:-1])
 
 
-def test_an_address_that_is_taken_is_told(process: Process, known: Entra) -> None:
+def test_an_address_that_is_taken_is_reported(process: Process, known: Entra) -> None:
     taken = process.url.removeprefix("http://")
     second = subprocess.run(
         [*PROBE, "--credential", "file:x", "--proof", proof(known), "--listen", taken],

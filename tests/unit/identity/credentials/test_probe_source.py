@@ -29,7 +29,7 @@ def test_env_names_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     assert source.path() == Path("/pods/a/var/run/secrets/azure/x")
 
 
-def test_an_unset_variable_is_told_by_name() -> None:
+def test_an_unset_variable_is_reported_by_name() -> None:
     with pytest.raises(CredentialNotNamed, match="variable IDSTACK_TEST_UNSET: found none"):
         CredentialSource.parse("env:IDSTACK_TEST_UNSET", None).path()
 
@@ -52,7 +52,7 @@ def test_a_cloud_config_below_the_mount_root_names_a_file_below_it(tmp_path: Pat
         ('{"aadMSIDataPlaneIdentityPath": ""}', 'found an empty "aadMSIDataPlaneIdentityPath"'),
     ],
 )
-def test_a_cloud_config_that_names_none_is_told(tmp_path: Path, content: str | None, found: str) -> None:
+def test_a_cloud_config_that_names_none_is_reported(tmp_path: Path, content: str | None, found: str) -> None:
     config = tmp_path / "cloud.conf"
     if content is not None:
         config.write_text(content)

@@ -1,4 +1,4 @@
-"""Whatever is mounted in whatever order: what is served is the newest good credential that Entra was found to know."""
+"""Whatever is mounted in whatever order, the newest good credential that Entra ID was found to know is served."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Bad:
 
 @dataclass(frozen=True)
 class Learn:
-    """Entra comes to know `client`, or knows it no longer."""
+    """Entra ID comes to know `client`, or knows it no longer."""
 
     client: str
     knows: bool
@@ -79,7 +79,7 @@ steps = st.lists(
 
 
 @dataclass
-class Entra:
+class FakeEntra:
     """Grants a token to the clients it knows, and counts the connections."""
 
     known: set[str] = field(default_factory=set)
@@ -87,14 +87,14 @@ class Entra:
 
     def connect(self, credential: Credential) -> CertificateCredential:
         self.connections += 1
-        return cast(CertificateCredential, Client(self, credential.client_id))
+        return cast(CertificateCredential, FakeClient(self, credential.client_id))
 
 
 @dataclass
-class Client:
+class FakeClient:
     """As much of azure-identity's client as is used; its token is its name."""
 
-    entra: Entra
+    entra: FakeEntra
     name: str
 
     def get_token_info(self, *scopes: str, options: object) -> AccessTokenInfo:
@@ -108,8 +108,8 @@ class Client:
 
 @given(steps)
 def test_the_newest_good_credential_that_entra_knows_is_served(steps: list[Good | Bad | Learn]) -> None:
-    served = standing = Good(CLIENTS[0], 0)
-    entra, clock = Entra({CLIENTS[0]}), FakeClock()
+    served = mounted = Good(CLIENTS[0], 0)
+    entra, clock = FakeEntra({CLIENTS[0]}), FakeClock()
     with tempfile.TemporaryDirectory() as directory:
         mount = CsiMount(Path(directory, "certs"))
         mount.write(served.text())
@@ -118,7 +118,7 @@ def test_the_newest_good_credential_that_entra_knows_is_served(steps: list[Good 
         for step in steps:
             match step:
                 case Good():
-                    standing = step
+                    mounted = step
                     mount.write(step.text())
                 case Bad():
                     mount.write(step.text())
@@ -126,8 +126,8 @@ def test_the_newest_good_credential_that_entra_knows_is_served(steps: list[Good 
                     (entra.known.add if knows else entra.known.discard)(client)
             clock.now += MINUTE
             rotation.look()
-            if standing.later > served.later and standing.client in entra.known:
-                served = standing
+            if mounted.later > served.later and mounted.client in entra.known:
+                served = mounted
             assert rotation.served.not_before == START + timedelta(seconds=served.later)
             assert rotation.served.client_id == served.client
             assert entra.connections == 1

@@ -108,7 +108,7 @@ class TestSignIn:
         with MountedCredential(mount.path) as credential:
             assert credential.get_token(ARM_SCOPE).token.startswith("token-")
 
-    def test_options_reach_the_pipeline_so_an_entra_that_does_not_answer_is_given_up(
+    def test_options_reach_the_pipeline_so_a_silent_entra_times_out(
         self, mount: CsiMount, entra: Entra, issued: IssuedCertificate
     ) -> None:
         mount.write(document(issued, entra.url))

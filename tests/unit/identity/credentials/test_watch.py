@@ -47,7 +47,7 @@ def test_a_link_swap_is_seen_and_the_new_certificate_signs_in(
     assert entra.attempts == 2
 
 
-def test_ten_swaps_in_a_row_are_all_seen_and_nobody_who_asks_meanwhile_is_refused(
+def test_ten_swaps_in_a_row_are_seen_and_no_request_fails_meanwhile(
     served: MountedCredential,
     mount: CsiMount,
     entra: Entra,
@@ -135,7 +135,7 @@ def test_a_document_that_is_not_later_is_ignored(
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"client_id": "x"}', "garbage \0"])
-def test_a_bad_file_never_replaces_a_good_one_and_is_told_once(
+def test_a_bad_file_never_replaces_a_good_one_and_is_reported_once(
     served: MountedCredential,
     mount: CsiMount,
     issued: IssuedCertificate,
@@ -240,7 +240,7 @@ def test_a_swap_is_seen_where_the_directory_cannot_be_watched(
 
 
 @pytest.mark.usefixtures("looking_often")
-def test_after_six_hours_the_file_is_read_though_nothing_was_seen_to_change(
+def test_after_six_hours_the_file_is_read_without_a_change_event(
     mount: CsiMount, entra: Entra, issued: IssuedCertificate, events: Events, clock: FakeClock
 ) -> None:
     mount.write(document(issued, entra.url))

@@ -54,7 +54,7 @@ def test_the_local_stack_is_ready_to_run() -> None:
 
 
 @pytest.mark.parametrize("stack", ["dev", "stage", "prod", "local"])
-def test_every_stack_file_leaves_no_default_provider_to_reach_an_account_that_nobody_named(stack: str) -> None:
+def test_every_stack_file_disables_the_default_providers(stack: str) -> None:
     config = stack_file(stack)["config"]
 
     assert config["pulumi:disable-default-providers"] == ["azure-native", "azuread", "kubernetes"]
@@ -66,7 +66,7 @@ def test_the_shared_stack_of_the_documentation_needs_no_more() -> None:
     assert (shared.hosted_clusters, shared.shared_stack) == ((), None)
 
 
-def test_the_clusters_stack_of_the_documentation_only_leaves_out_what_the_example_of_dev_has() -> None:
+def test_the_documented_cluster_stack_only_leaves_out_what_dev_has() -> None:
     document = yaml.safe_load(EXAMPLES[1].replace("<uuid>", TENANT))
     [described] = document["config"]["idstack:hostedClusters"]
     [cluster] = stack_file("dev")["config"]["idstack:hostedClusters"]

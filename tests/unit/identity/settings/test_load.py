@@ -141,7 +141,7 @@ def test_empty_values_count_as_left_out() -> None:
 
 
 @pytest.mark.parametrize(("written", "expected"), [("true", True), ("false", False)])
-def test_truth_values_are_read(written: str, expected: bool) -> None:
+def test_booleans_are_read(written: str, expected: bool) -> None:
     assert load(configuration(protect=written)).protect is expected
 
 

@@ -45,7 +45,7 @@ def test_a_key_is_described_where_it_is_defined(path: str) -> None:
 
 
 @pytest.mark.parametrize("row", list(references()), ids=lambda row: row.path)
-def test_a_row_says_what_is_accepted_by_default_and_what_for(row: Any) -> None:
+def test_a_row_has_what_is_accepted_a_default_and_a_description(row: Any) -> None:
     assert row.accepted
     assert row.default
     assert re.fullmatch(r"(?s)\S.*\.", row.description), "a description is a sentence"

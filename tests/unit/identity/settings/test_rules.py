@@ -124,7 +124,7 @@ def test_a_management_cluster_is_named_where_it_is_needed(changes: dict[str, Any
     assert f"resourceGroup and name of the AKS cluster: {reasons}\n" in report(config)
 
 
-def test_the_stacks_cluster_side_needs_a_probe_and_makes_a_kubeconfig_of_its_own() -> None:
+def test_the_stacks_cluster_side_needs_a_probe_but_no_kubeconfig() -> None:
     assert refusals(configuration(managementCluster__kubeconfig=ABSENT, probe=ABSENT)) == [
         ("probe.image", "probe-image-missing"),
     ]

@@ -84,7 +84,7 @@ def test_every_uuid_is_accepted_in_either_case(value: uuid.UUID, upper: bool) ->
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 32))
-def test_a_range_is_accepted_exactly_when_it_is_public_and_has_no_bits_of_a_host(address: int, bits: int) -> None:
+def test_a_range_is_accepted_exactly_when_it_is_public_and_aligned(address: int, bits: int) -> None:
     text = f"{ipaddress.IPv4Address(address)}/{bits}"
     network = ipaddress.IPv4Network(text, strict=False)
     private = [ipaddress.IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
@@ -120,7 +120,7 @@ def test_a_hosted_cluster_may_hold_anything_without_a_crash(path: str, value: An
 
 
 @given(st.text())
-def test_a_structure_may_be_any_text_without_a_crash(text: str) -> None:
+def test_a_structure_may_be_any_string_without_a_crash(text: str) -> None:
     with pytest.raises(ConfigurationError, match="tenantId"):
         load_settings({"vault": text, "hostedClusters": text}, secret_keys=(), local=None)
 

@@ -114,7 +114,7 @@ def test_an_identity_that_is_off_cannot_be_mounted() -> None:
     ]
 
 
-def test_workloads_are_told_apart_from_each_other_and_from_the_probes() -> None:
+def test_workloads_have_other_names_than_each_other_and_the_probes() -> None:
     same, probe = {**WORKLOAD, "identities": ["disk"]}, {**WORKLOAD, "name": "probe-kms-2"}
 
     config = with_workloads(WORKLOAD, same, probe)
@@ -159,7 +159,7 @@ def test_a_hosted_cluster_is_given_exactly_once(given: dict[str, Any], found: st
     assert f"  found:    a mapping: {found}\n" in report(config)
 
 
-def test_where_the_stack_writes_the_cluster_side_no_hosted_cluster_is_applied() -> None:
+def test_with_the_stacks_cluster_side_no_hosted_cluster_is_applied() -> None:
     assert refusals(configuration(hostedClusters=[hosted_cluster(hostedCluster={"file": "hc1.yaml"})])) == [
         ("hostedClusters[0].hostedCluster", "hosted-cluster-with-stack-side")
     ]
