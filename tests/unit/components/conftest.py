@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from tests.unit import access_world
+from tests.unit.access_world import FakeApiServer
 from tests.unit.components import world
-from tests.unit.components.program import run_program
+from tests.unit.components.existing_cluster import ExistingClusterScenario
+from tests.unit.components.program import Program, run_program
 from tests.unit.components.recorder import RecordingMonitor
+from tests.unit.hosts import Serve
 from tests.unit.identity.credentials.world import certificate, document
-
-Program = Callable[..., RecordingMonitor]
 
 
 @pytest.fixture(scope="package")
@@ -43,3 +45,15 @@ def two_clusters(program: Program) -> RecordingMonitor:
 def msi_document() -> str:
     """The image registry's credential document as the MSI data plane issues it."""
     return document(certificate(), tenant_id=world.TENANT, client_id=world.REGISTRY["clientId"])
+
+
+@pytest.fixture
+def existing_cluster(
+    program: Program, serve_plain: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> ExistingClusterScenario:
+    """The cluster's API server runs on this machine; programs that sign in are on the PATH."""
+    folder = access_world.program(tmp_path / "bin")
+    access_world.program(folder, "kubelogin")
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    api = FakeApiServer()
+    return ExistingClusterScenario(program, api, serve_plain(api.app()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import pytest
 
 from tests.unit.components import world
 from tests.unit.components.recorder import RecordingMonitor, run
+
+# Runs the program; the fixture `program` describes the arguments.
+Program = Callable[..., RecordingMonitor]
 
 PROJECT = Path(__file__).resolve().parents[3]
 

@@ -218,6 +218,9 @@ def run(
 
 
 async def _program(build: Callable[[], Awaitable[Any] | Any], recorder: RecordingMonitor, *, preview: bool) -> None:
+    # `run_in_stack` raises the error that ends a program. Outputs that failed by it are never awaited. asyncio would
+    # print each of them when it is collected, in the middle of another test.
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
     # `run_in_stack` makes the stack, as under the engine. The mocks bring one of their own unless there is a root.
     set_root_resource(object())  # type: ignore[arg-type]
     mocks.set_mocks(

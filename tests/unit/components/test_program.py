@@ -7,7 +7,7 @@ import pytest
 
 from identity.settings import ConfigurationError
 from tests.unit.components import world
-from tests.unit.components.conftest import Program
+from tests.unit.components.program import Program
 
 
 def test_a_refused_configuration_is_one_message_and_no_resource(program: Program) -> None:

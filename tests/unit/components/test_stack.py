@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.components.conftest import Program
+from tests.unit.components.program import Program
 from tests.unit.components.recorder import Properties, RecordingMonitor
 from tests.unit.components.simulation import UNKNOWN
 from tests.unit.components.world import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from components.azure.imported_credential import ExistingIdentity
 from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
 from components.azure.vault import Vault
-from tests.unit.components.conftest import Program
+from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import a_uuid
 from tests.unit.components.world import ADD_ON, ROLES, VAULT, lookups, settings, vault_args

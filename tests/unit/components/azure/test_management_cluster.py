@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit import access_world
 from tests.unit.access_world import FakeApiServer, skeleton
-from tests.unit.components.conftest import Program
+from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.simulation import UNKNOWN
 from tests.unit.components.world import ADD_ON, DEPLOYER, MANAGEMENT_CLUSTER, ROLES, TENANT, lookups

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.azure.vault import Vault
-from tests.unit.components.conftest import Program
+from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, Registered, run
 from tests.unit.components.world import SUBNET, TENANT, VAULT, vault_args
 

@@ -12,7 +12,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from components.hypershift.hosted_cluster_object import conflicts, merged
-from tests.unit.components.conftest import Program
+from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import hosted_cluster
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.components.conftest import Program
+from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import GROUPS, KUBECONFIG
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.components.conftest import Program
+from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import hosted_cluster
 

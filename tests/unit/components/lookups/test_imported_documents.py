@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
-from tests.unit.components.conftest import Program
+from tests.unit.components.program import Program
 from tests.unit.components.world import REGISTRY, REGISTRY_IDENTITY, TENANT, hosted_cluster, lookups
 from tests.unit.identity.credentials.documents import certificate_of, key_of, pem_of, signed_by
 from tests.unit.identity.credentials.world import certificate, document

@@ -17,7 +17,7 @@ from components.azure.imported_credential import (
 from components.azure.providers import register_providers
 from components.lookups.prerequisites import Prerequisites, look_up
 from tests.unit.components import world
-from tests.unit.components.conftest import Program
+from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.world import (
     ADD_ON,

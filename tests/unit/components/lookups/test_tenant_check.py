@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.components.conftest import Program
+from tests.unit.components.program import Program
 from tests.unit.components.world import DEPLOYER, TENANT, lookups
 
 OTHER_TENANT = "88888888-8888-4777-8666-555555555555"
