@@ -69,7 +69,7 @@ def test_the_programs_error_output_is_passed_on(connect: Connect, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("claims", "said"),
+    ("claims", "message"),
     [
         ({"aud": "https://vault.azure.net", "tid": TENANT, "oid": "o"}, "its audience https://vault.azure.net"),
         ({"aud": AKS, "tid": "another", "oid": "o"}, "its tenant is another"),
@@ -77,13 +77,13 @@ def test_the_programs_error_output_is_passed_on(connect: Connect, tmp_path: Path
     ],
 )
 def test_a_token_that_is_not_accepted_is_explained_by_its_claims(
-    connect: Connect, tmp_path: Path, claims: dict[str, object], said: str
+    connect: Connect, tmp_path: Path, claims: dict[str, object], message: str
 ) -> None:
     token = unsigned(**claims)
     folder = program(tmp_path / "other", token=token)
     with connect(path=str(folder)) as server, pytest.raises(AccessError, match="does not accept the token") as caught:
         server.check_sign_in()
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert token not in str(caught.value)
 
 
@@ -97,7 +97,7 @@ def test_an_unreachable_api_server_is_reported_with_what_to_check(connect: Conne
 
 def test_it_waits_for_permissions_and_kinds_and_names_them(connect: Connect, api: FakeApiServer) -> None:
     api.denied, api.absent = {"create namespaces"}, {CLASSES}
-    said: list[str] = []
+    messages: list[str] = []
     pauses: list[float] = []
 
     def sleep(seconds: float) -> None:
@@ -108,10 +108,10 @@ def test_it_waits_for_permissions_and_kinds_and_names_them(connect: Connect, api
             api.absent = set()
 
     with connect() as server:
-        server.wait_for(AccessRequirements(permissions(), KINDS), 300, log=said.append, sleep=sleep)
+        server.wait_for(AccessRequirements(permissions(), KINDS), 300, log=messages.append, sleep=sleep)
 
     where = f"waiting for the cluster at {server.server}: "
-    assert said == [
+    assert messages == [
         f"{where}permissions: create namespaces; kinds: secretproviderclasses.{CLASSES}",
         f"{where}kinds: secretproviderclasses.{CLASSES}",
     ]
@@ -120,11 +120,11 @@ def test_it_waits_for_permissions_and_kinds_and_names_them(connect: Connect, api
 
 def test_a_new_server_that_does_not_know_the_token_yet_is_waited_for(connect: Connect, api: FakeApiServer) -> None:
     api.unsure = 3
-    said: list[str] = []
+    messages: list[str] = []
     with connect() as server:
-        server.wait_for(AccessRequirements(permissions()), 300, is_new=True, log=said.append, sleep=lambda _: None)
-    assert [each.partition(": ")[2][:10] for each in said] == ["an answer:"]
-    assert "does not accept the token" in said[0]
+        server.wait_for(AccessRequirements(permissions()), 300, is_new=True, log=messages.append, sleep=lambda _: None)
+    assert [each.partition(": ")[2][:10] for each in messages] == ["an answer:"]
+    assert "does not accept the token" in messages[0]
 
 
 def test_a_new_server_whose_name_is_not_known_yet_is_waited_for_to_the_end(connect: Connect) -> None:
@@ -158,7 +158,7 @@ def test_a_timeout_reports_what_is_missing_for_whom_and_the_fix(connect: Connect
 def test_with_azure_rbac_the_hint_is_the_role_assignment_command(
     connect: Connect, api: FakeApiServer, has_azure_rbac: bool, reason: str
 ) -> None:
-    """Whether ARM said so, or the refusal alone."""
+    """Whether ARM reported it, or the refusal alone."""
     api.denied, api.reason = {"create namespaces", "patch deployments"}, reason
     with connect(has_azure_rbac=has_azure_rbac) as server:
         assert server.missing(AccessRequirements(permissions()))

@@ -1,4 +1,4 @@
-"""Which of AKS's Azure roles helps, judged by the roles' own data actions."""
+"""Which of AKS's Azure roles helps, by the roles' own data actions."""
 
 from __future__ import annotations
 

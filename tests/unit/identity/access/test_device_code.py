@@ -79,7 +79,7 @@ def test_it_slows_down_by_five_seconds_at_each_request_and_stays_slow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected"),
     [
         ("expired_token", "nobody entered the code in time"),
         ("authorization_declined", "the sign-in was declined"),
@@ -88,9 +88,9 @@ def test_it_slows_down_by_five_seconds_at_each_request_and_stays_slow() -> None:
         ("invalid_client", "invalid_client"),
     ],
 )
-def test_it_stops_at_every_other_answer_and_reports_it(error: str, said: str) -> None:
+def test_it_stops_at_every_other_answer_and_reports_it(error: str, expected: str) -> None:
     script = Script("authorization_pending", error)
-    with pytest.raises(SignInRefused, match=said):
+    with pytest.raises(SignInRefused, match=expected):
         script.signed_in()
     assert len(script.pauses) == 2
 

@@ -95,7 +95,7 @@ def pipeline(entra: Wire) -> Pipeline:
 
 
 def refused(done: subprocess.CompletedProcess[str], code: int) -> str:
-    """What is said of a sign-in that Entra ID refused with this code."""
+    """The message about a sign-in that Entra ID refused with this code."""
     assert (done.returncode, done.stdout) == (1, "")
     assert f"AADSTS{code}" in done.stderr
     assert "Traceback" not in done.stderr
@@ -192,9 +192,9 @@ def test_an_unexpected_federated_token_is_refused_with_what_to_register(
 ) -> None:
     pipeline.trusts(**{"issuer": issuer.url, **trusted})
     token = issuer.token()
-    said = refused(by_file(token), code)
-    assert fix in said
-    assert token not in said
+    message = refused(by_file(token), code)
+    assert fix in message
+    assert token not in message
 
 
 def test_a_federated_token_of_another_key_or_out_of_its_time_is_refused(
@@ -202,8 +202,8 @@ def test_a_federated_token_of_another_key_or_out_of_its_time_is_refused(
 ) -> None:
     pipeline.trusts(issuer.url)
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    said = refused(by_file(issuer.token(key=stranger)), 7000272)
-    assert "with a key that its issuer publishes" in said
+    message = refused(by_file(issuer.token(key=stranger)), 7000272)
+    assert "with a key that its issuer publishes" in message
     assert "have it renewed" in refused(by_file(issuer.token(life=-300)), 700024)
 
 

@@ -103,11 +103,11 @@ def test_an_absolute_path_of_kubelogin_is_still_kubelogin() -> None:
 
 def test_merging_keeps_everything_that_has_another_name(tmp_path: Path) -> None:
     file = tmp_path / "config"
-    standing = document(token="of-another")
+    existing = document(token="of-another")
     for section, member in (("clusters", "cluster"), ("contexts", "context"), ("users", "user")):
-        standing[section][0]["name"] = f"other-{member}"
-    standing["preferences"] = {"colors": True}
-    file.write_text(yaml.safe_dump(standing))
+        existing[section][0]["name"] = f"other-{member}"
+    existing["preferences"] = {"colors": True}
+    file.write_text(yaml.safe_dump(existing))
 
     Kubeconfig.read(file).merged(parsed(token="new")).write(file)
 
@@ -129,7 +129,7 @@ def test_a_file_is_replaced_in_one_step_and_a_link_stays_a_link(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a: [1", "is no YAML at line 1"),
         ("- a", "a mapping is expected"),
@@ -139,8 +139,8 @@ def test_a_file_is_replaced_in_one_step_and_a_link_stays_a_link(tmp_path: Path) 
         ("contexts: []", "has no current context"),
     ],
 )
-def test_a_malformed_kubeconfig_is_named_with_what_is_wrong(text: str, said: str) -> None:
-    with pytest.raises(MalformedKubeconfig, match=f"^here.*{said}"):
+def test_a_malformed_kubeconfig_is_named_with_what_is_wrong(text: str, message: str) -> None:
+    with pytest.raises(MalformedKubeconfig, match=f"^here.*{message}"):
         Kubeconfig.parse(text, "here").chosen()
 
 
@@ -224,7 +224,7 @@ def test_kubelogin_gets_another_cloud_or_a_private_authority() -> None:
 
 
 @pytest.mark.parametrize(
-    ("login", "said"),
+    ("login", "message"),
     [
         (
             Login(kind=LoginKind.SECRET, tenant_id=TENANT, client_id=CLIENT, client_secret_file=Path("s")),
@@ -233,6 +233,6 @@ def test_kubelogin_gets_another_cloud_or_a_private_authority() -> None:
         (Login(kind=LoginKind.CERTIFICATE, certificate=Path("credential.json")), "cannot read a credential document"),
     ],
 )
-def test_what_kubelogin_cannot_do_is_reported_before_it_fails(login: Login, said: str) -> None:
-    with pytest.raises(LoginRefused, match=said):
+def test_what_kubelogin_cannot_do_is_reported_before_it_fails(login: Login, message: str) -> None:
+    with pytest.raises(LoginRefused, match=message):
         exec_user(login, Flavour.KUBELOGIN)

@@ -200,19 +200,19 @@ def test_an_old_pkcs12_file_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("age", "lifetime", "said"),
+    ("age", "lifetime", "message"),
     [
         (timedelta(days=91), timedelta(days=90), "expired at .* `idstack status` shows"),
         (-timedelta(days=1), timedelta(days=90), "valid from .* check this machine's clock"),
     ],
 )
 def test_a_certificate_out_of_its_time_is_refused_before_anybody_is_asked(
-    tmp_path: Path, age: timedelta, lifetime: timedelta, said: str
+    tmp_path: Path, age: timedelta, lifetime: timedelta, message: str
 ) -> None:
     file = tmp_path / "deployer.pem"
     outside = certificate(age=age, lifetime=lifetime)
     file.write_bytes(_pem(outside, serialization.PrivateFormat.PKCS8))
-    with pytest.raises(LoginRefused, match=f"{outside.thumbprint}.*{said}"):
+    with pytest.raises(LoginRefused, match=f"{outside.thumbprint}.*{message}"):
         certificate_file.read(file, None, datetime.now(UTC))
 
 

@@ -181,14 +181,14 @@ def test_the_claims_of_a_token_are_printed_without_the_token(command: Command, s
 
     done = command(*somebody.arguments, "--json")
 
-    told = json.loads(done.stdout)
-    assert (told["oid"], told["appid"], told["aud"]) == (somebody.object_id, somebody.client_id, AKS)
-    assert told["groups"] == [group]
+    reported = json.loads(done.stdout)
+    assert (reported["oid"], reported["appid"], reported["aud"]) == (somebody.object_id, somebody.client_id, AKS)
+    assert reported["groups"] == [group]
     assert "eyJ" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "--login is missing: one of arm, certificate, secret"),
         (["--login", "secret", "--tenant-id", TENANT], "needs --client-id and --client-secret-file as well"),
@@ -199,9 +199,9 @@ def test_the_claims_of_a_token_are_printed_without_the_token(command: Command, s
         (["--device-code", "--tenant-id", TENANT], "there is no terminal to ask somebody at"),
     ],
 )
-def test_an_error_is_one_message_with_the_fix(command: Command, arguments: list[str], said: str) -> None:
+def test_an_error_is_one_message_with_the_fix(command: Command, arguments: list[str], message: str) -> None:
     done = command("--exec", *arguments)
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr

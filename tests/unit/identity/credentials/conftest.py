@@ -33,7 +33,7 @@ def following(issued: IssuedCertificate) -> IssuedCertificate:
 
 @pytest.fixture(scope="session")
 def third() -> IssuedCertificate:
-    """One more certificate; what it is to be later than says the document."""
+    """One more certificate; the document has what it must be later than."""
     return certificate(lifetime=2 * LIFETIME)
 
 

@@ -34,14 +34,14 @@ names = st.sampled_from(
 
 def accepted_or_explained(text: str | bytes) -> None:
     """Neither a crash nor a wrong acceptance nor an empty explanation."""
-    told: tuple[str, ...] | None = None
+    reported: tuple[str, ...] | None = None
     try:
         read = decode(text)
     except InvalidCredential as error:
-        told = error.problems
-    if told is not None:
-        assert told
-        assert all("found" in problem for problem in told)
+        reported = error.problems
+    if reported is not None:
+        assert reported
+        assert all("found" in problem for problem in reported)
         return
     assert read.client_id == json.loads(text)["client_id"] != ""
     assert read.authority_host.startswith("https://")

@@ -91,7 +91,7 @@ def upstream() -> Iterator[Loader]:
         yield loader
 
 
-def judged_alike(upstream: Loader, text: bytes) -> None:
+def assert_same_verdict(upstream: Loader, text: bytes) -> None:
     """Both accept `text` and mean the same; or ours refuses it with reasons, and upstream does, too, or is laxer."""
     ours, problems = _ours(text)
     theirs = upstream.judge(text)
@@ -154,10 +154,10 @@ class TestDocuments:
         self, upstream: Loader, issued: IssuedCertificate, values: Fields, ascii_only: bool
     ) -> None:
         replaced = {name for name, _ in values}
-        judged_alike(upstream, written([*good(issued), *values], ascii_only=ascii_only))
+        assert_same_verdict(upstream, written([*good(issued), *values], ascii_only=ascii_only))
         kept = [(name, value) for name, value in good(issued) if name not in replaced]
-        judged_alike(upstream, written([*kept, *values], ascii_only=ascii_only))
-        judged_alike(upstream, written(kept))
+        assert_same_verdict(upstream, written([*kept, *values], ascii_only=ascii_only))
+        assert_same_verdict(upstream, written(kept))
 
     @given(data=st.data())
     @by_hypothesis
@@ -165,8 +165,8 @@ class TestDocuments:
         self, upstream: Loader, issued: IssuedCertificate, data: st.DataObject
     ) -> None:
         text = written(good(issued))
-        judged_alike(upstream, text[: data.draw(st.integers(0, len(text)))])
-        judged_alike(upstream, altered(text, data))
+        assert_same_verdict(upstream, text[: data.draw(st.integers(0, len(text)))])
+        assert_same_verdict(upstream, altered(text, data))
 
     @given(
         before=st.sampled_from((b"", b" ", b"\n\t", b"\xef\xbb\xbf", b"\x0c", b"\x00", b"null", b"//\n")),
@@ -197,7 +197,7 @@ class TestDocuments:
         self, upstream: Loader, issued: IssuedCertificate, before: bytes, after: bytes, extra: str
     ) -> None:
         body = written(good(issued))[:-1] + f',"extra":{extra}}}'.encode()
-        judged_alike(upstream, before + body + after)
+        assert_same_verdict(upstream, before + body + after)
 
 
 def _blocks(issued: IssuedCertificate) -> list[bytes]:
@@ -236,9 +236,9 @@ class TestSecrets:
     ) -> None:
         chosen = data.draw(st.lists(st.sampled_from(blocks), min_size=1, max_size=4))
         bundle = b"".join(chosen)
-        judged_alike(upstream, with_bundle(issued, bundle))
-        judged_alike(upstream, with_bundle(issued, bundle.replace(b"\n", b"\r\n")))
-        judged_alike(upstream, with_bundle(issued, bundle.rstrip()))
+        assert_same_verdict(upstream, with_bundle(issued, bundle))
+        assert_same_verdict(upstream, with_bundle(issued, bundle.replace(b"\n", b"\r\n")))
+        assert_same_verdict(upstream, with_bundle(issued, bundle.rstrip()))
 
     @given(data=st.data())
     @by_hypothesis
@@ -249,9 +249,9 @@ class TestSecrets:
         bundle = data.draw(st.sampled_from(bundles))
         if bundle is None:
             der = altered(certificate_of(issued).public_bytes(DER), data)
-            judged_alike(upstream, with_bundle(issued, issued.private_key_pem.encode() + in_pem(der)))
+            assert_same_verdict(upstream, with_bundle(issued, issued.private_key_pem.encode() + in_pem(der)))
         else:
-            judged_alike(upstream, with_bundle(issued, altered(bundle, data)))
+            assert_same_verdict(upstream, with_bundle(issued, altered(bundle, data)))
 
     @given(data=st.data())
     @by_hypothesis
@@ -261,7 +261,7 @@ class TestSecrets:
         secret = json.loads(document(issued))["client_secret"]
         place = data.draw(st.integers(0, len(secret)) | st.integers(len(secret) - 4, len(secret)))
         added = data.draw(st.text("\r\n\t =-_+/Aé", max_size=3))
-        judged_alike(
+        assert_same_verdict(
             upstream,
             with_secret_text(issued, secret[:place] + added + secret[place + data.draw(st.integers(0, 3)) :]),
         )
@@ -270,7 +270,7 @@ class TestSecrets:
     def test_padding_behind_what_needs_none(self, upstream: Loader, issued: IssuedCertificate, padding: str) -> None:
         bundle = (issued.private_key_pem + issued.certificate_pem).encode()
         whole = base64.b64encode(bundle + b"\n" * (-len(bundle) % 3)).decode()
-        judged_alike(upstream, with_secret_text(issued, whole + padding))
+        assert_same_verdict(upstream, with_secret_text(issued, whole + padding))
 
 
 def in_pem(der: bytes) -> bytes:

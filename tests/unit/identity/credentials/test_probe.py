@@ -1,4 +1,4 @@
-"""The probe finds the credential as the consumer does, proves it, and tells what it found."""
+"""The probe finds the credential as the consumer does, proves it, and reports what it found."""
 
 from __future__ import annotations
 

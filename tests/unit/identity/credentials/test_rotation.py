@@ -191,7 +191,7 @@ class TestUnknown:
         tries(pending, entra, clock, seconds=4)
         entra.drops = True
         tries(pending, entra, clock, seconds=30)
-        told = [record.message for record in caplog.records if record.name == "identity.credentials.events"]
-        assert len(told) == 1
-        assert "gets no token yet" in told[0]
-        assert "AADSTS" not in told[0]
+        reported = [record.message for record in caplog.records if record.name == "identity.credentials.events"]
+        assert len(reported) == 1
+        assert "gets no token yet" in reported[0]
+        assert "AADSTS" not in reported[0]

@@ -1,4 +1,4 @@
-"""A document is judged before it is stored: one error tells every problem, and none shows the key."""
+"""A document is validated before it is stored: one error lists every problem, and none shows the key."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ class TestProblems:
 
     def test_of_another_tenant_and_client(self, issued: IssuedCertificate) -> None:
         other = "00000000-0000-4000-8000-000000000000"
-        told = problems(document(issued), now=now(), expected_tenant=other, expected_client_id=other)
-        assert told == tuple(
+        reported = problems(document(issued), now=now(), expected_tenant=other, expected_client_id=other)
+        assert reported == tuple(
             f'{name}: found "{found}"; accepted: "{other}", as configured; '
             "take the credential of this identity, or correct the configuration"
             for name, found in (("tenant_id", TENANT), ("client_id", CLIENT))
@@ -129,14 +129,14 @@ class TestProblems:
 
     def test_of_a_certificate_that_expired_though_the_document_says_otherwise(self) -> None:
         old = certificate(age=timedelta(days=2), lifetime=DAY)
-        told = "\n".join(problems(document(old, not_after=now() + DAY, renew_after=now())))
-        assert "client_secret: found a certificate valid from" in told
-        assert "accepted: one that is valid now; issue the credential again" in told
+        reported = "\n".join(problems(document(old, not_after=now() + DAY, renew_after=now())))
+        assert "client_secret: found a certificate valid from" in reported
+        assert "accepted: one that is valid now; issue the credential again" in reported
 
     def test_a_clock_that_is_a_little_slow_does_not_refuse_a_new_credential(self, issued: IssuedCertificate) -> None:
         validate(document(issued), now=issued.not_before - timedelta(minutes=4))
-        told = problems(document(issued), now=issued.not_before - timedelta(minutes=6))
-        assert any(problem.startswith("not_before: ") for problem in told)
+        reported = problems(document(issued), now=issued.not_before - timedelta(minutes=6))
+        assert any(problem.startswith("not_before: ") for problem in reported)
 
 
 class TestKeyMaterial:
@@ -254,12 +254,12 @@ class TestOneErrorTellsAll:
     MARKER = "MARKERMARKERMARKER"
 
     def test_every_problem_is_in_it(self, issued: IssuedCertificate) -> None:
-        told = problems(
+        reported = problems(
             changed(
                 issued, client_id=None, tenant_id="?", authentication_endpoint="x", not_before=None, client_secret="%"
             )
         )
-        assert [problem.partition(":")[0] for problem in told] == [
+        assert [problem.partition(":")[0] for problem in reported] == [
             "client_id",
             "not_before",
             "authentication_endpoint",

@@ -92,7 +92,7 @@ def test_the_watch_alone_sees_one_link_swap_after_the_other(
             mount.write("{")
             return events.comes(within=0.2)
 
-        assert any(is_seen() for _ in range(100)), "the first may be missed: nothing tells when the watch has begun"
+        assert any(is_seen() for _ in range(100)), "the first may be missed: nothing shows when the watch has begun"
         for later in (1, 2):
             mount.write(document(issued, entra.url, not_before=issued.not_before + timedelta(seconds=later)))
             events.until(EventKind.SERVED)
