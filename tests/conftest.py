@@ -6,16 +6,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from identity.clouds import LocalEnvironment
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import NO_DELAYS
+from tests.groups import end_group, group_of, shared
 from tests.harness import LocalStack, running_stack
 from tests.stores import open_store
 
 PROJECT = Path(__file__).resolve().parents[1]
+_UNITS: Final = PROJECT / "tests/unit"
 
 
 @pytest.fixture
@@ -48,6 +51,23 @@ def local_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEnvir
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     """The local stack, brought up once for all tests that leave it as they find it."""
-    with running_stack(tmp_path_factory.mktemp("stack")) as stack:
+    with shared(running_stack(tmp_path_factory.mktemp("stack")), "stack") as stack:
         stack.up()
         yield stack
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """End what the tests of a group share, once a test of another group follows."""
+    yield
+    if nextitem is None or group_of(nextitem) != group_of(item):
+        end_group(group_of(item))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a stack, or else a file, run on one worker (`--dist loadgroup`); stacks come before units."""
+    order: dict[str, int] = {}
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group_of(item)))
+        order.setdefault(group_of(item), len(order))
+    items.sort(key=lambda item: (item.path.is_relative_to(_UNITS), order[group_of(item)]))

@@ -11,9 +11,8 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -40,6 +39,7 @@ from localcloud.kubernetes.kubeconfig import connection
 from ops.stack import environment
 from ops.stack.configuration import with_salt
 from ops.stack.engine import Engine
+from tests.warm import virtual_environment
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -61,17 +61,26 @@ class LocalStack:
     def variables(self) -> dict[str, str]:
         """Environment of every command of the stack."""
         base = {**os.environ, "LOCALCLOUD_STATE_DIR": str(self.state), "LOCALCLOUD_FAULTS": json.dumps(self.faults)}
-        return environment.variables(self.name, base)
+        found = environment.variables(self.name, base)
+        # The interpreter is that of `root`.
+        own = {name: found[name].replace(f"{PROJECT}/", f"{self.root}/") for name in ("PATH", "VIRTUAL_ENV")}
+        return found | own
+
+    @property
+    def python(self) -> str:
+        """The interpreter of the stack's commands."""
+        return str(self.root / ".venv/bin/python")
 
     @cached_property
     def environment(self) -> LocalEnvironment:
         """Where the local cloud answers."""
         return LocalEnvironment.from_file(self.state / "environment.json")
 
-    @cached_property
+    @property
     def outputs(self) -> dict[str, Any]:
-        """The stack's outputs after the first `up`."""
-        outputs: dict[str, Any] = json.loads(self.pulumi("stack", "output", "--json").stdout)
+        """The stack's outputs; nothing of them is secret (`test_stacks_show_no_secret_output`)."""
+        [root] = [each for each in self.resources() if each["type"] == "pulumi:pulumi:Stack"]
+        outputs: dict[str, Any] = root["outputs"]
         return outputs
 
     @property
@@ -106,12 +115,13 @@ class LocalStack:
 
     def local_cloud(self, *arguments: str) -> str:
         """Run a command of the local cloud."""
-        return self.run(sys.executable, "-m", "localcloud", *arguments).stdout
+        return self.run(self.python, "-m", "localcloud", *arguments).stdout
 
     def prepare(self) -> None:
         """Make the stack as `idstack up` does, so that both its commands and the engine's own work here."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LOCALCLOUD_STATE_DIR", str(self.state))
+            patch.setattr(environment, "_EMULATED_PLUGINS", self.root / "localcloud/providers/bin")
             Engine(self.name, self.root).prepare()
         made = yaml.safe_load((self.state / "pulumi" / self._file.name).read_text(encoding="utf-8"))
         text = with_salt(self._file.read_text(encoding="utf-8"), made["encryptionsalt"], self._file.name)
@@ -135,24 +145,39 @@ class LocalStack:
 
     def idstack(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the `idstack` command."""
-        return self.run(sys.executable, "-m", "ops", *arguments, check=check)
+        return self.run(self.python, "-m", "ops", *arguments, check=check)
 
     def up(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """`pulumi up` without a separate preview; returns when every Deployment is ready."""
         return self.pulumi("up", "--yes", "--skip-preview", *arguments, check=check)
 
+    def up_with_steps(self) -> dict[str, str]:
+        """`up`, and what it did as `preview` shows it; the engine writes its steps into an event log."""
+        log = self.state / "events.jsonl"
+        log.unlink(missing_ok=True)
+        # The option is one for debugging, and is there only with the variable set.
+        options = ("--yes", "--skip-preview", "--non-interactive", "--stack", self.name, "--event-log", str(log))
+        self.run("pulumi", "up", *options, variables={"PULUMI_DEBUG_COMMANDS": "true"})
+        events = map(json.loads, log.read_text(encoding="utf-8").splitlines())
+        return _steps(each["resourcePreEvent"]["metadata"] for each in events if "resourcePreEvent" in each)
+
     def preview(self) -> dict[str, str]:
-        """What a preview says would happen: operation by resource name, without what stays the same."""
-        plan = json.loads(self.pulumi("preview", "--json").stdout)
-        return {
-            step["urn"].rpartition("::")[2]: step["op"] for step in plan["steps"] if step["op"] not in ("same", "read")
-        }
+        """What a preview shows: operation by resource name, without what stays the same."""
+        return _steps(json.loads(self.pulumi("preview", "--json").stdout)["steps"])
+
+    def resources(self, stack: str | None = None) -> list[dict[str, Any]]:
+        """The resources in the state, secrets encrypted; of another `stack` of the backend, `<project>/<stack>`.
+
+        Read from the backend's file: it is what `pulumi stack export` prints, a second sooner.
+        """
+        checkpoint = self.state / f"pulumi/backend/.pulumi/stacks/{stack or f'idstack/{self.name}'}.json"
+        latest = json.loads(checkpoint.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
+        return list(latest.get("resources") or ())
 
     def resource(self, name: str) -> dict[str, Any]:
         """The one resource with this name, as the state has it."""
-        resources = json.loads(self.pulumi("stack", "export").stdout)["deployment"]["resources"]
-        [found] = [each for each in resources if each["urn"].endswith(f"::{name}")]
-        return dict(found)
+        [found] = [each for each in self.resources() if each["urn"].endswith(f"::{name}")]
+        return found
 
     @contextmanager
     def configured(self, **changes: Any) -> Iterator[None]:
@@ -201,12 +226,22 @@ class LocalStack:
         return yaml.safe_load(self._file.read_text(encoding="utf-8"))["config"][f"idstack:{key}"]
 
 
+def _steps(steps: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Operation by resource name of the engine's steps (`op`, `urn`); the parts of a replacement are one `replace`."""
+    named = {each["urn"].rpartition("::")[2]: each["op"] for each in steps if each["op"] not in ("same", "read")}
+    return {name: "replace" if "replace" in operation else operation for name, operation in named.items()}
+
+
 @contextmanager
-def running_stack(root: Path, **faults: Any) -> Iterator[LocalStack]:
-    """A local cloud, started and seeded, and an empty stack; afterwards no process is left."""
+def running_stack(root: Path, *, warm: bool = True, **faults: Any) -> Iterator[LocalStack]:
+    """A local cloud, started and seeded, and an empty stack; afterwards no process is left.
+
+    Its interpreters are warm (`tests/warm`); with `warm=False`, each starts from nothing, as it does for users.
+    """
     for entry in PROJECT.iterdir():
-        if entry.name not in {".git", ".localcloud", "Pulumi.local.yaml"}:
+        if entry.name not in {".git", ".venv", ".localcloud", "Pulumi.local.yaml"}:
             (root / entry.name).symlink_to(entry)
+    (root / ".venv").symlink_to(virtual_environment() if warm else PROJECT / ".venv")
     (root / "Pulumi.local.yaml").write_bytes((PROJECT / "Pulumi.local.yaml").read_bytes())
     stack = LocalStack(root, faults)
     try:

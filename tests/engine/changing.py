@@ -1,4 +1,4 @@
-"""A change of a stack's configuration, as its preview tells it and as `up` makes it."""
+"""A change of a stack's configuration: the steps of `up`, and what they did to the local cloud."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeAlias
 
+from identity.catalogue import CONTROL_PLANE
 from tests.harness import LocalStack
 
 Key: TypeAlias = tuple[str, str]
+
+CLASSES: Final = len(CONTROL_PLANE)
+"""SecretProviderClasses of a hosted cluster."""
+MOUNTS: Final = sum(len(row.mounts) for row in CONTROL_PLANE)
+"""Mounts of a hosted cluster, and so its credential probes."""
 
 # Sign-ins are cheap and nobody waits for replicas longer than needed.
 FAST: Final = {"propagation": {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 60}}
@@ -16,18 +22,18 @@ FAST: Final = {"propagation": {"successes": 1, "settleSeconds": 0, "timeoutSecon
 
 @dataclass(frozen=True)
 class Change:
-    """What a preview said (operation by name), and what `up` did to the documents of the local cloud."""
+    """The steps of an `up` (operation by resource name), and what became of the local cloud's documents."""
 
-    preview: dict[str, str]
+    steps: dict[str, str]
     added: frozenset[Key]
     removed: frozenset[Key]
     changed: frozenset[Key]
 
     @classmethod
-    def between(cls, before: Mapping[Key, str], after: Mapping[Key, str], *, preview: dict[str, str]) -> Self:
-        """What became of `before`, as the local cloud's contents tell it."""
+    def between(cls, before: Mapping[Key, str], after: Mapping[Key, str], *, steps: dict[str, str]) -> Self:
+        """The difference of two `contents` of the local cloud."""
         return cls(
-            preview,
+            steps,
             frozenset(after.keys() - before.keys()),
             frozenset(before.keys() - after.keys()),
             frozenset(key for key in before.keys() & after.keys() if before[key] != after[key]),
@@ -35,33 +41,38 @@ class Change:
 
     @property
     def touched(self) -> frozenset[Key]:
-        """What is not as it was."""
+        """What is gone or different."""
         return self.removed | self.changed
 
     def names(self, *operations: str) -> set[str]:
-        """Names of the resources that the preview would do this to."""
-        return {name for name, operation in self.preview.items() if operation in operations}
+        """Names of the resources to which one of these operations happened."""
+        return {name for name, operation in self.steps.items() if operation in operations}
 
 
 def bring_up(stack: LocalStack, **configuration: Any) -> Change:
-    """Preview the stack with these keys, bring it up, and see that nothing is left to do."""
+    """Bring the stack up with these keys."""
     stack.configure(**configuration)
-    foreseen, before = stack.preview(), stack.contents()
-    stack.up()
-    after = stack.contents()
-    assert stack.preview() == {}
-    return Change.between(before, after, preview=foreseen)
+    before = stack.contents()
+    steps = stack.up_with_steps()
+    return Change.between(before, stack.contents(), steps=steps)
 
 
-def refused(stack: LocalStack, **configuration: Any) -> list[str]:
-    """What preview and `up` say with these keys, each of which must fail and change nothing."""
+def refusal(stack: LocalStack, *command: str, **configuration: Any) -> str:
+    """What `up` (or another command) prints with these keys, with which it must fail and change nothing."""
     before = stack.contents()
     with stack.configured(**configuration):
-        said = []
-        for command in (("preview",), ("up", "--yes", "--skip-preview")):
-            done = stack.pulumi(*command, check=False)
-            assert done.returncode != 0, f"{command} was not refused: {done.stdout}"
-            assert "Traceback" not in done.stdout + done.stderr
-            said.append(done.stdout + done.stderr)
+        done = stack.pulumi(*(command or ("up", "--yes", "--skip-preview")), check=False)
+    assert done.returncode != 0, f"not refused: {done.stdout}"
+    assert "Traceback" not in done.stdout + done.stderr
     assert stack.contents() == before
-    return said
+    return done.stdout + done.stderr
+
+
+def with_applications(cluster: Mapping[str, Any], *fields: str) -> dict[str, Any]:
+    """A hosted cluster in which these identities have Entra applications of their own, and the others one credential.
+
+    `cluster` is the local stack's, whose image registry has a credential issued elsewhere.
+    """
+    imported = cluster["identities"]["imageRegistry"]
+    others = [row.field for row in CONTROL_PLANE if row.field not in fields]
+    return {**cluster, "identities": dict.fromkeys(others, imported)}

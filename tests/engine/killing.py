@@ -55,9 +55,9 @@ class Kill:
 
 
 @contextmanager
-def small_stack(root: Path, cluster_side: str, **faults: Any) -> Iterator[LocalStack]:
+def small_stack(root: Path, cluster_side: str, *, warm: bool = True, **faults: Any) -> Iterator[LocalStack]:
     """A stack with every type of resource, but few of each: two Entra applications, one credential for the others."""
-    with running_stack(root, **faults) as stack:
+    with running_stack(root, warm=warm, **faults) as stack:
         [cluster] = stack.configuration("hostedClusters")
         imported = cluster["identities"]["imageRegistry"]
         fields = ("controlPlaneOperator", "ingress", "network", "disk", "file", "kms")
@@ -75,21 +75,21 @@ def interruption(stack: LocalStack, kill: Kill, *command: str) -> Iterator[list[
     The block gets the ids of those to be killed. Returns when everything that the command started has ended.
     """
     said = stack.state / "interrupted.log"
-    with _executioner(stack, kill) as executioner, said.open("w") as output:
+    with _fault_daemon(stack, kill) as fault_daemon, said.open("w") as output:
         running = subprocess.Popen(
-            [sys.executable, "-m", "ops", *command],
+            [stack.python, "-m", "ops", *command],
             cwd=stack.root,
             env=stack.variables,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
         )
-        service = _standing_still(executioner, running)
+        service = _standing_still(fault_daemon, running)
         assert service, f"{command} ended before write {kill.write}: {said.read_text()}"
         victims = {
             "engine": lambda: _processes(stack, "pulumi "),
             "plugin": lambda: _processes(stack, _PLUGINS[service]),
-            "local cloud": lambda: [executioner.pid],
+            "local cloud": lambda: [fault_daemon.pid],
         }[kill.victim]()
         assert victims, f"no {kill.victim} at a write to {service}"
         try:
@@ -97,8 +97,8 @@ def interruption(stack: LocalStack, kill: Kill, *command: str) -> Iterator[list[
         finally:
             for pid in victims:
                 os.kill(pid, signal.SIGKILL)
-            assert executioner.stdin is not None
-            executioner.stdin.close()
+            assert fault_daemon.stdin is not None
+            fault_daemon.stdin.close()
             running.wait()
         assert running.returncode != 0, f"{command} did not mind: {said.read_text()}"
         for pid in _processes(stack, "localcloud.providers.", "-m provider"):
@@ -129,8 +129,7 @@ def in_the_cloud(stack: LocalStack, before: set[Thing]) -> set[Thing]:
 
 def in_the_state(stack: LocalStack) -> list[Thing]:
     """The same as the state has it, twice if it is there twice."""
-    resources = json.loads(stack.pulumi("stack", "export").stdout)["deployment"].get("resources") or []
-    return [thing for each in resources for thing in _things(each)]
+    return [thing for each in stack.resources() for thing in _things(each)]
 
 
 def documents(stack: LocalStack, kind: str) -> list[dict[str, Any]]:
@@ -157,36 +156,36 @@ def _things(resource: dict[str, Any]) -> Iterator[Thing]:
 
 
 @contextmanager
-def _executioner(stack: LocalStack, kill: Kill) -> Iterator[subprocess.Popen[str]]:
+def _fault_daemon(stack: LocalStack, kill: Kill) -> Iterator[subprocess.Popen[str]]:
     """The local cloud with a daemon that stands still at the chosen write."""
     daemon = processes.alive(stack.state / "pids", DAEMON)
     assert daemon is not None
     daemon.end(grace=_ENDS_WITHIN)
     arguments = [str(stack.state), str(kill.write), kill.moment, kill.service]
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.engine.executioner", *arguments],
+        [sys.executable, "-m", "tests.engine.fault_daemon", *arguments],
         cwd=PROJECT,
         env=stack.variables,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    ) as executioner:
+    ) as fault_daemon:
         try:
-            assert executioner.stdout is not None
-            assert executioner.stdout.readline() == "serving\n"
+            assert fault_daemon.stdout is not None
+            assert fault_daemon.stdout.readline() == "serving\n"
             stack.local_cloud("start")
-            yield executioner
+            yield fault_daemon
         finally:
-            executioner.terminate()
+            fault_daemon.terminate()
 
 
-def _standing_still(executioner: subprocess.Popen[str], running: subprocess.Popen[bytes]) -> str:
+def _standing_still(fault_daemon: subprocess.Popen[str], running: subprocess.Popen[bytes]) -> str:
     """The service at whose write the local cloud stands still; empty when the command ends without."""
-    assert executioner.stdout is not None
+    assert fault_daemon.stdout is not None
     ended = os.pidfd_open(running.pid)
     try:
-        ready, _, _ = select.select([executioner.stdout.fileno(), ended], [], [])
-        return executioner.stdout.readline().strip() if ended not in ready else ""
+        ready, _, _ = select.select([fault_daemon.stdout.fileno(), ended], [], [])
+        return fault_daemon.stdout.readline().strip() if ended not in ready else ""
     finally:
         os.close(ended)
 

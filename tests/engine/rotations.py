@@ -58,7 +58,6 @@ class Rotating:
     @property
     def thumbprint(self) -> str:
         """The certificate that is current now."""
-        self.stack.__dict__.pop("outputs", None)
         return str(self.stack.control_plane[_IDENTITY]["thumbprint"])
 
     @property
@@ -93,11 +92,11 @@ class Rotating:
 
 
 @contextmanager
-def rotating_stack(root: Path) -> Iterator[Rotating]:
+def rotating_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
     """The stack, up since sixty days, its pod running."""
     with (
         pytest.MonkeyPatch.context() as patch,
-        small_stack(root, "hypershift") as stack,
+        small_stack(root, "hypershift", warm=warm) as stack,
         stack.configured(credentials={**_LIFE, "propagation": _PROPAGATION}),
     ):
         rotating = Rotating(stack, datetime.now(UTC) - timedelta(days=_DAYS), patch)

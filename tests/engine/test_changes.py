@@ -1,4 +1,4 @@
-"""What previews say of a stack that is up, and that a stack that is up stays as it is."""
+"""What previews of a stack that is up show, and that a stack that is up stays as it is."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from identity.credentials.certificate import issue
 from localcloud.azure.resource_store import Resources
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.state_directory import StateDirectory
+from tests.engine.changing import MOUNTS
 from tests.harness import LocalStack
 
 
@@ -65,40 +65,36 @@ def test_a_second_cluster_touches_nothing_of_the_first(stack: LocalStack) -> Non
     assert sorted(name for name in steps if not name.startswith("hc2")) == []
 
 
-def test_a_new_image_of_the_probe_updates_the_ten_probes_only(stack: LocalStack) -> None:
+def test_a_new_image_of_the_probe_updates_the_probes_only(stack: LocalStack) -> None:
     with stack.configured(probe={"image": "registry.example.com/idstack/credential-probe:2"}):
         steps = stack.preview()
 
-    assert list(steps.values()) == ["update"] * 10
+    assert list(steps.values()) == ["update"] * MOUNTS
     assert all("probe" in name for name in steps)
 
 
-def test_another_certificate_authority_of_the_cluster_updates_the_provider_and_replaces_nothing(
-    stack: LocalStack,
-) -> None:
+def test_another_certificate_authority_of_the_cluster_updates_the_provider_only(stack: LocalStack) -> None:
     """As after the rotation of the cluster's certificates: AKS then gives out a bundle of the old and the new."""
     store = StateDirectory(stack.state).open_store()
-    standing = Endpoint.load(store)
-    successor = issue("next", not_before=datetime.now(UTC), lifetime=timedelta(days=1)).certificate_pem
-    bundle = base64.b64decode(standing.ca) + successor.encode()
-    replace(standing, ca=base64.b64encode(bundle).decode()).save(store)
+    existing = Endpoint.load(store)
+    next_authority = issue("next", not_before=datetime.now(UTC), lifetime=timedelta(days=1)).certificate_pem
+    bundle = base64.b64decode(existing.ca) + next_authority.encode()
+    replace(existing, ca=base64.b64encode(bundle).decode()).save(store)
     try:
         steps = stack.preview()
     finally:
-        standing.save(store)
+        existing.save(store)
         store.close()
 
     assert steps == {"kubernetes": "update"}
 
 
-def test_a_private_cluster_is_reached_by_its_public_name_where_that_is_asked_for(
-    stack: LocalStack, tmp_path: Path
-) -> None:
+def test_a_private_cluster_is_reached_by_its_public_name_on_request(stack: LocalStack, tmp_path: Path) -> None:
     cluster = stack.configuration("managementCluster")
     store = StateDirectory(stack.state).open_store()
     clusters = Resources(store)
-    standing = clusters.get(stack.outputs["managementClusterId"])
-    assert standing is not None
+    existing = clusters.get(stack.outputs["managementClusterId"])
+    assert existing is not None
     private = "mgmt.privatelink.eastus.azmk8s.io"
     names = {"fqdn": "mgmt.hcp.eastus.azmk8s.io", "privateFQDN": private}
     written = tmp_path / "kubeconfig"
@@ -108,7 +104,7 @@ def test_a_private_cluster_is_reached_by_its_public_name_where_that_is_asked_for
         [found] = yaml.safe_load(written.read_text())["clusters"]
         return str(found["cluster"]["server"])
 
-    clusters.put({**standing, "properties": {**standing["properties"], **names}})
+    clusters.put({**existing, "properties": {**existing["properties"], **names}})
     try:
         with stack.configured(managementCluster={**cluster, "access": {"publicFqdn": True}}):
             assert stack.preview() == {}
@@ -116,7 +112,7 @@ def test_a_private_cluster_is_reached_by_its_public_name_where_that_is_asked_for
         assert server() == f"https://{private}:443"
         assert server("--public-fqdn") == stack.environment.kubernetes_endpoint
     finally:
-        clusters.put(standing)
+        clusters.put(existing)
         store.close()
 
 
@@ -147,8 +143,7 @@ def test_stacks_show_no_secret_output(stack: LocalStack) -> None:
     assert (row["credentialsSecretName"], row["secretProviderClass"]) == ("cncc-hc1-json", "managed-azure-network")
 
 
-@pytest.mark.parametrize("command", [("preview",), ("up", "--yes", "--skip-preview")])
-def test_a_bad_configuration_is_one_report_and_no_change(stack: LocalStack, command: tuple[str, ...]) -> None:
+def test_a_bad_configuration_is_one_report_and_no_change(stack: LocalStack) -> None:
     before = stack.inventory()
 
     with stack.configured(
@@ -156,18 +151,18 @@ def test_a_bad_configuration_is_one_report_and_no_change(stack: LocalStack, comm
         vault={"name": "a_b", "sofDeleteRetentionDays": 7},
         hostedClusters=_cluster(stack, vnetID="x"),
     ):
-        done = stack.pulumi(*command, check=False)
+        done = stack.pulumi("up", "--yes", "--skip-preview", check=False)
 
-    said = done.stdout + done.stderr
+    report = done.stdout + done.stderr
     assert done.returncode != 0
-    assert "The stack's configuration has 4 problems; nothing was changed." in said
+    assert "The stack's configuration has 4 problems; nothing was changed." in report
     for place in (
         "idstack:tenantId",
         "idstack:vault.name",
         "idstack:vault.sofDeleteRetentionDays",
         "idstack:hostedClusters[0].vnetID",
     ):
-        assert f"{place}\n" in said
-    assert "softDeleteRetentionDays" in said, "an unknown key is answered with the nearest known one"
-    assert "Traceback" not in said
+        assert f"{place}\n" in report
+    assert "softDeleteRetentionDays" in report, "an unknown key is answered with the nearest known one"
+    assert "Traceback" not in report
     assert stack.inventory() == before

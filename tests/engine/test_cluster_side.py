@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from kubernetes import client, config
 
+from tests.engine.changing import CLASSES, MOUNTS, with_applications
 from tests.harness import LocalStack, running_stack
 
 DEPLOYMENTS = ("apps", "v1", "deployments")
-CLASSES = ("secrets-store.csi.x-k8s.io", "v1", "secretproviderclasses")
+CLASS_RESOURCE = ("secrets-store.csi.x-k8s.io", "v1", "secretproviderclasses")
 HOSTED_CLUSTERS = ("hypershift.openshift.io", "v1beta1", "hostedclusters")
 
-# Tells the test whose credentials it finds where their consumers look, then stays.
+# Reports to the test whose credentials it finds where their consumers look, then stays.
 READER = """
 import json, os, socket, sys, threading
 port, *files = sys.argv[1:]
@@ -54,7 +55,7 @@ class ManagementCluster:
 
     def side(self, namespace: str) -> dict[str, Any]:
         """SecretProviderClasses and Deployments of one control plane."""
-        classes, deployments = self._list(namespace, CLASSES), self._list(namespace, DEPLOYMENTS)
+        classes, deployments = self._list(namespace, CLASS_RESOURCE), self._list(namespace, DEPLOYMENTS)
         return {
             **{each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in classes},
             **{each["metadata"]["name"]: each["metadata"]["generation"] for each in deployments},
@@ -67,7 +68,7 @@ class ManagementCluster:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Life:
+class TwoClustersScenario:
     """Two hosted clusters of one stack: first HyperShift makes their objects, then the stack; then the second goes."""
 
     outputs: dict[str, Any]
@@ -76,7 +77,7 @@ class Life:
     status: str
     exported: dict[str, Any]
     removal_for_hypershift: dict[str, str]
-    told: list[Any]
+    received: list[Any]
     applied_for_stack: dict[str, Any]
     sides: list[dict[str, Any]]
     removal: dict[str, str]
@@ -84,14 +85,15 @@ class Life:
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoClustersScenario]:
     with (
         running_stack(tmp_path_factory.mktemp("two")) as stack,
         config.new_client_from_config(stack.environment.kubeconfig) as api,
     ):
         cluster = ManagementCluster(api)
         [first] = stack.configuration("hostedClusters")
-        second = {**first, "name": "hc2", "infraID": "hc2-infra", "identities": {}}
+        second = {**with_applications(first, "ingress"), "name": "hc2", "infraID": "hc2-infra"}
+        first = with_applications(first, "disk", "cloudProvider")
         facts: dict[str, Any] = {}
 
         def sides() -> list[dict[str, Any]]:
@@ -109,13 +111,12 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
             reader = _reader(server)
             with stack.configured(hostedClusters=[{**first, "workloads": [reader]}, second]):
                 stack.up()
-                facts |= {"told": [_received(server), _received(server)], "sides": sides()}
+                facts |= {"received": [_received(server), _received(server)], "sides": sides()}
                 facts["applied_for_stack"] = cluster.hosted_clusters()
             with stack.configured(hostedClusters=[{**first, "workloads": [reader]}]):
-                facts["removal"] = stack.preview()
-                stack.up()
+                facts["removal"] = stack.up_with_steps()
                 facts["sides_after_removal"] = sides()
-        yield Life(**facts)
+        yield TwoClustersScenario(**facts)
 
 
 def _exported(stack: LocalStack) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def _exported(stack: LocalStack) -> dict[str, Any]:
 
 
 def _reader(server: socket.socket) -> dict[str, Any]:
-    """The workload, twice, which tells this server."""
+    """The workload, twice, which reports to this server."""
     server.settimeout(60)
     return {
         "name": "reader",
@@ -146,11 +147,11 @@ def _received(server: socket.socket) -> Any:
         return json.load(stream)
 
 
-def test_hosted_clusters_are_applied_with_the_users_part_and_the_stacks(life: Life) -> None:
-    described = life.outputs["hostedClusters"]
+def test_hosted_clusters_are_applied_with_the_users_part_and_the_stacks(scenario: TwoClustersScenario) -> None:
+    described = scenario.outputs["hostedClusters"]
 
-    assert {name: _within(GIVEN, spec) for name, spec in life.applied.items()} == {"hc1": GIVEN, "hc2": GIVEN}
-    for name, spec in life.applied.items():
+    assert {name: _within(GIVEN, spec) for name, spec in scenario.applied.items()} == {"hc1": GIVEN, "hc2": GIVEN}
+    for name, spec in scenario.applied.items():
         written = described[name]["hostedClusterSpec"]
         assert _within(written, spec) == written
 
@@ -162,43 +163,43 @@ def _within(shape: Any, found: Any) -> Any:
     return found
 
 
-def test_what_hypershifts_operators_make_is_left_to_them(life: Life) -> None:
-    assert life.sides_of_hypershift == [{}, {}]
+def test_what_hypershifts_operators_make_is_left_to_them(scenario: TwoClustersScenario) -> None:
+    assert scenario.sides_of_hypershift == [{}, {}]
 
 
-def test_the_status_of_credentials_without_probes_is_no_trouble(life: Life) -> None:
-    assert life.status.count("managed-azure-") == 2 * 9
-    assert "sign-in" not in life.status
+def test_the_status_of_credentials_without_probes_is_no_error(scenario: TwoClustersScenario) -> None:
+    assert scenario.status.count("managed-azure-") == 2 * CLASSES
+    assert "sign-in" not in scenario.status
 
 
-def test_a_stack_that_makes_the_cluster_side_applies_no_hosted_cluster(life: Life) -> None:
-    assert life.applied_for_stack == {}
-    assert [len(side) for side in life.sides] == [9 + 10 + 1, 9 + 10]
+def test_a_stack_that_makes_the_cluster_side_applies_no_hosted_cluster(scenario: TwoClustersScenario) -> None:
+    assert scenario.applied_for_stack == {}
+    assert [len(side) for side in scenario.sides] == [CLASSES + MOUNTS + 1, CLASSES + MOUNTS]
 
 
-def test_a_workload_of_the_users_own_runs_and_reads_its_mounts(life: Life) -> None:
-    control_plane = life.outputs["hostedClusters"]["hc1"]["controlPlane"]
+def test_a_workload_of_the_users_own_runs_and_reads_its_mounts(scenario: TwoClustersScenario) -> None:
+    control_plane = scenario.outputs["hostedClusters"]["hc1"]["controlPlane"]
     clients = [control_plane[field]["clientID"] for field in ("disk", "kms")]
 
-    assert life.told == [{"clients": clients, "config": "/mnt/certs/azure-disk-hc1-json"}] * 2
+    assert scenario.received == [{"clients": clients, "config": "/mnt/certs/azure-disk-hc1-json"}] * 2
 
 
-def test_hypershifts_cli_gets_the_identities_of_the_hosted_clusters(life: Life) -> None:
-    for name, described in life.outputs["hostedClusters"].items():
+def test_hypershifts_cli_gets_the_identities_of_the_hosted_clusters(scenario: TwoClustersScenario) -> None:
+    for name, described in scenario.outputs["hostedClusters"].items():
         azure = described["hostedClusterSpec"]["platform"]["azure"]
         identities = azure["azureAuthenticationConfig"]["managedIdentities"]
-        assert life.exported[name]["--managed-identities-file"] == identities["controlPlane"]
-        assert life.exported[name]["--data-plane-identities-file"] == identities["dataPlane"]
-        assert len(life.exported[name]["--workload-identities-file"]) == 8 + 1
+        assert scenario.exported[name]["--managed-identities-file"] == identities["controlPlane"]
+        assert scenario.exported[name]["--data-plane-identities-file"] == identities["dataPlane"]
+        assert len(scenario.exported[name]["--workload-identities-file"]) == 8 + 1
 
 
 @pytest.mark.parametrize("removal", ["removal_for_hypershift", "removal"])
-def test_a_cluster_that_leaves_takes_along_its_own_resources_only(life: Life, removal: str) -> None:
-    steps = getattr(life, removal)
+def test_a_cluster_that_leaves_takes_along_its_own_resources_only(scenario: TwoClustersScenario, removal: str) -> None:
+    steps = getattr(scenario, removal)
 
     assert set(steps.values()) == {"delete"}
     assert [name for name in steps if not name.startswith("hc2")] == []
 
 
-def test_the_side_of_the_cluster_that_stays_is_not_written(life: Life) -> None:
-    assert life.sides_after_removal == [life.sides[0], {}]
+def test_the_side_of_the_cluster_that_stays_is_not_written(scenario: TwoClustersScenario) -> None:
+    assert scenario.sides_after_removal == [scenario.sides[0], {}]

@@ -16,7 +16,7 @@ from localcloud.kubernetes.kinds import KINDS
 from localcloud.providers.azure_native.table import RESOURCES as IN_ARM
 from localcloud.providers.azuread.provider import RESOURCES as IN_ENTRA
 from provider.__main__ import RESOURCES as OWN
-from tests.engine.colleague import Colleague
+from tests.engine.out_of_band import OutOfBand
 from tests.harness import PROJECT, LocalStack
 from tests.hosted_clusters import hosted_cluster
 
@@ -133,12 +133,12 @@ def cluster_by_hand(small: LocalStack) -> Iterator[dict[str, Any]]:
     group = f"/subscriptions/{local.subscription_id}/resourceGroups/aks-local"
     cluster = f"{group}/providers/Microsoft.ContainerService/managedClusters/by-hand"
     properties = {key: value for key, value in _CLUSTER.items() if key not in beside}
-    colleague = Colleague(small)
-    colleague.arm("PUT", cluster, "2025-09-01", {**{key: _CLUSTER[key] for key in beside}, "properties": properties})
+    out_of_band = OutOfBand(small)
+    out_of_band.arm("PUT", cluster, "2025-09-01", {**{key: _CLUSTER[key] for key in beside}, "properties": properties})
     names = {"resourceGroupName": "aks-local", "resourceName": "by-hand"}
     token = "azure-native:containerservice:ManagedCluster"
     yield {"type": token, "name": "by-hand", "id": cluster, "inputs": {**names, **_CLUSTER}}
-    colleague.arm("DELETE", cluster, "2025-09-01")
+    out_of_band.arm("DELETE", cluster, "2025-09-01")
 
 
 @pytest.fixture(scope="module")

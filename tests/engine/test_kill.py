@@ -1,6 +1,7 @@
 """Killed in the middle of `up` and of `destroy`: `idstack recover` loses nothing and doubles nothing.
 
-Three lives, one for each victim, are part of every run; `make kills` lives all twenty-five.
+Each scenario kills one of three victims at two seeded points. `make test` runs one of them, `make slow` three, and
+`make kills` all twenty-five.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ from tests.engine.killing import (
     small_stack,
 )
 
-_LIVES: Final = 25
-_IN_EVERY_RUN: Final = 3
+_SCENARIOS: Final = 25
+_IN_EVERY_RUN: Final = 1  # the seed
+_SLOW: Final = 3  # seeds below, one for each victim
 # The plugins' writes in an undisturbed `up` and `destroy`, for each `clusterSide`.
 _WRITES: Final = {"hypershift": (49, 46), "stack": (73, 79)}
 
 
 @dataclass(frozen=True)
-class Life:
+class KillScenario:
     """One stack, killed twice."""
 
     cluster_side: str
@@ -42,7 +44,7 @@ class Life:
     destroy: Kill
 
 
-def _life(seed: int) -> Life:
+def _scenario(seed: int) -> KillScenario:
     victims: tuple[Victim, ...] = get_args(Victim)
     chance = random.Random(seed)  # noqa: S311  # a draw that can be repeated
     cluster_side = "stack" if seed % 4 == 0 else "hypershift"
@@ -50,27 +52,29 @@ def _life(seed: int) -> Life:
         Kill(victims[seed % len(victims)], chance.randint(1, writes), chance.choice(("before", "after")))
         for writes in _WRITES[cluster_side]
     )
-    return Life(cluster_side, up, destroy)
+    return KillScenario(cluster_side, up, destroy)
 
 
-def _lives() -> list[Any]:
+def _scenarios() -> list[Any]:
     return [
-        pytest.param(
-            _life(seed),
-            id=f"{_life(seed).up.victim} {seed}",
-            marks=[] if seed < _IN_EVERY_RUN else [pytest.mark.kills],
-        )
-        for seed in range(_LIVES)
+        pytest.param(_scenario(seed), id=f"{_scenario(seed).up.victim} {seed}", marks=_marks(seed))
+        for seed in range(_SCENARIOS)
     ]
 
 
-@pytest.mark.parametrize("life", _lives())
-def test_after_a_kill_recover_loses_nothing_and_doubles_nothing(life: Life, tmp_path: Path) -> None:
-    with small_stack(tmp_path, life.cluster_side) as stack:
+def _marks(seed: int) -> list[pytest.MarkDecorator]:
+    if seed == _IN_EVERY_RUN:
+        return []
+    return [pytest.mark.slow if seed < _SLOW else pytest.mark.kills]
+
+
+@pytest.mark.parametrize("scenario", _scenarios())
+def test_after_a_kill_recover_loses_nothing_and_doubles_nothing(scenario: KillScenario, tmp_path: Path) -> None:
+    with small_stack(tmp_path, scenario.cluster_side, warm=False) as stack:
         seeded = stack.inventory()
 
-        interrupted(stack, life.up, "up")
-        if life.cluster_side == "stack":
+        interrupted(stack, scenario.up, "up")
+        if scenario.cluster_side == "stack":
             stack.idstack("recover")
         else:
             stack.idstack("recover", "--no-up")
@@ -81,7 +85,7 @@ def test_after_a_kill_recover_loses_nothing_and_doubles_nothing(life: Life, tmp_
         assert len(state) == len(set(state))
         assert in_the_cloud(stack, seeded) == set(state)
 
-        interrupted(stack, life.destroy, "down")
+        interrupted(stack, scenario.destroy, "down")
         stack.idstack("recover", "--no-up")
         stack.pulumi("destroy", "--yes", "--skip-preview")
 
@@ -89,11 +93,12 @@ def test_after_a_kill_recover_loses_nothing_and_doubles_nothing(life: Life, tmp_
         assert seeded <= stack.inventory()
 
 
-def test_a_locked_stack_is_left_alone_and_without_recover_a_second_application_is_made(
+@pytest.mark.slow
+def test_a_locked_stack_is_left_alone_and_only_recover_prevents_twins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path / ".localcloud"))
-    with small_stack(tmp_path, "hypershift") as stack:
+    with small_stack(tmp_path, "hypershift", warm=False) as stack:
         engine = Engine("local", root=stack.root, output=sys.stderr.fileno())
 
         with interruption(stack, Kill("engine", 1, service="graph"), "up") as [pid]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from identity.catalogue import CONTROL_PLANE
 from tests.harness import LocalStack, running_stack
 
 # What Azure itself keeps of deleted things: soft-deleted applications and vaults, and names of role assignments.
@@ -28,8 +29,8 @@ _JWT = re.compile(rb"eyJ[\w-]{16,}\.eyJ[\w-]{16,}\.[\w-]{16,}")
 
 
 @dataclass
-class Life:
-    """One stack's life: what was there before and after, every private key it ever had, all that was printed."""
+class LifecycleScenario:
+    """One stack from `up` to `destroy`: the cloud before and after, every private key, and all that was printed."""
 
     stack: LocalStack
     before: set[tuple[str, str]]
@@ -41,8 +42,8 @@ class Life:
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
-    with running_stack(tmp_path_factory.mktemp("life")) as stack:
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LifecycleScenario]:
+    with running_stack(tmp_path_factory.mktemp("scenario"), warm=False) as stack:
         before = stack.inventory()
         printed = [stack.pulumi("preview", "--diff").stdout]
         printed.append(stack.up("--json").stdout)
@@ -55,53 +56,54 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
         printed.append(stack.pulumi("refresh", "--yes", "--skip-preview", "--json").stdout)
         printed.append(stack.pulumi("stack", "export").stdout)
         printed.append(stack.pulumi("destroy", "--yes", "--skip-preview", "--json").stdout)
-        yield Life(stack, before, up, stack.inventory(), keys, mounted, "".join(printed))
+        yield LifecycleScenario(stack, before, up, stack.inventory(), keys, mounted, "".join(printed))
 
 
-def test_up_adds_and_takes_nothing_away(life: Life) -> None:
-    assert life.before < life.up
+def test_up_adds_and_takes_nothing_away(scenario: LifecycleScenario) -> None:
+    assert scenario.before < scenario.up
 
 
-def test_destroy_leaves_what_was_there_before_and_what_azure_keeps(life: Life) -> None:
-    assert life.before <= life.after
-    assert {kind for kind, _ in life.after - life.before} - {_SIGNING_KEY} == _KEPT
-    assert {key for kind, key in life.after if kind == "kubernetes"} == {
-        key for kind, key in life.before if kind == "kubernetes"
+def test_destroy_leaves_what_was_there_before_and_what_azure_keeps(scenario: LifecycleScenario) -> None:
+    assert scenario.before <= scenario.after
+    assert {kind for kind, _ in scenario.after - scenario.before} - {_SIGNING_KEY} == _KEPT
+    assert {key for kind, key in scenario.after if kind == "kubernetes"} == {
+        key for kind, key in scenario.before if kind == "kubernetes"
     }
 
 
-def test_sixteen_keys_and_an_imported_one_were_in_use(life: Life) -> None:
-    assert len(life.keys) == 17, "eight identities with two certificates each, and the credential issued elsewhere"
+def test_every_key_was_in_use(scenario: LifecycleScenario) -> None:
+    issued_here = len(CONTROL_PLANE) - 1
+    assert len(scenario.keys) == 2 * issued_here + 1, "two certificates each, and the credential issued elsewhere"
 
 
-def test_no_private_key_is_left_in_clear(life: Life) -> None:
-    forms = _forms(life.keys)
+def test_no_private_key_is_left_in_clear(scenario: LifecycleScenario) -> None:
+    forms = _forms(scenario.keys)
 
-    assert [place for place, content in _everything(life) if any(form in content for form in forms)] == []
-
-
-def test_the_search_finds_a_key_where_one_belongs(life: Life) -> None:
-    forms = _forms(life.keys)
-
-    assert len(life.mounted) == 8, "of the ten mounts two have paths of their own"
-    assert all(any(form in content for form in forms) for content in life.mounted)
+    assert [place for place, content in _everything(scenario) if any(form in content for form in forms)] == []
 
 
-def test_no_file_has_the_look_of_a_private_key(life: Life) -> None:
-    found = {Path(place).name for place, content in _everything(life) if b"PRIVATE KEY-----" in content}
+def test_the_search_finds_a_key_where_one_belongs(scenario: LifecycleScenario) -> None:
+    forms = _forms(scenario.keys)
+
+    assert len(scenario.mounted) == 8, "of the ten mounts two have paths of their own"
+    assert all(any(form in content for form in forms) for content in scenario.mounted)
+
+
+def test_no_file_has_the_look_of_a_private_key(scenario: LifecycleScenario) -> None:
+    found = {Path(place).name for place, content in _everything(scenario) if b"PRIVATE KEY-----" in content}
 
     assert found == {"server.pem"}, "the TLS key of the local cloud's own endpoints"
 
 
-def test_no_token_is_left_in_clear(life: Life) -> None:
-    assert [place for place, content in _everything(life) if _JWT.search(content)] == []
+def test_no_token_is_left_in_clear(scenario: LifecycleScenario) -> None:
+    assert [place for place, content in _everything(scenario) if _JWT.search(content)] == []
 
 
-def _everything(life: Life) -> Iterator[tuple[str, bytes]]:
+def _everything(scenario: LifecycleScenario) -> Iterator[tuple[str, bytes]]:
     """Everything that was printed and every file, but for the tmpfs where keys belong: pods' mounts, the deployer's."""
-    yield "standard output", life.printed.encode()
-    for file in life.stack.state.rglob("*"):
-        if file.is_file() and not file.is_relative_to(life.stack.state / "run"):
+    yield "standard output", scenario.printed.encode()
+    for file in scenario.stack.state.rglob("*"):
+        if file.is_file() and not file.is_relative_to(scenario.stack.state / "run"):
             yield str(file), file.read_bytes()
 
 

@@ -13,13 +13,14 @@ import pytest
 from identity.access.token_cache import CACHE_VARIABLE
 from tests.harness import LocalStack, running_stack
 
+pytestmark = pytest.mark.slow
 _SECONDS: Final = 8
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     """An empty stack in a tenant whose tokens are short-lived."""
-    with running_stack(tmp_path_factory.mktemp("long-run"), token_lifetime=[_SECONDS, _SECONDS]) as stack:
+    with running_stack(tmp_path_factory.mktemp("long-run"), warm=False, token_lifetime=[_SECONDS, _SECONDS]) as stack:
         yield stack
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from identity.credentials import rfc3339
+from tests.engine.changing import FAST, with_applications
 from tests.harness import LocalStack, running_stack
 
 
 def _thumbprints(stack: LocalStack) -> dict[str, str]:
-    stack.__dict__.pop("outputs", None)
     return {name: row["thumbprint"] for name, row in stack.control_plane.items()}
 
 
@@ -21,21 +21,24 @@ def test_a_scheduled_renewal_renews_what_is_due_and_brings_up_nothing_else(
 ) -> None:
     with running_stack(tmp_path) as stack:
         [cluster] = stack.configuration("hostedClusters")
-        eight = {**cluster, "identities": {"imageRegistry": {"enabled": False}}}
-        with stack.configured(hostedClusters=[eight], tags={"environment": "local", "team": "old"}):
+        two = with_applications(cluster, "cloudProvider", "disk")
+        without_registry = {**two, "identities": {**two["identities"], "imageRegistry": {"enabled": False}}}
+        stack.configure(hostedClusters=[two], credentials=FAST)
+        with stack.configured(hostedClusters=[without_registry], tags={"environment": "local", "team": "old"}):
             monkeypatch.setenv("IDSTACK_CLOCK", rfc3339.render(datetime.now(UTC) - timedelta(days=46)))
             stack.up()
             monkeypatch.delenv("IDSTACK_CLOCK")
         before = _thumbprints(stack)
 
-        # The command takes the checkout's own configuration, which has nine identities and other tags. It ends with the
-        # state of all nine, of which one can not sign in, as it is not there yet.
+        # The command takes the configuration that waits, with one more identity and other tags. It ends with the state
+        # of all of them, of which one cannot sign in, as it is not there yet.
         done = stack.idstack("renew", check=False)
 
         after = _thumbprints(stack)
         waiting = stack.preview()
-    assert "these identities cannot sign in: imageRegistry\n" in done.stderr, done.stdout
-    assert not [name for name in before if before[name] == after[name]], "all eight are renewed"
+    assert "these identities cannot sign in: imageRegistry
+" in done.stderr, done.stdout
+    assert {name for name in before if before[name] != after[name]} == {"cloudProvider", "disk"}, "what is due"
     assert waiting["hc1-image-registry-credential-secret"] == "create"
     assert waiting["vault-vault"] == "update"
     assert not [name for name in waiting if "schedule" in name], "nothing is due any more"

@@ -1,6 +1,6 @@
 """Renewals that are killed half way: no client fails, and `idstack recover` ends with two certificates each time.
 
-Two kills are part of every run; `make kills` makes twenty-five.
+`make slow` kills twice, `make kills` twenty-five times.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def _kill(seed: int) -> Kill:
     return Kill(victims[seed % len(victims)], chance.randint(1, _WRITES), chance.choice(("before", "after")))
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(25, marks=pytest.mark.kills)])
+@pytest.mark.parametrize("kills", [pytest.param(2, marks=pytest.mark.slow), pytest.param(25, marks=pytest.mark.kills)])
 def test_no_sign_in_fails_however_a_renewal_is_killed(
     kills: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with rotating_stack(tmp_path) as rotating, signing_in(rotating.stack, rotating.file) as clients:
+    with rotating_stack(tmp_path, warm=False) as rotating, signing_in(rotating.stack, rotating.file) as clients:
         for client in clients.values():
             client.await_certificates(1)
         for seed in range(kills):

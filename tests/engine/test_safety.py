@@ -87,13 +87,13 @@ def test_a_foreign_stack_is_refused(stack: LocalStack, tmp_path: Path, foreign: 
     try:
         (project / "state.json").write_text(json.dumps(_state(foreign)), encoding="utf-8")
         pulumi("stack", "import", "--file", "state.json")
-        before, exported = stack.inventory(), _resources(pulumi("stack", "export"))
+        before, state = stack.inventory(), _resources(stack)
         for command in ("up", "refresh", "destroy"):
             said = pulumi(command, "--yes", "--skip-preview", check=False)
             assert (foreign.says if recorded else foreign.says_unrecorded) in said
             assert "Nothing was changed" in said
             assert stack.inventory() == before
-            assert _resources(pulumi("stack", "export")) == exported
+            assert _resources(stack) == state
     finally:
         pulumi("stack", "rm", "foreign", "--yes", "--force")
 
@@ -143,10 +143,10 @@ def _state(foreign: Foreign) -> dict[str, Any]:
     return {"version": 3, "deployment": {"manifest": {"time": "2026-01-01T00:00:00Z"}, "resources": resources}}
 
 
-def _resources(exported: str) -> list[tuple[Any, ...]]:
-    """The custom resources; of the stack itself `up` writes down from which line of the program it came."""
+def _resources(stack: LocalStack) -> list[tuple[Any, ...]]:
+    """The foreign stack's custom resources; of the stack itself `up` records its line in the program."""
     return [
         tuple(each.get(key) for key in ("urn", "id", "inputs", "outputs"))
-        for each in json.loads(exported)["deployment"]["resources"]
+        for each in stack.resources("foreign/foreign")
         if each["custom"]
     ]

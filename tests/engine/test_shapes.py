@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.engine.changing import FAST, Change, bring_up, refused
+from tests.engine.changing import CLASSES, FAST, Change, bring_up, refusal, with_applications
 from tests.harness import LocalStack, running_stack
 
 SHARED = "organization/idstack/local-shared"
@@ -16,11 +16,11 @@ SHARED = "organization/idstack/local-shared"
 class Shapes:
     """What happened on the way, in this order."""
 
-    before_shared: list[str]
-    shared_unfinished: list[str]
+    before_shared: str
+    shared_unfinished: str
     shared: Change
     first: Change
-    foreign_cluster: list[str]
+    foreign_cluster: str
     second: Change
     # Of the shared and of the first stack, once both cluster stacks are up.
     others: list[dict[str, str]]
@@ -40,24 +40,23 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Shapes:
         }
         common = {**place, "protect": False, "credentials": FAST, "probe": stack.configuration("probe")}
 
-        def cluster_stack(name: str) -> LocalStack:
+        def cluster_stack(name: str, *applications: str) -> LocalStack:
             changes = {
                 "name": name,
                 "infraID": f"{name}-infra",
                 "issuerURL": f"https://{name}oidc.blob.core.windows.net/{name}oidc",
-                "identities": cluster["identities"] if name == "hc1" else {},
             }
-            own = {"sharedStack": SHARED, "hostedClusters": [{**cluster, **changes}]}
+            own = {"sharedStack": SHARED, "hostedClusters": [with_applications(cluster, *applications) | changes]}
             return stack.beside(f"local-{name}", **common, **own)
 
-        hc1 = cluster_stack("hc1")
-        before_shared = refused(hc1)
+        hc1 = cluster_stack("hc1", "cloudProvider", "disk")
+        before_shared = refusal(hc1)
         shared = stack.beside("local-shared", **place, protect=False, vault=stack.configuration("vault"))
-        shared_unfinished = refused(hc1)
+        shared_unfinished = refusal(hc1)
         changes = [bring_up(shared), bring_up(hc1)]
         another = {"resourceGroup": "aks-local", "name": "aks-other-local"}
-        foreign_cluster = refused(hc1, managementCluster=another)
-        hc2 = cluster_stack("hc2")
+        foreign_cluster = refusal(hc1, managementCluster=another)
+        hc2 = cluster_stack("hc2", "ingress")
         hc2.configure(clusterSide="hypershift")
         changes.append(bring_up(hc2))
         others = [shared.preview(), hc1.preview()]
@@ -79,28 +78,27 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Shapes:
 
 
 def test_a_shared_stack_that_does_not_exist_is_refused_before_anything(shapes: Shapes) -> None:
-    for said in shapes.before_shared:
-        assert "The stack's configuration has 1 problem; nothing was changed." in said
-        assert f'idstack:sharedStack\n  found:    "{SHARED}", which does not exist' in _unindented(said)
+    assert "The stack's configuration has 1 problem; nothing was changed." in shapes.before_shared
+    report = _unindented(shapes.before_shared)
+    assert f'idstack:sharedStack\n  found:    "{SHARED}", which does not exist' in report
 
 
 def test_a_shared_stack_that_was_never_brought_up_is_refused_with_what_it_lacks(shapes: Shapes) -> None:
-    for said in shapes.shared_unfinished:
-        lacking = "keyVaultId, keyVaultUri, keyVaultUserClientId and tenantId"
-        assert f'found:    "{SHARED}", which has no output {lacking}' in said
+    missing = "keyVaultId, keyVaultUri, keyVaultUserClientId and tenantId"
+    assert f'found:    "{SHARED}", which has no output {missing}' in shapes.shared_unfinished
 
 
 def test_the_shared_stack_is_the_vault_and_the_role_of_its_reader(shapes: Shapes) -> None:
-    assert shapes.shared.names("create") == set(shapes.shared.preview)
-    assert {"vault-vault", "key-vault-user-roles-vault"} <= set(shapes.shared.preview)
+    assert shapes.shared.names("create") == set(shapes.shared.steps)
+    assert {"vault-vault", "key-vault-user-roles-vault"} <= set(shapes.shared.steps)
     assert {kind for kind, _ in shapes.shared.added} == {"arm", "arm-role-assignment-name", "keyvault-name"}
     assert len([key for kind, key in shapes.shared.added if kind == "arm"]) == 2
 
 
 def test_a_clusters_stack_makes_its_own_and_neither_vault_nor_reader(shapes: Shapes) -> None:
     for name, change in (("hc1", shapes.first), ("hc2", shapes.second)):
-        assert change.names("create") == set(change.preview)
-        strangers = {each for each in change.preview if each != name and not each.startswith(f"{name}-")}
+        assert change.names("create") == set(change.steps)
+        strangers = {each for each in change.steps if each != name and not each.startswith(f"{name}-")}
         assert strangers <= {f"idstack-local-{name}", "azure", "entra", "kubernetes", "cluster-access"}
         assert change.removed == frozenset()
 
@@ -111,15 +109,15 @@ def test_a_second_cluster_touches_nothing_of_the_first_and_of_the_shared_stack(s
 
 
 def test_another_management_cluster_than_the_readers_is_refused(shapes: Shapes) -> None:
-    for said in shapes.foreign_cluster:
-        assert "idstack:managementCluster.name" in said
-        assert f'accepted: "aks-mgmt-local" in "aks-local", as in {SHARED}: its nodes have the key-vault-user' in said
+    report = shapes.foreign_cluster
+    assert "idstack:managementCluster.name" in report
+    assert f'accepted: "aks-mgmt-local" in "aks-local", as in {SHARED}: its nodes have the key-vault-user' in report
 
 
 def test_every_identity_of_the_first_cluster_signs_in(shapes: Shapes) -> None:
     rows = [line for line in shapes.table.splitlines() if line.startswith("hc1 ")]
 
-    assert len(rows) >= 9
+    assert len(rows) >= CLASSES
     assert all(" ok " in f"{row} " for row in rows)
 
 
@@ -131,6 +129,6 @@ def test_a_cluster_goes_with_its_stack_and_the_local_cloud_stays_for_the_others(
     assert shapes.shared_keeps == {}
 
 
-def _unindented(said: str) -> str:
+def _unindented(report: str) -> str:
     """Without the spaces that the engine puts before each line."""
-    return "\n".join(line.removeprefix("    ") for line in said.splitlines())
+    return "\n".join(line.removeprefix("    ") for line in report.splitlines())

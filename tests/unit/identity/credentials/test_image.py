@@ -21,6 +21,8 @@ from packaging.requirements import Requirement
 
 from tests.unit.identity.credentials.world import CsiMount, Entra, proof
 
+pytestmark = pytest.mark.slow
+
 ROOM: Final = Path(__file__).parents[4] / "identity/credentials"
 LOCK: Final = ROOM / "requirements-probe.txt"
 VERSION: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"

@@ -19,7 +19,7 @@ from provider.sign_in_gate import SignInGateResource
 LAG: Final = 6.0
 """Seconds that the slow replicas of Entra ID lag behind."""
 
-PATIENCE: Final = 60
+TIMEOUT: Final = 60
 """Seconds until a missing event is a failure."""
 
 
@@ -40,7 +40,7 @@ def gate(local: LocalEnvironment, client_id: str, issued: IssuedCertificate) -> 
         "scope": "https://management.azure.com/.default",
         "successes": 5,
         "settleSeconds": int(LAG) + 1,
-        "timeoutSeconds": PATIENCE,
+        "timeoutSeconds": TIMEOUT,
     }
     SignInGateResource().create("urn:pulumi:local::idstack::idstack:index:SignInGate::gate", inputs, preview=False)
 
@@ -77,7 +77,7 @@ def document(local: LocalEnvironment, client_id: str, issued: IssuedCertificate)
 
 def await_ready(prober: Prober) -> None:
     """Return as soon as the probe is ready."""
-    deadline = datetime.now(UTC) + timedelta(seconds=PATIENCE)
+    deadline = datetime.now(UTC) + timedelta(seconds=TIMEOUT)
     while not prober.report.is_ready:
         assert datetime.now(UTC) < deadline, prober.report
         threading.Event().wait(0.1)

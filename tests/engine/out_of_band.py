@@ -11,7 +11,7 @@ from azure.keyvault.secrets import SecretClient
 from tests.harness import LocalStack
 
 
-class Colleague:
+class OutOfBand:
     """Somebody with the deployer's rights and tools of their own."""
 
     def __init__(self, stack: LocalStack) -> None:

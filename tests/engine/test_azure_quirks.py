@@ -27,15 +27,16 @@ from identity.naming import role_assignment_name, role_definition_id
 from localcloud.providers.azure_native.session import ArmSession
 from localcloud.providers.client import RefusalError
 from localcloud.providers.settings import AzureProviderSettings
-from tests.engine.fresh import LAG, PATIENCE, await_ready, document, fresh_certificate, gate, sign_ins
-from tests.engine.hindered import (
+from tests.engine.fresh_certificate import LAG, TIMEOUT, await_ready, document, fresh_certificate, gate, sign_ins
+from tests.engine.killing import small_stack
+from tests.engine.name_conflicts import (
     GROUP,
     IDENTITIES,
     MANAGED,
     READER,
     SECRET,
     VAULT,
-    Hindered,
+    NameConflicts,
     assign,
     fresh_principal,
     naive_refusals,
@@ -43,7 +44,6 @@ from tests.engine.hindered import (
     refusals,
     take_names,
 )
-from tests.engine.killing import small_stack
 from tests.harness import Graph, LocalStack
 
 _PRINCIPAL: Final = "hc1-cloud-provider-entra-principal"
@@ -73,36 +73,38 @@ def session(stack: LocalStack) -> ArmSession:
 
 
 @pytest.fixture(scope="module")
-def hindered(stack: LocalStack, session: ArmSession) -> Hindered:
+def conflicts(stack: LocalStack, session: ArmSession) -> NameConflicts:
     """Brought up by doing what each failed `up` says."""
     take_names(session)
-    hindered = Hindered(stack, session)
+    conflicts = NameConflicts(stack, session)
     before = len(refusals(stack))
     # An `up` stops at the first of the four names that are taken; how many it meets until then is chance.
-    assert any(hindered.up() for _ in range(5)), hindered.said
-    hindered.refused = refusals(stack)[before:]
-    return hindered
+    assert any(conflicts.up() for _ in range(5)), conflicts.said
+    conflicts.refused = refusals(stack)[before:]
+    return conflicts
 
 
 @pytest.fixture(scope="module")
-def naive(stack: LocalStack, hindered: Hindered, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
+def naive(
+    stack: LocalStack, conflicts: NameConflicts, tmp_path_factory: pytest.TempPathFactory
+) -> list[tuple[str, str]]:
     """What refuses a program that has never met Azure, on the same cloud and engine."""
     return naive_refusals(stack, tmp_path_factory.mktemp("naive"))
 
 
-def _codes(hindered: Hindered) -> set[str]:
-    return {code for _, _, code in hindered.refused}
+def _codes(conflicts: NameConflicts) -> set[str]:
+    return {code for _, _, code in conflicts.refused}
 
 
 def test_federated_credentials_side_by_side_are_refused_and_one_after_another_they_are_not(
-    hindered: Hindered, naive: list[tuple[str, str]]
+    conflicts: NameConflicts, naive: list[tuple[str, str]]
 ) -> None:
     assert ("PUT", _CONCURRENT) in naive
-    assert _CONCURRENT not in _codes(hindered)
+    assert _CONCURRENT not in _codes(conflicts)
 
 
 def test_a_fresh_principal_is_found_only_by_those_who_say_what_it_is(
-    hindered: Hindered, naive: list[tuple[str, str]], session: ArmSession
+    conflicts: NameConflicts, naive: list[tuple[str, str]], session: ArmSession
 ) -> None:
     principal, role = fresh_principal(session, "fresh"), role_definition_id(LOCAL_SUBSCRIPTION_ID, READER)
     properties = {"principalId": principal, "roleDefinitionId": role}
@@ -112,16 +114,16 @@ def test_a_fresh_principal_is_found_only_by_those_who_say_what_it_is(
         session.arm.put(path, "2022-04-01", {"properties": properties})
     # The SDK of azure-native says "User" for those who say nothing.
     assert ("PUT", "UnmatchedPrincipalType") in naive
-    assert _codes(hindered) & {"PrincipalNotFound", "UnmatchedPrincipalType"} == set()
+    assert _codes(conflicts) & {"PrincipalNotFound", "UnmatchedPrincipalType"} == set()
 
 
-def test_names_that_are_taken_stop_an_up_with_the_commands_that_free_them(hindered: Hindered) -> None:
-    verbs = [" ".join(command.split()[1:3]) for command in hindered.commands]
+def test_names_that_are_taken_stop_an_up_with_the_commands_that_free_them(conflicts: NameConflicts) -> None:
+    verbs = [" ".join(command.split()[1:3]) for command in conflicts.commands]
 
-    assert "A vault with the same name already exists in deleted state" in hindered.said
-    assert f"cannot create already existing resource '{MANAGED}/providers/Microsoft" in hindered.said
-    assert 'Code="RoleAssignmentExists"' in hindered.said
-    assert "currently in a deleted but recoverable state" in hindered.said
+    assert "A vault with the same name already exists in deleted state" in conflicts.said
+    assert f"cannot create already existing resource '{MANAGED}/providers/Microsoft" in conflicts.said
+    assert 'Code="RoleAssignmentExists"' in conflicts.said
+    assert "currently in a deleted but recoverable state" in conflicts.said
     assert sorted(verbs) == ["import --stack"] * 4 + ["local recover"] * 2
 
 
@@ -144,18 +146,18 @@ def _trust(local: LocalEnvironment) -> ssl.SSLContext:
 
 
 @pytest.fixture
-def graph(hindered: Hindered, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
+def graph(conflicts: NameConflicts, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
     """Graph, and clients in this process trust the local cloud."""
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", hindered.stack.environment.ca_file)
-    made = Graph(hindered.stack.environment)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", conflicts.stack.environment.ca_file)
+    made = Graph(conflicts.stack.environment)
     yield made
     made.close()
 
 
 def test_a_fresh_certificate_is_refused_by_some_replica_but_not_once_the_gate_has_proven_it(
-    hindered: Hindered, graph: Graph
+    conflicts: NameConflicts, graph: Graph
 ) -> None:
-    local, first, second = hindered.stack.environment, fresh_certificate(), fresh_certificate()
+    local, first, second = conflicts.stack.environment, fresh_certificate(), fresh_certificate()
     client_id, _ = graph.fresh_application_with(first.certificate_pem)
     gate(local, client_id, first)
 
@@ -168,9 +170,9 @@ def test_a_fresh_certificate_is_refused_by_some_replica_but_not_once_the_gate_ha
 
 
 def test_a_fresh_role_has_no_effect_at_first_and_a_probe_that_is_left_alone_gets_ready(
-    hindered: Hindered, graph: Graph, tmp_path: Path
+    conflicts: NameConflicts, graph: Graph, tmp_path: Path
 ) -> None:
-    local, issued = hindered.stack.environment, fresh_certificate()
+    local, issued = conflicts.stack.environment, fresh_certificate()
     client_id, object_id = graph.fresh_application_with(issued.certificate_pem)
     gate(local, client_id, issued)
     file = tmp_path / "credential"
@@ -186,7 +188,7 @@ def test_a_fresh_role_has_no_effect_at_first_and_a_probe_that_is_left_alone_gets
     )
     prober = Prober(CredentialSource("file", str(file)), call, Metrics())
 
-    assign(hindered.session, MANAGED, str(uuid.uuid4()), object_id, READER)
+    assign(conflicts.session, MANAGED, str(uuid.uuid4()), object_id, READER)
     at_once = prober.prove()
     running = threading.Thread(target=prober.run, args=(timedelta(seconds=0.2),))
     running.start()
@@ -195,12 +197,12 @@ def test_a_fresh_role_has_no_effect_at_first_and_a_probe_that_is_left_alone_gets
         await_ready(prober)
     finally:
         prober.stop()
-        running.join(PATIENCE)
+        running.join(TIMEOUT)
         prober.close()
 
 
-def test_arm_deletes_no_secret_and_the_stack_does_at_the_vault(hindered: Hindered) -> None:
-    session, stack = hindered.session, hindered.stack
+def test_arm_deletes_no_secret_and_the_stack_does_at_the_vault(conflicts: NameConflicts) -> None:
+    session, stack = conflicts.session, conflicts.stack
     with pytest.raises(RefusalError, match='Code="MethodNotAllowed"'):
         session.arm.delete(f"{VAULT}/secrets/{SECRET}", "2024-11-01")
 
@@ -212,9 +214,9 @@ def test_arm_deletes_no_secret_and_the_stack_does_at_the_vault(hindered: Hindere
 
 
 def test_an_assignment_that_outlived_its_principal_blocks_its_name_and_none_outlives_the_stack(
-    hindered: Hindered,
+    conflicts: NameConflicts,
 ) -> None:
-    session, stack = hindered.session, hindered.stack
+    session, stack = conflicts.session, conflicts.stack
     name = str(uuid.uuid4())
     assign(session, MANAGED, name, fresh_principal(session, "one"), READER)
     session.arm.delete(f"{IDENTITIES}/one", "2023-01-31")

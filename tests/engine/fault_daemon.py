@@ -1,6 +1,6 @@
 """The local cloud's daemon, which stands still at its n-th write until a test has killed somebody.
 
-`python -m tests.engine.executioner <state directory> <n> <before|after> <service|any>` serves as the daemon does, and
+`python -m tests.engine.fault_daemon <state directory> <n> <before|after> <service|any>` serves as the daemon does, and
 prints `serving` when it begins. When the n-th write of a provider plugin comes in (or has taken effect, but is not
 answered yet), it prints the name of the service and stops: nothing else happens in this cloud until its standard input
 is closed, or its own end.

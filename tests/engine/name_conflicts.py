@@ -52,7 +52,7 @@ authorization.RoleAssignment(
 
 
 @dataclass
-class Hindered:
+class NameConflicts:
     """A stack whose names were taken, brought up by doing what each failed `up` said.
 
     `refused` are the local ARM's refusals on the way, as (method, path, code); `said` all that was printed.
