@@ -18,7 +18,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test e2e kills bench lint fmt generate golden lock
+.PHONY: help setup up preview renew recover down test slow e2e kills bench lint fmt generate golden lock
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -41,21 +41,21 @@ recover: setup ## After a killed run: release the lock, settle what was under wa
 down: setup ## Destroy the stack; of the local one nothing is left
 	@$(IDSTACK) down --stack $(STACK) $(ARGS)
 
-# Tests of the engine and of real clients share one stack, so they run side by side with nothing.
-test: setup ## Run all tests: unit, the real engine, real clients (ARGS=tests/unit for a part)
-ifeq ($(strip $(ARGS)),)
-	@$(PYTHON) -m pytest --numprocesses=auto --maxprocesses=4 tests/unit tests/architecture
-	@$(PYTHON) -m pytest --ignore=tests/unit --ignore=tests/architecture
-else
-	@$(PYTHON) -m pytest $(ARGS)
-endif
+# Side by side on as many cores as there are, four at most. Tests that share a stack are a group, which one worker runs.
+PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadgroup --no-loadscope-reorder --durations=10
+
+test: setup ## Run the tests: unit, the real engine, real clients (ARGS=tests/unit for a part); docs/testing.md lists all
+	@$(PYTHON) -m pytest $(PARALLEL) $(ARGS)
+
+slow: setup ## Run the tests that take long: kill points, ten renewals, long waits, the probe's image, more random examples
+	@$(PYTHON) -m pytest $(PARALLEL) -m 'slow or (hypothesis and not kills)' --hypothesis-profile=deep $(ARGS)
 
 e2e: ## The same program on a real kube-apiserver, and what only that can refuse (builds it, once)
 	@tools/setup cluster
-	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not kills' $(or $(ARGS),$(E2E))
+	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not slow and not kills' $(or $(ARGS),$(E2E))
 
 kills: setup ## Kill engine, plugins and local cloud at fifty seeded points of up and down, 25 of renew; each must recover
-	@$(PYTHON) -m pytest -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py $(ARGS)
+	@$(PYTHON) -m pytest $(PARALLEL) -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py $(ARGS)
 
 bench: setup ## Measure what the program costs against peers and limits (ARGS="--json", "tokens swap" or "--clusters 5")
 	@$(PYTHON) -m bench $(ARGS)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from hypothesis import settings
 
 from identity.clouds import LocalEnvironment
 from localcloud.azure.local_azure import LocalAzure, assemble
@@ -18,6 +19,10 @@ from tests.harness import LocalStack, running_stack
 from tests.stores import open_store
 
 PROJECT = Path(__file__).resolve().parents[1]
+# The duration of an example depends more on the machine than on the code. `make slow` asks for the deep profile.
+settings.register_profile("quick", max_examples=25, deadline=None)
+settings.register_profile("deep", max_examples=400, deadline=None)
+settings.load_profile("quick")
 _UNITS: Final = PROJECT / "tests/unit"
 
 
@@ -64,6 +69,8 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         end_group(group_of(item))
 
 
+# First: pytest-xdist reads the groups at its turn.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share a stack, or else a file, run on one worker (`--dist loadgroup`); stacks come before units."""
     order: dict[str, int] = {}

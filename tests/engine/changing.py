@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self, TypeAlias
 
 from identity.catalogue import CONTROL_PLANE
+from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
 Key: TypeAlias = tuple[str, str]
@@ -68,11 +69,24 @@ def refusal(stack: LocalStack, *command: str, **configuration: Any) -> str:
     return done.stdout + done.stderr
 
 
-def with_applications(cluster: Mapping[str, Any], *fields: str) -> dict[str, Any]:
+def with_applications(
+    cluster: Mapping[str, Any], *fields: str, imported: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """A hosted cluster in which these identities have Entra applications of their own, and the others one credential.
 
-    `cluster` is the local stack's, whose image registry has a credential issued elsewhere.
+    `cluster` is the local stack's. `imported` is an identity whose credential was issued elsewhere, by default that of
+    the cluster's image registry. Not both of `controlPlaneOperator` and `nodePoolManagement` can have that one: they have
+    one role at one scope.
     """
-    imported = cluster["identities"]["imageRegistry"]
     others = [row.field for row in CONTROL_PLANE if row.field not in fields]
-    return {**cluster, "identities": dict.fromkeys(others, imported)}
+    return {**cluster, "identities": dict.fromkeys(others, imported or cluster["identities"]["imageRegistry"])}
+
+
+def another_imported(stack: LocalStack, imported: Mapping[str, Any]) -> dict[str, Any]:
+    """As `imported`, of another managed identity: no role is assigned twice to one principal at one scope."""
+    group, _, first = str(imported["resourceId"]).rpartition("/")
+    name = f"another-than-{first}"
+    out_of_band = OutOfBand(stack)
+    out_of_band.arm("PUT", f"{group}/{name}", "2023-01-31", {"location": "eastus"})
+    stack.local_cloud("issue-msi", f"{group}/{name}")
+    return {**imported, "resourceId": f"{group}/{name}", "credential": {"file": f".localcloud/run/msi/{name}.json"}}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kubernetes import client, config
 
-from tests.engine.changing import CLASSES, MOUNTS, with_applications
+from tests.engine.changing import CLASSES, MOUNTS, another_imported, with_applications
 from tests.harness import LocalStack, running_stack
 
 DEPLOYMENTS = ("apps", "v1", "deployments")
@@ -92,8 +92,13 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoClustersSc
     ):
         cluster = ManagementCluster(api)
         [first] = stack.configuration("hostedClusters")
-        second = {**with_applications(first, "ingress"), "name": "hc2", "infraID": "hc2-infra"}
-        first = with_applications(first, "disk", "cloudProvider")
+        another = another_imported(stack, first["identities"]["imageRegistry"])
+        second = {
+            **with_applications(first, "nodePoolManagement", imported=another),
+            "name": "hc2",
+            "infraID": "hc2-infra",
+        }
+        first = with_applications(first, "nodePoolManagement", "disk")
         facts: dict[str, Any] = {}
 
         def sides() -> list[dict[str, Any]]:

@@ -11,7 +11,17 @@ import pytest
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from identity.naming import role_assignment_name
-from tests.engine.changing import CLASSES, FAST, MOUNTS, Change, Key, bring_up, refusal, with_applications
+from tests.engine.changing import (
+    CLASSES,
+    FAST,
+    MOUNTS,
+    Change,
+    Key,
+    another_imported,
+    bring_up,
+    refusal,
+    with_applications,
+)
 from tests.harness import LocalStack, running_stack
 
 # What Azure keeps of deleted things: names of assignments, soft-deleted applications.
@@ -47,13 +57,14 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> ClusterScenario:
     with running_stack(tmp_path_factory.mktemp("clusters")) as stack:
         [configured] = stack.configuration("hostedClusters")
         imported = configured["identities"]["imageRegistry"]
-        with_three = with_applications(configured, "imageRegistry", "ingress", "network")
+        replaced = ("controlPlaneOperator", "nodePoolManagement")
+        base = with_applications(configured, *replaced, "imageRegistry", "ingress", "network")
 
         def hc1(**identities: Any) -> dict[str, Any]:
-            return {**with_three, "identities": with_three["identities"] | identities}
+            return {**base, "identities": base["identities"] | identities}
 
         second = {
-            **with_applications(configured, "cloudProvider"),
+            **with_applications(configured, *replaced, imported=another_imported(stack, imported)),
             "name": "hc2",
             "infraID": "hc2-infra",
             "issuerURL": "https://hc2oidc.blob.core.windows.net/hc2oidc",

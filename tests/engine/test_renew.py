@@ -21,7 +21,7 @@ def test_a_scheduled_renewal_renews_what_is_due_and_brings_up_nothing_else(
 ) -> None:
     with running_stack(tmp_path) as stack:
         [cluster] = stack.configuration("hostedClusters")
-        two = with_applications(cluster, "cloudProvider", "disk")
+        two = with_applications(cluster, "nodePoolManagement", "disk")
         without_registry = {**two, "identities": {**two["identities"], "imageRegistry": {"enabled": False}}}
         stack.configure(hostedClusters=[two], credentials=FAST)
         with stack.configured(hostedClusters=[without_registry], tags={"environment": "local", "team": "old"}):
@@ -36,9 +36,8 @@ def test_a_scheduled_renewal_renews_what_is_due_and_brings_up_nothing_else(
 
         after = _thumbprints(stack)
         waiting = stack.preview()
-    assert "these identities cannot sign in: imageRegistry
-" in done.stderr, done.stdout
-    assert {name for name in before if before[name] != after[name]} == {"cloudProvider", "disk"}, "what is due"
+    assert "these identities cannot sign in: imageRegistry\n" in done.stderr, done.stdout
+    assert {name for name in before if before[name] != after[name]} == {"nodePoolManagement", "disk"}, "what is due"
     assert waiting["hc1-image-registry-credential-secret"] == "create"
     assert waiting["vault-vault"] == "update"
     assert not [name for name in waiting if "schedule" in name], "nothing is due any more"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
-from tests.engine.changing import CLASSES, FAST, Change, bring_up, refusal, with_applications
+from tests.engine.changing import CLASSES, FAST, Change, another_imported, bring_up, refusal, with_applications
 from tests.harness import LocalStack, running_stack
 
 SHARED = "organization/idstack/local-shared"
@@ -40,23 +41,24 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Shapes:
         }
         common = {**place, "protect": False, "credentials": FAST, "probe": stack.configuration("probe")}
 
-        def cluster_stack(name: str, *applications: str) -> LocalStack:
+        def cluster_stack(name: str, identities: dict[str, Any]) -> LocalStack:
             changes = {
                 "name": name,
                 "infraID": f"{name}-infra",
                 "issuerURL": f"https://{name}oidc.blob.core.windows.net/{name}oidc",
             }
-            own = {"sharedStack": SHARED, "hostedClusters": [with_applications(cluster, *applications) | changes]}
+            own = {"sharedStack": SHARED, "hostedClusters": [{**identities, **changes}]}
             return stack.beside(f"local-{name}", **common, **own)
 
-        hc1 = cluster_stack("hc1", "cloudProvider", "disk")
+        hc1 = cluster_stack("hc1", with_applications(cluster, "nodePoolManagement", "disk"))
         before_shared = refusal(hc1)
         shared = stack.beside("local-shared", **place, protect=False, vault=stack.configuration("vault"))
         shared_unfinished = refusal(hc1)
         changes = [bring_up(shared), bring_up(hc1)]
-        another = {"resourceGroup": "aks-local", "name": "aks-other-local"}
-        foreign_cluster = refusal(hc1, managementCluster=another)
-        hc2 = cluster_stack("hc2", "ingress")
+        elsewhere = {"resourceGroup": "aks-local", "name": "aks-other-local"}
+        foreign_cluster = refusal(hc1, managementCluster=elsewhere)
+        another = another_imported(stack, cluster["identities"]["imageRegistry"])
+        hc2 = cluster_stack("hc2", with_applications(cluster, "nodePoolManagement", imported=another))
         hc2.configure(clusterSide="hypershift")
         changes.append(bring_up(hc2))
         others = [shared.preview(), hc1.preview()]

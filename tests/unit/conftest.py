@@ -8,16 +8,11 @@ from pathlib import Path
 
 import pytest
 import trustme
-from hypothesis import settings
 
 from tests.key_cache import keys_loaded_once
 from tests.unit.hosts import Certificates, Host, Serve, running
 
 _Pool = Callable[[Path | None], Host]
-
-# The duration of an example depends more on the machine than on the code.
-settings.register_profile("without deadline", deadline=None)
-settings.load_profile("without deadline")
 
 
 @pytest.fixture(scope="session", autouse=True)
