@@ -75,7 +75,7 @@ def with_applications(
     """A hosted cluster in which these identities have Entra applications of their own, and the others one credential.
 
     `cluster` is the local stack's. `imported` is an identity whose credential was issued elsewhere, by default that of
-    the cluster's image registry. Of `controlPlaneOperator` and `nodePoolManagement` only one can have that one, for they
+    the cluster's image registry. Only one of `controlPlaneOperator` and `nodePoolManagement` can have that one: they
     have the same role at the same scope.
     """
     others = [row.field for row in CONTROL_PLANE if row.field not in fields]
