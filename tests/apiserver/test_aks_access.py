@@ -140,7 +140,7 @@ def test_kubectl_signs_in_as_the_deployer_by_either_program(
     assert f'User "{who["username"]}" cannot list resource "nodes"' in refused.stderr
 
 
-def test_kube_apiserver_verifies_the_tokens_itself_and_names_whose_they_are(
+def test_kube_apiserver_verifies_tokens_itself_and_names_their_owner(
     stack: LocalStack, azure: LocalAzure, http: httpx.Client
 ) -> None:
     deployer = azure.directory.service_principal_by_app(stack.environment.deployer_client_id)
@@ -154,7 +154,7 @@ def test_kube_apiserver_verifies_the_tokens_itself_and_names_whose_they_are(
         who = whoami(stack, http, token)["status"]["userInfo"]
         assert who["username"] == name
         assert set(who["groups"]) == {DEPLOYERS, "system:authenticated"}
-        assert "oid" not in who.get("extra", {}), "what the webhook would have told"
+        assert "oid" not in who.get("extra", {}), "what the webhook would have added"
 
 
 def test_somebody_in_no_bound_group_is_recognised_and_refused(
@@ -166,7 +166,7 @@ def test_somebody_in_no_bound_group_is_recognised_and_refused(
     assert f'User \\"{stranger.object_id}\\"' in refused.text
 
 
-def test_a_token_for_another_audience_and_one_that_is_over_are_not_accepted(
+def test_a_token_for_another_audience_or_an_expired_one_is_refused(
     stack: LocalStack, azure: LocalAzure, http: httpx.Client
 ) -> None:
     deployer = azure.directory.service_principal_by_app(stack.environment.deployer_client_id)
@@ -220,7 +220,7 @@ def test_the_groups_of_a_person_with_too_many_for_a_token_are_resolved(
     assert namespaces(stack, http, token).status_code == 403
 
 
-def test_an_application_in_too_many_groups_gets_a_plain_401_and_the_log_says_why(
+def test_an_application_in_too_many_groups_gets_401_and_a_reason_in_the_log(
     stack: LocalStack, azure: LocalAzure, http: httpx.Client, in_too_many_groups: Callable[[str], str]
 ) -> None:
     application = azure.directory.create_service_principal(azure.directory.create_application("many").app_id)
@@ -241,7 +241,7 @@ def test_doctor_finds_nothing_where_the_deployers_group_is_bound(stack: LocalSta
     assert groups == [DEPLOYERS]
 
 
-def test_doctor_names_the_verbs_that_the_deployer_lacks_and_how_to_get_them(
+def test_doctor_names_missing_verbs_and_how_to_get_them(
     stack: LocalStack, azure: LocalAzure, administrator: httpx.Client
 ) -> None:
     clusters = Resources(azure.store)

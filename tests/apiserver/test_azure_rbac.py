@@ -21,7 +21,7 @@ LATE = 8.0  # seconds that a role assignment takes
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalStack, str]]:
-    """A stack with a cluster of its own, where Kubernetes itself gives the deployer nothing; what its `up` said."""
+    """A stack with a cluster of its own, where Kubernetes itself gives the deployer nothing; what its `up` printed."""
     with (
         small_stack(tmp_path_factory.mktemp("azure-rbac"), "stack", role_delay=LATE) as stack,
         stack.configured(managementCluster=CLUSTER),
@@ -32,9 +32,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalStack,
 
 
 def test_the_gate_waits_for_the_role_and_names_what_it_allows(made: tuple[LocalStack, str]) -> None:
-    _, said = made
-    assert "waiting for the cluster at https://" in said
-    assert ": permissions: get namespaces, list namespaces" in said
+    _, printed = made
+    assert "waiting for the cluster at https://" in printed
+    assert ": permissions: get namespaces, list namespaces" in printed
 
 
 def test_the_role_alone_is_what_the_deployer_needs(made: tuple[LocalStack, str]) -> None:
@@ -50,16 +50,16 @@ def test_without_the_role_doctor_prints_the_assignment(made: tuple[LocalStack, s
     cluster = stack.resource("management-cluster-aks")["id"]
     with closing(StateDirectory(stack.state).open_store()) as store:
         assignments = Resources(store)
-        standing = assignments.get(role["id"])
-        assert standing is not None
+        existing = assignments.get(role["id"])
+        assert existing is not None
         assignments.delete(role["id"])
 
-        said = " ".join(stack.idstack("doctor", check=False).stderr.split())
+        printed = " ".join(stack.idstack("doctor", check=False).stderr.split())
 
-        assignments.put(standing)
-    assert "permissions: " in said
-    assert "create namespaces" in said
+        assignments.put(existing)
+    assert "permissions: " in printed
+    assert "create namespaces" in printed
     assert (
         f"`az role assignment create --role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {cluster} "
         f"--assignee-object-id {role['inputs']['principalId']} --assignee-principal-type ServicePrincipal`"
-    ) in said
+    ) in printed

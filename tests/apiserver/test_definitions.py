@@ -16,20 +16,20 @@ _DRY_RUN = {"dryRun": "All", "fieldValidation": "Strict"}
 
 
 @pytest.fixture(scope="module")
-def standing(deployer: httpx.Client) -> Iterator[dict[str, Any]]:
+def existing(deployer: httpx.Client) -> Iterator[dict[str, Any]]:
     """A HostedCluster that is there."""
-    document = hosted_cluster("standing")
+    document = hosted_cluster("existing")
     deployer.post(_PATH, json=document).raise_for_status()
     yield document
-    deployer.delete(f"{_PATH}/standing").raise_for_status()
+    deployer.delete(f"{_PATH}/existing").raise_for_status()
 
 
 def patched(deployer: httpx.Client, path: str, value: Any) -> httpx.Response:
-    """A dry run of a change of the standing HostedCluster, as a merge patch: null takes a field away."""
-    live = deployer.get(f"{_PATH}/standing").json()
+    """A dry run of a change of the existing HostedCluster, as a merge patch: null takes a field away."""
+    live = deployer.get(f"{_PATH}/existing").json()
     patch = changed(live, path, None if value is ABSENT else value)
     headers = {"Content-Type": "application/merge-patch+json"}
-    return deployer.patch(f"{_PATH}/standing", params=_DRY_RUN, json=patch, headers=headers)
+    return deployer.patch(f"{_PATH}/existing", params=_DRY_RUN, json=patch, headers=headers)
 
 
 def test_a_complete_document_is_taken_with_the_defaults_filled_in(deployer: httpx.Client) -> None:
@@ -59,7 +59,7 @@ def test_a_document_against_the_rules_is_refused(deployer: httpx.Client, bad: In
 
 @pytest.mark.parametrize("bad", IMMUTABLE_FIELDS, ids=lambda bad: bad.name)
 def test_what_is_immutable_can_not_be_changed(
-    deployer: httpx.Client, standing: dict[str, Any], bad: InvalidChange
+    deployer: httpx.Client, existing: dict[str, Any], bad: InvalidChange
 ) -> None:
     refused = patched(deployer, bad.path, bad.value)
 
@@ -67,7 +67,7 @@ def test_what_is_immutable_can_not_be_changed(
     assert bad.refusal in refused.json()["message"]
 
 
-def test_the_tenant_may_be_corrected(deployer: httpx.Client, standing: dict[str, Any]) -> None:
+def test_the_tenant_may_be_corrected(deployer: httpx.Client, existing: dict[str, Any]) -> None:
     taken = patched(deployer, "spec.platform.azure.tenantID", "another")
 
     assert taken.status_code == 200
@@ -81,7 +81,7 @@ def test_an_unknown_field_is_refused_under_strict_validation(deployer: httpx.Cli
     assert f'strict decoding error: unknown field "{field}"' in refused.json()["message"]
 
 
-def test_without_strict_validation_a_misspelt_resource_group_becomes_the_default(deployer: httpx.Client) -> None:
+def test_without_strict_validation_a_misspelt_field_is_dropped(deployer: httpx.Client) -> None:
     azure = "spec.platform.azure"
     document = changed(hosted_cluster(), f"{azure}.resourceGroupName", "hc1-managed")
     document = changed(document, f"{azure}.resourceGroup", ABSENT)

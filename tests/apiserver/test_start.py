@@ -57,8 +57,8 @@ def test_a_killed_control_plane_comes_back_with_everything(
         os.kill(pid, signal.SIGKILL)
         assert ended(pid)
 
-    said = stack.local_cloud("start")
+    printed = stack.local_cloud("start")
 
-    assert all(name in said for name in names)
+    assert all(name in printed for name in names)
     with stack.kubernetes() as again:
         assert {pod["metadata"]["uid"] for pod in again.get(_PODS).json()["items"]} == before

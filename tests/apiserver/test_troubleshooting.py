@@ -49,10 +49,10 @@ def test_the_classes_of_nine_identities_are_listed(stack: LocalStack) -> None:
 
 
 def test_a_status_tells_what_is_mounted_where(stack: LocalStack) -> None:
-    said = kubectl(stack, "describe", "secretproviderclasspodstatus", "-n", _NAMESPACE)
+    printed = kubectl(stack, "describe", "secretproviderclasspodstatus", "-n", _NAMESPACE)
 
-    assert said.count("Mounted:  true") == 10
-    assert "secret/cpo-hc1-json" in said
+    assert printed.count("Mounted:  true") == 10
+    assert "secret/cpo-hc1-json" in printed
     listed = json.loads(kubectl(stack, "get", "secretproviderclasspodstatuses", "-n", _NAMESPACE, "-o", "json"))
     statuses = {each["status"]["secretProviderClassName"]: each["status"] for each in listed["items"]}
     mounted = Path(statuses["managed-azure-cpo"]["targetPath"], "cpo-hc1-json")

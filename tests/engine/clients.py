@@ -40,7 +40,7 @@ class Client:
 
     Attributes:
         sign_ins: how many there were with each certificate, by thumbprint.
-        refusals: each answer with which Entra ID, or the vault, said no, and whatever else went wrong with the client.
+        refusals: each refusal of Entra ID or the vault, and whatever else went wrong with the client.
         unreached: sign-ins that got no answer.
     """
 

@@ -1,4 +1,4 @@
-"""Kills processes of a stack at chosen moments, and compares what is in the cloud with what the state says."""
+"""Kills processes of a stack at chosen moments, and compares the cloud with the state."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def interruption(stack: LocalStack, kill: Kill, *command: str) -> Iterator[list[
 
     The block gets the ids of those to be killed. Returns when everything that the command started has ended.
     """
-    said = stack.state / "interrupted.log"
-    with _fault_daemon(stack, kill) as fault_daemon, said.open("w") as output:
+    printed = stack.state / "interrupted.log"
+    with _fault_daemon(stack, kill) as fault_daemon, printed.open("w") as output:
         running = subprocess.Popen(
             [stack.python, "-m", "ops", *command],
             cwd=stack.root,
@@ -85,7 +85,7 @@ def interruption(stack: LocalStack, kill: Kill, *command: str) -> Iterator[list[
             stderr=output,
         )
         service = _standing_still(fault_daemon, running)
-        assert service, f"{command} ended before write {kill.write}: {said.read_text()}"
+        assert service, f"{command} ended before write {kill.write}: {printed.read_text()}"
         victims = {
             "engine": lambda: _processes(stack, "pulumi "),
             "plugin": lambda: _processes(stack, _PLUGINS[service]),
@@ -100,7 +100,7 @@ def interruption(stack: LocalStack, kill: Kill, *command: str) -> Iterator[list[
             assert fault_daemon.stdin is not None
             fault_daemon.stdin.close()
             running.wait()
-        assert running.returncode != 0, f"{command} did not mind: {said.read_text()}"
+        assert running.returncode != 0, f"{command} succeeded all the same: {printed.read_text()}"
         for pid in _processes(stack, "localcloud.providers.", "-m provider"):
             _wait_until_ended(pid)
 

@@ -53,24 +53,24 @@ authorization.RoleAssignment(
 
 @dataclass
 class NameConflicts:
-    """A stack whose names were taken, brought up by doing what each failed `up` said.
+    """A stack whose names were taken, brought up by following the hints of each failed `up`.
 
-    `refused` are the local ARM's refusals on the way, as (method, path, code); `said` all that was printed.
+    `refused` are the local ARM's refusals on the way, as (method, path, code); `printed` is all output.
     """
 
     stack: LocalStack
     session: ArmSession
-    said: str = ""
+    printed: str = ""
     commands: list[str] = field(default_factory=list)
     refused: list[tuple[str, str, str]] = field(default_factory=list)
 
     def up(self) -> bool:
-        """One `up`, and if it fails what `idstack up` says to do about it; tells whether it went through."""
+        """One `up`, and if it fails the commands that `idstack up` prints; returns whether `up` succeeded."""
         done = self.stack.up(check=False)
         if done.returncode == 0:
             return True
         advised = self.stack.idstack("up", check=False)
-        self.said += done.stdout + advised.stdout + advised.stderr
+        self.printed += done.stdout + advised.stdout + advised.stderr
         commands = re.findall(r"^    (\.venv/bin/idstack .*)$", advised.stderr, re.MULTILINE)
         for command in commands:
             self.stack.run("sh", "-c", command)

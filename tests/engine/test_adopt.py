@@ -9,7 +9,7 @@ def _commands(printed: str) -> list[str]:
     return [line.strip() for line in printed.splitlines() if line.startswith("    .venv/bin/idstack ")]
 
 
-def test_a_role_assignment_that_exists_stops_up_with_the_line_that_adopts_it(small: LocalStack) -> None:
+def test_an_existing_role_assignment_stops_up_with_the_line_to_adopt_it(small: LocalStack) -> None:
     # As HyperShift's CLI makes it: the same name, role, scope and principal.
     small.pulumi("state", "delete", small.resource("hc1-data-plane-disk-roles-managed")["urn"], "--yes")
 

@@ -74,12 +74,12 @@ def session(stack: LocalStack) -> ArmSession:
 
 @pytest.fixture(scope="module")
 def conflicts(stack: LocalStack, session: ArmSession) -> NameConflicts:
-    """Brought up by doing what each failed `up` says."""
+    """Brought up by following the hints of each failed `up`."""
     take_names(session)
     conflicts = NameConflicts(stack, session)
     before = len(refusals(stack))
     # An `up` stops at the first of the four names that are taken; how many it meets until then is chance.
-    assert any(conflicts.up() for _ in range(5)), conflicts.said
+    assert any(conflicts.up() for _ in range(5)), conflicts.printed
     conflicts.refused = refusals(stack)[before:]
     return conflicts
 
@@ -96,7 +96,7 @@ def _codes(conflicts: NameConflicts) -> set[str]:
     return {code for _, _, code in conflicts.refused}
 
 
-def test_federated_credentials_side_by_side_are_refused_and_one_after_another_they_are_not(
+def test_concurrent_federated_credentials_are_refused_sequential_ones_not(
     conflicts: NameConflicts, naive: list[tuple[str, str]]
 ) -> None:
     assert ("PUT", _CONCURRENT) in naive
@@ -112,7 +112,7 @@ def test_a_fresh_principal_is_found_only_by_those_who_say_what_it_is(
 
     with pytest.raises(RefusalError, match='Code="PrincipalNotFound"'):
         session.arm.put(path, "2022-04-01", {"properties": properties})
-    # The SDK of azure-native says "User" for those who say nothing.
+    # The SDK of azure-native sends "User" where the principal type is missing.
     assert ("PUT", "UnmatchedPrincipalType") in naive
     assert _codes(conflicts) & {"PrincipalNotFound", "UnmatchedPrincipalType"} == set()
 
@@ -120,10 +120,10 @@ def test_a_fresh_principal_is_found_only_by_those_who_say_what_it_is(
 def test_names_that_are_taken_stop_an_up_with_the_commands_that_free_them(conflicts: NameConflicts) -> None:
     verbs = [" ".join(command.split()[1:3]) for command in conflicts.commands]
 
-    assert "A vault with the same name already exists in deleted state" in conflicts.said
-    assert f"cannot create already existing resource '{MANAGED}/providers/Microsoft" in conflicts.said
-    assert 'Code="RoleAssignmentExists"' in conflicts.said
-    assert "currently in a deleted but recoverable state" in conflicts.said
+    assert "A vault with the same name already exists in deleted state" in conflicts.printed
+    assert f"cannot create already existing resource '{MANAGED}/providers/Microsoft" in conflicts.printed
+    assert 'Code="RoleAssignmentExists"' in conflicts.printed
+    assert "currently in a deleted but recoverable state" in conflicts.printed
     assert sorted(verbs) == ["import --stack"] * 4 + ["local recover"] * 2
 
 
@@ -154,9 +154,7 @@ def graph(conflicts: NameConflicts, monkeypatch: pytest.MonkeyPatch) -> Iterator
     made.close()
 
 
-def test_a_fresh_certificate_is_refused_by_some_replica_but_not_once_the_gate_has_proven_it(
-    conflicts: NameConflicts, graph: Graph
-) -> None:
+def test_some_replica_refuses_a_fresh_certificate_until_the_gate_passes(conflicts: NameConflicts, graph: Graph) -> None:
     local, first, second = conflicts.stack.environment, fresh_certificate(), fresh_certificate()
     client_id, _ = graph.fresh_application_with(first.certificate_pem)
     gate(local, client_id, first)
@@ -169,7 +167,7 @@ def test_a_fresh_certificate_is_refused_by_some_replica_but_not_once_the_gate_ha
     assert sign_ins(local, client_id, second) == [None] * 10
 
 
-def test_a_fresh_role_has_no_effect_at_first_and_a_probe_that_is_left_alone_gets_ready(
+def test_a_fresh_role_has_no_effect_at_first_and_the_probe_gets_ready(
     conflicts: NameConflicts, graph: Graph, tmp_path: Path
 ) -> None:
     local, issued = conflicts.stack.environment, fresh_certificate()
@@ -213,7 +211,7 @@ def test_arm_deletes_no_secret_and_the_stack_does_at_the_vault(conflicts: NameCo
     assert ("keyvault-secret", f"kv-idstack-local/{SECRET}") in stack.inventory(), "soft-deleted"
 
 
-def test_an_assignment_that_outlived_its_principal_blocks_its_name_and_none_outlives_the_stack(
+def test_an_assignment_that_outlives_its_principal_blocks_its_name(
     conflicts: NameConflicts,
 ) -> None:
     session, stack = conflicts.session, conflicts.stack

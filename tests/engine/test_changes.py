@@ -73,7 +73,7 @@ def test_a_new_image_of_the_probe_updates_the_probes_only(stack: LocalStack) -> 
     assert all("probe" in name for name in steps)
 
 
-def test_another_certificate_authority_of_the_cluster_updates_the_provider_only(stack: LocalStack) -> None:
+def test_another_authority_of_the_cluster_updates_the_provider_only(stack: LocalStack) -> None:
     """As after the rotation of the cluster's certificates: AKS then gives out a bundle of the old and the new."""
     store = StateDirectory(stack.state).open_store()
     existing = Endpoint.load(store)

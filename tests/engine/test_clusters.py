@@ -260,7 +260,7 @@ def _kubernetes_object(key: Key) -> tuple[str, str, str]:
     return plural, namespace, name
 
 
-def test_a_preview_of_new_tags_shows_replaced_assignments_that_up_leaves_alone(scenario: ClusterScenario) -> None:
+def test_a_preview_of_new_tags_shows_replacements_that_up_does_not_make(scenario: ClusterScenario) -> None:
     """docs/limits.md: an update's outputs are unknown until it is done, the principal's id among them."""
     replaced = {name for name, operation in scenario.foreseen.items() if operation != "update"}
 

@@ -1,4 +1,4 @@
-"""Changes made behind the stack's back: the drift workflow's command names each, and `up --refresh` mends it."""
+"""Changes made behind the stack's back: the drift workflow's command names each, and `up --refresh` repairs it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _as_the_workflow(stack: LocalStack) -> subprocess.CompletedProcess[str]:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the workflow says of the changes."""
+    """What the workflow prints about the changes."""
 
     code: int
     printed: str
@@ -92,12 +92,12 @@ def seen(small: LocalStack) -> Seen:
     return Seen(done.returncode, done.stdout + done.stderr)
 
 
-@pytest.mark.parametrize(("name", "changed", "mended"), _CHANGES, ids=[name for name, *_ in _CHANGES])
-def test_the_drift_workflow_names_what_was_changed(seen: Seen, name: str, changed: str, mended: str) -> None:
+@pytest.mark.parametrize(("name", "changed", "repaired"), _CHANGES, ids=[name for name, *_ in _CHANGES])
+def test_the_drift_workflow_names_what_was_changed(seen: Seen, name: str, changed: str, repaired: str) -> None:
     refreshed, planned = seen.of(name)
 
     assert changed in refreshed
-    assert mended in planned
+    assert repaired in planned
 
 
 def test_the_drift_workflow_fails_and_shows_nothing_secret(small: LocalStack, seen: Seen) -> None:
@@ -110,7 +110,7 @@ def test_the_drift_workflow_fails_and_shows_nothing_secret(small: LocalStack, se
     assert "PRIVATE KEY" not in seen.printed
 
 
-def test_up_with_a_refresh_mends_all_of_it(small: LocalStack, seen: Seen) -> None:
+def test_up_with_a_refresh_repairs_all_of_it(small: LocalStack, seen: Seen) -> None:
     # A deleted secret keeps its name, so this one takes two commands more.
     stopped = small.idstack("up", "--refresh", check=False)
     commands = [line.strip() for line in stopped.stderr.splitlines() if line.startswith("    .venv/bin/idstack ")]
@@ -123,7 +123,7 @@ def test_up_with_a_refresh_mends_all_of_it(small: LocalStack, seen: Seen) -> Non
     assert _as_the_workflow(small).returncode == 0
 
 
-def test_an_object_in_the_cluster_that_the_state_forgot_is_found_by_recover(small: LocalStack) -> None:
+def test_recover_finds_an_object_that_the_state_has_lost(small: LocalStack) -> None:
     """The stack has no kubeconfig file: recover reaches the cluster as the stack does."""
     resources = small.resources()
     needed = {urn for each in resources for urn in each.get("dependencies") or ()}

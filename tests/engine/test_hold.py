@@ -46,7 +46,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("stack", ["dev", "organization/idstack/dev"])
-def test_a_preview_that_holds_sets_that_one_key_and_leaves_the_stacks_file_alone(project: Path, stack: str) -> None:
+def test_preview_hold_sets_one_key_and_leaves_the_stacks_file_alone(project: Path, stack: str) -> None:
     before = (project / "Pulumi.dev.yaml").read_bytes()
 
     Engine(stack, root=project).preview(hold=True)
@@ -58,7 +58,7 @@ def test_a_preview_that_holds_sets_that_one_key_and_leaves_the_stacks_file_alone
     assert (project / "Pulumi.dev.yaml").read_bytes() == before
 
 
-def test_holding_a_stack_without_a_configuration_says_which_file_is_missing(project: Path) -> None:
+def test_preview_hold_without_a_configuration_names_the_missing_file(project: Path) -> None:
     (project / "Pulumi.dev.yaml").unlink()
 
     with pytest.raises(CommandError, match=r"there is no Pulumi\.dev\.yaml"):

@@ -35,7 +35,7 @@ _FILLED_IN = {
 }
 
 # What a preview shows right after the import, where it shows anything. A value that a service does not give away can
-# not be imported; of an empty list and none a service says the same; of Kubernetes' defaults nobody can tell whether
+# not be imported; an empty list and none look the same in an answer; of Kubernetes' defaults nobody can tell whether
 # they were asked for.
 _SHOWN: Mapping[str, tuple[str, set[str]]] = {
     "azure-native:containerservice:ManagedCluster": ("update", _FILLED_IN),
@@ -95,7 +95,7 @@ for each in spec["resources"]:
 
 @dataclass(frozen=True)
 class Adopter:
-    """A stack of its own on the same local cloud, and what its preview said once everything was imported."""
+    """A stack of its own on the same local cloud, and what its preview printed once everything was imported."""
 
     stack: LocalStack
     project: Path
@@ -205,14 +205,14 @@ def test_what_lives_in_a_state_alone_can_not_be_imported(adopter: Adopter) -> No
     resources = [{"type": token, "name": token.rpartition(":")[2], "id": "x"} for token in OWN]
     (adopter.project / "own.json").write_text(json.dumps({"resources": resources}), encoding="utf-8")
 
-    said = adopter.pulumi(
+    printed = adopter.pulumi(
         "import", "--file", "own.json", "--yes", "--skip-preview", "--generate-code=false", check=False
     )
 
     for each in resources:
-        assert f"{each['name']} cannot be imported: it exists in the state of its stack alone" in said
-    assert "Remove the import and let `pulumi up` create it" in said
-    assert "Traceback" not in said
+        assert f"{each['name']} cannot be imported: it exists in the state of its stack alone" in printed
+    assert "Remove the import and let `pulumi up` create it" in printed
+    assert "Traceback" not in printed
 
 
 def _write_spec(project: Path, providers: Mapping[str, Any], resources: list[dict[str, Any]]) -> None:

@@ -50,7 +50,7 @@ def test_a_renewal_too_soon_after_another_is_refused_and_changes_nothing(stack: 
     assert stack.inventory() == before
 
 
-def test_a_revoked_key_no_longer_signs_in_and_every_client_goes_on_with_the_new_one(stack: LocalStack) -> None:
+def test_a_revoked_key_no_longer_signs_in_and_the_clients_use_the_new_one(stack: LocalStack) -> None:
     file = _file(stack, "probe-disk-csi", "azure-disk-hc1-json")
     leaked = read(file)
     bare_sign_in(leaked)

@@ -36,8 +36,8 @@ class Foreign:
     token: str
     id: str
     inputs: Mapping[str, Any]
-    says: str
-    says_unrecorded: str
+    refusal: str
+    refusal_unrecorded: str
 
 
 _GROUP = "/subscriptions/10ca1000-0000-4000-8000-000000000002/resourceGroups/identity-local"
@@ -89,9 +89,9 @@ def test_a_foreign_stack_is_refused(stack: LocalStack, tmp_path: Path, foreign: 
         pulumi("stack", "import", "--file", "state.json")
         before, state = stack.inventory(), _resources(stack)
         for command in ("up", "refresh", "destroy"):
-            said = pulumi(command, "--yes", "--skip-preview", check=False)
-            assert (foreign.says if recorded else foreign.says_unrecorded) in said
-            assert "Nothing was changed" in said
+            printed = pulumi(command, "--yes", "--skip-preview", check=False)
+            assert (foreign.refusal if recorded else foreign.refusal_unrecorded) in printed
+            assert "Nothing was changed" in printed
             assert stack.inventory() == before
             assert _resources(stack) == state
     finally:

@@ -85,7 +85,7 @@ def test_a_shared_stack_that_does_not_exist_is_refused_before_anything(shapes: S
     assert f'idstack:sharedStack\n  found:    "{SHARED}", which does not exist' in report
 
 
-def test_a_shared_stack_that_was_never_brought_up_is_refused_with_what_it_lacks(shapes: Shapes) -> None:
+def test_a_shared_stack_without_outputs_is_refused_with_their_names(shapes: Shapes) -> None:
     missing = "keyVaultId, keyVaultUri, keyVaultUserClientId and tenantId"
     assert f'found:    "{SHARED}", which has no output {missing}' in shapes.shared_unfinished
 
@@ -105,7 +105,7 @@ def test_a_clusters_stack_makes_its_own_and_neither_vault_nor_reader(shapes: Sha
         assert change.removed == frozenset()
 
 
-def test_a_second_cluster_touches_nothing_of_the_first_and_of_the_shared_stack(shapes: Shapes) -> None:
+def test_a_second_cluster_touches_neither_the_first_nor_the_shared_stack(shapes: Shapes) -> None:
     assert shapes.second.changed & (shapes.first.added | shapes.shared.added) == frozenset()
     assert shapes.others == [{}, {}]
 
@@ -123,7 +123,7 @@ def test_every_identity_of_the_first_cluster_signs_in(shapes: Shapes) -> None:
     assert all(" ok " in f"{row} " for row in rows)
 
 
-def test_a_cluster_goes_with_its_stack_and_the_local_cloud_stays_for_the_others(shapes: Shapes) -> None:
+def test_a_cluster_goes_with_its_stack_and_the_local_cloud_stays(shapes: Shapes) -> None:
     assert "the local cloud stays, because it still has other stacks: local, local-hc1, local-shared" in shapes.down
     assert shapes.first.added | shapes.shared.added <= shapes.left
     kept = {"arm-role-assignment-name", "entra-deleted", "keyvault-secret"}
