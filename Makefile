@@ -77,6 +77,7 @@ generate: setup ## Write docs/configuration.md and the schema in Pulumi.yaml fro
 
 golden: setup ## Write the reviewed messages about the configuration anew; read the diff before you commit it
 	@UPDATE_GOLDEN=1 $(PYTHON) -m pytest -n 0 tests/unit/identity/settings tests/unit/components
+	@$(PYTHON) -m pytest -n 0 tests/unit/identity/settings/test_golden.py
 
 E2E := tests/apiserver tests/e2e tests/engine/test_changes.py tests/engine/test_lifecycle.py
 

@@ -67,12 +67,12 @@ class _Process:
 
 
 class Loader(_Process):
-    """Judges documents, one after the other."""
+    """Loads documents, one after the other."""
 
     def __init__(self) -> None:
         super().__init__("load")
 
-    def judge(self, document: bytes) -> Verdict:
+    def load(self, document: bytes) -> Verdict:
         """Have the loader load this file and sign in at an Entra ID that grants everything."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{base64.b64encode(document).decode()}\n")

@@ -16,7 +16,7 @@ from identity.settings import Problem
 from identity.settings.problems import path_of
 
 GOLDEN: Final = Path(__file__).parent / "identity/settings/golden/report.txt"
-_IS_REWRITING: Final = os.environ.get("UPDATE_GOLDEN") == "1"
+IS_REWRITING: Final = os.environ.get("UPDATE_GOLDEN") == "1"
 _VARYING: Final = (
     (re.compile(r'/[^\s"]*pytest-of-[^\s"]*/'), "<directory>/"),
     (re.compile(r"\b\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)"), "<date>"),
@@ -34,7 +34,7 @@ def read() -> dict[str, set[str]]:
     }
 
 
-_reviewed: Final = {} if _IS_REWRITING else read()
+_reviewed: Final = {} if IS_REWRITING else read()
 
 
 def reviewed(problems: Iterable[Problem]) -> list[tuple[str, str]]:
@@ -42,7 +42,7 @@ def reviewed(problems: Iterable[Problem]) -> list[tuple[str, str]]:
     found = []
     for problem in problems:
         message = normalized(str(problem))
-        if _IS_REWRITING:
+        if IS_REWRITING:
             _write(problem.rule, message)
         assert message in _reviewed.get(problem.rule, ()), f"{message}\nis not in {GOLDEN.name}; see `make golden`"
         found.append((path_of(problem.place), problem.rule))

@@ -94,7 +94,7 @@ def upstream() -> Iterator[Loader]:
 def assert_same_verdict(upstream: Loader, text: bytes) -> None:
     """Both accept `text` and mean the same; or ours refuses it with reasons, and upstream does, too, or is laxer."""
     ours, problems = _ours(text)
-    theirs = upstream.judge(text)
+    theirs = upstream.load(text)
     if ours is not None:
         assert theirs == Verdict(
             authority=ours.authority_host,
