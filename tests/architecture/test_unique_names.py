@@ -1,12 +1,15 @@
-"""Names that can be looked up: each names one thing alone."""
+"""Names that can be looked up: a class has a name of its own, and a test's name fits on a line."""
 
 from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from typing import Final
 
 from tests.architecture.source import files, nodes, place
 from tests.architecture.test_rooms import ROOMS
+
+_LONGEST_TEST_NAME: Final = 75
 
 
 def test_no_two_public_classes_share_a_name() -> None:
@@ -18,3 +21,14 @@ def test_no_two_public_classes_share_a_name() -> None:
                     places[node.name].append(place(file, node.lineno))
 
     assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_no_name_of_a_test_is_longer_than_75_characters() -> None:
+    assert not [
+        f"{place(file, node.lineno)} {len(node.name)} characters: {node.name}"
+        for file in files("tests")
+        for node in nodes(file)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and len(node.name) > _LONGEST_TEST_NAME
+    ]

@@ -26,7 +26,7 @@ def pod(name: str, version: int, **fields: Any) -> Object:
     return {"metadata": {"namespace": "n", "name": name, "resourceVersion": str(version)}, **fields}
 
 
-class Server:
+class ScriptedServer:
     """Lists and watches as the test has written them down; after the last one nothing happens any more."""
 
     def __init__(self, *script: Sequence[Any] | Exception) -> None:
@@ -55,7 +55,7 @@ def followed(*script: Any) -> tuple[dict[Key, Object], list[str]]:
     changed: list[str] = []
 
     async def run() -> dict[Key, Object]:
-        server = Server(*script)
+        server = ScriptedServer(*script)
         copy = Reflector(cast(ApiClient, server), PODS, lambda key: changed.append(key[1]))
         following = asyncio.create_task(copy.run())
         await server.over.wait()
@@ -105,7 +105,7 @@ def test_a_write_that_is_heard_of_late_does_not_bring_the_past_back(
     event: tuple[str, Object], left: dict[Key, Object]
 ) -> None:
     async def run() -> dict[Key, Object]:
-        server = Server([pod("a", 1)], [event])
+        server = ScriptedServer([pod("a", 1)], [event])
         copy = Reflector(cast(ApiClient, server), PODS, lambda _: None)
         following = asyncio.create_task(copy.run())
         await server.over.wait()
@@ -119,7 +119,7 @@ def test_a_write_that_is_heard_of_late_does_not_bring_the_past_back(
 @pytest.mark.parametrize("type_", ["MODIFIED", "DELETED"])
 def test_an_event_from_before_a_write_does_not_undo_it(type_: str) -> None:
     async def run() -> Object | None:
-        server = Server([pod("a", 1)], [(type_, pod("a", 4))])
+        server = ScriptedServer([pod("a", 1)], [(type_, pod("a", 4))])
         copy = Reflector(cast(ApiClient, server), PODS, lambda _: None)
         following = asyncio.create_task(copy.run())
         await copy.synced.wait()
