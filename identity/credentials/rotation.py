@@ -84,8 +84,8 @@ class Rotation:
         self._problem: str | None = None
         self._served = file.read()
         self._client = connect(self._served)
-        self._tell(EventKind.ACCEPTED, self._served)
-        self._tell(EventKind.SERVED, self._served)
+        self._emit(EventKind.ACCEPTED, self._served)
+        self._emit(EventKind.SERVED, self._served)
 
     @property
     def served(self) -> Credential:
@@ -136,10 +136,10 @@ class Rotation:
         self._problem = None
         if credential.not_before <= self._served.not_before:
             self._candidate = None
-            self._tell(EventKind.UNCHANGED, credential)
+            self._emit(EventKind.UNCHANGED, credential)
         else:
             self._candidate = _Candidate(credential, self._clock())
-            self._tell(EventKind.ACCEPTED, credential)
+            self._emit(EventKind.ACCEPTED, credential)
 
     def _try(self, candidate: _Candidate) -> None:
         try:
@@ -165,7 +165,7 @@ class Rotation:
             self._is_failing = False
         before.close()
         self._candidate = None
-        self._tell(EventKind.SERVED, credential)
+        self._emit(EventKind.SERVED, credential)
 
     def _put_off(self, candidate: _Candidate, reason: Refusal) -> None:
         # Compared by code, for the network's messages differ each time.
@@ -173,7 +173,7 @@ class Rotation:
         candidate.refusal = reason
         candidate.since = self._clock()
         candidate.pause = timedelta(seconds=candidate.backoff.next())
-        self._tell(EventKind.UNPROVEN, candidate.credential, str(reason), is_news=is_news)
+        self._emit(EventKind.UNPROVEN, candidate.credential, str(reason), is_news=is_news)
 
     def _pause(self, candidate: _Candidate) -> timedelta:
         is_in_need = self._is_failing or self._served.expires <= self._clock()
@@ -181,9 +181,9 @@ class Rotation:
 
     def _refuse(self, problem: str) -> None:
         is_news, self._problem = problem != self._problem, problem
-        self._tell(EventKind.REFUSED, None, problem, is_news=is_news)
+        self._emit(EventKind.REFUSED, None, problem, is_news=is_news)
 
-    def _tell(
+    def _emit(
         self, kind: EventKind, credential: Credential | None, problem: str | None = None, *, is_news: bool = True
     ) -> None:
         """Report an event, then log it unless it is the same problem again: what was logged was counted."""

@@ -66,8 +66,8 @@ VmSize = Annotated[
 class NodePoolSettings(Model):
     """The cluster's one node pool, whose machines also carry the cluster's own pods."""
 
-    vm_size: VmSize = Field(description="Size of its machines.")
-    count: Annotated[StrictInt, integer(1, 1000, "machines")] = Field(3, description="Number of its machines.")
+    vm_size: VmSize = Field(description="Size of the machines.")
+    count: Annotated[StrictInt, integer(1, 1000, "machines")] = Field(3, description="Number of machines.")
 
 
 class CreationSettings(Model):

@@ -93,16 +93,16 @@ class ManagementClusterSettings(Model):
 
 
 class PropagationSettings(Model):
-    """When a certificate counts as known to Entra ID: so many sign-ins in a row, spread over the settle time."""
+    """When a certificate counts as known to Entra ID: after a number of sign-ins in a row, spread over a time."""
 
     successes: Annotated[StrictInt, integer(1, 100, "sign-ins in a row")] = Field(
-        5, description="So many sign-ins in a row must succeed before a new certificate is written to the vault."
+        5, description="Number of sign-ins in a row that must succeed before a new certificate is written to the vault."
     )
     settle_seconds: Annotated[StrictInt, integer(0, 3600, "seconds")] = Field(
         30, description="Time over which these sign-ins are spread."
     )
     timeout_seconds: Annotated[StrictInt, integer(1, 7200, "seconds")] = Field(
-        600, description="Time after which the run fails if they did not succeed."
+        600, description="The run fails if they have not succeeded after this time."
     )
 
 
@@ -119,7 +119,7 @@ class CredentialSettings(Model):
         90, description="Lifetime of a certificate; a change counts from each certificate's next renewal on."
     )
     renew_before_days: Annotated[StrictInt, integer(1, 729, "days")] = Field(
-        45, description="A certificate is renewed so long before it expires; at least half of `lifetimeDays`."
+        45, description="How long before its end a certificate is renewed; at least half of `lifetimeDays`."
     )
     key_size: Annotated[
         StrictInt,
@@ -141,7 +141,9 @@ class CredentialSettings(Model):
 class ProbeSettings(Model):
     """The credential probe, which proves each mounted credential."""
 
-    image: types.Image | None = Field(None, description="Its container image; required with `clusterSide: stack`.")
+    image: types.Image | None = Field(
+        None, description="Container image of the probe; required with `clusterSide: stack`."
+    )
 
 
 def _known_cloud(cloud: Cloud | str) -> Cloud:

@@ -99,14 +99,14 @@ class ResourceSettings(Model):
 class TolerationSettings(Model):
     """A taint that a pod tolerates, as Kubernetes spells it."""
 
-    key: LabelName | None = Field(None, description="Key of the taint; every taint without one.")
+    key: LabelName | None = Field(None, description="Key of the taint; without it every taint is tolerated.")
     operator: Literal["Equal", "Exists"] = Field("Equal", description="Whether the taint's value counts.")
     value: LabelValue | None = Field(None, description="Value of the taint, with `operator: Equal`.")
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
         None, description="Effect of the taint; every effect unless given."
     )
     toleration_seconds: Annotated[StrictInt, integer(0, 31_536_000, "seconds")] | None = Field(
-        None, description="How long the pod stays, with `effect: NoExecute`; for ever unless given."
+        None, description="How long the pod stays, with `effect: NoExecute`; without a limit unless given."
     )
 
 
@@ -114,13 +114,13 @@ class WorkloadSettings(Model):
     """One workload. Its command finds each identity where the identity's own consumer finds it."""
 
     name: WorkloadName = Field(description="Name of the Deployment.")
-    image: types.Image = Field(description="Its container image.")
+    image: types.Image = Field(description="Container image of the workload.")
     command: Annotated[tuple[Word, ...], FilledIn("the image's own")] = Field(
         (), description="Command of the container."
     )
     args: Annotated[tuple[Word, ...], FilledIn("the image's own")] = Field((), description="Arguments of the command.")
     identities: tuple[types.IdentityField, ...] = Field(
-        description="Identities that it mounts, each as in its own consumer's pod."
+        description="Identities that the workload mounts, each as in its own consumer's pod."
     )
     replicas: Annotated[StrictInt, integer(1, 100, "pods")] = Field(1, description="Number of pods.")
     resources: ResourceSettings = Field(ResourceSettings(), description="CPU, memory and storage of a pod.")
