@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from bench import growth, keys, makespan, program, rerun, swap, tokens
+from bench import growth, keys, makespan, program, rerun, rest, swap, tokens
 from bench.figures import Figure, table
 from bench.measure import CommandFailed
 
@@ -24,6 +24,7 @@ _PARTS: Final[dict[str, Part]] = {
     "keys": lambda: [keys.keys()],
     "program": program.program,
     "rerun": lambda: [rerun.rerun()],
+    "rest": lambda: [rest.rest()],
     "makespan": makespan.makespan,
     "growth": growth.growth,
 }

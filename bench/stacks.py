@@ -40,7 +40,7 @@ def unchanged(stack: str) -> tuple[str, ...]:
 @contextmanager
 def local_stack(**faults: Any) -> Iterator[LocalStack]:
     """A configured and empty stack with a local cloud of its own; both are removed afterwards."""
-    with TemporaryDirectory(prefix="bench-") as root, running_stack(Path(root), **faults) as stack:
+    with TemporaryDirectory(prefix="bench-") as root, running_stack(Path(root), warm=False, **faults) as stack:
         yield stack
 
 

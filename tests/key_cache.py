@@ -6,9 +6,10 @@ PyJWT both load the key for each sign-in: two thirds of the CPU of the tests tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from types import ModuleType
 
 import jwt.algorithms
 import pytest
@@ -18,7 +19,14 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 @contextmanager
 def keys_loaded_once() -> Iterator[None]:
-    """Within the block a PEM document that was loaded before gives the same key object; a bad one fails each time."""
+    """Within the block each key is loaded once."""
+    with pytest.MonkeyPatch.context() as patch:
+        load_keys_once(patch.setattr)
+        yield
+
+
+def load_keys_once(set_attribute: Callable[[ModuleType, str, object], None] = setattr) -> None:
+    """From now on a PEM document that was loaded before gives the same key object; a bad one fails each time."""
     original = serialization.load_pem_private_key
 
     @cache
@@ -30,7 +38,5 @@ def keys_loaded_once() -> Iterator[None]:
     ) -> PrivateKeyTypes:
         return load(bytes(data), password, unsafe_skip_rsa_key_validation)
 
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (serialization, jwt.algorithms):
-            patch.setattr(module, "load_pem_private_key", load_pem_private_key)
-        yield
+    for module in (serialization, jwt.algorithms):
+        set_attribute(module, "load_pem_private_key", load_pem_private_key)

@@ -25,6 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
 
+_CHECKOUT: Final = Path(__file__).parents[2]
 PACKAGES: Final = (
     "azure.identity",
     "cryptography.hazmat.primitives.serialization.pkcs12",
@@ -75,6 +76,7 @@ def main() -> None:
     """Serve; in a forked process, become what the client asked for."""
     for package in PACKAGES:
         getattr(importlib.import_module(package), "__all__", None)  # azure-native's modules load at the first look
+    _load_keys_once()
     assert threading.active_count() == 1, "a fork keeps one thread only"
     gc.collect()
     gc.freeze()
@@ -83,6 +85,15 @@ def main() -> None:
     if request is not None:
         end(partial(become, request))
     shutil.rmtree(directory)
+
+
+def _load_keys_once() -> None:
+    """Have each process load its keys once; the modules of this checkout are not left behind in it."""
+    sys.path.insert(0, str(_CHECKOUT))
+    importlib.import_module("tests.key_cache").load_keys_once()
+    sys.path.remove(str(_CHECKOUT))
+    for name in [each for each in sys.modules if each.partition(".")[0] == "tests"]:
+        del sys.modules[name]
 
 
 class Server:
