@@ -18,7 +18,7 @@ from plugin.provider import (
     Resource,
     diff_properties,
 )
-from plugin.server import PluginServer, serve
+from plugin.server import serve
 from plugin.values import UNKNOWN, Props, Secret, Value, contains_secret, contains_unknown, unwrap
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "Created",
     "Diff",
     "PluginError",
-    "PluginServer",
     "PropertyChange",
     "Props",
     "Provider",

@@ -34,17 +34,10 @@ class EngineLog:
     """The log of the engine at an address, `host:port`; without an address every line is dropped."""
 
     def __init__(self, address: str | None) -> None:
-        self._channel = grpc.insecure_channel(address) if address else None
-        self._engine = engine_pb2_grpc.EngineStub(self._channel) if self._channel else None
+        self._engine = engine_pb2_grpc.EngineStub(grpc.insecure_channel(address)) if address else None
 
     def info(self, urn: str, text: str) -> None:
         """Write a line about the resource `urn`. A line that does not arrive does not fail the resource."""
         if self._engine is not None:
-            with suppress(grpc.RpcError, ValueError):  # ValueError: closed meanwhile
+            with suppress(grpc.RpcError):
                 self._engine.Log(engine_pb2.LogRequest(severity=engine_pb2.INFO, message=text, urn=urn))
-
-    def close(self) -> None:
-        """Close the connection; every later line is dropped."""
-        if self._channel is not None:
-            self._channel.close()
-        self._engine = None

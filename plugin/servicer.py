@@ -11,9 +11,8 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from plugin.attachments import Attachment, Attachments
-from plugin.log import logging_to
-from plugin.provider import CheckFailure, PluginError, PropertyChange
+from plugin.log import EngineLog, logging_to
+from plugin.provider import CheckFailure, PluginError, PropertyChange, Provider, Resource
 from plugin.values import Props, from_struct, to_struct
 
 _Request = TypeVar("_Request")
@@ -48,19 +47,15 @@ def _answer(
 
 
 class Servicer(provider_pb2_grpc.ResourceProviderServicer):
-    """The protocol's calls, each answered by the provider that its connection was given."""
+    """The protocol's calls, answered by a provider. What it logs goes to the engine."""
 
-    def __init__(self, attachments: Attachments) -> None:
-        self._attachments = attachments
-
-    @_answer
-    def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        self._attachments.attach(context.peer(), request.address)
-        return empty_pb2.Empty()
+    def __init__(self, provider: Provider, log: EngineLog) -> None:
+        self._provider = provider
+        self._log = log
 
     @_answer
     def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
-        return plugin_pb2.PluginInfo(version=self._attachment(context).provider.version)
+        return plugin_pb2.PluginInfo(version=self._provider.version)
 
     @_answer
     def GetSchema(
@@ -73,14 +68,12 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
         old = from_struct(request.olds) if request.HasField("olds") else None
-        checked = self._attachment(context).provider.check_config(request.urn, old, from_struct(request.news))
+        checked = self._provider.check_config(request.urn, old, from_struct(request.news))
         return _check_response(checked.inputs, checked.failures)
 
     @_answer
     def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
-        replacing = self._attachment(context).provider.replacing(
-            from_struct(request.old_inputs), from_struct(request.news)
-        )
+        replacing = self._provider.replacing(from_struct(request.old_inputs), from_struct(request.news))
         if replacing:
             return provider_pb2.DiffResponse(
                 changes=provider_pb2.DiffResponse.DIFF_SOME, diffs=replacing, replaces=replacing
@@ -92,12 +85,12 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def Configure(
         self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConfigureResponse:
-        self._attachment(context).provider.configure(from_struct(request.args))
+        self._provider.configure(from_struct(request.args))
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=False)
 
     @_answer
     def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
-        returned = self._attachment(context).provider.invoke(request.tok, from_struct(request.args))
+        returned = self._provider.invoke(request.tok, from_struct(request.args))
         response = provider_pb2.InvokeResponse()
         getattr(response, "return").CopyFrom(to_struct(returned))
         return response
@@ -105,16 +98,14 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     @_answer
     def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
         old = from_struct(request.olds) if request.olds.fields else None
-        checked = self._attachment(context).resource(request.urn).check(request.urn, old, from_struct(request.news))
+        checked = self._resource(request.urn).check(request.urn, old, from_struct(request.news))
         return _check_response(checked.inputs, checked.failures)
 
     @_answer
     def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
         new = _ignoring(request.ignoreChanges, from_struct(request.old_inputs), from_struct(request.news))
-        diff = (
-            self._attachment(context)
-            .resource(request.urn)
-            .diff(request.urn, request.id, from_struct(request.old_inputs), from_struct(request.olds), new)
+        diff = self._resource(request.urn).diff(
+            request.urn, request.id, from_struct(request.old_inputs), from_struct(request.olds), new
         )
         return provider_pb2.DiffResponse(
             changes=provider_pb2.DiffResponse.DIFF_SOME if diff.changes else provider_pb2.DiffResponse.DIFF_NONE,
@@ -128,17 +119,14 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     @_answer
     def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
         inputs = from_struct(request.properties)
-        attachment = self._attachment(context)
-        with logging_to(partial(attachment.log.info, request.urn)):
-            created = attachment.resource(request.urn).create(request.urn, inputs, preview=request.preview)
+        with logging_to(partial(self._log.info, request.urn)):
+            created = self._resource(request.urn).create(request.urn, inputs, preview=request.preview)
         return provider_pb2.CreateResponse(id=created.id, properties=to_struct(created.state))
 
     @_answer
     def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
-        read = (
-            self._attachment(context)
-            .resource(request.urn)
-            .read(request.urn, request.id, from_struct(request.inputs), from_struct(request.properties))
+        read = self._resource(request.urn).read(
+            request.urn, request.id, from_struct(request.inputs), from_struct(request.properties)
         )
         if read is None:
             return provider_pb2.ReadResponse()
@@ -147,9 +135,8 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     @_answer
     def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
         old_inputs = from_struct(request.old_inputs)
-        attachment = self._attachment(context)
-        with logging_to(partial(attachment.log.info, request.urn)):
-            state = attachment.resource(request.urn).update(
+        with logging_to(partial(self._log.info, request.urn)):
+            state = self._resource(request.urn).update(
                 request.urn,
                 request.id,
                 old_inputs,
@@ -161,18 +148,19 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     @_answer
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        self._attachment(context).resource(request.urn).delete(
+        self._resource(request.urn).delete(
             request.urn, request.id, from_struct(request.old_inputs), from_struct(request.properties)
         )
         return empty_pb2.Empty()
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        # Calls under way are answered. The engine then ends a process that it started, and leaves any other one alone.
-        self._attachments.cancel(context.peer())
+        # The engine ends the process itself once calls under way have answered.
         return empty_pb2.Empty()
 
-    def _attachment(self, context: grpc.ServicerContext) -> Attachment:
-        return self._attachments.of(context.peer())
+    def _resource(self, urn: str) -> Resource:
+        # urn:pulumi:<stack>::<project>::<parent type>$<type>::<name>
+        qualified_type = urn.split("::")[2]
+        return self._provider.resource(qualified_type.rsplit("$", 1)[-1])
 
 
 def _check_response(inputs: Props, failures: Iterable[CheckFailure]) -> provider_pb2.CheckResponse:

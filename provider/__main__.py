@@ -33,4 +33,4 @@ class IdstackProvider(Provider):
 
 
 if __name__ == "__main__":
-    serve(IdstackProvider)
+    serve(IdstackProvider())

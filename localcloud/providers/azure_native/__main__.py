@@ -5,4 +5,4 @@ from __future__ import annotations
 from localcloud.providers.azure_native.provider import AzureNative
 from plugin import serve
 
-serve(AzureNative)
+serve(AzureNative())

@@ -5,4 +5,4 @@ from __future__ import annotations
 from localcloud.providers.azuread.provider import AzureAd
 from plugin import serve
 
-serve(AzureAd)
+serve(AzureAd())

@@ -5,4 +5,4 @@ from __future__ import annotations
 from localcloud.providers.kubernetes.provider import Kubernetes
 from plugin import serve
 
-serve(Kubernetes)
+serve(Kubernetes())

@@ -37,7 +37,7 @@ class Demo(Provider):
     name, version = "demo", "1.2.3"
     def resource(self, type_token): return Slow()
 
-serve(Demo)
+serve(Demo())
 """
 
 

@@ -49,7 +49,7 @@ class Demo(Provider):
         if type_token != "demo:index:Echo": raise PluginError(f'no type "{type_token}"')
         return Echo()
 
-serve(Demo)
+serve(Demo())
 """
 
 
