@@ -16,6 +16,7 @@ from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import NO_DELAYS
 from tests.groups import end_group, group_of, shared
 from tests.harness import LocalStack, running_stack
+from tests.key_cache import keys_loaded_once
 from tests.stores import open_store
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -24,6 +25,12 @@ settings.register_profile("quick", max_examples=25, deadline=None)
 settings.register_profile("deep", max_examples=400, deadline=None)
 settings.load_profile("quick")
 _UNITS: Final = PROJECT / "tests/unit"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _keys_loaded_once() -> Iterator[None]:
+    with keys_loaded_once():
+        yield
 
 
 @pytest.fixture

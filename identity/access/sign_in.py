@@ -82,7 +82,8 @@ def token_source(login: Login, environ: Mapping[str, str], now: Clock) -> TokenS
             return _azure_cli(login)
         case LoginKind.ARM:
             return _arm(login, environ, now)
-    raise AssertionError("a device code is no credential: identity.access.device_code")
+        case LoginKind.DEVICE_CODE:
+            raise AssertionError("a device code is no credential: identity.access.device_code")
 
 
 def _arm(login: Login, environ: Mapping[str, str], now: Clock) -> TokenSource:

@@ -9,16 +9,9 @@ from pathlib import Path
 import pytest
 import trustme
 
-from tests.key_cache import keys_loaded_once
 from tests.unit.hosts import Certificates, Host, Serve, running
 
 _Pool = Callable[[Path | None], Host]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _keys_loaded_once() -> Iterator[None]:
-    with keys_loaded_once():
-        yield
 
 
 @pytest.fixture(scope="session")
