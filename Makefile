@@ -42,7 +42,7 @@ down: setup ## Destroy the stack; of the local one nothing is left
 	@$(IDSTACK) down --stack $(STACK) $(ARGS)
 
 # Side by side on as many cores as there are, four at most. Tests that share a stack are a group, which one worker runs.
-PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadgroup --no-loadscope-reorder --durations=10
+PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadscope --no-loadscope-reorder --durations=10
 
 test: setup ## Run the tests: unit, the real engine, real clients (ARGS=tests/unit for a part); docs/testing.md lists all
 	@$(PYTHON) -m pytest $(PARALLEL) $(ARGS)

@@ -6,15 +6,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from identity.clouds import LocalEnvironment
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import NO_DELAYS
-from tests.groups import end_group, group_of, shared
+from tests.groups import check_group, end_group, group_of, shared
 from tests.harness import LocalStack, running_stack
 from tests.key_cache import keys_loaded_once
 from tests.stores import open_store
@@ -72,16 +73,22 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """End what the tests of a group share, once a test of another group follows."""
     yield
-    if nextitem is None or group_of(nextitem) != group_of(item):
-        end_group(group_of(item))
+    group = group_of(item.nodeid)
+    if nextitem is None or group_of(nextitem.nodeid) != group:
+        end_group(group)
 
 
-# First: pytest-xdist reads the groups at its turn.
-@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give a worker one group after another. (`--dist=loadgroup` of pytest-xdist 3.8 splits groups with pytest 9.2.)"""
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = group_of
+    return scheduler
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a stack, or else a file, run on one worker (`--dist loadgroup`); stacks come before units."""
+    """Groups stay together, and stacks come before units."""
     order: dict[str, int] = {}
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item)))
-        order.setdefault(group_of(item), len(order))
-    items.sort(key=lambda item: (item.path.is_relative_to(_UNITS), order[group_of(item)]))
+        check_group(item)
+        order.setdefault(group_of(item.nodeid), len(order))
+    items.sort(key=lambda item: (item.path.is_relative_to(_UNITS), order[group_of(item.nodeid)]))

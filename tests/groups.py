@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from pathlib import Path
 from typing import Final, TypeVar
 
 import pytest
 
 T = TypeVar("T")
 
-_TESTS: Final = Path(__file__).parent
-# Fixtures that are made once for all tests that use them.
-_SHARED: Final = ("small", "stack", "local_cloud")
+# The fixture of the session that the tests of a file share with other files.
+_SHARED: Final[Mapping[str, str]] = {
+    "tests/e2e/test_key_vault.py": "stack",
+    "tests/e2e/test_sign_in.py": "stack",
+    "tests/engine/test_adopt.py": "small",
+    "tests/engine/test_changes.py": "stack",
+    "tests/engine/test_drift.py": "small",
+    "tests/engine/test_import.py": "small",
+    "tests/engine/test_rotation.py": "stack",
+    "tests/engine/test_safety.py": "stack",
+}
 _ENDS: Final[dict[str, ExitStack]] = {}
 
 
-def group_of(item: pytest.Item) -> str:
-    """The group of a test: the fixture that it shares with other files, or else its file."""
+def group_of(node_id: str) -> str:
+    """The group of a test, by its id in pytest: the stack that it shares, or else its file."""
+    file = node_id.partition("::")[0]
+    return _SHARED.get(file, file)
+
+
+def check_group(item: pytest.Item) -> None:
+    """Fail if a test uses a shared stack and `_SHARED` does not name its file: two workers would bring it up."""
     assert isinstance(item, pytest.Function)
     definitions = item._fixtureinfo.name2fixturedefs
-    shared = (name for name in _SHARED if name in definitions and definitions[name][-1].scope == "session")
-    return next(shared, str(item.path.relative_to(_TESTS)))
+    for name in {*_SHARED.values()} & definitions.keys():
+        if definitions[name][-1].scope == "session":
+            assert group_of(item.nodeid) == name, f"list {item.nodeid.partition('::')[0]} in tests/groups.py"
 
 
 @contextmanager

@@ -41,7 +41,7 @@ GIVEN = {
 }
 
 
-class ManagementCluster:
+class ClusterContents:
     """What is in the cluster: names, and versions that change with every write of the specification."""
 
     def __init__(self, api: client.ApiClient) -> None:
@@ -90,7 +90,7 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoClustersSc
         running_stack(tmp_path_factory.mktemp("two")) as stack,
         config.new_client_from_config(stack.environment.kubeconfig) as api,
     ):
-        cluster = ManagementCluster(api)
+        cluster = ClusterContents(api)
         [first] = stack.configuration("hostedClusters")
         another = another_imported(stack, first["identities"]["imageRegistry"])
         second = {

@@ -90,14 +90,16 @@ def test_a_shared_stack_without_outputs_is_refused_with_their_names(shapes: Shap
     assert f'found:    "{SHARED}", which has no output {missing}' in shapes.shared_unfinished
 
 
-def test_the_shared_stack_is_the_vault_and_the_role_of_its_reader(shapes: Shapes) -> None:
+def test_the_shared_stack_is_the_vault_and_the_role_of_its_user(shapes: Shapes) -> None:
     assert shapes.shared.names("create") == set(shapes.shared.steps)
     assert {"vault-vault", "key-vault-user-roles-vault"} <= set(shapes.shared.steps)
-    assert {kind for kind, _ in shapes.shared.added} == {"arm", "arm-role-assignment-name", "keyvault-name"}
+    # Entra ID makes its signing key with the first token.
+    made = {kind for kind, _ in shapes.shared.added} - {"entra-signing-key"}
+    assert made == {"arm", "arm-role-assignment-name", "keyvault-name"}
     assert len([key for kind, key in shapes.shared.added if kind == "arm"]) == 2
 
 
-def test_a_clusters_stack_makes_its_own_and_neither_vault_nor_reader(shapes: Shapes) -> None:
+def test_a_clusters_stack_makes_its_own_and_neither_vault_nor_its_user(shapes: Shapes) -> None:
     for name, change in (("hc1", shapes.first), ("hc2", shapes.second)):
         assert change.names("create") == set(change.steps)
         strangers = {each for each in change.steps if each != name and not each.startswith(f"{name}-")}
@@ -110,7 +112,7 @@ def test_a_second_cluster_touches_neither_the_first_nor_the_shared_stack(shapes:
     assert shapes.others == [{}, {}]
 
 
-def test_another_management_cluster_than_the_readers_is_refused(shapes: Shapes) -> None:
+def test_another_management_cluster_than_the_key_vault_users_is_refused(shapes: Shapes) -> None:
     report = shapes.foreign_cluster
     assert "idstack:managementCluster.name" in report
     assert f'accepted: "aks-mgmt-local" in "aks-local", as in {SHARED}: its nodes have the key-vault-user' in report
