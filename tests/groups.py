@@ -12,6 +12,14 @@ T = TypeVar("T")
 
 # The fixture of the session that the tests of a file share with other files.
 _SHARED: Final[Mapping[str, str]] = {
+    "tests/apiserver/test_access.py": "stack",
+    "tests/apiserver/test_aks_access.py": "stack",
+    "tests/apiserver/test_control_plane.py": "stack",
+    "tests/apiserver/test_definitions.py": "stack",
+    "tests/apiserver/test_late_definitions.py": "stack",
+    "tests/apiserver/test_start.py": "stack",
+    "tests/apiserver/test_troubleshooting.py": "stack",
+    "tests/apiserver/test_two_clusters.py": "stack",
     "tests/e2e/test_key_vault.py": "stack",
     "tests/e2e/test_sign_in.py": "stack",
     "tests/engine/test_adopt.py": "small",
@@ -31,12 +39,14 @@ def group_of(node_id: str) -> str:
 
 
 def check_group(item: pytest.Item) -> None:
-    """Fail if a test uses a shared stack and `_SHARED` does not name its file: two workers would bring it up."""
+    """Raise UsageError if a test uses a shared stack but its file is not in `_SHARED`: two workers would make it."""
     assert isinstance(item, pytest.Function)
     definitions = item._fixtureinfo.name2fixturedefs
     for name in {*_SHARED.values()} & definitions.keys():
         if definitions[name][-1].scope == "session":
-            assert group_of(item.nodeid) == name, f"list {item.nodeid.partition('::')[0]} in tests/groups.py"
+            file = item.nodeid.partition("::")[0]
+            if group_of(file) != name:
+                raise pytest.UsageError(f'{file} uses the shared fixture "{name}": list it in tests/groups.py')
 
 
 @contextmanager
