@@ -6,7 +6,8 @@ STACK ?= local
 ARGS ?=
 CLUSTER ?=
 export LOCALCLOUD_CLUSTER := $(CLUSTER)
-IDSTACK := .venv/bin/idstack
+# `exec`, so that a signal to make reaches the command and not a shell in between.
+IDSTACK := exec .venv/bin/idstack
 PYTHON := .venv/bin/python
 
 # Where the state of the shared stacks lies; give your own storage account here, or in PULUMI_BACKEND_URL, which goes first and
@@ -54,8 +55,9 @@ e2e: ## The same program on a real kube-apiserver, and what only that can refuse
 	@tools/setup cluster
 	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not slow and not kills' $(or $(ARGS),$(E2E))
 
-kills: setup ## Kill engine, plugins and local cloud at fifty seeded points of up and down, 25 of renew; each must recover
-	@$(PYTHON) -m pytest $(PARALLEL) -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py $(ARGS)
+kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and renew for weeks under faults (some two hours)
+	@$(PYTHON) -m pytest $(PARALLEL) -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py tests/engine/test_long_faults.py \
+		tests/engine/test_credential_kills.py $(ARGS)
 
 bench: setup ## Measure what the program costs against peers and limits (ARGS="--json", "tokens swap" or "--clusters 5")
 	@$(PYTHON) -m bench $(ARGS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pulumi
 
 from components.azure.management_cluster import create_management_cluster
@@ -9,11 +11,16 @@ from components.azure.providers import register_providers
 from components.kubernetes.provider import with_kubernetes_provider
 from components.lookups import configuration
 from components.lookups.access_check import check_access
+from components.lookups.control_plane_check import check_control_planes
 from components.lookups.credential_loss_check import check_credential_losses
+from components.lookups.key_rotation_check import check_key_rotations
+from components.lookups.last_outputs import last_outputs
 from components.lookups.prerequisites import look_up
 from components.lookups.shared_stack import take_outputs
 from components.lookups.tenant_check import check_tenant
+from components.renewed_outputs import renewed_outputs
 from components.stack import IdentityStack
+from identity.credentials import renewal_request
 from identity.settings import ConfigurationError
 
 
@@ -22,16 +29,26 @@ async def main() -> pulumi.Inputs:
     try:
         settings = configuration.load()
         shared = await take_outputs(settings)
-        await check_credential_losses(settings, shared)
+        last = await last_outputs()
+        renews_only = renewal_request.is_renewal_run(os.environ)
+        if not renews_only:
+            check_credential_losses(settings, shared, last)
         providers = register_providers(settings)
         deployer = await check_tenant(settings, providers)
         prerequisites = await look_up(settings, providers, shared)
-        await check_access(settings, providers, prerequisites.management_cluster)
+        aks = prerequisites.management_cluster
+        kubeconfig = await check_access(settings, providers, aks)
+        handed_over: frozenset[str] = frozenset()
+        if not renews_only:
+            handed_over = await check_control_planes(settings, providers, last, aks, kubeconfig)
+            await check_key_rotations(settings, providers, last, aks, kubeconfig)
         cluster = create_management_cluster(settings, providers, deployer.object_id)
-        providers = with_kubernetes_provider(settings, providers, cluster)
+        providers = with_kubernetes_provider(settings, providers, cluster, hands_over=bool(handed_over))
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
-    return IdentityStack(settings, providers, deployer, prerequisites, shared, cluster).outputs()
+    stack = IdentityStack(settings, providers, deployer, prerequisites, shared, cluster, last, handed_over)
+    outputs = stack.outputs()
+    return renewed_outputs(last, outputs) if renews_only else outputs
 
 
 pulumi.run(main)

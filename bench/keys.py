@@ -22,7 +22,7 @@ from ops.stack.environment import VENV
 from plugin.values import to_struct
 from tests.harness import PROJECT
 
-_CERTIFICATES: Final = 16  # of one hosted cluster: eight applications with two slots
+_CERTIFICATES: Final = 16  # the first ones of two hosted clusters with eight applications each
 _ROUNDS: Final = 5
 _PAUSE: Final = 0.005  # seconds
 _URN: Final = "urn:pulumi:bench::idstack::idstack:index:Certificate::bench"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
 import pulumi
 
 from components.azure.credential_store import CredentialStore
@@ -10,10 +14,12 @@ from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewI
 from components.azure.management_cluster import AddOnIdentity, ManagementCluster
 from components.azure.providers import Providers, management_cluster_id
 from components.azure.vault import Vault, VaultArgs
+from components.hypershift.base_manifest import base_manifest
 from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs, Leaf
 from components.lookups.prerequisites import Prerequisites
 from components.lookups.tenant_check import Deployer
-from identity.outputs import HostedClusterOutput, StackOutputs
+from identity import checkout
+from identity.outputs import HostedClusterOutput, StackOutputs, delivered, encryption_keys
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.credential_loss import addresses
 
@@ -22,7 +28,8 @@ class IdentityStack:
     """Builds the components. They are at the top of the stack, so this class is no component itself.
 
     `shared` is the shared stack's store; None if vault and key-vault-user are this stack's own. `cluster` is the
-    management cluster that this stack makes; None if it exists already.
+    management cluster that this stack makes; None if it exists already; `last` are the outputs of the last complete
+    run; `handed_over` names the hosted clusters whose namespaces this run leaves to HyperShift.
     """
 
     def __init__(
@@ -33,6 +40,8 @@ class IdentityStack:
         prerequisites: Prerequisites,
         shared: CredentialStore | None,
         cluster: ManagementCluster | None,
+        last: StackOutputs[Any],
+        handed_over: Collection[str],
     ) -> None:
         self._settings = settings
         self._cluster = cluster
@@ -49,6 +58,11 @@ class IdentityStack:
                     deployer=deployer.object_id,
                     imported=prerequisites.imported_of(cluster.name),
                     manifest=prerequisites.manifests.get(cluster.name),
+                    delivered=delivered(last, cluster.name),
+                    last_key_vault=_key_vault(last, cluster.name),
+                    connection=providers.connection,
+                    hands_over=cluster.name in handed_over,
+                    signing_key_file_id=prerequisites.signing_key_files.get(cluster.name),
                 ),
                 self._options,
             )
@@ -70,17 +84,29 @@ class IdentityStack:
             outputs["managementClusterId"] = management_cluster_id(self._settings, self._settings.management_cluster)
         if self._attach_command is not None:
             outputs["keyVaultUserAttachCommand"] = self._attach_command
+        commit = checkout.commit(Path.cwd(), pulumi.get_stack())
+        if commit is not None:
+            outputs["commit"] = commit
         return outputs
 
     def _exported(self, settings: HostedClusterSettings) -> HostedClusterOutput[Leaf]:
         cluster = self.hosted_clusters[settings.name]
-        return {
+        exported: HostedClusterOutput[Leaf] = {
             "namespace": cluster.namespace,
             "controlPlane": cluster.control_plane,
             "dataPlane": cluster.data_plane,
             "hostedClusterSpec": cluster.spec,
+            "hostedClusterBase": base_manifest(settings),
+            "dnsZoneResourceGroup": settings.dns_zone_resource_group,
             "credentialsInUse": addresses(self._settings, settings, self._store.vault_id),
         }
+        if cluster.encryption_keys is not None:
+            exported["encryptionKeys"] = cluster.encryption_keys
+        if settings.external_dns_domain is not None:
+            exported["externalDnsDomain"] = settings.external_dns_domain
+        if cluster.managed_identities:
+            exported["managedIdentities"] = cluster.managed_identities
+        return exported
 
     def _own_store(self, prerequisites: Prerequisites) -> CredentialStore:
         if self._settings.vault is None:
@@ -118,3 +144,8 @@ class IdentityStack:
         if prerequisites.add_on_identity is None:
             raise AssertionError("the settings ask for the add-on's identity, and look_up demands it then")
         return prerequisites.add_on_identity
+
+
+def _key_vault(last: StackOutputs[Any], cluster: str) -> str | None:
+    keys = encryption_keys(last, cluster)
+    return None if keys is None else keys["activeKey"]["keyVaultName"]

@@ -17,25 +17,31 @@ from identity.catalogue_rows import (
     DataPlaneIdentity,
     FederatedSubject,
     Mount,
+    OptionalManagedIdentity,
     ProofCall,
     RoleGrant,
     Scope,
 )
 from identity.roles import (
+    ACR_PULL_ROLE,
     CLOUD_CONTROLLER_MANAGER_ROLE,
     CLUSTER_API_PROVIDER_ROLE,
     CONTRIBUTOR_ROLE,
     CONTROL_PLANE_OPERATOR_ROLE,
     DISK_ROLE,
+    DNS_ZONE_CONTRIBUTOR_ROLE,
     FILE_ROLE,
     IMAGE_REGISTRY_ROLE,
     INGRESS_ROLE,
     KEY_VAULT_CRYPTO_USER_ROLE,
     NETWORK_ROLE,
+    STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
 )
 
 # Audience of every federated credential (`cmd/infra/azure/identities.go:180-240`).
 FEDERATED_AUDIENCE: Final = "openshift"
+# The same on a management cluster (managed-services-credentials.md:186).
+MANAGEMENT_AUDIENCE: Final = "api://AzureADTokenExchange"
 
 _MANAGED_PATH = "/subscriptions/{subscription}/resourceGroups/{managed}"
 _VNET_PATH = (
@@ -154,6 +160,8 @@ CONTROL_PLANE: Final = (
             action="Microsoft.Storage/storageAccounts/read",
         ),
         optional=True,
+        # support/capabilities/hosted_control_plane_capabilities.go:48-62
+        capability="ImageRegistry",
     ),
     ControlPlaneIdentity(
         field="ingress",
@@ -289,6 +297,37 @@ CONTROL_PLANE: Final = (
             body={"alg": "RSA-OAEP-256", "value": "dGV4dA"},
             vault=True,
         ),
+        setting="kms",
+    ),
+    ControlPlaneIdentity(
+        field="etcdBackup",
+        description="upload of etcd backups (HCPEtcdBackup)",
+        # The HCPEtcdBackup names a Secret with the document (api/hypershift/v1beta1/etcdbackup_types.go:176-179).
+        hosted_cluster_path=None,
+        # HyperShift assigns nothing to this identity and so has no RBAC key for it.
+        component="etcd-backup",
+        secret_provider_class="managed-azure-etcd-backup",
+        secret_stem="etcd-backup",
+        # docs/content/how-to/disaster-recovery/etcd-snapshot-backup/managed-services-credentials.md:198-207
+        hypershift=RoleGrant(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, (Scope.BACKUP_STORAGE,)),
+        builtin=RoleGrant(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, (Scope.BACKUP_STORAGE,)),
+        # hypershift-operator/controllers/etcdbackup/reconciler.go:62-74,926-1061; etcd-upload/azure_uploader.go:15-21
+        mounts=(
+            Mount(
+                deployment="etcd-backup",
+                container="upload",
+                volume="backup-credentials",
+                path="/etc/etcd-backup-creds",
+            ),
+        ),
+        # The only read at ARM that the role grants.
+        proof=ProofCall(
+            path="{backup_storage}/blobServices/default/containers",
+            api_version="2023-05-01",
+            action="Microsoft.Storage/storageAccounts/blobServices/containers/read",
+        ),
+        optional=True,
+        enabled_by_default=False,
     ),
 )
 
@@ -332,5 +371,41 @@ DATA_PLANE: Final = (
         component="azure-fileWI",
         grant=RoleGrant(FILE_ROLE, (Scope.MANAGED,)),
         subjects=_csi_subjects("azure-file-csi-driver"),
+    ),
+)
+
+# Off until `managedIdentities` of a hosted cluster names them.
+OPTIONAL: Final = (
+    # api/hypershift/v1beta1/azure.go:470-480,565-620;
+    # control-plane-operator/controllers/hostedcontrolplane/v2/cloud_controller_manager/azure/config.go:31-33
+    OptionalManagedIdentity(
+        field="acrPull",
+        name="acr-pull",
+        description="image pulls of the nodes from a container registry",
+        component="acr-pull",
+        grant=RoleGrant(ACR_PULL_ROLE, (Scope.REGISTRY,)),
+        attached_by="nodePoolManagement",
+    ),
+    # kubernetes-sigs/external-dns docs/tutorials/azure.md; HyperShift's own script uses an application's password
+    # instead (contrib/managed-azure/setup_external_dns.sh:34-53).
+    OptionalManagedIdentity(
+        field="externalDNS",
+        name="external-dns",
+        description="external DNS of HyperShift's operator",
+        component="external-dns",
+        grant=RoleGrant(DNS_ZONE_CONTRIBUTOR_ROLE, (Scope.DNS,)),
+    ),
+    # docs/content/how-to/disaster-recovery/etcd-snapshot-backup/managed-services-credentials.md:164-232: one identity
+    # for Velero and for the jobs that it starts.
+    OptionalManagedIdentity(
+        field="velero",
+        name="velero",
+        description="backups by Velero (OADP)",
+        component="velero",
+        grant=RoleGrant(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, (Scope.BACKUP_STORAGE,)),
+        subjects=(
+            FederatedSubject("velero", "system:serviceaccount:openshift-adp:velero"),
+            FederatedSubject("etcd-backup-job", "system:serviceaccount:hypershift:etcd-backup-job"),
+        ),
     ),
 )

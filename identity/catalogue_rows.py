@@ -13,13 +13,15 @@ SECRET_PROVIDER_CLASS_PREFIX: Final = "managed-azure-"
 
 
 class Scope(StrEnum):
-    """Where a role is assigned: a resource group of the hosted cluster, or the vault of its encryption key."""
+    """Where a role is assigned: a resource group of the hosted cluster, or resources that it uses."""
 
     MANAGED = "managed resource group"
     NSG = "network security group's resource group"
     VNET = "virtual network's resource group"
     DNS = "DNS zone's resource group"
-    KMS_VAULT = "encryption key's vault"
+    KMS_VAULT = "encryption keys' vaults"
+    BACKUP_STORAGE = "storage account of backups"
+    REGISTRY = "container registry"
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,12 @@ class ProofTarget:
     vnet_group: str
     vnet: str
     subnet: str
-    key_vault: str  # of the key that encrypts etcd
-    key: str
-    key_version: str
+    # Of the key that encrypts etcd; empty without one.
+    key_vault: str = ""
+    key: str = ""
+    key_version: str = ""
+    backup_storage: str = ""  # ARM id of the storage account of backups, empty if there is none
+    is_managed_hsm: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +117,7 @@ class ControlPlaneIdentity:
 
     field: str  # its field in the HostedCluster API
     description: str
-    hosted_cluster_path: tuple[str, ...]  # from `spec` to the ManagedIdentity object
+    hosted_cluster_path: tuple[str, ...] | None  # from `spec` to the ManagedIdentity object; None if the API has none
     component: str  # HyperShift's RBAC key, part of the names of its role assignments
     secret_provider_class: str
     secret_stem: str  # first part of the Key Vault secret's name and of the application's
@@ -121,6 +126,9 @@ class ControlPlaneIdentity:
     mounts: tuple[Mount, ...]
     proof: ProofCall
     optional: bool = False  # may be switched off: the API requires all others
+    enabled_by_default: bool = True  # an optional one that few clusters need is off
+    setting: str | None = None  # key of the hosted cluster without which it has no such identity
+    capability: str | None = None  # of HyperShift: on as long as `spec.capabilities.disabled` does not name it
 
     def grant(self, roles: str) -> RoleGrant:
         """The grant under the setting `roles`: `hypershift` or `builtin`."""
@@ -135,7 +143,7 @@ class ControlPlaneIdentity:
 
 @dataclass(frozen=True)
 class FederatedSubject:
-    """A service account of the guest cluster that may use a data-plane identity."""
+    """A service account that may use a managed identity."""
 
     suffix: str  # last part of the federated credential's name
     subject: str
@@ -151,3 +159,20 @@ class DataPlaneIdentity:
     component: str
     grant: RoleGrant
     subjects: tuple[FederatedSubject, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionalManagedIdentity:
+    """A managed identity that few hosted clusters need, and that has no credential in the vault.
+
+    `subjects` are service accounts of the management cluster. `attached_by`: the HostedCluster names the identity for
+    its nodes (`spec.platform.azure.containerRegistry`), and the control-plane identity of this field attaches it.
+    """
+
+    field: str  # in `managedIdentities` of a hosted cluster
+    name: str  # part of the identity's name, `<cluster>-<name>-<infraID>`
+    description: str
+    component: str  # part of the names of its role assignments
+    grant: RoleGrant
+    subjects: tuple[FederatedSubject, ...] = ()
+    attached_by: str | None = None

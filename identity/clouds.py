@@ -1,7 +1,8 @@
 """The Azure clouds a stack can live in: their endpoints, and the local cloud's.
 
-Authority, ARM endpoint and vault suffix always come from one row, so they cannot disagree. Sources: azure-sdk-for-go
-`sdk/azcore/cloud`, HyperShift `support/azureutil/constants.go` (vault suffixes) and `support/azureutil/azureutil.go`.
+Authority, ARM endpoint and suffixes always come from one row, so they cannot disagree. Sources: azure-sdk-for-go
+`sdk/azcore/cloud`, HyperShift `support/azureutil/constants.go` (vault suffixes) and `support/azureutil/azureutil.go`,
+go-autorest `autorest/azure/environments.go` (storage suffixes).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import urlsplit
 
 # Reserved for the local cloud: no Entra tenant has this id, and the emulated providers serve no other.
 LOCAL_TENANT_ID: Final = "10ca1000-0000-4000-8000-000000000001"
@@ -37,6 +39,7 @@ class LocalEnvironment:
     arm_endpoint: str
     graph_endpoint: str
     key_vault_endpoint: str
+    blob_endpoint: str
     imds_endpoint: str
     ca_file: str
     # Who answers for Kubernetes: `builtin`, or `apiserver` for kube-apiserver.
@@ -76,12 +79,26 @@ class Cloud:
     graph_scope: str
     vault_suffix: str
     vault_scope: str
+    storage_suffix: str
+    storage_scope: str
     # `spec.platform.azure.cloud` of a HostedCluster.
     hosted_cluster_cloud: str
     # `userAssignedIdentityCredentialsCloudType` of CAPZ's AzureClusterIdentity.
     capz_cloud_type: str
     # One address for every vault, which is then named by the Host header: the local cloud only.
     vault_endpoint: str | None = None
+    # The same for storage accounts.
+    blob_endpoint: str | None = None
+
+    @property
+    def managed_hsm_suffix(self) -> str:
+        """Suffix of a managed HSM's address (`support/azureutil/constants.go`: the vaults' with another first word)."""
+        return f"managedhsm.{self.vault_suffix.removeprefix('vault.')}"
+
+    @property
+    def managed_hsm_scope(self) -> str:
+        """What the SDKs ask tokens for a managed HSM for."""
+        return f"https://{self.managed_hsm_suffix}/.default"
 
     def vault_uri(self, vault: str) -> str:
         """The vault's own address, as Azure announces it."""
@@ -93,8 +110,18 @@ class Cloud:
             return self.vault_uri(vault), {}
         return self.vault_endpoint, {"Host": f"{vault}.{self.vault_suffix}"}
 
+    def public_request(self, url: str) -> tuple[str, Mapping[str, str]]:
+        """URL and extra headers with which a client reads what anybody may read, such as an issuer's documents."""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if self.blob_endpoint is None or not host.endswith(f".blob.{self.storage_suffix}"):
+            return url, {}
+        return f"{self.blob_endpoint}{parts.path}", {"Host": host}
 
-def _azure(name: str, *, login: str, arm: str, arm_audience: str, graph: str, vault_suffix: str, capz: str) -> Cloud:
+
+def _azure(
+    name: str, *, login: str, arm: str, arm_audience: str, graph: str, vault_suffix: str, storage_suffix: str, capz: str
+) -> Cloud:
     return Cloud(
         name=name,
         authority_host=f"https://{login}/",
@@ -105,6 +132,9 @@ def _azure(name: str, *, login: str, arm: str, arm_audience: str, graph: str, va
         graph_scope=f"https://{graph}/.default",
         vault_suffix=vault_suffix,
         vault_scope=f"https://{vault_suffix}/.default",
+        storage_suffix=storage_suffix,
+        # The same in every cloud (azure-sdk-for-go sdk/storage/azblob, `TokenScope`).
+        storage_scope="https://storage.azure.com/.default",
         hosted_cluster_cloud=name,
         capz_cloud_type=capz,
     )
@@ -122,6 +152,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = MappingProxyType(
                 arm_audience="management.core.windows.net",
                 graph="graph.microsoft.com",
                 vault_suffix="vault.azure.net",
+                storage_suffix="core.windows.net",
                 capz="public",
             ),
             _azure(
@@ -131,6 +162,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = MappingProxyType(
                 arm_audience="management.core.usgovcloudapi.net",
                 graph="graph.microsoft.us",
                 vault_suffix="vault.usgovcloudapi.net",
+                storage_suffix="core.usgovcloudapi.net",
                 capz="usgovernment",
             ),
             _azure(
@@ -140,6 +172,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = MappingProxyType(
                 arm_audience="management.core.chinacloudapi.cn",
                 graph="microsoftgraph.chinacloudapi.cn",
                 vault_suffix="vault.azure.cn",
+                storage_suffix="core.chinacloudapi.cn",
                 capz="china",
             ),
         )
@@ -159,9 +192,12 @@ def local_cloud(environment: LocalEnvironment) -> Cloud:
         graph_scope=public.graph_scope,
         vault_suffix=public.vault_suffix,
         vault_scope=public.vault_scope,
+        storage_suffix=public.storage_suffix,
+        storage_scope=public.storage_scope,
         hosted_cluster_cloud=public.name,
         capz_cloud_type=public.capz_cloud_type,
         vault_endpoint=environment.key_vault_endpoint,
+        blob_endpoint=environment.blob_endpoint,
     )
 
 

@@ -25,6 +25,22 @@ def credentials_secret_name(stem: str, hosted_cluster: str) -> str:
     return f"{stem}-{hosted_cluster.replace('.', '-')}-json"
 
 
+def signing_key_secret_name(hosted_cluster: str) -> str:
+    """Kubernetes Secret with the key that signs service-account tokens, beside its HostedCluster."""
+    return f"{hosted_cluster}-sa-signing-key"
+
+
+def signing_key_vault_secret(hosted_cluster: str, generation: int | None = None) -> str:
+    """Key Vault secret of a signing key; None: the one key of an issuer that exists already."""
+    stem = f"{hosted_cluster.replace('.', '-')}-sa-signing-key"
+    return stem if generation is None else f"{stem}-{generation}"
+
+
+def issuer_url(name: str, storage_suffix: str) -> str:
+    """Address of an issuer in a storage account of that name (`contrib/managed-azure/vars.sh`, OIDC_ISSUER_URL)."""
+    return f"https://{name}.blob.{storage_suffix}/{name}"
+
+
 def control_plane_identity_name(hosted_cluster: str, field: str) -> str:
     """Name of an identity's component in the stack."""
     return f"{hosted_cluster}-{kebab(field)}"
@@ -33,6 +49,11 @@ def control_plane_identity_name(hosted_cluster: str, field: str) -> str:
 def data_plane_identity_name(hosted_cluster: str, identity: str, infra_id: str) -> str:
     """Managed identity of a guest cluster's component (`cmd/infra/azure/identities.go`)."""
     return f"{hosted_cluster}-{identity}-{infra_id}"
+
+
+def managed_identity_id(subscription: str, resource_group: str, name: str) -> str:
+    """ARM id of a user-assigned managed identity."""
+    return resource_id(subscription, resource_group, "Microsoft.ManagedIdentity/userAssignedIdentities", name)
 
 
 def kebab(name: str) -> str:

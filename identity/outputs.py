@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar
 
+from identity.naming import control_plane_namespace
+
 Leaf = TypeVar("Leaf")
 
 
 class ControlPlaneIdentityOutput(TypedDict, Generic[Leaf]):
     """One control-plane identity. Dates are RFC 3339 in UTC.
 
-    Dates and thumbprint are None if another tool stored the credential in the vault: ARM does not show its value.
+    Dates and thumbprint are None if another tool stored the credential in the vault: ARM does not show its value. Only
+    a certificate that the stack issued has a generation.
     """
 
     clientID: Leaf
@@ -25,6 +28,7 @@ class ControlPlaneIdentityOutput(TypedDict, Generic[Leaf]):
     notAfter: Leaf | None
     renewAfter: Leaf | None
     thumbprint: Leaf | None  # SHA-1, upper-case hexadecimal
+    generation: NotRequired[Leaf | None]  # slot and number (`a2`); stacks of earlier releases have none
 
 
 class CredentialAddress(TypedDict):
@@ -55,9 +59,16 @@ class ManagedIdentitySpec(TypedDict, Generic[Leaf]):
 
 
 class KmsAzureSpec(TypedDict, Generic[Leaf]):
-    """`spec.secretEncryption.kms.azure`."""
+    """`spec.secretEncryption.kms.azure`.
+
+    The API refuses a backup key in another vault than the active one's. Operators before OpenShift 4.22 know no
+    `keyVaultType`, which means KeyVault.
+    """
 
     activeKey: KmsKeySpec
+    backupKey: NotRequired[KmsKeySpec]
+    keyVaultType: NotRequired[Literal["ManagedHSM"]]
+    keyVaultAccess: NotRequired[Literal["Public", "Private"]]
     kms: ManagedIdentitySpec[Leaf]
 
 
@@ -102,7 +113,11 @@ class AzurePlatformSpec(TypedDict, Generic[Leaf]):
     vnetID: str
     subnetID: str
     securityGroupID: str
+    topology: NotRequired[str]
+    private: NotRequired[dict[str, Any]]
     azureAuthenticationConfig: AuthenticationConfigSpec[Leaf]
+    # `credentials`, with the managed identity that the nodes pull images as.
+    containerRegistry: NotRequired[dict[str, Any]]
 
 
 class PlatformSpec(TypedDict, Generic[Leaf]):
@@ -118,24 +133,52 @@ class HostedClusterSpec(TypedDict, Generic[Leaf]):
     infraID: str
     issuerURL: str
     platform: PlatformSpec[Leaf]
-    secretEncryption: SecretEncryptionSpec[Leaf]
+    secretEncryption: NotRequired[SecretEncryptionSpec[Leaf]]
+
+
+class EncryptionKeys(TypedDict, Generic[Leaf]):
+    """The keys in whose vaults the identity of the KMS plugin has its role.
+
+    `roleCommands` are the shell commands that assign it in a managed HSM, where the stack cannot.
+    """
+
+    activeKey: KmsKeySpec
+    backupKey: NotRequired[KmsKeySpec]
+    roleCommands: NotRequired[list[Leaf]]
+
+
+class ManagedIdentityOutput(TypedDict, Generic[Leaf]):
+    """One optional managed identity; `resourceID` is an ARM id."""
+
+    clientID: Leaf
+    resourceID: str
 
 
 class HostedClusterOutput(TypedDict, Generic[Leaf]):
-    """One hosted cluster; identities are by the field of their row in the catalogue."""
+    """One hosted cluster; identities are by the field of their row in the catalogue.
+
+    A cluster without KMS has no `encryptionKeys`, and neither has one of an earlier release.
+    """
 
     namespace: str  # of the HostedCluster
     controlPlane: dict[str, ControlPlaneIdentityOutput[Leaf]]
     dataPlane: dict[str, Leaf]  # client ids
+    managedIdentities: NotRequired[dict[str, ManagedIdentityOutput[Leaf]]]  # the optional ones, if there are any
     hostedClusterSpec: HostedClusterSpec[Leaf]
+    # The rest of the HostedCluster as the stack writes it: `metadata` and `spec`. Stacks of earlier releases have none.
+    hostedClusterBase: NotRequired[dict[str, Any]]
+    externalDnsDomain: NotRequired[str]
+    dnsZoneResourceGroup: NotRequired[str]
     credentialsInUse: dict[str, CredentialAddress]
+    encryptionKeys: NotRequired[EncryptionKeys[Leaf]]
 
 
 class StackOutputs(TypedDict, Generic[Leaf], total=False):
     """Everything that a stack exports. A stack has no outputs before its first `up`, and all after a complete one.
 
     Only a stack with a management cluster has `managementClusterId`. Only a stack that creates its key-vault-user has
-    `keyVaultUserAttachCommand`: the shell command that gives the identity to the nodes.
+    `keyVaultUserAttachCommand`: the shell command that gives the identity to the nodes. `commit` is that of the last
+    run that was no mere renewal (`identity/checkout.py`); it is missing if the project was not in a git repository.
     """
 
     keyVaultId: str  # ARM id
@@ -147,3 +190,30 @@ class StackOutputs(TypedDict, Generic[Leaf], total=False):
     hostedClusters: dict[str, HostedClusterOutput[Leaf]]  # by name
     managementClusterId: str  # ARM id
     keyVaultUserAttachCommand: Leaf
+    commit: str
+
+
+def delivered(outputs: StackOutputs[Any], cluster: str) -> dict[str, str]:
+    """The generations (`a2`) of the certificates that a stack left in the vault, by the identity's field."""
+    described = (outputs.get("hostedClusters") or {}).get(cluster)
+    rows = described["controlPlane"] if described else {}
+    return {field: generation for field, row in rows.items() if (generation := row.get("generation"))}
+
+
+def owned_namespaces(outputs: StackOutputs[Any]) -> dict[str, str]:
+    """The control planes' namespaces that the stack made, by hosted cluster; none with `clusterSide: hypershift`."""
+    if outputs.get("clusterSide") != "stack":
+        return {}
+    clusters = outputs.get("hostedClusters") or {}
+    return {name: control_plane_namespace(each["namespace"], name) for name, each in clusters.items()}
+
+
+def encryption_keys(outputs: StackOutputs[Any], cluster: str) -> EncryptionKeys[Any] | None:
+    """The keys that encrypted a hosted cluster's etcd in the last complete run; None if there were none."""
+    described = (outputs.get("hostedClusters") or {}).get(cluster)
+    if described is None:
+        return None
+    keys = described.get("encryptionKeys")
+    if keys is None and (spec := described.get("hostedClusterSpec")) is not None and "secretEncryption" in spec:
+        keys = {"activeKey": spec["secretEncryption"]["kms"]["azure"]["activeKey"]}
+    return keys

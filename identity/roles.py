@@ -39,7 +39,15 @@ CLUSTER_API_PROVIDER_ROLE: Final = Role(
 )
 KEY_VAULT_CRYPTO_USER_ROLE: Final = Role("Key Vault Crypto User", "12338af0-0e69-4776-bea7-57ae8d297424")
 KEY_VAULT_SECRETS_USER_ROLE: Final = Role("Key Vault Secrets User", "4633458b-17de-408a-b874-0445c86b69e6")
+# learn.microsoft.com/azure/role-based-access-control/built-in-roles/storage
+STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE: Final = Role(
+    "Storage Blob Data Contributor", "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+)
+# learn.microsoft.com/azure/role-based-access-control/built-in-roles/{networking,identity}
+DNS_ZONE_CONTRIBUTOR_ROLE: Final = Role("DNS Zone Contributor", "befefa01-2a29-4197-83a8-272ff33ce314")
+MANAGED_IDENTITY_OPERATOR_ROLE: Final = Role("Managed Identity Operator", "f1a07417-d97a-45cb-824c-7a7467783830")
 # learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers
+ACR_PULL_ROLE: Final = Role("AcrPull", "7f951dda-4ed3-4680-a7ca-43fe172d538d")
 AKS_RBAC_ADMIN_ROLE: Final = Role("Azure Kubernetes Service RBAC Admin", "3498e952-d568-435e-9b2c-8d77e338d7f7")
 AKS_RBAC_CLUSTER_ADMIN_ROLE: Final = Role(
     "Azure Kubernetes Service RBAC Cluster Admin", "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"

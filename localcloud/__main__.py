@@ -198,6 +198,8 @@ def _environment(state: StateDirectory) -> LocalEnvironment:
         return LocalEnvironment.from_file(state.environment_file)
     except FileNotFoundError:
         raise _failure(f"no local cloud in {state.root}: `python -m localcloud start` makes one") from None
+    except ValueError as error:
+        raise _failure(f"{error}. `python -m localcloud start` writes it anew") from None
 
 
 def _failure(message: str) -> typer.Exit:

@@ -5,12 +5,14 @@ A plugin subclasses `Provider`, hands out one `Resource` per type token and call
 cannot marshal unknown values (docs/decisions/0002-own-plugin-runtime.md).
 """
 
+from plugin.cancellation import Interrupted, interruptible, pause
 from plugin.log import log_info
 from plugin.provider import (
     Checked,
     CheckFailure,
     Created,
     Diff,
+    InitializationFailed,
     PluginError,
     PropertyChange,
     Provider,
@@ -27,6 +29,8 @@ __all__ = [
     "Checked",
     "Created",
     "Diff",
+    "InitializationFailed",
+    "Interrupted",
     "PluginError",
     "PropertyChange",
     "Props",
@@ -38,7 +42,9 @@ __all__ = [
     "contains_secret",
     "contains_unknown",
     "diff_properties",
+    "interruptible",
     "log_info",
+    "pause",
     "serve",
     "unwrap",
 ]

@@ -14,6 +14,18 @@ class PluginError(Exception):
     """A failure whose message is all that the user reads: no stack trace is added."""
 
 
+class InitializationFailed(PluginError):
+    """A resource that was created or updated but does not work yet: it gets into the state, and is updated next time.
+
+    `id` and `state` are as `Resource.create` returns them.
+    """
+
+    def __init__(self, message: str, id: str, state: Props) -> None:
+        super().__init__(message)
+        self.id = id
+        self.state = state
+
+
 @dataclass(frozen=True)
 class CheckFailure:
     """One refused input. `property` is its path (`properties.value`), `reason` the sentence a user reads."""

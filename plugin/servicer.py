@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import grpc
-from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+from google.protobuf import any_pb2, empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
+from plugin import cancellation
 from plugin.log import EngineLog, logging_to
-from plugin.provider import CheckFailure, PluginError, PropertyChange, Provider, Resource
+from plugin.provider import CheckFailure, InitializationFailed, PluginError, PropertyChange, Provider, Resource
 from plugin.values import Props, from_struct, to_struct
 
 _Request = TypeVar("_Request")
@@ -27,20 +29,39 @@ _KINDS: Final = {
     ("update", True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
 }
 
+# The calls whose effect gets lost if nobody waits for their answer, and for how many seconds Cancel lets them go on.
+_WRITES: Final = frozenset({"Create", "Update", "Delete"})
+_GRACE: Final = 1.5
+# Where gRPC carries a `google.rpc.Status`, in which the engine finds what was made before a create or update failed.
+_DETAILS: Final = "grpc-status-details-bin"
+
 
 def _answer(
     method: Callable[[Servicer, _Request, grpc.ServicerContext], _Response],
 ) -> Callable[[Servicer, _Request, grpc.ServicerContext], _Response]:
-    """Turn exceptions into statuses: a `PluginError` is its message, anything else also leaves its trace in the log."""
+    """Turn exceptions into statuses: a `PluginError` is its message, of anything else only the type is shown.
+
+    The text of an unforeseen exception may quote a key, and the engine shows what a plugin writes to its standard error
+    and keeps it in its events: the log gets the trace without the text, too.
+
+    The engine's Cancel ends every call: at once what changes nothing, after a moment a write, whose answer the engine
+    needs for its state.
+    """
+    grace = _GRACE if method.__name__ in _WRITES else 0.0
 
     def answered(self: Servicer, request: _Request, context: grpc.ServicerContext) -> _Response:
         try:
-            return method(self, request, context)
+            return cancellation.interruptible(lambda: method(self, request, context), grace=grace)
+        except InitializationFailed as error:
+            context.set_trailing_metadata(((_DETAILS, _status_of(error)),))
+            context.abort(grpc.StatusCode.UNKNOWN, str(error))
         except PluginError as error:
             context.abort(grpc.StatusCode.UNKNOWN, str(error))
         except Exception as error:
-            logging.getLogger(__name__).exception("%s failed", method.__name__)
-            context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
+            kind, trace = type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
+            logging.getLogger(__name__).error("%s failed: %s\n%s", method.__name__, kind, trace)
+            message = f"{method.__name__} failed with {kind}, a defect of the plugin; its standard error has the place"
+            context.abort(grpc.StatusCode.INTERNAL, message)
         raise AssertionError("abort raises")
 
     return answered
@@ -155,12 +176,22 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
         # The engine ends the process itself once calls under way have answered.
+        cancellation.cancel()
         return empty_pb2.Empty()
 
     def _resource(self, urn: str) -> Resource:
         # urn:pulumi:<stack>::<project>::<parent type>$<type>::<name>
         qualified_type = urn.split("::")[2]
         return self._provider.resource(qualified_type.rsplit("$", 1)[-1])
+
+
+def _status_of(error: InitializationFailed) -> bytes:
+    detail = any_pb2.Any()
+    detail.Pack(
+        provider_pb2.ErrorResourceInitFailed(id=error.id, properties=to_struct(error.state), reasons=[str(error)])
+    )
+    code: int = grpc.StatusCode.UNKNOWN.value[0]
+    return status_pb2.Status(code=code, message=str(error), details=[detail]).SerializeToString()
 
 
 def _check_response(inputs: Props, failures: Iterable[CheckFailure]) -> provider_pb2.CheckResponse:

@@ -1,4 +1,4 @@
-"""The project's own provider plugin, `idstack`: renewal schedules, certificates and sign-in gates as real resources.
+"""The project's own provider plugin, `idstack`: schedules, certificates, gates, secrets.
 
 The engine starts `pulumi-resource-idstack` (Pulumi.yaml names this folder). Rules and cryptography are in
 `identity.credentials`; here they become Check, Diff, Create, Update.

@@ -1,4 +1,4 @@
-"""`pulumi-resource-idstack`: the provider with its four resource types, served to the engine."""
+"""`pulumi-resource-idstack`: the provider with its resource types, served to the engine."""
 
 from __future__ import annotations
 
@@ -7,19 +7,29 @@ from typing import Final
 from plugin import PluginError, Provider, Resource, serve
 from provider.certificate import CertificateResource
 from provider.cluster_gate import ClusterGateResource
+from provider.credential_secret import CredentialSecretResource
+from provider.issuer_documents import IssuerDocumentsResource
+from provider.namespace_guard import NamespaceGuardResource
 from provider.renewal_schedule import RenewalScheduleResource
 from provider.sign_in_gate import SignInGateResource
+from provider.signing_key import SigningKeyResource
+from provider.signing_key_secret import SigningKeySecretResource
 
 RESOURCES: Final[dict[str, Resource]] = {
     "idstack:index:RenewalSchedule": RenewalScheduleResource(),
     "idstack:index:Certificate": CertificateResource(),
     "idstack:index:SignInGate": SignInGateResource(),
+    "idstack:index:CredentialSecret": CredentialSecretResource(),
     "idstack:index:ClusterGate": ClusterGateResource(),
+    "idstack:index:NamespaceGuard": NamespaceGuardResource(),
+    "idstack:index:SigningKey": SigningKeyResource(),
+    "idstack:index:IssuerDocuments": IssuerDocumentsResource(),
+    "idstack:index:SigningKeySecret": SigningKeySecretResource(),
 }
 
 
 class IdstackProvider(Provider):
-    """Hands out the four resource types; the provider itself has no configuration."""
+    """Hands out the resource types; the provider itself has no configuration."""
 
     name = "idstack"
     version = "0.1.0"

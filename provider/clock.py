@@ -3,24 +3,44 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from identity.clouds import LOCAL_CLOUD
 from identity.credentials import rfc3339
 from plugin import PluginError
 
-# RFC 3339; stops the clock at that moment, for tests of renewals.
+# RFC 3339; stops the clock of a local stack at that moment, for tests of renewals.
 CLOCK_VARIABLE: Final = "IDSTACK_CLOCK"
+# Entra ID takes an assertion from a clock that is this much wrong, and a certificate begins this long before its issue.
+_TOLERANCE: Final = timedelta(minutes=5)
 
 
-def now() -> datetime:
-    """The time in UTC; raises `PluginError` if `IDSTACK_CLOCK` is set to something else than a timestamp."""
+def now(cloud: str) -> datetime:
+    """The time in UTC; raises `PluginError` if `IDSTACK_CLOCK` is no timestamp, or set outside of the local cloud."""
     fixed = os.environ.get(CLOCK_VARIABLE)
     if not fixed:
         return datetime.now(UTC)
+    if cloud != LOCAL_CLOUD:
+        raise PluginError(f"{CLOCK_VARIABLE} is set, which stops the clock of local stacks in tests; unset it")
     try:
         return rfc3339.parse(fixed)
     except ValueError:
         raise PluginError(
-            f'{CLOCK_VARIABLE}: found "{fixed}"; accepted: RFC 3339 such as {rfc3339.EXAMPLE}; correct or unset it'
+            f"{CLOCK_VARIABLE}: found no timestamp; accepted: RFC 3339 such as {rfc3339.EXAMPLE}; correct or unset it"
         ) from None
+
+
+def require_right(azure: datetime | None) -> None:
+    """Raises `PluginError` if this machine's clock and Azure's (the `Date` of an answer) differ by over five minutes.
+
+    A certificate that was issued by a wrong clock would decide about renewals until it ends.
+    """
+    if azure is None:
+        return
+    here = datetime.now(UTC)
+    if abs(here - azure) > _TOLERANCE:
+        raise PluginError(
+            f"no certificate was issued, as this machine's clock is wrong: it shows {rfc3339.render(here)}, Azure "
+            f"{rfc3339.render(azure)}; set it right, then run the command again"
+        )

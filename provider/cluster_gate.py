@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final
 
 from identity.access import permissions
 from identity.access.api_server import AccessRequirements, ApiServer
 from identity.access.azure_rbac import AksCluster
 from identity.access.errors import AccessError
+from identity.access.kinds import kind_of
 from identity.access.kubeconfig import Kubeconfig
 from identity.credentials import rfc3339
 from plugin import (
@@ -19,10 +21,12 @@ from plugin import (
     Props,
     diff_properties,
     log_info,
+    pause,
     unwrap,
 )
-from provider.clock import now
-from provider.state_only import Inputs, StateOnly
+from provider import schema
+from provider.inputs import Inputs
+from provider.state_only import StateOnly
 
 _STRINGS: Final = ("clusterId", "clusterUid", "kubeconfig")
 # How long to wait, not for what.
@@ -47,7 +51,9 @@ class ClusterGateResource(StateOnly):
         inputs.strings("kinds")
         inputs.boolean("hasAzureRbac")
         inputs.integer(_TIMEOUT, least=1)
-        return Checked(self.marked(new), inputs.failures)
+        if old is not None:
+            schema.require(old)
+        return Checked(schema.marked(self.marked(new)), inputs.failures)
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
         """Every property may change in place."""
@@ -71,12 +77,11 @@ class ClusterGateResource(StateOnly):
 
     def _opened(self, inputs: Props) -> Props:
         known = unwrap(inputs)
-        kinds = [each.rpartition("/") for each in known["kinds"]]
-        wanted = AccessRequirements(permissions.permissions(), tuple((version, plural) for version, _, plural in kinds))
+        wanted = AccessRequirements(permissions.permissions(), tuple(map(kind_of, known["kinds"])))
         aks = AksCluster(known["clusterId"], known["hasAzureRbac"])
         try:
             with ApiServer(Kubeconfig.parse(known["kubeconfig"], "the kubeconfig of the new cluster"), aks) as server:
-                server.wait_for(wanted, known[_TIMEOUT], is_new=True, log=log_info)
+                server.wait_for(wanted, known[_TIMEOUT], is_new=True, log=log_info, sleep=pause)
         except AccessError as error:
             raise PluginError(f"{error}. The cluster stays; run `pulumi up` again when that is fixed") from None
-        return self.marked(inputs | {"openedAt": rfc3339.render(now())})
+        return self.marked(inputs | {"openedAt": rfc3339.render(datetime.now(UTC))})

@@ -1,148 +1,270 @@
 """`RenewalScheduleResource`: which of an identity's two certificate slots is current, and which is issued anew when.
 
-Check looks at the clock and writes its decision into the inputs, so a preview shows a renewal as a changed property
-and the generations of both slots are known before anything is created. The rule is `identity/credentials/schedule.py`;
-a person may ask for a renewal before its time (`identity/credentials/renewal_request.py`).
+Check looks at the vault and the clock and writes its decision into the inputs, so a preview shows a renewal as a
+changed property, and the generations of both slots are known before anything is created. A Reader sees what the
+deployer sees. The rule is `identity/credentials/schedule.py`; a person may ask for a renewal before its time
+(`identity/credentials/renewal_request.py`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, get_args
 
+from identity.access.errors import AccessError
 from identity.credentials import renewal_request, rfc3339, schedule
 from identity.credentials.renewal_request import RenewalRequest
-from identity.credentials.schedule import Renewal, Slot, SlotName, Slots
-from plugin import Checked, CheckFailure, Created, Diff, PluginError, Props, diff_properties, unwrap
-from provider import clock
-from provider.state_only import Inputs, StateOnly
+from identity.credentials.schedule import (
+    Decision,
+    Delivery,
+    NotDelivered,
+    NotYet,
+    ObservedSecret,
+    Slot,
+    SlotName,
+    Slots,
+    Terms,
+)
+from identity.credentials.secret_tags import DELIVERED_AT, GENERATION
+from plugin import (
+    Checked,
+    CheckFailure,
+    Created,
+    Diff,
+    PluginError,
+    PropertyChange,
+    Props,
+    diff_properties,
+    unwrap,
+)
+from provider import clock, cloud, schema
+from provider.inputs import Inputs
+from provider.state_only import StateOnly
+from provider.vault_secrets import SecretMetadata, VaultSecret
 
-_NONE_YET: Final = "none yet"
 _MODES: Final = ("auto", "hold")
 _SLOTS: Final = get_args(SlotName)
+# Where the secret is.
+_ADDRESS: Final = ("vaultId", "secretName")
+# What a document in the vault was made of: if one of these changes, it takes another certificate to write another.
+_DOCUMENT: Final = (*_ADDRESS, "objectEncoding", "authorityHost")
+# Another application is another identity.
+_OWNER: Final = "clientId"
+_STRINGS: Final = ("cloud", "tenantId", *_DOCUMENT, _OWNER)
+# The last delivery that was seen, kept for the day when the vault does not show it. It is no part of the plan.
+_DELIVERED: Final = "delivered"
+# In its place from a revocation to the next delivery: nothing in the vault signs in.
+_NOTHING: Final = {"name": "nothing"}
+_DECIDED: Final = ("current", *_SLOTS, "renewal")
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The secret in the vault, and Azure's time."""
+
+    vault: ObservedSecret
+    date: datetime | None
 
 
 class RenewalScheduleResource(StateOnly):
-    """Inputs of a program: `lifetimeDays`, `renewBeforeDays`, `mode`.
+    """Inputs of a program: `lifetimeDays`, `renewBeforeDays`, `mode`; `cloud`, `tenantId`, `vaultId`, `secretName`,
+    `objectEncoding`, `authorityHost`, `clientId`, of which the document in the vault is made; `delivered` (`a1`): the
+    certificate that the last complete run left there, if the stack knows of one.
 
-    Inputs after Check, and outputs: `lifetimeDays`, `renewBeforeDays`, `current` (`a` or `b`), `a` and `b`
-    (`generation`, `notBefore`, `validDays`), `renewal` (the newest one, kept until the next).
+    Inputs after Check, and outputs: the same, `current` (`a` or `b`), `a` and `b` (`generation`, `notBefore`,
+    `validDays`; for a slot without a certificate absent, in outputs empty), `renewal` (the newest one, kept until the
+    next).
     """
 
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
-        """Decide on a renewal; `mode: hold` keeps the slots there are, but makes the first ones.
+        """Decide on a renewal; `mode: hold` keeps the slots there are, but makes the first one.
 
         A renewal that a person asks for comes first, whatever the mode.
         """
         inputs = Inputs(new)
-        now = clock.now()
+        now = clock.now(new.get("cloud", ""))
         lifetime = inputs.days("lifetimeDays", least=2, since=now)
         renew_before = inputs.integer("renewBeforeDays", least=1)
         if lifetime is not None and renew_before is not None and renew_before >= lifetime:
             inputs.refuse("renewBeforeDays", "less than lifetimeDays")
         if new.get("mode") not in _MODES:
             inputs.refuse("mode", " or ".join(_MODES))
+        for name in _STRINGS:
+            inputs.string(name)
         if inputs.failures or lifetime is None or renew_before is None:
             return Checked(new, inputs.failures)
-        settings = {"lifetimeDays": lifetime, "renewBeforeDays": renew_before}
+        settings = {name: each for name, each in new.items() if name not in ("mode", _DELIVERED)}
+        seen = _look(new)
         if old is None:
-            return Checked(settings | _first_issue(now, lifetime))
+            return Checked(settings | _written(schedule.initial(now, lifetime, seen.vault)))
+        known = unwrap(old)
+        schema.require(known)
+        terms = Terms(
+            lifetime_days=lifetime,
+            renew_before_days=renew_before,
+            hold=new["mode"] == "hold",
+            is_stale=any(known.get(name) != new[name] for name in _DOCUMENT),
+            is_replaced=known.get(_DELIVERED) == _NOTHING,
+            request=_request(urn),
+        )
+        slots = _slots(known)
         try:
-            request = renewal_request.read(_name(urn), os.environ)
-        except ValueError as error:
-            raise PluginError(str(error)) from None
-        slots = _slots(unwrap(old))
-        if request is RenewalRequest.RENEW and now < (free := schedule.spare_is_free(slots)):
-            return Checked(new, [CheckFailure("", _too_soon(slots, free))])
-        if request is not None:
-            return Checked(settings | _as_requested(unwrap(old), slots, request, now, lifetime))
-        hold = new["mode"] == "hold"
-        return Checked(settings | _kept_or_renewed(unwrap(old), slots, now, lifetime, renew_before, hold=hold))
+            decision = schedule.decide(slots, seen.vault, _known(known, new), now, terms)
+        except NotYet as refusal:
+            return Checked(new, [CheckFailure("", _too_soon(refusal, new))])
+        except NotDelivered:
+            return Checked(new, [CheckFailure("", _not_delivered(slots))])
+        if decision.slots != slots:
+            clock.require_right(seen.date)
+        written = _written(decision, known["renewal"])
+        if decision.delivered is None and (terms.is_replaced or terms.request is RenewalRequest.REPLACE):
+            written[_DELIVERED] = _NOTHING
+        return Checked(settings | written)
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
-        """Every property may change in place."""
-        return Diff(diff_properties(old_inputs, new_inputs))
+        """Every property may change in place, but another application begins anew."""
+        old, new = (_without_delivery(each) for each in (old_inputs, new_inputs))
+        changes = diff_properties(old, new)
+        return Diff({path: PropertyChange(each.kind, replace=path == _OWNER) for path, each in changes.items()})
 
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
         """The outputs are the inputs, in a preview as well."""
-        return Created("" if preview else _name(urn), inputs)
+        return Created("" if preview else _name(urn), _outputs(inputs))
 
     def update(
         self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
     ) -> Props:
-        """The outputs are the inputs, in a preview as well."""
-        return new_inputs
+        """The outputs are the inputs, in a preview as well.
+
+        After a leak every certificate leaves Entra ID here: then no state names the new slots while an old one is still
+        registered, and no later run registers it again.
+        """
+        if not preview and _request(urn) is RenewalRequest.REPLACE:
+            _withdraw_all(new_inputs)
+        return _outputs(new_inputs)
 
 
 def _name(urn: str) -> str:
     return urn.rsplit("::", 1)[-1]
 
 
-def _first_issue(now: datetime, lifetime: int) -> Props:
-    slots = schedule.initial(now)
-    return {
-        "current": slots.current,
-        **{name: _written(slots.slot(name), lifetime) for name in _SLOTS},
-        "renewal": _NONE_YET,
-    }
+def _request(urn: str) -> RenewalRequest | None:
+    try:
+        return renewal_request.read(_name(urn), os.environ)
+    except ValueError as error:
+        raise PluginError(str(error)) from None
 
 
-def _kept_or_renewed(
-    old: Mapping[str, Any], slots: Slots, now: datetime, lifetime: int, renew_before: int, *, hold: bool
-) -> Props:
-    kept = _kept(old)
-    # The current certificate lives as long as it was issued for, whatever the settings are now. At least a day lies
-    # between two renewals: until then pods may still use the previous certificate.
-    age = max(old[slots.current]["validDays"] - renew_before, 1)
-    renewal = None if hold else schedule.due(slots, now, age + renew_before, renew_before)
-    if renewal is None:
-        return kept
-    renewed = schedule.renewed(slots, renewal, now)
-    return kept | {
-        "current": renewed.current,
-        renewal.slot: _written(renewed.slot(renewal.slot), lifetime),
-        "renewal": f"slot {renewal.slot}, due since {rfc3339.render(renewal.due_since)}",
-    }
+def _withdraw_all(inputs: Mapping[str, Any]) -> None:
+    application = f"/applications(appId='{inputs[_OWNER]}')"
+    try:
+        cloud.client(inputs["cloud"], inputs["tenantId"]).change_directory_object(application, {"keyCredentials": []})
+    except AccessError as error:
+        raise PluginError(
+            f"no certificate was withdrawn, the leaked one may still be registered: {error}. Run the command again"
+        ) from None
 
 
-def _as_requested(old: Mapping[str, Any], slots: Slots, request: RenewalRequest, now: datetime, lifetime: int) -> Props:
-    spare = slots.spare
-    if request is RenewalRequest.FRESH_SPARE:
-        changed, what = schedule.with_fresh_spare(slots), "issued anew as the spare"
-    else:
-        changed, what = schedule.renewed(slots, Renewal(spare, now), now), "asked for"
-    return _kept(old) | {
-        "current": changed.current,
-        spare: _written(changed.slot(spare), lifetime),
-        "renewal": f"slot {spare}, {what} at {rfc3339.render(now)}",
-    }
+def _look(inputs: Mapping[str, Any]) -> _Seen:
+    """The secret at an address."""
+    secret = VaultSecret.of(inputs)
+    try:
+        found, date = secret.metadata_with_date()
+    except AccessError as error:
+        raise PluginError(
+            f"the vault decides which certificate is renewed, and {secret.id} cannot be read: {error}. "
+            "Let whoever runs this read it (role Reader), then try again"
+        ) from None
+    return _Seen(ObservedSecret() if found is None else _vault(found), date)
 
 
-def _too_soon(slots: Slots, free: datetime) -> str:
-    return (
-        f"a renewal now would replace the certificate of slot {slots.spare}, with which pods may still sign in until "
-        f"{rfc3339.render(free)}: they load a new one when the CSI driver has polled and at the latest 6 hours later. "
-        "Wait until then, or run `idstack rotate --force`, which names those pods"
-    )
+def _vault(found: SecretMetadata) -> ObservedSecret:
+    not_before = None if found.not_before is None else datetime.fromtimestamp(found.not_before, UTC)
+    return ObservedSecret(True, _delivery(found), not_before)
 
 
-def _kept(old: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: old[name] for name in ("current", *_SLOTS, "renewal")}
+def _delivery(found: SecretMetadata) -> Delivery | None:
+    try:
+        at = rfc3339.parse(found.tags.get(DELIVERED_AT, ""))
+    except ValueError:
+        at = datetime.fromtimestamp(found.created, UTC)
+    return Delivery.named(found.tags.get(GENERATION, ""), at)
 
 
-def _slots(old: Mapping[str, Any]) -> Slots:
-    return Slots(old["current"], *(_read(old[name]) for name in _SLOTS))
+def _known(old: Mapping[str, Any], new: Mapping[str, Any]) -> Delivery | None:
+    """The newest delivery that the vault showed before, at this address or the one before, or that the stack knows."""
+    found = list(_remembered(old, new))
+    return max(found, key=lambda each: each.generation, default=None)
 
 
-def _written(slot: Slot, lifetime: int) -> Props:
+def _remembered(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Delivery]:
+    if any(old.get(name) != new[name] for name in _ADDRESS):
+        before = _look({**new, **{name: old[name] for name in _ADDRESS}}).vault.delivery
+        if before is not None:
+            yield before
+    record = old.get(_DELIVERED)
+    if record and record != _NOTHING and (delivery := Delivery.named(record["name"], rfc3339.parse(record["at"]))):
+        yield delivery
+    # The last complete run does not say when; not before the certificate began.
+    name = new.get(_DELIVERED)
+    if isinstance(name, str) and (begun := _begun(old, name)) and (delivery := Delivery.named(name, begun)):
+        yield delivery
+
+
+def _begun(old: Mapping[str, Any], name: str) -> datetime | None:
+    slot = old.get(name[:1])
+    return rfc3339.parse(slot["notBefore"]) if slot else None
+
+
+def _written(decision: Decision, before: str = "") -> Props:
+    slots, delivered = decision.slots, decision.delivered
+    record = {} if delivered is None else {_DELIVERED: {"name": delivered.name, "at": rfc3339.render(delivered.at)}}
+    written = {name: _slot(slot) for name in _SLOTS if (slot := slots.slot(name)) is not None}
+    return schema.marked({"current": slots.current, **written, "renewal": decision.why or before, **record})
+
+
+def _slot(slot: Slot) -> Props:
     return {
         "generation": slot.generation,
         "notBefore": rfc3339.render(slot.not_before),
-        "validDays": lifetime,
+        "validDays": slot.valid_days,
     }
 
 
-def _read(written: Mapping[str, Any]) -> Slot:
-    return Slot(written["generation"], rfc3339.parse(written["notBefore"]))
+def _slots(old: Mapping[str, Any]) -> Slots:
+    return Slots(old["current"], *(_read(old.get(name)) for name in _SLOTS))
+
+
+def _read(written: Mapping[str, Any] | None) -> Slot | None:
+    if written is None:
+        return None
+    return Slot(written["generation"], rfc3339.parse(written["notBefore"]), written["validDays"])
+
+
+def _outputs(inputs: Props) -> Props:
+    """A slot without a certificate is empty: an output that is missing in a preview is unknown to the program."""
+    return {name: {} for name in _SLOTS} | _without_delivery(inputs)
+
+
+def _without_delivery(inputs: Props) -> Props:
+    return {name: value for name, value in inputs.items() if name != _DELIVERED}
+
+
+def _too_soon(refusal: NotYet, inputs: Mapping[str, Any]) -> str:
+    return (
+        f"a certificate is needed ({refusal.reason}), but one now would replace that of slot {refusal.spare}, with "
+        f"which pods may still sign in until {rfc3339.render(refusal.until)}: they load a new one when the CSI driver "
+        f"has polled and at the latest 6 hours later. Wait until then (if {inputs['secretName']} was deleted from the "
+        "vault, recover it), or run `idstack rotate --force`, which names those pods"
+    )
+
+
+def _not_delivered(slots: Slots) -> str:
+    return (
+        f"slot {slots.spare} is not withdrawn, because the certificate of slot {slots.current} has not reached the "
+        "vault yet: run `make up` until it has, then try again; `idstack rotate --revoke --now` takes a leaked key out "
+        "first"
+    )

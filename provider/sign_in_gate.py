@@ -5,45 +5,36 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from cryptography import x509
-
 from identity.credentials import rfc3339
-from identity.credentials.certificate import thumbprint
+from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.sign_in import SignInFailed, prove
-from plugin import (
-    UNKNOWN,
-    Checked,
-    Created,
-    Diff,
-    PluginError,
-    Props,
-    diff_properties,
-    unwrap,
-)
-from provider.state_only import Inputs, StateOnly
+from plugin import UNKNOWN, Checked, Created, Diff, PluginError, Props, diff_properties, pause
+from provider import keys, schema
+from provider.inputs import Inputs
+from provider.state_only import StateOnly
 
-_STRINGS: Final = ("authorityHost", "tenantId", "clientId", "certificatePem", "privateKeyPem", "registration", "scope")
-# A new proof is needed when one of these changes. The rest is how to prove, not what.
-_PROVEN: Final = ("authorityHost", "tenantId", "clientId", "certificatePem", "registration")
+_STRINGS: Final = ("authorityHost", "tenantId", "clientId", "thumbprint", "registration", "scope")
+# Another certificate, or another owner of it, needs another proof. The rest is where and how to prove.
+_PROVEN: Final = ("clientId", "thumbprint")
 
 
 class SignInGateResource(StateOnly):
-    """Inputs: `authorityHost`, `tenantId`, `clientId`, `certificatePem`, `privateKeyPem` (secret), `registration` (its
-    id in Entra ID), `scope`, `successes`, `settleSeconds`, `timeoutSeconds`.
+    """Inputs: `authorityHost`, `tenantId`, `clientId`, `thumbprint` of a certificate that this process issued (SHA-1),
+    `registration` (its id in Entra ID), `scope`, `successes`, `settleSeconds`, `timeoutSeconds`.
 
-    Outputs also: `provenAt` (RFC 3339) and the `thumbprint` of the proven certificate.
+    Outputs also: `provenAt` (RFC 3339).
     """
 
-    secrets = ("privateKeyPem",)
-
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
-        """Validate, and mark the private key."""
-        inputs = Inputs(unwrap(new))
+        """Validate."""
+        inputs = Inputs(new)
         for name in _STRINGS:
             inputs.string(name)
         for name, least in (("successes", 1), ("settleSeconds", 0), ("timeoutSeconds", 1)):
             inputs.integer(name, least=least)
-        return Checked(self.marked(new), inputs.failures)
+        if old is not None:
+            schema.require(old)
+        return Checked(schema.marked(new), inputs.failures)
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
         """Every property may change in place."""
@@ -52,42 +43,45 @@ class SignInGateResource(StateOnly):
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
         """Prove the sign-in; in a preview leave `provenAt` unknown."""
         if preview:
-            return Created("", self._planned_outputs(inputs))
-        return Created(urn.rsplit("::", 1)[-1], self._proven(inputs))
+            return Created("", inputs | {"provenAt": UNKNOWN})
+        return Created(urn.rsplit("::", 1)[-1], _proven(inputs))
 
     def update(
         self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
     ) -> Props:
-        """Prove again if the certificate, its registration or its owner changed."""
+        """Prove another certificate. One that the vault has was proven before, and this process does not have its key:
+        if it is registered once more, there is nothing to write that would have to wait for a proof.
+        """
         changed = diff_properties(old_inputs, new_inputs)
         if not changed.keys() & set(_PROVEN):
-            return self.marked(new_inputs | {name: old_state[name] for name in ("provenAt", "thumbprint")})
-        return self._planned_outputs(new_inputs) if preview else self._proven(new_inputs)
-
-    def _planned_outputs(self, inputs: Props) -> Props:
-        return self.marked(inputs | {"provenAt": UNKNOWN, "thumbprint": _thumbprint(inputs["certificatePem"])})
-
-    def _proven(self, inputs: Props) -> Props:
-        known = unwrap(inputs)
-        try:
-            proof = prove(
-                known["authorityHost"],
-                known["tenantId"],
-                known["clientId"],
-                known["certificatePem"],
-                known["privateKeyPem"],
-                known["scope"],
-                successes=known["successes"],
-                settle=timedelta(seconds=known["settleSeconds"]),
-                timeout=timedelta(seconds=known["timeoutSeconds"]),
-            )
-        except (SignInFailed, ValueError) as error:
-            raise PluginError(str(error)) from None
-        proven_at = rfc3339.render(proof.proven_at)
-        return self.marked(inputs | {"provenAt": proven_at, "thumbprint": _thumbprint(known["certificatePem"])})
+            return new_inputs | {"provenAt": old_state["provenAt"]}
+        return new_inputs | {"provenAt": UNKNOWN} if preview else _proven(new_inputs)
 
 
-def _thumbprint(certificate_pem: object) -> object:
-    """The certificate's thumbprint; UNKNOWN as long as the certificate is."""
-    text = unwrap(certificate_pem)
-    return UNKNOWN if text is UNKNOWN else thumbprint(x509.load_pem_x509_certificate(text.encode("ascii")))
+def _proven(inputs: Props) -> Props:
+    issued = keys.find(inputs["thumbprint"])
+    if issued is None:
+        raise PluginError(
+            f"the key of the certificate {inputs['thumbprint']} is gone: the run that issued it ended before the vault "
+            "had it. Run the command again, which issues another certificate"
+        )
+    try:
+        return inputs | {"provenAt": _proof(inputs, issued)}
+    except (SignInFailed, ValueError) as error:
+        raise PluginError(str(error)) from None
+
+
+def _proof(inputs: Props, issued: IssuedCertificate) -> str:
+    proof = prove(
+        inputs["authorityHost"],
+        inputs["tenantId"],
+        inputs["clientId"],
+        issued.certificate_pem,
+        issued.private_key_pem,
+        inputs["scope"],
+        successes=inputs["successes"],
+        settle=timedelta(seconds=inputs["settleSeconds"]),
+        timeout=timedelta(seconds=inputs["timeoutSeconds"]),
+        sleep=pause,
+    )
+    return rfc3339.render(proof.proven_at)

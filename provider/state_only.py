@@ -1,12 +1,10 @@
-"""Base of the resources that exist in the stack's state alone, and the checks of their inputs."""
+"""Base of the resources that exist in the stack's state alone."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from typing import ClassVar
 
-from identity.credentials import rfc3339
-from plugin import UNKNOWN, CheckFailure, PluginError, Props, ReadResult, Resource, Secret, Value, unwrap
+from plugin import PluginError, Props, ReadResult, Resource, Secret, unwrap
 
 
 class StateOnly(Resource):
@@ -29,61 +27,3 @@ class StateOnly(Resource):
 
     def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
         """Do nothing: the engine takes the resource out of the state."""
-
-
-class Inputs:
-    """Reads the plain inputs of Check and collects what is wrong with them; an unknown value is not wrong."""
-
-    def __init__(self, properties: Props) -> None:
-        self._properties = properties
-        self.failures: list[CheckFailure] = []
-
-    def integer(self, name: str, *, least: int) -> int | None:
-        """The integer called `name`; None if it is unknown or refused."""
-        value = self._properties.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= least:
-            return value
-        self.refuse(name, f"an integer, {least} at least")
-        return None
-
-    def days(self, name: str, *, least: int, since: datetime) -> int | None:
-        """The number of days called `name`, which end before the calendar does; None if it is unknown or refused."""
-        days = self.integer(name, least=least)
-        if days is None:
-            return None
-        try:
-            since + timedelta(days=days)
-        except OverflowError:
-            self.refuse(name, f"days after {rfc3339.render(since)} that end before the year 10000")
-            return None
-        return days
-
-    def string(self, name: str) -> str | None:
-        """The string called `name`, which is not empty; None if it is unknown or refused."""
-        value = self._properties.get(name)
-        if isinstance(value, str) and value:
-            return value
-        self.refuse(name, "a string that is not empty")
-        return None
-
-    def boolean(self, name: str) -> None:
-        """Refuse what is neither true nor false."""
-        if not isinstance(self._properties.get(name), bool):
-            self.refuse(name, "true or false")
-
-    def strings(self, name: str) -> None:
-        """Refuse what is not a list of strings."""
-        value = self._properties.get(name)
-        if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-            self.refuse(name, "a list of strings that are not empty")
-
-    def refuse(self, name: str, accepted: str) -> None:
-        """Note that the value called `name` is wrong, unless it is not known yet."""
-        value = self._properties.get(name)
-        if value is not UNKNOWN:
-            self.failures.append(CheckFailure(name, f"found {_found(value)}; accepted: {accepted}"))
-
-
-def _found(value: Value) -> str:
-    """What a refusal shows of a value: never a string, for some inputs are secret."""
-    return "nothing" if value is None else "a string" if isinstance(value, str) else repr(value)

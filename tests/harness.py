@@ -167,7 +167,7 @@ class LocalStack:
 
     def preview(self) -> dict[str, str]:
         """What a preview shows: operation by resource name, without what stays the same."""
-        return _steps(json.loads(self.pulumi("preview", "--json").stdout)["steps"])
+        return steps_of(self.pulumi("preview", "--json").stdout)
 
     def resources(self, stack: str | None = None) -> list[dict[str, Any]]:
         """The resources in the state, secrets encrypted; of another `stack` of the backend, `<project>/<stack>`.
@@ -228,6 +228,11 @@ class LocalStack:
     def configuration(self, key: str) -> Any:
         """One top-level key of the configuration as it is now."""
         return yaml.safe_load(self._file.read_text(encoding="utf-8"))["config"][f"idstack:{key}"]
+
+
+def steps_of(preview: str) -> dict[str, str]:
+    """Operation by resource name in what `preview --json` prints, without what stays the same."""
+    return _steps(json.loads(preview)["steps"])
 
 
 def _steps(steps: Iterable[Mapping[str, Any]]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pulumi_azure_native import containerservice
 
 from components.azure.management_cluster import ManagementCluster
 from components.azure.plugin_resources import ClusterGate
-from identity.access import permissions
+from identity.access import kinds
 from identity.access.aks import decode
 from identity.access.exec_user import exec_user
 from identity.access.kubeconfig import Kubeconfig
@@ -108,12 +108,15 @@ def access_gate(settings: Settings, access: AksAccess, cluster: ManagementCluste
         cluster_uid=cluster.uid,
         has_azure_rbac=cluster.has_azure_rbac,
         kubeconfig=access.kubeconfig,
-        kinds=[f"{version}/{plural}" for version, plural in required_kinds(settings)],
+        kinds=[kind.path for kind in required_kinds(settings)],
         timeout_seconds=_NEW_CLUSTER_SECONDS,
         opts=pulumi.ResourceOptions(parent=access, depends_on=cluster.ready),
     )
 
 
-def required_kinds(settings: Settings) -> tuple[tuple[str, str], ...]:
-    """The kinds of objects that the stack makes, which the API server must serve: (group/version, plural) each."""
-    return permissions.KINDS if settings.cluster_side == "stack" else ()
+def required_kinds(settings: Settings) -> tuple[kinds.CustomKind, ...]:
+    """The custom kinds of the stack's objects, which the API server must serve."""
+    return kinds.required_kinds(
+        makes_cluster_side=settings.cluster_side == "stack",
+        applies_hosted_clusters=any(each.hosted_cluster for each in settings.hosted_clusters),
+    )

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
 
-from components.azure.credential_secret import CredentialSecret, CredentialSecretArgs
+from components.azure.credential_secret import StoredCredential, StoredCredentialArgs
 from components.azure.credential_store import CredentialStore
 from components.azure.entra_application import EntraApplication, EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredential, ImportedCredentialArgs
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from components.azure.scopes import scope_ids
+from components.azure.scopes import EARLIER_KMS_VAULT_WORD, kms_vault_word, scope_ids
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.settings import HostedClusterSettings, Settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class ControlPlaneIdentityArgs:
-    """Inputs of `ControlPlaneIdentityComponent`; `source` decides where the credential comes from."""
+    """Inputs of `ControlPlaneIdentityComponent`; `source` decides where the credential comes from.
+
+    `last_key_vault` is the vault of the key that encrypted etcd in the last complete run, None if there was none.
+    `infrastructure` is what the roles' scopes are in, empty if it exists already.
+    """
 
     row: ControlPlaneIdentity
     settings: Settings
     cluster: HostedClusterSettings
     source: EntraApplicationArgs | ImportedCredentialArgs
     store: CredentialStore
+    last_key_vault: str | None = None
+    infrastructure: Sequence[pulumi.Resource] = ()
 
 
 class ControlPlaneIdentityComponent(pulumi.ComponentResource):
@@ -40,18 +47,22 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
         self.secret_name = cluster.identity(args.row).secret_name
         child = pulumi.ResourceOptions(parent=self)
         source = _source(name, args.source, child)
+        self.summary = source.summary
         if source.document is not None:
-            CredentialSecret(
+            stored = StoredCredential(
                 f"{name}-credential",
-                CredentialSecretArgs(
+                StoredCredentialArgs(
                     secret_name=self.secret_name,
-                    object_encoding=cluster.object_encoding,
+                    object_encoding=cluster.identity(args.row).object_encoding,
                     store=args.store,
                     document=source.document,
-                    tags=settings.tags,
+                    settings=settings,
                 ),
                 child,
             )
+            # The outputs name what was delivered, also in a run that goes on after an error.
+            delivered = pulumi.Output.all(summary=source.summary, at=stored.delivered_at)
+            self.summary = delivered.apply(lambda known: known["summary"])
         grant = args.row.grant(settings.roles)
         RoleGrants(
             f"{name}-roles",
@@ -62,12 +73,14 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
                 scopes=scope_ids(settings, cluster, grant),
                 subscription_id=settings.subscription_id,
                 principal_id=source.principal_id,
+                renamed={}
+                if args.last_key_vault is None
+                else {kms_vault_word(args.last_key_vault): EARLIER_KMS_VAULT_WORD},
             ),
-            child,
+            pulumi.ResourceOptions(parent=self, depends_on=list(args.infrastructure) or None),
         )
         self.client_id = source.client_id
         self.principal_id = source.principal_id
-        self.summary = source.summary
         self.register_outputs(
             {"client_id": self.client_id, "principal_id": self.principal_id, "secret_name": self.secret_name}
         )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import pulumi
-from pulumi_azure_native import keyvault
 
 from components.azure.credential_store import CredentialStore
+from components.azure.plugin_resources import CredentialSecret
 from identity.credentials import rfc3339
-from identity.credentials.document import wrap
+from identity.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,77 +23,110 @@ class CredentialDates:
     renew_after: datetime
     cannot_renew_after: datetime
 
+    def written(self) -> dict[str, str]:
+        """The inputs of the secret: RFC 3339."""
+        return {name: rfc3339.render(date) for name, date in vars(self).items()}
+
 
 class CredentialSummary(TypedDict):
     """What the stack's outputs show of a credential. Dates are RFC 3339 in UTC; nothing of it is secret.
 
     If another tool stored the credential in the vault, its thumbprint is None, and each date that it did not write.
+    Only a certificate that the stack issued has a generation.
     """
 
     notAfter: str | None
     renewAfter: str | None
     thumbprint: str | None  # SHA-1, upper-case hexadecimal
+    generation: str | None  # slot and number (`a2`)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CredentialDocument:
-    """A credential document to store: `text` is JSON and always secret, its dates are not secret."""
+class IssuedDocument:
+    """A document that the plugin writes from the key of a certificate that it issued in the same run.
 
-    text: pulumi.Output[str]
+    Its fields are inputs of the secret, Output[str] but for the authority's URL. `proven_at` is when its certificate
+    passed the gate.
+    """
+
+    authority_host: str
+    client_id: pulumi.Output[str]
+    object_id: pulumi.Output[str]
+    thumbprint: pulumi.Output[str]
+    generation: pulumi.Output[str]
     dates: pulumi.Output[CredentialDates]
+    proven_at: pulumi.Output[str]
+
+    def inputs(self) -> dict[str, pulumi.Input[Any]]:
+        """The secret's inputs."""
+        named = {name: value for name, value in vars(self).items() if name != "dates"}
+        dates = {name: self._date(name) for name in CredentialDates.__dataclass_fields__}
+        return named | dates
+
+    def _date(self, name: str) -> pulumi.Output[str]:
+        return self.dates.apply(lambda known: known.written()[name])
 
 
 @dataclass(frozen=True, kw_only=True)
-class CredentialSecretArgs:
-    """Inputs of `CredentialSecret`. In its `object_encoding` the document has 25 KB at most (Key Vault's limit)."""
+class DocumentFile:
+    """A document that the plugin copies from a file; `thumbprint` is SHA-1 in upper-case hexadecimal."""
+
+    path: str
+    client_id: str
+    thumbprint: str
+    dates: CredentialDates
+
+    def inputs(self) -> dict[str, pulumi.Input[Any]]:
+        """The secret's inputs."""
+        return {
+            "file": self.path,
+            "client_id": self.client_id,
+            "thumbprint": self.thumbprint,
+            **self.dates.written(),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredCredentialArgs:
+    """Inputs of `StoredCredential`. In its `object_encoding` the document has 25 KB at most (Key Vault's limit)."""
 
     secret_name: str
     object_encoding: str
     store: CredentialStore
-    document: CredentialDocument
-    tags: Mapping[str, str]
+    document: IssuedDocument | DocumentFile
+    settings: Settings
 
 
-class CredentialSecret(pulumi.ComponentResource):
+class StoredCredential(pulumi.ComponentResource):
     """A secret in msi-dataplane's storage format (pkg/dataplane/keyvault.go).
 
-    The secret's attributes hold the validity, its tags the renewal dates. A rotation is a new version of the same
-    secret. Outputs: `secret_name` (str, known before it exists).
+    The secret's attributes hold the validity, its tags the renewal dates, certificate and generation. A renewal is a
+    new version of the same secret. Outputs: `secret_name` (str, known before it exists), `delivered_at` (RFC 3339).
     """
 
-    def __init__(self, name: str, args: CredentialSecretArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: StoredCredentialArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:CredentialSecret", name, None, opts)
-        stored = args.document.text.apply(lambda text: wrap(text, args.object_encoding))
-        dates = args.document.dates
-        keyvault.Secret(
+        secret = CredentialSecret(
             f"{name}-secret",
+            cloud=args.settings.cloud.name,
+            tenant_id=args.settings.tenant_id,
+            vault_id=args.store.vault_id,
             secret_name=args.secret_name,
-            resource_group_name=args.store.resource_group,
-            vault_name=args.store.vault_name,
-            properties=keyvault.SecretPropertiesArgs(
-                value=stored,
-                content_type="application/json",
-                attributes=keyvault.SecretAttributesArgs(
-                    enabled=True,
-                    not_before=dates.apply(lambda known: int(known.not_before.timestamp())),
-                    expires=dates.apply(lambda known: int(known.not_after.timestamp())),
-                ),
-            ),
-            tags={
-                **args.tags,
-                "renew_after": dates.apply(lambda known: rfc3339.render(known.renew_after)),
-                "cannot_renew_after": dates.apply(lambda known: rfc3339.render(known.cannot_renew_after)),
-            },
+            object_encoding=args.object_encoding,
+            tags=args.settings.tags,
+            credential=args.document.inputs(),
             opts=pulumi.ResourceOptions(parent=self, depends_on=args.store.vault),
         )
         self.secret_name = args.secret_name
+        self.delivered_at: pulumi.Output[str] = secret.delivered_at
         self.register_outputs({"secret_name": self.secret_name})
 
 
-def summary_of(dates: CredentialDates, thumbprint: str) -> CredentialSummary:
+def summary_of(dates: CredentialDates, thumbprint: str, generation: str | None = None) -> CredentialSummary:
     """The summary of a credential whose document the stack knows."""
     return {
         "notAfter": rfc3339.render(dates.not_after),
         "renewAfter": rfc3339.render(dates.renew_after),
         "thumbprint": thumbprint,
+        "generation": generation,
     }

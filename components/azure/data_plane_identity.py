@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -17,11 +18,15 @@ from identity.settings import HostedClusterSettings, Settings
 
 @dataclass(frozen=True, kw_only=True)
 class DataPlaneIdentityArgs:
-    """Inputs of `DataPlaneIdentityComponent`."""
+    """Inputs of `DataPlaneIdentityComponent`.
+
+    `infrastructure` is what the role's scopes are in, empty if it exists already.
+    """
 
     row: DataPlaneIdentity
     settings: Settings
     cluster: HostedClusterSettings
+    infrastructure: Sequence[pulumi.Resource] = ()
 
 
 class DataPlaneIdentityComponent(pulumi.ComponentResource):
@@ -67,7 +72,7 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
                 subscription_id=settings.subscription_id,
                 principal_id=identity.principal_id,
             ),
-            pulumi.ResourceOptions(parent=self),
+            pulumi.ResourceOptions(parent=self, depends_on=list(args.infrastructure) or None),
         )
         self.client_id: pulumi.Output[str] = identity.client_id
         self.principal_id: pulumi.Output[str] = identity.principal_id

@@ -1,8 +1,8 @@
 """Credential source `entra-application`: an Entra application whose certificates the stack issues and renews.
 
-Two certificates are registered, slots `a` and `b`; a renewal schedule decides which is current. The order inside one
-run is: issue, register, gate. A resource that uses `document` waits for the gate of the current slot, not for the other
-one.
+A renewal schedule decides by the vault which of two slots is issued when. At first there is one slot; the second
+appears with the first renewal. The order inside one run is: issue, register, gate. A resource that uses `document`
+waits for the gate of the current slot.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Any, Final
 import pulumi
 import pulumi_azuread as azuread
 
-from components.azure.credential_secret import CredentialDates, CredentialDocument, CredentialSummary, summary_of
+from components.azure.credential_secret import CredentialDates, CredentialSummary, IssuedDocument, summary_of
 from components.azure.plugin_resources import Certificate, RenewalSchedule, SignInGate
 from identity.credentials import rfc3339
-from identity.credentials.document import encode
 from identity.settings import Settings
 
 SLOTS: Final = ("a", "b")
@@ -29,32 +28,39 @@ _COMMON_NAME_LENGTH: Final = 64
 
 @dataclass(frozen=True, kw_only=True)
 class EntraApplicationArgs:
-    """Inputs of `EntraApplication`. `owner` is the deployer's object id."""
+    """Inputs of `EntraApplication`. `owner` is the deployer's object id.
+
+    `vault_id` (ARM id), `secret_name` and `object_encoding` say where and how the credential is delivered, `delivered`
+    (`a1`) what the last complete run left there.
+    """
 
     display_name: str
     settings: Settings
     owner: str
+    vault_id: str
+    secret_name: str
+    object_encoding: str
+    delivered: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Slot:
     """One issued, registered and proven certificate."""
 
-    document: CredentialDocument
+    document: IssuedDocument
     summary: pulumi.Output[CredentialSummary]
 
 
 class EntraApplication(pulumi.ComponentResource):
-    """Application, service principal, and the two certificate slots.
+    """Application, service principal, and the certificate slots.
 
-    Outputs: `client_id`, `principal_id` (Output[str]); of the current slot `document` (CredentialDocument) and
+    Outputs: `client_id`, `principal_id` (Output[str]); of the current slot `document` (IssuedDocument) and
     `summary` (Output[CredentialSummary]), which is `shown` in the state.
     """
 
     def __init__(self, name: str, args: EntraApplicationArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:EntraApplication", name, None, opts)
         self._name, self._args = name, args
-        self._registrations: dict[str, pulumi.Resource] = {}
         # The permission Application.ReadWrite.OwnedBy covers owned objects only. The identity of the first run stays
         # the owner: a preview by another identity must not show a change.
         ownership = pulumi.ResourceOptions(parent=self, ignore_changes=["owners"])
@@ -69,57 +75,79 @@ class EntraApplication(pulumi.ComponentResource):
         self._principal = azuread.ServicePrincipal(
             f"{name}-principal", client_id=self._application.client_id, owners=[args.owner], opts=ownership
         )
+        settings = args.settings
         schedule = RenewalSchedule(
             f"{name}-schedule",
-            lifetime_days=args.settings.credentials.lifetime_days,
-            renew_before_days=args.settings.credentials.renew_before_days,
-            mode=args.settings.credentials.renewal,
+            lifetime_days=settings.credentials.lifetime_days,
+            renew_before_days=settings.credentials.renew_before_days,
+            mode=settings.credentials.renewal,
+            cloud=settings.cloud.name,
+            tenant_id=settings.tenant_id,
+            vault_id=args.vault_id,
+            secret_name=args.secret_name,
+            object_encoding=args.object_encoding,
+            authority_host=settings.cloud.authority_host,
+            client_id=self._application.client_id,
+            delivered=args.delivered,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        slots = {slot: self._slot(slot, getattr(schedule, slot), schedule.current) for slot in SLOTS}
+        decided = pulumi.Output.all(current=schedule.current, a=schedule.a, b=schedule.b)
+        current = decided.apply(self._issued)
         self.client_id: pulumi.Output[str] = self._application.client_id
         self.principal_id: pulumi.Output[str] = self._principal.object_id
-        # Selected inside apply, so that the secret waits for the current slot only.
-        self.document = CredentialDocument(
-            text=schedule.current.apply(lambda current: slots[current].document.text),
-            dates=schedule.current.apply(lambda current: slots[current].document.dates),
+        self.document = IssuedDocument(
+            authority_host=settings.cloud.authority_host,
+            client_id=self.client_id,
+            object_id=self.principal_id,
+            thumbprint=current.apply(lambda slot: slot.document.thumbprint),
+            generation=current.apply(lambda slot: slot.document.generation),
+            dates=current.apply(lambda slot: slot.document.dates),
+            proven_at=current.apply(lambda slot: slot.document.proven_at),
         )
-        self.summary: pulumi.Output[CredentialSummary] = schedule.current.apply(lambda current: slots[current].summary)
+        self.summary: pulumi.Output[CredentialSummary] = current.apply(lambda slot: slot.summary)
         self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id, "shown": self.summary})
 
-    def _slot(self, slot: str, issue: pulumi.Output[Any], current: pulumi.Output[str]) -> _Slot:
+    def _issued(self, decided: Mapping[str, Any]) -> _Slot:
+        """Register what belongs to each slot that has a certificate; returns the current one.
+
+        Inside of `apply`, because only the schedule knows the slots. It knows them in every preview, too.
+        """
+        slots = {slot: self._slot(slot, decided[slot]) for slot in SLOTS if decided[slot]}
+        return slots[decided["current"]]
+
+    def _slot(self, slot: str, issue: Mapping[str, Any]) -> _Slot:
         args, child = self._args, pulumi.ResourceOptions(parent=self)
         credentials, cloud = args.settings.credentials, args.settings.cloud
+        number = int(issue["generation"])  # the engine knows numbers with a fraction only
         certificate = Certificate(
             f"{self._name}-certificate-{slot}",
             common_name=args.display_name[:_COMMON_NAME_LENGTH],
             key_size=credentials.key_size,
             lifetime_days=credentials.lifetime_days,
-            generation=issue.apply(lambda known: known["generation"]),
-            not_before=issue.apply(lambda known: known["notBefore"]),
+            generation=number,
+            not_before=issue["notBefore"],
+            cloud=cloud.name,
+            tenant_id=args.settings.tenant_id,
+            application_id=self._application.id,
             opts=child,
         )
-        # An application's certificates are one list, and azuread writes it for one resource at a time: the current
-        # slot comes first, so that the secret does not wait for the spare.
-        before = current.apply(lambda first: [] if slot == first else [self._registrations[first]])
         registration = azuread.ApplicationCertificate(
             f"{self._name}-registration-{slot}",
             application_id=self._application.id,
+            key_id=certificate.key_id,
             type="AsymmetricX509Cert",
             value=certificate.certificate_pem,
             start_date=certificate.not_before,
             end_date=certificate.not_after,
-            # The slot that is replaced is never the current one, and an application holds few keys.
-            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True, depends_on=before),
+            # A slot that is issued anew is not the one that pods have, and an application holds few keys.
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
         )
-        self._registrations[slot] = registration
         gate = SignInGate(
             f"{self._name}-gate-{slot}",
             authority_host=cloud.authority_host,
             tenant_id=args.settings.tenant_id,
             client_id=self._application.client_id,
-            certificate_pem=certificate.certificate_pem,
-            private_key_pem=certificate.private_key_pem,
+            thumbprint=certificate.thumbprint,
             registration=registration.key_id,
             scope=cloud.arm_scope,
             successes=credentials.propagation.successes,
@@ -130,18 +158,21 @@ class EntraApplication(pulumi.ComponentResource):
         dates = pulumi.Output.all(start=certificate.not_before, end=certificate.not_after).apply(
             lambda known: self._dates(known["start"], known["end"])
         )
-        text: pulumi.Output[str] = pulumi.Output.all(
-            certificate_pem=certificate.certificate_pem,
-            private_key_pem=certificate.private_key_pem,
-            client_id=self._application.client_id,
-            object_id=self._principal.object_id,
-            # Not part of the document: it makes the document wait for the gate.
-            proven_at=gate.proven_at,
-        ).apply(lambda known: dates.apply(lambda validity: self._document(known, validity)))
+        generation = f"{slot}{number}"
         return _Slot(
-            document=CredentialDocument(text=pulumi.Output.secret(text), dates=dates),
+            document=IssuedDocument(
+                authority_host=cloud.authority_host,
+                client_id=self._application.client_id,
+                object_id=self._principal.object_id,
+                thumbprint=certificate.thumbprint,
+                generation=pulumi.Output.from_input(generation),
+                dates=dates,
+                proven_at=gate.proven_at,
+            ),
             summary=dates.apply(
-                lambda validity: certificate.thumbprint.apply(lambda thumbprint: summary_of(validity, thumbprint))
+                lambda validity: certificate.thumbprint.apply(
+                    lambda thumbprint: summary_of(validity, thumbprint, generation)
+                )
             ),
         )
 
@@ -154,18 +185,4 @@ class EntraApplication(pulumi.ComponentResource):
             not_after=end,
             renew_after=max(renewal, start + timedelta(days=1)),
             cannot_renew_after=end,
-        )
-
-    def _document(self, known: Mapping[str, str], dates: CredentialDates) -> str:
-        return encode(
-            authentication_endpoint=self._args.settings.cloud.authority_host,
-            client_id=known["client_id"],
-            tenant_id=self._args.settings.tenant_id,
-            certificate_pem=known["certificate_pem"],
-            private_key_pem=known["private_key_pem"],
-            not_before=dates.not_before,
-            not_after=dates.not_after,
-            renew_after=dates.renew_after,
-            cannot_renew_after=dates.cannot_renew_after,
-            object_id=known["object_id"],
         )

@@ -1,17 +1,16 @@
 """Credential source `managed-identity`: the credential of a managed identity, issued by Azure's MSI data plane.
 
-Not even the owner of the identity can issue one, so the document comes from outside: as a secret configuration value,
-as a file, or as a secret that the data plane's client has stored in the stack's vault. The stack references such a
-secret and does not copy it.
+Not even the owner of the identity can issue one, so the document comes from outside: as a file, which the plugin copies
+into the vault, or as a secret that the data plane's client has stored there. The stack references such a secret.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pulumi
 
-from components.azure.credential_secret import CredentialDates, CredentialDocument, CredentialSummary, summary_of
+from components.azure.credential_secret import CredentialDates, CredentialSummary, DocumentFile, summary_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +23,9 @@ class ExistingIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedDocument:
-    """A valid credential document. `repr` does not show its text; `thumbprint` is SHA-1 in upper-case hexadecimal."""
+    """A valid credential document in the file at `path`; `thumbprint` is SHA-1 in upper-case hexadecimal."""
 
-    text: str = field(repr=False)
+    path: str
     dates: CredentialDates
     thumbprint: str
 
@@ -50,7 +49,7 @@ class ImportedCredentialArgs:
 class ImportedCredential(pulumi.ComponentResource):
     """The credential of a managed identity.
 
-    Outputs: `client_id`, `principal_id` (Output[str]), `document` (CredentialDocument, None if it is in the vault
+    Outputs: `client_id`, `principal_id` (Output[str]), `document` (DocumentFile, None if it is in the vault
     already), `summary` (Output[CredentialSummary]), which is `shown` in the state.
     """
 
@@ -58,18 +57,21 @@ class ImportedCredential(pulumi.ComponentResource):
         super().__init__("idstack:azure:ImportedCredential", name, None, opts)
         self.client_id = pulumi.Output.from_input(args.principal.client_id)
         self.principal_id = pulumi.Output.from_input(args.principal.object_id)
-        self.document = _document(args.document)
+        self.document = _document(args)
         self.summary = pulumi.Output.from_input(_summary(args.document))
         self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id, "shown": self.summary})
 
 
-def _document(given: ImportedDocument | StoredDocument) -> CredentialDocument | None:
+def _document(args: ImportedCredentialArgs) -> DocumentFile | None:
+    given = args.document
     if isinstance(given, StoredDocument):
         return None
-    return CredentialDocument(text=pulumi.Output.secret(given.text), dates=pulumi.Output.from_input(given.dates))
+    return DocumentFile(
+        path=given.path, client_id=args.principal.client_id, thumbprint=given.thumbprint, dates=given.dates
+    )
 
 
 def _summary(given: ImportedDocument | StoredDocument) -> CredentialSummary:
     if isinstance(given, StoredDocument):
-        return {"notAfter": given.not_after, "renewAfter": given.renew_after, "thumbprint": None}
+        return {"notAfter": given.not_after, "renewAfter": given.renew_after, "thumbprint": None, "generation": None}
     return summary_of(given.dates, given.thumbprint)

@@ -1,4 +1,4 @@
-"""The resources of the project's own provider plugin: renewal schedule, certificate, two gates.
+"""The resources of the project's own provider plugin: renewal schedule, certificate, two gates, secret, guard.
 
 Every input is an output as well, under the same name. The modules in `provider/` describe what the resources do.
 """
@@ -11,7 +11,13 @@ from typing import Any
 import pulumi
 
 
-class _PluginResource(pulumi.CustomResource):
+class _Attribute(str):
+    """The name of a resource's own property. Pulumi translates keys at every depth, and a tag keeps its name."""
+
+    __slots__ = ()
+
+
+class PluginResource(pulumi.CustomResource):
     """A resource of the plugin: its attributes are snake_case, the properties on the wire camelCase."""
 
     def __init__(
@@ -22,11 +28,16 @@ class _PluginResource(pulumi.CustomResource):
         outputs: Sequence[str],
         opts: pulumi.ResourceOptions | None,
     ) -> None:
-        self._attributes = {self.translate_input_property(attribute): attribute for attribute in (*inputs, *outputs)}
-        super().__init__(f"idstack:index:{kind}", name, {**inputs, **dict.fromkeys(outputs)}, opts)
+        own: dict[str, Any] = {
+            _Attribute(attribute): value for attribute, value in {**inputs, **dict.fromkeys(outputs)}.items()
+        }
+        self._attributes = {self.translate_input_property(attribute): str(attribute) for attribute in own}
+        super().__init__(f"idstack:index:{kind}", name, own, opts)
 
     def translate_input_property(self, prop: str) -> str:
-        """`not_before` -> `notBefore`."""
+        """`not_before` -> `notBefore` for the resource's own properties; keys inside of them stay as they are."""
+        if not isinstance(prop, _Attribute):
+            return prop
         head, *tail = prop.split("_")
         return head + "".join(word.capitalize() for word in tail)
 
@@ -35,15 +46,16 @@ class _PluginResource(pulumi.CustomResource):
         return self._attributes.get(prop, prop)
 
 
-class RenewalSchedule(_PluginResource):
-    """Decides when which of two certificate slots is issued anew (`provider/renewal_schedule.py`).
+class RenewalSchedule(PluginResource):
+    """Decides by the vault which of two certificate slots is issued anew when (`provider/renewal_schedule.py`).
 
     Args: `lifetime_days` and `renew_before_days` of a certificate; `mode` is `auto`, or `hold` to keep the current
-    slots.
+    slots; of the document in the vault `cloud` (name), `tenant_id`, `vault_id` (ARM id), `secret_name`,
+    `object_encoding`, `authority_host` and `client_id`; `delivered` (`a1`): what the last complete run left there.
 
-    Outputs, all known in previews: `current` (`a` or `b`: the slot that is in the secret); `a` and `b`, each a mapping
-    of `generation` (int, from 1), `notBefore` (RFC 3339, UTC) and `validDays` (int: the lifetime it was issued for);
-    `renewal` (str: a description of the newest renewal).
+    Outputs, all known in previews: `current` (`a` or `b`: the slot that is in the secret, or about to be); `a` and `b`,
+    each empty or a mapping of `generation` (int, from 1), `notBefore` (RFC 3339, UTC) and `validDays` (int: the
+    lifetime it was issued for); `renewal` (str: a description of the newest renewal).
     """
 
     current: pulumi.Output[str]
@@ -55,28 +67,51 @@ class RenewalSchedule(_PluginResource):
         self,
         name: str,
         *,
-        lifetime_days: pulumi.Input[int],
-        renew_before_days: pulumi.Input[int],
-        mode: pulumi.Input[str],
+        lifetime_days: int,
+        renew_before_days: int,
+        mode: str,
+        cloud: str,
+        tenant_id: str,
+        vault_id: str,
+        secret_name: str,
+        object_encoding: str,
+        authority_host: str,
+        client_id: pulumi.Input[str],
+        delivered: str | None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        inputs = {"lifetime_days": lifetime_days, "renew_before_days": renew_before_days, "mode": mode}
+        inputs: dict[str, pulumi.Input[Any]] = {
+            "lifetime_days": lifetime_days,
+            "renew_before_days": renew_before_days,
+            "mode": mode,
+            "cloud": cloud,
+            "tenant_id": tenant_id,
+            "vault_id": vault_id,
+            "secret_name": secret_name,
+            "object_encoding": object_encoding,
+            "authority_host": authority_host,
+            "client_id": client_id,
+            "delivered": delivered,
+        }
         super().__init__("RenewalSchedule", name, inputs, ("current", "a", "b", "renewal"), opts)
 
 
-class Certificate(_PluginResource):
-    """A self-signed RSA client certificate with its key (`provider/certificate.py`); a new generation replaces it.
+class Certificate(PluginResource):
+    """A self-signed RSA client certificate (`provider/certificate.py`); a new generation replaces it.
+
+    Its key is in the plugin's memory until the vault has it.
 
     Args: `common_name` (1-64 characters), `key_size` in bits and `lifetime_days`, which all apply from the next
-    generation on; `generation` of the slot it is issued for; `not_before` (RFC 3339, UTC).
+    generation on; `generation` of the slot it is issued for; `not_before` (RFC 3339, UTC); `cloud`, `tenant_id` and
+    `application_id` (`/applications/<object id>`) that it is for.
 
-    Outputs: `certificate_pem` (str); `private_key_pem` (str, PKCS#8, secret); `thumbprint` (SHA-1, upper-case
-    hexadecimal); `not_after` (RFC 3339, UTC, known in previews).
+    Outputs: `certificate_pem` (str); `thumbprint` (SHA-1, upper-case hexadecimal); `key_id` (UUID, to register it
+    under); `not_after` (RFC 3339, UTC, known in previews).
     """
 
     certificate_pem: pulumi.Output[str]
-    private_key_pem: pulumi.Output[str]
     thumbprint: pulumi.Output[str]
+    key_id: pulumi.Output[str]
     not_before: pulumi.Output[str]
     not_after: pulumi.Output[str]
 
@@ -84,73 +119,110 @@ class Certificate(_PluginResource):
         self,
         name: str,
         *,
-        common_name: pulumi.Input[str],
-        key_size: pulumi.Input[int],
-        lifetime_days: pulumi.Input[int],
-        generation: pulumi.Input[int],
-        not_before: pulumi.Input[str],
+        common_name: str,
+        key_size: int,
+        lifetime_days: int,
+        generation: int,
+        not_before: str,
+        cloud: str,
+        tenant_id: str,
+        application_id: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        inputs = {
+        inputs: dict[str, pulumi.Input[Any]] = {
             "common_name": common_name,
             "key_size": key_size,
             "lifetime_days": lifetime_days,
             "generation": generation,
             "not_before": not_before,
+            "cloud": cloud,
+            "tenant_id": tenant_id,
+            "application_id": application_id,
         }
-        # The plugin marks the key as secret, too; this mark remains if that one is lost.
-        secret = pulumi.ResourceOptions(additional_secret_outputs=["private_key_pem"])
-        outputs = ("certificate_pem", "private_key_pem", "thumbprint", "not_after")
-        super().__init__("Certificate", name, inputs, outputs, pulumi.ResourceOptions.merge(opts, secret))
+        outputs = ("certificate_pem", "thumbprint", "key_id", "not_after")
+        super().__init__("Certificate", name, inputs, outputs, opts)
 
 
-class SignInGate(_PluginResource):
+class SignInGate(PluginResource):
     """Proves that Entra ID knows a certificate before anything relies on it (`provider/sign_in_gate.py`).
 
-    Args: `authority_host` (https URL); `tenant_id`, `client_id`; `certificate_pem` and `private_key_pem` (secret);
-    `registration`: the id under which the certificate is registered, which orders the gate after it; `scope` to ask
-    a token for; `successes` in a row over `settle_seconds`, within `timeout_seconds`.
+    Args: `authority_host` (https URL); `tenant_id`, `client_id`; `thumbprint` of a certificate that this run issued;
+    `registration`: the id under which it is registered, which orders the gate after it; `scope` to ask a token for;
+    `successes` in a row over `settle_seconds`, within `timeout_seconds`.
 
-    Outputs: `proven_at` (RFC 3339, UTC; unknown in previews of a new proof); `thumbprint` of the proven certificate.
+    Outputs: `proven_at` (RFC 3339, UTC; unknown in previews of a new proof).
     """
 
     proven_at: pulumi.Output[str]
-    thumbprint: pulumi.Output[str]
 
     def __init__(
         self,
         name: str,
         *,
-        authority_host: pulumi.Input[str],
-        tenant_id: pulumi.Input[str],
+        authority_host: str,
+        tenant_id: str,
         client_id: pulumi.Input[str],
-        certificate_pem: pulumi.Input[str],
-        private_key_pem: pulumi.Input[str],
+        thumbprint: pulumi.Input[str],
         registration: pulumi.Input[str],
-        scope: pulumi.Input[str],
-        successes: pulumi.Input[int],
-        settle_seconds: pulumi.Input[int],
-        timeout_seconds: pulumi.Input[int],
+        scope: str,
+        successes: int,
+        settle_seconds: int,
+        timeout_seconds: int,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        inputs = {
+        inputs: dict[str, pulumi.Input[Any]] = {
             "authority_host": authority_host,
             "tenant_id": tenant_id,
             "client_id": client_id,
-            "certificate_pem": certificate_pem,
-            "private_key_pem": private_key_pem,
+            "thumbprint": thumbprint,
             "registration": registration,
             "scope": scope,
             "successes": successes,
             "settle_seconds": settle_seconds,
             "timeout_seconds": timeout_seconds,
         }
-        secret = pulumi.ResourceOptions(additional_secret_outputs=["private_key_pem"])
-        opts = pulumi.ResourceOptions.merge(opts, secret)
-        super().__init__("SignInGate", name, inputs, ("proven_at", "thumbprint"), opts)
+        super().__init__("SignInGate", name, inputs, ("proven_at",), opts)
 
 
-class ClusterGate(_PluginResource):
+class CredentialSecret(PluginResource):
+    """A Key Vault secret with a credential document (`provider/credential_secret.py`).
+
+    Args: `cloud` (name), `tenant_id`, `vault_id` (ARM id), `secret_name`, `object_encoding`, `tags` of the secret;
+    `credential`: the rest of the inputs, which `components/azure/credential_secret.py` describes.
+
+    Outputs: `version` of the secret, `secret_uri`, `delivered_at` (RFC 3339, UTC).
+    """
+
+    version: pulumi.Output[str]
+    secret_uri: pulumi.Output[str]
+    delivered_at: pulumi.Output[str]
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        cloud: str,
+        tenant_id: str,
+        vault_id: str,
+        secret_name: str,
+        object_encoding: str,
+        tags: Mapping[str, str],
+        credential: Mapping[str, pulumi.Input[Any]],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        inputs: dict[str, pulumi.Input[Any]] = {
+            "cloud": cloud,
+            "tenant_id": tenant_id,
+            "vault_id": vault_id,
+            "secret_name": secret_name,
+            "object_encoding": object_encoding,
+            "tags": dict(tags),
+            **credential,
+        }
+        super().__init__("CredentialSecret", name, inputs, ("version", "secret_uri", "delivered_at"), opts)
+
+
+class ClusterGate(PluginResource):
     """Proves that a new management cluster can be used (`provider/cluster_gate.py`): name it in `depends_on`.
 
     Args: the cluster's `cluster_id` (ARM id), `cluster_uid` and `has_azure_rbac`; `kubeconfig` (secret); `kinds` that
@@ -183,3 +255,34 @@ class ClusterGate(_PluginResource):
         }
         secret = pulumi.ResourceOptions(additional_secret_outputs=["kubeconfig"])
         super().__init__("ClusterGate", name, inputs, ("opened_at",), pulumi.ResourceOptions.merge(opts, secret))
+
+
+class NamespaceGuard(PluginResource):
+    """Refuses its deletion while HyperShift has a control plane in the namespace (`provider/namespace_guard.py`).
+
+    Name in `depends_on` whatever must not be deleted before it.
+
+    Args: the cluster's `cluster_id` (ARM id), `kubeconfig` (secret) and `context` (None is the current one);
+    `namespace`; `handed_over`: whether the namespace is HyperShift's, and the guard may go. No outputs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        cluster_id: str,
+        kubeconfig: pulumi.Input[str],
+        context: str | None,
+        namespace: str,
+        handed_over: bool,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        inputs: dict[str, pulumi.Input[Any]] = {
+            "cluster_id": cluster_id,
+            "kubeconfig": kubeconfig,
+            "context": context,
+            "namespace": namespace,
+            "handed_over": handed_over,
+        }
+        secret = pulumi.ResourceOptions(additional_secret_outputs=["kubeconfig"])
+        super().__init__("NamespaceGuard", name, inputs, (), pulumi.ResourceOptions.merge(opts, secret))

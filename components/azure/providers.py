@@ -16,13 +16,23 @@ from identity.access.aks import cluster_id
 from identity.settings import ManagementClusterSettings, Settings
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClusterConnection:
+    """How the Kubernetes provider reaches the management cluster: `cluster_id` is its ARM id, `kubeconfig` a secret."""
+
+    cluster_id: str
+    kubeconfig: pulumi.Output[str]
+    context: str | None
+
+
 @dataclass(frozen=True)
 class Providers:
-    """One provider per plugin; `kubernetes` is None when the stack makes nothing in the management cluster."""
+    """One provider per plugin; `kubernetes` and `connection` are None if the stack has nothing in the cluster."""
 
     azure: AzureProvider
     entra: EntraProvider
     kubernetes: KubernetesProvider | None = None
+    connection: ClusterConnection | None = None
 
     def options(self) -> pulumi.ResourceOptions:
         """Options that pass all of them to a component and its children."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import pulumi
@@ -17,6 +17,7 @@ from identity.roles import Role
 class RoleGrantsArgs:
     """Inputs of `RoleGrants`. `scopes` maps a short word, part of the resource's name, to the scope's ARM id.
 
+    `renamed` has the word of a scope in the states of earlier releases, by the word of today.
     `is_deployer`: the principal is the user or application that runs the stack. The one of the first run keeps the
     role: a preview by another must not show a change.
     """
@@ -28,6 +29,7 @@ class RoleGrantsArgs:
     subscription_id: str
     principal_id: pulumi.Input[str]  # object id of the service principal
     is_deployer: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 class RoleGrants(pulumi.ComponentResource):
@@ -60,6 +62,7 @@ class RoleGrants(pulumi.ComponentResource):
                     replace_on_changes=["role_definition_id"],
                     delete_before_replace=True,
                     ignore_changes=["principal_id"] if args.is_deployer else None,
+                    aliases=[pulumi.Alias(name=f"{name}-{args.renamed[word]}")] if word in args.renamed else None,
                 ),
             )
         self.register_outputs({"assignment_names": self.assignment_names})

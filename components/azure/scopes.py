@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from identity.catalogue_rows import RoleGrant, Scope
 from identity.naming import parse_arm_id, resource_group_id, vault_id
 from identity.settings import HostedClusterSettings, Settings
+
+# The short name of the active key's vault in states of releases that knew no other.
+EARLIER_KMS_VAULT_WORD: Final = "kms-vault"
 
 
 def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGrant) -> dict[str, str]:
     """ARM ids of the grant's scopes by a short name of each.
 
-    They are resource groups, as in HyperShift's CLI, and the key vault of the KMS key.
+    They are resource groups, as in HyperShift's CLI, the key vaults of the KMS keys and the storage account of backups.
+    A managed HSM is none: it assigns its roles itself.
     """
 
     def group(name: str) -> str:
@@ -21,8 +27,18 @@ def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGra
         Scope.NSG: group(parse_arm_id(cluster.security_group_id).resource_group),
         Scope.VNET: group(parse_arm_id(cluster.vnet_id).resource_group),
         Scope.DNS: group(cluster.dns_zone_resource_group),
-        Scope.KMS_VAULT: vault_id(
-            settings.subscription_id, cluster.kms.key_vault_resource_group, cluster.kms.active_key.key_vault_name
-        ),
     }
-    return {scope.name.lower().replace("_", "-"): every[scope] for scope in grant.scopes}
+    found = {
+        scope.name.lower().replace("_", "-"): every.get(scope) or cluster.optional_resource(scope) or ""
+        for scope in grant.scopes
+        if scope is not Scope.KMS_VAULT
+    }
+    if Scope.KMS_VAULT in grant.scopes and cluster.kms is not None and not cluster.kms.is_managed_hsm:
+        for vault, resource_group in cluster.kms.vaults.items():
+            found[kms_vault_word(vault)] = vault_id(settings.subscription_id, resource_group, vault)
+    return found
+
+
+def kms_vault_word(vault: str) -> str:
+    """The short name of one key vault: with another active key the role in the vault before must stay for a while."""
+    return f"{EARLIER_KMS_VAULT_WORD}-{vault.lower()}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,14 +13,20 @@ from components.azure.credential_store import CredentialStore
 from components.azure.data_plane_identity import DataPlaneIdentityArgs, DataPlaneIdentityComponent
 from components.azure.entra_application import EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredentialArgs
-from components.hypershift.hosted_cluster_object import HostedClusterObject, HostedClusterObjectArgs, identity_part
+from components.azure.infrastructure import create_infrastructure
+from components.azure.optional_identity import AttacherArgs, OptionalIdentityArgs, OptionalIdentityComponent
+from components.azure.plugin_resources import NamespaceGuard
+from components.azure.providers import ClusterConnection
+from components.hypershift.encryption_keys import encryption_keys
+from components.hypershift.hosted_cluster_object import HostedClusterObject, HostedClusterObjectArgs, stack_part
 from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
+from components.hypershift.signing_key import SigningKeyArgs, cluster_signing_key, signing_key_secret
 from components.kubernetes.cloud_config import Platform
 from components.kubernetes.cluster_side import ClusterSide, ClusterSideArgs
 from identity import catalogue_rows
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.naming import control_plane_identity_name
-from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec
+from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec, ManagedIdentityOutput
 from identity.settings import HostedClusterSettings, Settings
 
 # A value in the outputs that Azure assigns (`identity/outputs.py`).
@@ -31,8 +37,12 @@ Leaf: TypeAlias = pulumi.Input[str | None]
 class HostedClusterArgs:
     """Inputs of `HostedCluster`.
 
-    `imported` has the managed identities by field; `deployer` is an object id; `manifest` is the user's part of the
-    HostedCluster, None if the stack does not apply one.
+    `imported` has the managed identities by field; `deployer` is an object id; `manifest` is the HostedCluster without
+    the stack's part, None if the stack does not apply one; `delivered` has by field the generation of the certificate
+    that the last complete run left in the vault; `last_key_vault` is the vault of the key that encrypted etcd then.
+    `connection` leads to the management cluster, None if the stack has nothing there; with `hands_over` this run leaves
+    the control plane's namespace, which the stack has made, to HyperShift. `signing_key_file_id` is the id of the
+    signing key in the file that the settings name.
     """
 
     settings: Settings
@@ -41,23 +51,37 @@ class HostedClusterArgs:
     deployer: str
     imported: Mapping[str, ImportedCredentialArgs]
     manifest: Mapping[str, Any] | None
+    delivered: Mapping[str, str]
+    last_key_vault: str | None
+    connection: ClusterConnection | None
+    hands_over: bool
+    signing_key_file_id: str | None
 
 
 class HostedCluster(pulumi.ComponentResource):
     """Everything of one hosted cluster.
 
-    Outputs (`identity/outputs.py` has their shapes): `namespace` of the HostedCluster; `control_plane` and `data_plane`
-    by field; `spec`, the identity part of the HostedCluster. Nothing in them is secret.
+    Outputs (`identity/outputs.py` has their shapes): `namespace` of the HostedCluster; `control_plane`, `data_plane`
+    and `managed_identities` (the optional ones) by field; `spec`, the identity part of the HostedCluster;
+    `encryption_keys`, None without KMS. Nothing in them is secret.
     """
 
     def __init__(self, name: str, args: HostedClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:hypershift:HostedCluster", name, None, opts)
         self._name, self._args = name, args
+        self._infrastructure = create_infrastructure(
+            f"{name}-infrastructure", args.settings, args.cluster, pulumi.ResourceOptions(parent=self)
+        )
         rows = [row for row in CONTROL_PLANE if args.cluster.identity(row).enabled]
         identities = {row.field: self._control_plane_identity(row) for row in rows}
         self.namespace = args.cluster.namespace
         data_plane = {row.field: self._data_plane_identity(row) for row in DATA_PLANE}
         self.data_plane: dict[str, Leaf] = {field: identity.client_id for field, identity in data_plane.items()}
+        optional = {row.field: self._optional_identity(row, identities) for row in args.cluster.optional_rows}
+        self.managed_identities: dict[str, ManagedIdentityOutput[Leaf]] = {
+            field: {"clientID": identity.client_id, "resourceID": identity.resource_id}
+            for field, identity in optional.items()
+        }
         self.control_plane = {row.field: self._exported(row, identities[row.field]) for row in rows}
         self.spec: HostedClusterSpec[Leaf] = hosted_cluster_spec(
             Platform.of(args.settings, args.cluster),
@@ -66,33 +90,79 @@ class HostedCluster(pulumi.ComponentResource):
             control_plane={field: identity.client_id for field, identity in identities.items()},
             data_plane=self.data_plane,
         )
-        if args.settings.cluster_side == "stack":
-            ClusterSide(
-                f"{name}-cluster-side",
-                ClusterSideArgs(settings=args.settings, cluster=args.cluster, store=args.store, identities=identities),
-                pulumi.ResourceOptions(parent=self),
-            )
+        self.encryption_keys = encryption_keys(
+            args.cluster, args.settings.roles, {field: each.principal_id for field, each in identities.items()}
+        )
+        key_args = SigningKeyArgs(
+            settings=args.settings,
+            cluster=args.cluster,
+            store=args.store,
+            deployer=args.deployer,
+            file_key_id=args.signing_key_file_id,
+            connection=args.connection,
+        )
+        signing_key = cluster_signing_key(name, self, key_args)
+        managed = [*data_plane.values(), *optional.values()]
+        issuer = () if signing_key is None else signing_key.resources
+        everything = [*identities.values(), *managed, *args.store.key_vault_user, *self._infrastructure, *issuer]
+        if args.settings.cluster_side == "stack" or args.hands_over:
+            self._cluster_side(identities, everything)
         if args.manifest is not None:
+            secret = signing_key_secret(f"{name}-signing-key-secret", self, key_args, signing_key)
             HostedClusterObject(
                 f"{name}-hosted-cluster",
                 HostedClusterObjectArgs(
                     manifest=args.manifest,
-                    identity_part=identity_part(args.cluster, self.spec),
+                    stack_part=stack_part(args.cluster, self.spec),
                     protect=args.settings.protect,
                 ),
-                # A missing secret blocks a mount, and with it the whole control plane.
-                pulumi.ResourceOptions(
-                    parent=self, depends_on=[*identities.values(), *data_plane.values(), *args.store.key_vault_user]
-                ),
+                # A missing secret blocks a mount, and with it the whole control plane. HyperShift needs the
+                # infrastructure until it has deleted machines and load balancers.
+                pulumi.ResourceOptions(parent=self, depends_on=[*everything, *secret]),
             )
         self.register_outputs({"control_plane": self.control_plane, "data_plane": self.data_plane, "spec": self.spec})
+
+    def _cluster_side(
+        self, identities: Mapping[str, ControlPlaneIdentityComponent], everything: Sequence[pulumi.Resource]
+    ) -> None:
+        """The objects in the namespace, and the guard, which the engine deletes before them and `everything`."""
+        args, name = self._args, f"{self._name}-cluster-side"
+        child = pulumi.ResourceOptions(parent=self)
+        cluster_side = ClusterSide(
+            name,
+            ClusterSideArgs(
+                settings=args.settings,
+                cluster=args.cluster,
+                store=args.store,
+                identities=identities,
+                handed_over=args.hands_over,
+            ),
+            child,
+        )
+        if args.connection is None:
+            raise AssertionError("a stack with objects in the management cluster has a connection to it")
+        NamespaceGuard(
+            f"{self._name}-namespace-guard",
+            cluster_id=args.connection.cluster_id,
+            kubeconfig=args.connection.kubeconfig,
+            context=args.connection.context,
+            namespace=args.cluster.namespace_name,
+            handed_over=args.hands_over,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*everything, *cluster_side.shared]),
+        )
 
     def _control_plane_identity(self, row: catalogue_rows.ControlPlaneIdentity) -> ControlPlaneIdentityComponent:
         args = self._args
         return ControlPlaneIdentityComponent(
             control_plane_identity_name(self._name, row.field),
             ControlPlaneIdentityArgs(
-                row=row, settings=args.settings, cluster=args.cluster, source=self._source(row), store=args.store
+                row=row,
+                settings=args.settings,
+                cluster=args.cluster,
+                source=self._source(row),
+                store=args.store,
+                last_key_vault=args.last_key_vault,
+                infrastructure=self._infrastructure,
             ),
             pulumi.ResourceOptions(parent=self),
         )
@@ -105,12 +175,46 @@ class HostedCluster(pulumi.ComponentResource):
             display_name=f"{row.secret_stem}-{cluster.name}",
             settings=settings,
             owner=self._args.deployer,
+            vault_id=self._args.store.vault_id,
+            secret_name=cluster.identity(row).secret_name,
+            object_encoding=cluster.identity(row).object_encoding,
+            delivered=self._args.delivered.get(row.field),
         )
 
     def _data_plane_identity(self, row: catalogue_rows.DataPlaneIdentity) -> DataPlaneIdentityComponent:
         return DataPlaneIdentityComponent(
             f"{self._name}-data-plane-{row.name}",
-            DataPlaneIdentityArgs(row=row, settings=self._args.settings, cluster=self._args.cluster),
+            DataPlaneIdentityArgs(
+                row=row,
+                settings=self._args.settings,
+                cluster=self._args.cluster,
+                infrastructure=self._infrastructure,
+            ),
+            pulumi.ResourceOptions(parent=self),
+        )
+
+    def _optional_identity(
+        self,
+        row: catalogue_rows.OptionalManagedIdentity,
+        identities: Mapping[str, ControlPlaneIdentityComponent],
+    ) -> OptionalIdentityComponent:
+        attachers = (each for each in CONTROL_PLANE if each.field == row.attached_by)
+        attacher = next(
+            (
+                AttacherArgs(component=each.component, principal_id=identities[each.field].principal_id)
+                for each in attachers
+            ),
+            None,
+        )
+        return OptionalIdentityComponent(
+            f"{self._name}-{row.name}",
+            OptionalIdentityArgs(
+                row=row,
+                settings=self._args.settings,
+                cluster=self._args.cluster,
+                attacher=attacher,
+                infrastructure=self._infrastructure,
+            ),
             pulumi.ResourceOptions(parent=self),
         )
 
@@ -120,9 +224,10 @@ class HostedCluster(pulumi.ComponentResource):
         return {
             "clientID": identity.client_id,
             "credentialsSecretName": identity.secret_name,
-            "objectEncoding": self._args.cluster.object_encoding,
+            "objectEncoding": self._args.cluster.identity(row).object_encoding,
             "secretProviderClass": row.secret_provider_class,
             "notAfter": identity.summary["notAfter"],
             "renewAfter": identity.summary["renewAfter"],
             "thumbprint": identity.summary["thumbprint"],
+            "generation": identity.summary["generation"],
         }

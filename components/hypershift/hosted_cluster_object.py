@@ -1,4 +1,4 @@
-"""The HostedCluster that the stack applies: the user's part and the identity part merged into one object."""
+"""The HostedCluster that the stack applies: the user's part and the stack's part merged into one object."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Final
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
+from components.hypershift.base_manifest import from_settings
+from identity.hypershift import API_VERSION, KIND
 from identity.settings import HostedClusterSettings
 
-API_VERSION: Final = "hypershift.openshift.io/v1beta1"
-KIND: Final = "HostedCluster"
 # HyperShift removes the finalizer once machines, volumes and load balancers are gone.
 _LONGEST_DELETION: Final = "60m"
 
@@ -31,7 +31,7 @@ class HostedClusterObjectArgs:
     """Inputs of `HostedClusterObject`; both parts are HostedClusters, and `conflicts` finds none between them."""
 
     manifest: Mapping[str, Any]
-    identity_part: Mapping[str, Any]
+    stack_part: Mapping[str, Any]
     protect: bool
 
 
@@ -43,7 +43,7 @@ class HostedClusterObject(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: HostedClusterObjectArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:hypershift:HostedClusterObject", name, None, opts)
-        whole = merged(args.manifest, args.identity_part)
+        whole = merged(args.manifest, args.stack_part)
         CustomResource(
             f"{name}-object",
             api_version=API_VERSION,
@@ -59,13 +59,13 @@ class HostedClusterObject(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-def identity_part(cluster: HostedClusterSettings, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of the HostedCluster that the stack writes."""
+def stack_part(cluster: HostedClusterSettings, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of the HostedCluster that the stack alone decides; `spec` is the identity part."""
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": cluster.name, "namespace": cluster.namespace},
-        "spec": spec,
+        "spec": {**from_settings(cluster), **spec},
     }
 
 

@@ -7,8 +7,8 @@ from typing import Any, TypeVar, cast
 
 from components.kubernetes.cloud_config import Platform
 from identity.catalogue import CONTROL_PLANE
-from identity.outputs import HostedClusterSpec
-from identity.settings import HostedClusterSettings
+from identity.outputs import HostedClusterSpec, KmsKeySpec
+from identity.settings import HostedClusterSettings, KmsKey, KmsSettings
 
 # A client id, or its placeholder until Azure gives it out.
 ClientId = TypeVar("ClientId")
@@ -24,9 +24,10 @@ def hosted_cluster_spec(
 ) -> HostedClusterSpec[ClientId]:
     """`spec` of the HostedCluster as far as identities go; `control_plane` and `data_plane` are client ids by field.
 
-    An identity that is switched off is left out altogether: its members would be required once the key exists.
+    An identity that is switched off is left out altogether: its members would be required once the key exists. So is
+    one that the API has no field for. Without KMS there is no `secretEncryption`: it is the user's (`aescbc`), or etcd
+    is not encrypted.
     """
-    key = cluster.kms.active_key
     spec: dict[str, Any] = {
         "infraID": facts.infra_id,
         "issuerURL": cluster.issuer_url,
@@ -41,6 +42,7 @@ def hosted_cluster_spec(
                 "vnetID": facts.vnet_id,
                 "subnetID": facts.subnet_id,
                 "securityGroupID": facts.security_group_id,
+                **_endpoint_access(cluster),
                 "azureAuthenticationConfig": {
                     "azureAuthenticationConfigType": "ManagedIdentities",
                     "managedIdentities": {
@@ -52,22 +54,14 @@ def hosted_cluster_spec(
                 },
             },
         },
-        "secretEncryption": {
-            "type": "kms",
-            "kms": {
-                "provider": "Azure",
-                "azure": {
-                    "activeKey": {
-                        "keyVaultName": key.key_vault_name,
-                        "keyName": key.key_name,
-                        "keyVersion": key.key_version,
-                    }
-                },
-            },
-        },
     }
+    if cluster.kms is not None:
+        spec["secretEncryption"] = {"type": "kms", "kms": {"provider": "Azure", "azure": _keys(cluster.kms)}}
+    if facts.node_identity_id is not None:
+        credentials = {"type": "ManagedIdentity", "managedIdentity": {"resourceID": facts.node_identity_id}}
+        spec["platform"]["azure"]["containerRegistry"] = {"credentials": credentials}
     for row in CONTROL_PLANE:
-        if row.field not in control_plane:
+        if row.field not in control_plane or row.hosted_cluster_path is None:
             continue
         *path, field = row.hosted_cluster_path
         owner = spec
@@ -76,6 +70,37 @@ def hosted_cluster_spec(
         owner[field] = {
             "clientID": control_plane[row.field],
             "credentialsSecretName": cluster.identity(row).secret_name,
-            "objectEncoding": cluster.object_encoding,
+            "objectEncoding": cluster.identity(row).object_encoding,
         }
     return cast("HostedClusterSpec[ClientId]", spec)
+
+
+def kms_key_spec(key: KmsKey) -> KmsKeySpec:
+    """The key as the API has it."""
+    return {"keyVaultName": key.key_vault_name, "keyName": key.key_name, "keyVersion": key.key_version}
+
+
+def _keys(kms: KmsSettings) -> dict[str, Any]:
+    """`spec.secretEncryption.kms.azure` without the identity; `KmsAzureSpec` says what is left out and why."""
+    active, backup = kms.active_key, kms.backup_key
+    keys: dict[str, Any] = {"activeKey": kms_key_spec(active)}
+    if backup is not None and backup.key_vault_name == active.key_vault_name:
+        keys["backupKey"] = kms_key_spec(backup)
+    if kms.is_managed_hsm:
+        keys["keyVaultType"] = kms.key_vault_type
+    if kms.key_vault_access is not None:
+        keys["keyVaultAccess"] = kms.key_vault_access
+    return keys
+
+
+def _endpoint_access(cluster: HostedClusterSettings) -> dict[str, Any]:
+    """`topology` and `private`, as far as they are given."""
+    found: dict[str, Any] = {}
+    if cluster.topology is not None:
+        found["topology"] = cluster.topology
+    if cluster.private is not None:
+        # `mode`: the API has lists where the settings have tuples.
+        found["private"] = cluster.private.model_dump(
+            mode="json", by_alias=True, exclude_none=True, exclude_defaults=True
+        )
+    return found

@@ -20,6 +20,7 @@ from typing import Any, Final
 from identity.catalogue_rows import CloudConfigKind
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings, Settings
+from identity.settings.managed_identities import managed_identity_of
 
 # Key of the document in every Secret and ConfigMap (`CloudConfigKey`).
 CLOUD_CONFIG_KEY: Final = "cloud.conf"
@@ -38,6 +39,7 @@ class Platform:
     subnet_id: str
     security_group_id: str
     infra_id: str
+    node_identity_id: str | None = None  # ARM id of the managed identity that the HostedCluster attaches to its nodes
 
     @classmethod
     def of(cls, settings: Settings, cluster: HostedClusterSettings) -> Platform:
@@ -52,6 +54,9 @@ class Platform:
             subnet_id=cluster.subnet_id,
             security_group_id=cluster.security_group_id,
             infra_id=cluster.infra_id,
+            node_identity_id=next(
+                (managed_identity_of(settings, cluster, row) for row in cluster.optional_rows if row.attached_by), None
+            ),
         )
 
 
@@ -61,8 +66,11 @@ def cloud_controller_manager(platform: Platform, credential_path: str) -> dict[s
 
 
 def node(platform: Platform) -> dict[str, Any]:
-    """The document of the cluster's nodes, which sign in as their virtual machine."""
-    return _provider_config(platform, "", use_node_identity=True)
+    """The document of the nodes, which sign in as their virtual machine; they pull images as `node_identity_id`."""
+    document = _provider_config(platform, "", use_node_identity=True)
+    if platform.node_identity_id is not None:
+        document["userAssignedIdentityID"] = platform.node_identity_id
+    return document
 
 
 def csi_driver(platform: Platform, credential_path: str) -> dict[str, Any]:

@@ -32,22 +32,30 @@ from identity.settings import HostedClusterSettings, Settings, WorkloadSettings
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSideArgs:
-    """Inputs of `ClusterSide`. `identities` has the enabled ones, by field."""
+    """Inputs of `ClusterSide`. `identities` has the enabled ones, by field.
+
+    With `handed_over` the namespace is HyperShift's now: this run is the last one that has its objects in the state.
+    """
 
     settings: Settings
     cluster: HostedClusterSettings
     store: CredentialStore
     identities: Mapping[str, ControlPlaneIdentityComponent]
+    handed_over: bool
 
 
 class ClusterSide(pulumi.ComponentResource):
     """Namespace, SecretProviderClasses, configuration documents, a credential probe for each mount, user workloads.
 
     Whatever mounts a credential comes after its secret, the key-vault-user's role and the identity's own roles.
+    What is handed over stays as it is in the cluster, also when the next run takes it out of the state; probes and
+    workloads are the stack's own, and go. `shared` has the objects under names that HyperShift uses as well.
     No outputs.
     """
 
     def __init__(self, name: str, args: ClusterSideArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        if args.handed_over:
+            opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(transformations=[_left_as_it_is]))
         super().__init__("idstack:kubernetes:ClusterSide", name, None, opts)
         self._name, self._args = name, args
         self._namespace = args.cluster.namespace_name
@@ -57,13 +65,14 @@ class ClusterSide(pulumi.ComponentResource):
             metadata=meta.ObjectMetaArgs(name=self._namespace),
             opts=pulumi.ResourceOptions(parent=self),
         )
-        NodeConfig(
+        nodes = NodeConfig(
             f"{name}-nodes",
             NodeConfigArgs(platform=self._platform, namespace=self._namespace),
             pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
         )
         rows = {row.field: row for row in catalogue.CONTROL_PLANE if row.field in args.identities}
         mountable = {field: self._identity(row, args.identities[field], namespace) for field, row in rows.items()}
+        self.shared: list[pulumi.Resource] = [namespace, nodes, *(each for own in mountable.values() for each in own)]
         for workload in args.cluster.workloads:
             self._workload(workload, [rows[field] for field in workload.identities], mountable)
         self.register_outputs({})
@@ -82,7 +91,7 @@ class ClusterSide(pulumi.ComponentResource):
                 class_name=row.secret_provider_class,
                 namespace=self._namespace,
                 secret_name=identity.secret_name,
-                object_encoding=args.cluster.object_encoding,
+                object_encoding=args.cluster.identity(row).object_encoding,
                 vault_name=args.store.vault_name,
                 tenant_id=args.settings.tenant_id,
                 key_vault_user_client_id=args.store.key_vault_user_client_id,
@@ -94,6 +103,8 @@ class ClusterSide(pulumi.ComponentResource):
         for mount in row.mounts:
             configuration = self._configuration(stem, mount, identity.secret_name, namespace)
             needed += configuration
+            if args.handed_over:
+                continue
             CredentialProbe(
                 f"{self._name}-{row.probe_name(mount)}",
                 CredentialProbeArgs(
@@ -154,3 +165,16 @@ class ClusterSide(pulumi.ComponentResource):
             )
             return [ClusterIdentity(f"{stem}-cluster-identity", identity, opts)]
         return []
+
+
+def _left_as_it_is(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
+    """Options with which the engine neither changes an object nor, once the program has no such resource, deletes it.
+
+    The engine takes the second one from the state (pulumi/pulumi v3.259.0, `pkg/resource/deploy/step.go`, DeleteStep).
+    So it has to be registered in a run before the resource goes.
+    """
+    kept = pulumi.ResourceOptions(retain_on_delete=True, ignore_changes=["*"])
+    is_object = isinstance(args.resource, pulumi.CustomResource)
+    return pulumi.ResourceTransformationResult(
+        args.props, pulumi.ResourceOptions.merge(args.opts, kept) if is_object else args.opts
+    )

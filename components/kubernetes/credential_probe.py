@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from pulumi_kubernetes.meta import v1 as meta
 
 from components.kubernetes.security_context import CONTAINER_SECURITY, POD_SECURITY
 from components.kubernetes.wiring import credential_path, wire
-from identity.catalogue_rows import Mount, ProofCall, ProofTarget
+from identity.catalogue_rows import Mount, ProofCall, ProofTarget, Scope
 from identity.clouds import Cloud
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings, Settings
@@ -103,28 +104,43 @@ def credential_source(mount: Mount, secret_name: str) -> str:
 
 def proof_target(settings: Settings, cluster: HostedClusterSettings) -> ProofTarget:
     """What the proof calls of one hosted cluster ask for."""
-    key, subnet = cluster.kms.active_key, parse_arm_id(cluster.subnet_id)
-    return ProofTarget(
+    kms, subnet = cluster.kms, parse_arm_id(cluster.subnet_id)
+    target = ProofTarget(
         subscription=settings.subscription_id,
         managed=cluster.resource_group,
         vnet_group=subnet.resource_group,
         vnet=subnet.names[0],
         subnet=subnet.name,
-        key_vault=key.key_vault_name,
-        key=key.key_name,
-        key_version=key.key_version,
+        backup_storage=cluster.optional_resource(Scope.BACKUP_STORAGE) or "",
+    )
+    if kms is None:
+        return target
+    return replace(
+        target,
+        key_vault=kms.active_key.key_vault_name,
+        key=kms.active_key.key_name,
+        key_version=kms.active_key.key_version,
+        is_managed_hsm=kms.is_managed_hsm,
     )
 
 
 def proof_argument(call: ProofCall, cloud: Cloud, target: ProofTarget) -> str:
     """The probe's `--proof`: the row's call for one hosted cluster, as JSON in a fixed key order."""
-    endpoint, headers = cloud.vault_request(target.key_vault) if call.vault else (cloud.arm_endpoint, {})
+    endpoint, scope, action = cloud.arm_endpoint, cloud.arm_scope, call.action
+    headers: Mapping[str, str] = {}
+    if call.vault and target.is_managed_hsm:
+        endpoint, scope = f"https://{target.key_vault}.{cloud.managed_hsm_suffix}", cloud.managed_hsm_scope
+        # A managed HSM's own roles grant the same operations under its own type.
+        action = action.replace("/vaults/", "/managedHsm/")
+    elif call.vault:
+        endpoint, headers = cloud.vault_request(target.key_vault)
+        scope = cloud.vault_scope
     url = f"{endpoint}{call.path_of(target)}?{urlencode({'api-version': call.api_version})}"
     proof: dict[str, Any] = {
         "method": call.method,
         "url": url,
-        "scope": cloud.vault_scope if call.vault else cloud.arm_scope,
-        "action": call.action,
+        "scope": scope,
+        "action": action,
     }
     if headers:
         proof["headers"] = dict(headers)

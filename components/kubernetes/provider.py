@@ -11,40 +11,45 @@ from pulumi_kubernetes.provider import Provider as KubernetesProvider
 from components.azure.aks_access import AksAccess, access_args, access_gate
 from components.azure.management_cluster import ManagementCluster
 from components.azure.plugin_resources import ClusterGate
-from components.azure.providers import Providers, management_cluster_id
+from components.azure.providers import ClusterConnection, Providers, management_cluster_id
 from identity.settings import ManagementClusterSettings, Settings
 
 
-def with_kubernetes_provider(settings: Settings, providers: Providers, created: ManagementCluster | None) -> Providers:
-    """Add the management cluster's provider, if the stack makes objects there.
+def with_kubernetes_provider(
+    settings: Settings, providers: Providers, created: ManagementCluster | None, *, hands_over: bool = False
+) -> Providers:
+    """Add the management cluster's provider, if the stack makes objects there, or hands them over in this run.
 
     Raises RunError if the kubeconfig that the settings name cannot be read, AccessError if AKS's cannot be used.
     """
     cluster = settings.management_cluster
     gate: ClusterGate | None = None
-    if not settings.writes_to_management_cluster or cluster is None:
+    if cluster is None or not (settings.writes_to_management_cluster or hands_over):
         return providers
     if cluster.kubeconfig is not None:
         # The content, because a path in the state would mean another file on the next machine.
-        kubeconfig = pulumi.Output.secret(_content(cluster, Path(cluster.kubeconfig)))
+        kubeconfig = pulumi.Output.secret(file_content(cluster, Path(cluster.kubeconfig)))
     else:
         access = AksAccess("cluster-access", access_args(settings, cluster, created), providers.options())
         kubeconfig = access.kubeconfig
         gate = None if created is None else access_gate(settings, access, created)
+    full_id = management_cluster_id(settings, cluster)
     return replace(
         providers,
+        connection=ClusterConnection(cluster_id=full_id, kubeconfig=kubeconfig, context=cluster.context),
         kubernetes=KubernetesProvider(
             "kubernetes",
             kubeconfig=kubeconfig,
             context=cluster.context,
             # As long as it stays the same, a new address or certificate authority replaces no object on the cluster.
-            cluster_identifier=management_cluster_id(settings, cluster),
+            cluster_identifier=full_id,
             opts=None if gate is None else pulumi.ResourceOptions(depends_on=[gate]),
         ),
     )
 
 
-def _content(cluster: ManagementClusterSettings, path: Path) -> str:
+def file_content(cluster: ManagementClusterSettings, path: Path) -> str:
+    """The kubeconfig that the settings name; raises RunError if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -21,9 +21,10 @@ _DENIED: Final = "AuthorizationFailed"  # ARM's code for a caller without a role
 _READY_SECONDS: Final = 300  # how long Azure takes for a new role assignment, at most
 
 
-async def check_access(settings: Settings, providers: Providers, aks: AksCluster | None) -> None:
+async def check_access(settings: Settings, providers: Providers, aks: AksCluster | None) -> Kubeconfig | None:
     """Sign in to the cluster as the stack will, before the first resource. Raises RunError with cause and fix.
 
+    Returns the kubeconfig that AKS has given out, None if it was not asked.
     `aks` is the management cluster as ARM describes it, None if there is none, or none yet.
     A preview needs only a sign-in, so a read-only identity may run it. An update also waits until the deployer has its
     permissions and the API server serves the kinds of the stack's objects. If the stack makes the cluster, the same run
@@ -31,13 +32,14 @@ async def check_access(settings: Settings, providers: Providers, aks: AksCluster
     """
     cluster = settings.management_cluster
     if cluster is None or aks is None or not settings.writes_to_management_cluster or cluster.kubeconfig is not None:
-        return
+        return None
     try:
-        kubeconfig = await _kubeconfig(settings, cluster, providers)
+        kubeconfig = await aks_kubeconfig(settings, cluster, providers)
         required = AccessRequirements() if cluster.create is not None else _requirements(settings)
         await asyncio.to_thread(_wait_until_ready, kubeconfig, aks, required)
     except AccessError as error:
         raise pulumi.RunError(f"idstack:managementCluster: {error}. Nothing was changed.") from None
+    return kubeconfig
 
 
 def _requirements(settings: Settings) -> AccessRequirements:
@@ -47,7 +49,8 @@ def _requirements(settings: Settings) -> AccessRequirements:
     return AccessRequirements(permissions.permissions(), required_kinds(settings))
 
 
-async def _kubeconfig(settings: Settings, cluster: ManagementClusterSettings, providers: Providers) -> Kubeconfig:
+async def aks_kubeconfig(settings: Settings, cluster: ManagementClusterSettings, providers: Providers) -> Kubeconfig:
+    """The kubeconfig that AKS gives out, with the stack's own sign-in; raises AccessError."""
     args, access = access_args(settings, cluster), cluster.access
     who = "Admin" if access.admin else "User"
     inputs: Mapping[str, Any] = {"resourceGroupName": cluster.resource_group, "resourceName": cluster.name}

@@ -1,4 +1,7 @@
-"""Reads the user's part of a HostedCluster and validates it against the stack's part, before the first resource."""
+"""Reads the user's part of a HostedCluster and validates it against the stack's part, before the first resource.
+
+A HostedCluster of a release that the configuration names gets the defaults of `base_manifest.py` as well.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import Any, Final
 
 import yaml
 
-from components.hypershift.hosted_cluster_object import Conflict, conflicts, identity_part
+from components.hypershift.base_manifest import completed, defaults
+from components.hypershift.hosted_cluster_object import Conflict, conflicts, stack_part
 from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
 from components.kubernetes.cloud_config import Platform
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
@@ -35,14 +39,14 @@ _Loader.yaml_implicit_resolvers = {
 
 @dataclass(frozen=True)
 class Manifests:
-    """The user's parts by hosted cluster, and their problems. They can be used only if there is no problem."""
+    """By hosted cluster what the stack's part is merged into, and the problems. Usable only if there is no problem."""
 
     documents: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
 
 def read_manifests(settings: Settings, vault_name: str) -> Manifests:
-    """Read the key `hostedCluster` of each hosted cluster: a manifest in place, or the name of a file."""
+    """Read the key `hostedCluster` of each hosted cluster: a manifest in place, the name of a file, or neither."""
     found = Manifests()
     for index, cluster in enumerate(settings.hosted_clusters):
         given = cluster.hosted_cluster
@@ -54,8 +58,13 @@ def read_manifests(settings: Settings, vault_name: str) -> Manifests:
         except (OSError, ValueError) as error:
             found.problems.append(_unusable(place, given.file, error))
             continue
-        found.documents[cluster.name] = document
-        found.problems.extend(_validate(document, settings, cluster, vault_name, place, is_inline=given.file is None))
+        whole = document if given.release_image is None else completed(document, defaults(cluster))
+        found.documents[cluster.name] = whole
+        is_inline = given.file is None
+        found.problems.extend(_validate(document, settings, cluster, vault_name, place, is_inline=is_inline))
+        if given.manifest is not None or given.file is not None:
+            found.problems.extend(_without_signing_key(document, cluster, place))
+        found.problems.extend(_capabilities(whole, cluster, place, is_inline=is_inline))
     return found
 
 
@@ -112,8 +121,48 @@ def _validate(
         control_plane={row.field: _ASSIGNED_BY_AZURE for row in CONTROL_PLANE if cluster.identity(row).enabled},
         data_plane={row.field: _ASSIGNED_BY_AZURE for row in DATA_PLANE},
     )
-    for each in conflicts(document, identity_part(cluster, spec)):
+    for each in conflicts(document, stack_part(cluster, spec)):
         yield _conflict_problem(each, (*place, *each.path) if is_inline else place)
+
+
+def _without_signing_key(
+    document: Mapping[str, Any], cluster: HostedClusterSettings, place: Place
+) -> Iterator[Problem]:
+    named = _at(document, "spec", "serviceAccountSigningKey", "name")
+    if named is None and cluster.signing_key_reference is None:
+        yield Problem(
+            place=place,
+            rule="hosted-cluster-without-signing-key",
+            found="a HostedCluster without spec.serviceAccountSigningKey.name",
+            accepted="the Secret with the key whose public half the issuer publishes: without one HyperShift makes a "
+            "key of its own, and Entra ID refuses every data-plane identity",
+            fix=f"name it there, or set {path_of((*place[:-1], 'serviceAccountSigningKey'))}",
+        )
+
+
+def _capabilities(
+    whole: Mapping[str, Any], cluster: HostedClusterSettings, place: Place, *, is_inline: bool
+) -> Iterator[Problem]:
+    """A capability that is on starts an operator, which waits for ever for an identity that is off."""
+    steps = ("spec", "capabilities", "disabled")
+    disabled = _at(whole, *steps)
+    found = disabled if isinstance(disabled, list) else []
+    for capability in cluster.disabled_capabilities:
+        if capability not in found:
+            yield Problem(
+                place=(*place, *steps) if is_inline else place,
+                rule="hosted-cluster-capability",
+                found=f"{path_of(steps)} without {capability}, whose identity is switched off",
+                accepted=f"a list with {capability}, or the identity switched on",
+                fix=f"add {capability} to {path_of(steps)} of the HostedCluster",
+            )
+
+
+def _at(document: Any, *path: str) -> Any:
+    """The value at a path; None where there is none."""
+    for key in path:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document
 
 
 def _conflict_problem(conflict: Conflict, place: Place) -> Problem:

@@ -18,15 +18,13 @@ from identity.settings import ImportedCredentialSettings
 def read_document(
     credential: ImportedCredentialSettings, *, now: datetime, tenant_id: str, client_id: str, object_encoding: str
 ) -> ImportedDocument:
-    """Read and validate the document in a secret value or a file.
+    """Read and validate the document in a file.
 
     Raises OSError or UnicodeDecodeError for a file that cannot be read, and InvalidCredential with every problem of
     the document.
     """
-    if credential.value is not None:
-        text = credential.value.get_secret_value()
-    else:
-        text = Path(credential.file or "").read_text(encoding="utf-8")
+    path = credential.file or ""
+    text = Path(path).read_text(encoding="utf-8")
     known = validate(
         wrap(text, object_encoding),
         now=now,
@@ -37,7 +35,7 @@ def read_document(
     if known.not_after is None or known.renew_after is None or known.cannot_renew_after is None:
         raise AssertionError("validate lets no document pass that lacks a date")
     return ImportedDocument(
-        text=text,
+        path=path,
         dates=CredentialDates(
             not_before=known.not_before,
             not_after=known.not_after,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,11 +29,14 @@ from components.lookups.azure_objects import (
     is_stored,
     managed_identity,
     management_cluster,
+    optional_lookups,
     required_lookups,
     stored_secret,
 )
 from components.lookups.hosted_cluster_manifest import read_manifests
 from components.lookups.imported_documents import read_document, read_stored
+from components.lookups.infrastructure_checks import compare_infrastructure
+from components.lookups.issuer_check import read_existing_keys
 from identity.access.azure_rbac import AksCluster
 from identity.credentials.document import InvalidCredential
 from identity.naming import parse_arm_id
@@ -57,6 +60,7 @@ class Prerequisites:
       set, once the cluster is ready.
     - `imported`: the managed identities' credentials by hosted cluster and catalogue field.
     - `manifests`: the user's parts of the HostedClusters by hosted cluster.
+    - `signing_key_files`: by hosted cluster the id of the signing key in the file that the configuration names.
     """
 
     management_cluster: AksCluster | None = None
@@ -64,6 +68,7 @@ class Prerequisites:
     add_on_identity: ExistingIdentity | None = None
     imported: Mapping[tuple[str, str], ImportedCredentialArgs] = field(default_factory=dict)
     manifests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    signing_key_files: Mapping[str, str] = field(default_factory=dict)
 
     def imported_of(self, cluster: str) -> dict[str, ImportedCredentialArgs]:
         """The managed identities of one hosted cluster by field."""
@@ -77,9 +82,10 @@ async def look_up(settings: Settings, providers: Providers, shared: CredentialSt
     """
     vault = vault_of(settings, shared)
     required = list(required_lookups(settings, shared, vault))
-    lookups = list(dict.fromkeys(lookup for _, lookup in required))
+    lookups = list(dict.fromkeys([*(lookup for _, lookup in required), *optional_lookups(settings)]))
     answers = await asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True)
     found = dict(zip(lookups, answers, strict=True))
+    keys = await asyncio.to_thread(read_existing_keys, settings, vault)
     created = created_cluster(settings)
     problems = [
         _not_found(place, lookup, found[lookup])
@@ -89,7 +95,8 @@ async def look_up(settings: Settings, providers: Providers, shared: CredentialSt
     builder = _PrerequisitesBuilder(
         {lookup: answer for lookup, answer in found.items() if isinstance(answer, Mapping)}, vault, problems
     )
-    prerequisites = builder.build(settings)
+    prerequisites = replace(builder.build(settings), signing_key_files=keys.of_files)
+    problems += keys.problems
     if problems:
         raise ConfigurationError(problems)
     return prerequisites
@@ -137,9 +144,11 @@ class _PrerequisitesBuilder:
         """Everything that can be used; the rest is added to the problems."""
         imported: dict[tuple[str, str], ImportedCredentialArgs] = {}
         for index, cluster in enumerate(settings.hosted_clusters):
+            place: Place = ("hostedClusters", index)
+            self._problems += compare_infrastructure(cluster, place, self._answers, settings.subscription_id)
             for name, identity in imported_identities(cluster):
-                place: Place = ("hostedClusters", index, "identities", name)
-                credential = self._credential(settings, cluster, identity, place)
+                at: Place = (*place, "identities", name)
+                credential = self._credential(settings, cluster, identity, at)
                 if credential is not None:
                     imported[cluster.name, name] = credential
         manifests = read_manifests(settings, parse_arm_id(self._vault).name)
@@ -209,7 +218,7 @@ class _PrerequisitesBuilder:
                     now=now,
                     tenant_id=settings.tenant_id,
                     client_id=principal.client_id,
-                    object_encoding=cluster.object_encoding,
+                    object_encoding=identity.object_encoding,
                 )
         except InvalidCredential as error:
             self._problems.append(_unusable((*place, "credential"), error))

@@ -6,10 +6,8 @@ The exec plugin is run exactly as client-go will run it, because Pulumi's Kubern
 from __future__ import annotations
 
 import base64
-import json
 import os
 import ssl
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +17,11 @@ from typing import Any, Final
 
 import httpx
 
-from identity.access import azure_rbac
+from identity.access import azure_rbac, cluster_user
 from identity.access.azure_rbac import DENIAL, AksCluster
 from identity.access.claims import claims_of
 from identity.access.errors import AccessError
+from identity.access.kinds import CustomKind, sources
 from identity.access.kubeconfig import Kubeconfig
 from identity.access.permissions import Permission
 from identity.credentials.backoff import Backoff
@@ -44,26 +43,40 @@ class ApiServerUnavailable(AccessError):
 
 @dataclass(frozen=True)
 class AccessRequirements:
-    """What must be there before the first object: permissions, and kinds as (group/version, plural)."""
+    """What must be there before the first object."""
 
     permissions: tuple[Permission, ...] = ()
-    kinds: tuple[tuple[str, str], ...] = ()
+    kinds: tuple[CustomKind, ...] = ()
 
 
 class ApiServer:
-    """The API server of `aks` as the user of a kubeconfig's current context; a context manager. Raises AccessError."""
+    """The API server of `aks` as the user of a kubeconfig's `context`, the current one by default.
 
-    def __init__(self, kubeconfig: Kubeconfig, aks: AksCluster, environ: Mapping[str, str] = os.environ) -> None:
-        context = kubeconfig.entries("contexts")[kubeconfig.chosen()]
-        cluster = kubeconfig.entries("clusters")[context["cluster"]]
-        self._user = kubeconfig.entries("users")[context["user"]]
+    A context manager. Raises AccessError.
+    """
+
+    def __init__(
+        self,
+        kubeconfig: Kubeconfig,
+        aks: AksCluster,
+        environ: Mapping[str, str] = os.environ,
+        *,
+        context: str | None = None,
+    ) -> None:
+        entry = kubeconfig.entries("contexts")[kubeconfig.chosen(context)]
+        cluster = kubeconfig.entries("clusters")[entry["cluster"]]
+        self._user = kubeconfig.entries("users")[entry["user"]]
         self._aks = aks
         self._environ = environ
         self._lacking: list[Permission] = []
+        self._absent: list[CustomKind] = []
         self._token: str | None = None
         self.server = str(cluster.get("server", ""))
         ca = cluster.get("certificate-authority-data")
-        trust = ssl.create_default_context(cadata=base64.b64decode(ca).decode() if ca else None)
+        trust = ssl.create_default_context(
+            cafile=cluster.get("certificate-authority"), cadata=base64.b64decode(ca).decode() if ca else None
+        )
+        cluster_user.present_certificate(self._user, trust)
         self._http = httpx.Client(base_url=self.server, verify=trust, timeout=_TIMEOUT, trust_env=False)
 
     def __enter__(self) -> ApiServer:
@@ -84,20 +97,35 @@ class ApiServer:
         self.check_sign_in()
         return self._token or ""
 
+    def read(self, path: str) -> dict[str, Any] | None:
+        """The object or list at a path (`/apis/<group>/<version>/...`); None if there is none, or no such kind.
+
+        Raises AccessError for every other answer.
+        """
+        answer = self._call("GET", path)
+        if answer.status_code == HTTPStatus.NOT_FOUND:
+            return None
+        if answer.status_code == HTTPStatus.FORBIDDEN:
+            raise AccessError(f"{self.who} may not read {path} at {self.server}")
+        if answer.is_error:
+            raise AccessError(f"{path} at {self.server} answers {answer.status_code}: {answer.text.strip()}")
+        found: dict[str, Any] = answer.json()
+        return found
+
     def missing(self, required: AccessRequirements) -> list[str]:
         """What of it is not there (yet), in words."""
         if self._token is None:
-            self._token = self._sign_in()
+            self._token = cluster_user.token(self._user, self._environ)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             answers = list(pool.map(self._refusal, required.permissions))
         refused = {each: why for each, why in zip(required.permissions, answers, strict=True) if why is not None}
         self._lacking = list(refused)
         if any(DENIAL in why for why in refused.values()):
             self._aks = replace(self._aks, has_azure_rbac=True)
-        absent = [f"{plural}.{version}" for version, plural in required.kinds if not self._is_served(version, plural)]
+        self._absent = [kind for kind in required.kinds if not self._is_served(kind)]
         return [
             *([f"permissions: {', '.join(map(str, refused))}"] if refused else []),
-            *([f"kinds: {', '.join(absent)}"] if absent else []),
+            *([f"kinds: {', '.join(map(str, self._absent))}"] if self._absent else []),
         ]
 
     def wait_for(
@@ -141,10 +169,10 @@ class ApiServer:
     @property
     def hint(self) -> str:
         """What helps against the permissions and kinds that were missing last."""
-        return (
-            f"Permissions: {self._grant}. Kinds: switch the add-on azure-keyvault-secrets-provider on, or install "
-            "what brings them"
-        )
+        helps = [f"Permissions: {self._grant}"] if self._lacking else []
+        if self._absent:
+            helps.append(f"Kinds: {'; '.join(sources(self._absent))}")
+        return ". ".join(helps)
 
     @property
     def _grant(self) -> str:
@@ -162,6 +190,11 @@ class ApiServer:
             f"minutes: `{azure_rbac.assignment(role, self._aks, self.who, kind)}`"
         )
 
+    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
+        """The answer to any request; the body of a PATCH is a merge patch."""
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        return self._call(method, path, body, kind)
+
     def _refusal(self, permission: Permission) -> str | None:
         """Why a permission is not there, as far as the API server reports it; None if it is."""
         attributes = {"group": permission.group, "resource": permission.resource, "verb": permission.verb}
@@ -174,14 +207,17 @@ class ApiServer:
         status = answer.json()["status"] if answer.is_success else {}
         return None if status.get("allowed") else str(status.get("reason", ""))
 
-    def _is_served(self, version: str, plural: str) -> bool:
-        answer = self._call("GET", f"/apis/{version}")
-        return answer.is_success and any(each["name"] == plural for each in answer.json().get("resources", ()))
+    def _is_served(self, kind: CustomKind) -> bool:
+        answer = self._call("GET", f"/apis/{kind.version}")
+        return answer.is_success and any(each["name"] == kind.plural for each in answer.json().get("resources", ()))
 
-    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
+    def _call(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, kind: str = "application/json"
+    ) -> httpx.Response:
         if self._token is None:
-            self._token = self._sign_in()
+            self._token = cluster_user.token(self._user, self._environ)
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        headers |= {"Content-Type": kind} if body is not None else {}
         try:
             answer = self._http.request(method, path, json=body, headers=headers)
         except httpx.TransportError as error:
@@ -195,33 +231,6 @@ class ApiServer:
                 f"the API server at {self.server} does not accept the token: {_refusal_reason(self._token)}"
             )
         return answer
-
-    def _sign_in(self) -> str:
-        block = self._user.get("exec")
-        if block is None:
-            return str(self._user.get("token") or "")
-        command = [block["command"], *(block.get("args") or [])]
-        info = {"apiVersion": block["apiVersion"], "kind": "ExecCredential", "spec": {"interactive": False}}
-        variables = {each["name"]: each["value"] for each in block.get("env") or ()}
-        environment = {**self._environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(info)}
-        try:
-            done = subprocess.run(
-                command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-            )
-        except OSError as error:
-            raise AccessError(
-                f"{command[0]} cannot be run ({error.strerror}): it makes the token for the API server. "
-                f"{block.get('installHint', '')}".rstrip()
-            ) from None
-        if done.returncode != 0:
-            reported = " ".join(done.stderr.split()).removeprefix("idstack: ")
-            raise AccessError(f"{command[0]} got no token for the API server: {reported or f'code {done.returncode}'}")
-        try:
-            return str(json.loads(done.stdout)["status"]["token"])
-        except (ValueError, TypeError, KeyError):
-            raise AccessError(
-                f"{command[0]} printed no ExecCredential; is it the right program of that name?"
-            ) from None
 
 
 def _refusal_reason(token: str) -> str:

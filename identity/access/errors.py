@@ -3,7 +3,8 @@
 AccessError              shown to a person as it is
 ├── LoginRefused         the login is not described well enough, or its credential cannot be used
 ├── SignInRefused        Entra ID was asked and refused
-└── PersonNeeded         only a person at a terminal can go on
+├── PersonNeeded         only a person at a terminal can go on
+└── AzureRefused         ARM, Graph or a vault refused a request, or did not answer
 """
 
 from __future__ import annotations
@@ -23,3 +24,11 @@ class SignInRefused(AccessError):
 
 class PersonNeeded(AccessError):
     """The sign-in needs a person, and there is none."""
+
+
+class AzureRefused(AccessError):
+    """A request to Azure failed; `status` is the answer's HTTP status, None if there was no answer."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status

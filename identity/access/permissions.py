@@ -54,11 +54,10 @@ RULES: Final = (
     # How it went: why a pod is not ready, what is mounted, which kinds there are.
     PolicyRule("", ("pods", "events"), _LOOK),
     PolicyRule("secrets-store.csi.x-k8s.io", ("secretproviderclasspodstatuses",), _LOOK),
+    # Whether HyperShift has a control plane in a namespace, which then is never deleted.
+    PolicyRule("hypershift.openshift.io", ("hostedcontrolplanes",), _LOOK),
     PolicyRule("apiextensions.k8s.io", ("customresourcedefinitions",), _LOOK),
 )
-
-# Kinds that must be served before the first object of theirs; the first comes with the add-on, after the cluster.
-KINDS: Final = (("secrets-store.csi.x-k8s.io/v1", "secretproviderclasses"),)
 
 
 def permissions() -> tuple[Permission, ...]:

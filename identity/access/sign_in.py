@@ -43,6 +43,7 @@ _FIXES: Final[Mapping[str, str]] = {
     "AADSTS700213": "add a federated credential with the token's subject to the identity",
     "AADSTS700212": "have the token issued for the audience of the federated credential (api://AzureADTokenExchange)",
     "AADSTS7000272": "have the federated token signed with a key that its issuer publishes",
+    "AADSTS50013": "have the federated token signed with a key that its issuer publishes",
     "AADSTS90061": "make the issuer's metadata public: Entra ID does not reach it",
     "AADSTS500011": "the tenant does not know the server application: give the authority host of the cluster's cloud",
     "AADSTS53003": "Conditional Access forbids this way to sign in: use a service principal or `--login azure-cli`",

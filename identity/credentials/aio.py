@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self
 
 from azure.core.credentials import AccessToken, AccessTokenInfo, TokenRequestOptions
 
+from identity.credentials.shared_client import TokenRequest
 from identity.credentials.token_credential import MountedCredential
 
-_Token = TypeVar("_Token")
+# One for each token that is asked for at the same time; those who want the same one share it.
+_THREADS: Final = 8
+
+
+class _Shared:
+    """A request in the queue or under way, and how many tasks wait for it."""
+
+    def __init__(self, future: Future[AccessTokenInfo]) -> None:
+        self.future = future
+        self.waiting = 0
 
 
 class AsyncMountedCredential:
-    """`credential`, asked in a thread of its own, which closes with this. Tasks, and event loops, may share it.
+    """`credential`, asked in threads of its own, which close with this. Tasks, and event loops, may share it.
 
     Not azure-identity's `aio.CertificateCredential`: it does not send the certificate chain (x5c), which the upstream
     loader does and subject-name/issuer sign-in needs. Not `asyncio.to_thread`: everybody who waits for one slow token
-    request would hold a thread of the loop's executor, where names are looked up, too. With one thread the requests
-    queue up without that, and a task that is cancelled leaves the queue.
+    request would hold a thread of the loop's executor, where names are looked up, too. Here those who want the same
+    token hold one thread together, and a task that is cancelled leaves the queue.
     """
 
     def __init__(self, credential: MountedCredential) -> None:
         self._credential = credential
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"tokens {credential.path.name}")
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"tokens {credential.path.name}")
+        self._shared: dict[TokenRequest, _Shared] = {}
+        # Event loops run in several threads; `submit` may call back in this one.
+        self._sharing = threading.RLock()
 
     async def get_token(
         self,
@@ -38,16 +52,15 @@ class AsyncMountedCredential:
         **kwargs: Any,
     ) -> AccessToken:
         """As `MountedCredential.get_token`."""
-        return await self._ask(
-            lambda: self._credential.get_token(*scopes, claims=claims, tenant_id=tenant_id, enable_cae=enable_cae)
-        )
+        token = await self._ask(TokenRequest(scopes, claims, tenant_id, enable_cae))
+        return AccessToken(token.token, token.expires_on)
 
     async def get_token_info(self, *scopes: str, options: TokenRequestOptions | None = None) -> AccessTokenInfo:
         """As `MountedCredential.get_token_info`."""
-        return await self._ask(lambda: self._credential.get_token_info(*scopes, options=options))
+        return await self._ask(TokenRequest.with_options(scopes, options))
 
     async def close(self) -> None:
-        """Close `credential` and end the thread, after the requests in the queue."""
+        """Close `credential` and end the threads, after the requests in the queue."""
         await asyncio.to_thread(self._close)
 
     async def __aenter__(self) -> Self:
@@ -61,10 +74,35 @@ class AsyncMountedCredential:
     ) -> None:
         await self.close()
 
-    async def _ask(self, get: Callable[[], _Token]) -> _Token:
-        # The context carries the tracing span, and that a chain of credentials is at work.
-        return await asyncio.get_running_loop().run_in_executor(self._thread, copy_context().run, get)
+    async def _ask(self, request: TokenRequest) -> AccessTokenInfo:
+        shared = self._join(request)
+        try:
+            # Shielded, so that a task that is cancelled does not take the request from the others.
+            return await asyncio.shield(asyncio.wrap_future(shared.future))
+        finally:
+            with self._sharing:
+                shared.waiting -= 1
+                if shared.waiting == 0:
+                    shared.future.cancel()  # one that is in the queue; no other can be
+
+    def _join(self, request: TokenRequest) -> _Shared:
+        """The request for that token, made unless there is one."""
+        with self._sharing:
+            shared = self._shared.get(request)
+            if shared is None or shared.future.done():
+                # The context carries the tracing span, and that a chain of credentials is at work.
+                ask = partial(self._credential.get_token_info, *request.scopes, options=request.options)
+                shared = self._shared[request] = _Shared(self._threads.submit(copy_context().run, ask))
+                shared.future.add_done_callback(partial(self._forget, request))
+            shared.waiting += 1
+            return shared
+
+    def _forget(self, request: TokenRequest, future: Future[AccessTokenInfo]) -> None:
+        with self._sharing:
+            shared = self._shared.get(request)
+            if shared is not None and shared.future is future:
+                del self._shared[request]
 
     def _close(self) -> None:
-        self._thread.shutdown()
+        self._threads.shutdown()
         self._credential.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -19,6 +20,9 @@ CLOCK_SKEW: Final = timedelta(minutes=5)
 
 # RFC 5280 appendix A, ub-common-name.
 _COMMON_NAME_LENGTH: Final = 64
+# A certificate is registered under an id that follows from it, so that a registration can be found that nobody heard
+# of: the request took effect, and its answer got lost.
+_REGISTRATIONS: Final = uuid.UUID("5b4e1e36-0d7f-5b0c-9a55-1f0d7c3c6f2a")
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,11 @@ def issue(common_name: str, *, key_size: int = 2048, not_before: datetime, lifet
 def thumbprint(certificate: x509.Certificate) -> str:
     """SHA-1 of the certificate in upper-case hexadecimal: a name Entra ID gives it, not a protection."""
     return certificate.fingerprint(hashes.SHA1()).hex().upper()  # noqa: S303
+
+
+def key_id(thumbprint: str) -> str:
+    """The id under which the certificate with this thumbprint is registered: UUID version 5."""
+    return str(uuid.uuid5(_REGISTRATIONS, thumbprint))
 
 
 def _sign(common_name: str, key: rsa.RSAPrivateKey, start: datetime, end: datetime) -> x509.Certificate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import ipaddress
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -16,10 +17,15 @@ from identity.credentials.pem import standard_base64
 # What the CSI driver's Azure provider can undo before it writes the file (pkg/provider/provider.go:694-710).
 OBJECT_ENCODINGS: Final = ("utf-8", "base64", "hex")
 
-# The loader drops a path and needs https.
+# The loader drops a path and needs https. `is_authority` also looks at what the pattern leaves open.
 AUTHORITY: Final = re.compile(
-    r"https://(?P<host>([0-9A-Za-z._-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?)(/\S*)?", re.IGNORECASE
+    r"https://(?P<host>((?P<name>[0-9A-Za-z._-]+)|\[(?P<ipv6>[0-9A-Fa-f:.]+)\])(:(?P<port>[0-9]{1,5}))?)(/\S*)?",
+    re.IGNORECASE,
 )
+_HIGHEST_PORT: Final = 65535
+# RFC 1035, 2.3.4.
+_LONGEST_LABEL: Final = 63
+_LONGEST_NAME: Final = 253
 # azidentity's own rule for a tenant (validTenantID).
 _TENANT: Final = re.compile(r"[0-9A-Za-z.-]+")
 
@@ -41,6 +47,30 @@ _SHOWABLE: Final = {
     "tenant_id": re.compile(r"[0-9A-Fa-f-]{1,40}"),
     **dict.fromkeys(DATES, re.compile(r"[0-9TZ:.+ -]{1,40}", re.IGNORECASE)),
 }
+
+
+def is_authority(url: str) -> bool:
+    """Whether azure-identity and MSAL can ask there: https, a port, and a host that is a name (IDNA in its ASCII form)
+    or an address. They raise whatever their libraries do for another one.
+    """
+    parts = AUTHORITY.fullmatch(url)
+    if parts is None or (parts["port"] and not 0 < int(parts["port"]) <= _HIGHEST_PORT):
+        return False
+    if parts["ipv6"]:
+        return _is_address(parts["ipv6"], ipaddress.IPv6Address)
+    name = parts["name"].removesuffix(".")
+    labels = name.split(".")
+    if labels[-1].isdigit():  # such a name is an address for every resolver
+        return _is_address(name, ipaddress.IPv4Address)
+    return len(name) <= _LONGEST_NAME and all(0 < len(label) <= _LONGEST_LABEL for label in labels)
+
+
+def _is_address(text: str, kind: type[ipaddress.IPv4Address | ipaddress.IPv6Address]) -> bool:
+    try:
+        kind(text)
+    except ValueError:
+        return False
+    return True
 
 
 class DocumentParser:
@@ -99,7 +129,7 @@ class DocumentParser:
 
     def _unwrapped(self, stored: str | bytes, object_encoding: str) -> str | None:
         if object_encoding not in OBJECT_ENCODINGS:
-            self.problems.append(f"objectEncoding: found {object_encoding!r}; accepted: {', '.join(OBJECT_ENCODINGS)}")
+            self.problems.append(f"objectEncoding: found another word; accepted: {', '.join(OBJECT_ENCODINGS)}")
             return None
         try:
             data = stored.encode() if isinstance(stored, str) else stored
@@ -131,8 +161,8 @@ class DocumentParser:
             self.refuse("client_id", "an empty string", "write the client id")
 
     def _read_endpoint_and_tenant(self) -> None:
-        for name, rule in (("authentication_endpoint", AUTHORITY), ("tenant_id", _TENANT)):
-            if name in self.strings and not rule.fullmatch(self.strings[name]):
+        for name, is_sound in (("authentication_endpoint", is_authority), ("tenant_id", _TENANT.fullmatch)):
+            if name in self.strings and not is_sound(self.strings[name]):
                 self.refuse(name, self.shown(name), "correct it")
 
     def _read_dates(self) -> None:

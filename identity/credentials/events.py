@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -22,7 +23,9 @@ class EventKind(StrEnum):
     UNCHANGED = "unchanged"
     """The file holds nothing later than what is served; a candidate was taken back with that."""
     REFUSED = "refused"
-    """The file cannot be used, or the candidate expired. A candidate that is still valid stays."""
+    """The file cannot be used, or the candidate expired, or either failed in a way that nobody foresaw. A candidate
+    that is still valid stays.
+    """
     UNPROVEN = "unproven"
     """The candidate got no token; it is tried again."""
     SERVED = "served"
@@ -49,6 +52,12 @@ _MESSAGES: Final = {
     EventKind.UNPROVEN: (logging.WARNING, "credential {named} gets no token yet, {served} goes on: {problem}"),
     EventKind.SERVED: (logging.INFO, "credential {named} is served"),
 }
+
+
+def unforeseen(error: Exception) -> str:
+    """Type and place of an exception that nobody foresaw. Its text is left out: it may quote what was read."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
 
 
 def log(event: Event, file: Path, served: Credential) -> None:

@@ -100,7 +100,7 @@ def changes(directory: Path, stop: threading.Event) -> Iterator[None]:
                 stop_event=stop,
             ):
                 yield
-        except (OSError, RuntimeError) as error:
+        except Exception as error:  # OSError and RuntimeError are known; no other one may end the watch either
             if not is_told:
                 _LOG.warning("directory %s cannot be watched (%s): looking twice a second", directory, error)
             is_told = True

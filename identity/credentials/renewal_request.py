@@ -18,18 +18,25 @@ VARIABLE: Final = "IDSTACK_RENEWALS"
 class RenewalRequest(StrEnum):
     """What is asked of one schedule.
 
-    RENEW renews the spare slot and makes it current; it is refused while pods may still use the spare's
-    certificate, which FORCE does not wait for. FRESH_SPARE renews the spare slot and leaves the current one.
+    RENEW issues the spare slot anew and makes it current; it is refused while pods may still use the spare's
+    certificate, which FORCE does not wait for. WITHDRAW takes the spare's certificate out of use for good. REPLACE
+    takes every certificate of the application out of use at once, before it issues another one.
     """
 
     RENEW = "renew"
     FORCE = "force"
-    FRESH_SPARE = "fresh-spare"
+    WITHDRAW = "withdraw"
+    REPLACE = "replace"
 
 
 def write(requests: Mapping[str, RenewalRequest]) -> dict[str, str]:
     """The environment variable that carries the requests."""
     return {VARIABLE: json.dumps(requests)}
+
+
+def is_renewal_run(environ: Mapping[str, str]) -> bool:
+    """Whether this run of the engine only renews, as `idstack renew` (without a request) and `idstack rotate` do."""
+    return bool(environ.get(VARIABLE))
 
 
 def read(schedule: str, environ: Mapping[str, str]) -> RenewalRequest | None:
@@ -41,7 +48,7 @@ def read(schedule: str, environ: Mapping[str, str]) -> RenewalRequest | None:
         requests = {name: RenewalRequest(request) for name, request in json.loads(text).items()}
     except (ValueError, AttributeError, TypeError):
         raise ValueError(
-            f"{VARIABLE}: found {text!r}; accepted: a JSON object of {', '.join(RenewalRequest)} by schedule; "
+            f"{VARIABLE}: found another text; accepted: a JSON object of {', '.join(RenewalRequest)} by schedule; "
             "`idstack rotate` sets it"
         ) from None
     return requests.get(schedule)

@@ -7,13 +7,14 @@ it back. The client that proved a candidate serves from then on, so its token is
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
-from azure.core.credentials import AccessTokenInfo, TokenRequestOptions
+from azure.core.credentials import AccessTokenInfo
 from azure.core.exceptions import AzureError
 from azure.identity import CertificateCredential, CredentialUnavailableError
 
@@ -22,26 +23,16 @@ from identity.credentials.backoff import Backoff
 from identity.credentials.document import Credential, InvalidCredential
 from identity.credentials.events import Event, EventKind
 from identity.credentials.mounted_file import MountedFile, check_expiry
-from identity.credentials.sign_in import Clock, Refusal, refusal
+from identity.credentials.shared_client import SharedClient, TokenRequest, close
+from identity.credentials.sign_in import Clock, refusal
+
+_LOG: Final = logging.getLogger(__name__)
 
 # Pauses between the tries of a candidate, in seconds. The short limit holds while the served credential cannot sign in
 # itself.
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 60.0
 _LONGEST_PAUSE_IN_NEED: Final = timedelta(seconds=5)
-
-
-class TokenRequest(NamedTuple):
-    """What a client asks for: scopes, and azure-core's options. Made for every token, so it is a tuple."""
-
-    scopes: tuple[str, ...]
-    options: TokenRequestOptions = TokenRequestOptions()
-
-    def without_claims(self) -> TokenRequest:
-        """The request without the claims, which answer one challenge of one service."""
-        options = self.options.copy()
-        options.pop("claims", None)
-        return TokenRequest(self.scopes, options)
 
 
 @dataclass
@@ -51,15 +42,16 @@ class _Candidate:
     """When it was found or last tried; it is due a `pause` later."""
     pause: timedelta = timedelta(0)
     backoff: Backoff = field(default_factory=lambda: Backoff(_FIRST_PAUSE, _LONGEST_PAUSE))
-    refusal: Refusal | None = None
+    reported: tuple[EventKind, str | None] | None = None
+    """How its last try ended: the event, and the code of a refusal."""
 
 
 class Rotation:
     """The served credential of `file` with its client, and a candidate while there is one.
 
     `connect` makes a client. `scope` is what a candidate is tried with until a token was asked for. `on_event` must not
-    call `look` or `reload`. The first credential is served as it is, for there is nothing to go on with; reading it
-    raises as `MountedFile.read` does.
+    call `look` or `reload`; what it raises is logged and changes nothing. The first credential is served as it is, for
+    there is nothing to go on with; reading it raises as `MountedFile.read` does.
     """
 
     def __init__(
@@ -76,14 +68,12 @@ class Rotation:
         self._clock = clock
         self._on_event = on_event
         self._looking = threading.Lock()
-        # azure-identity does not promise that two threads may ask one client at the same time.
-        self._asking = threading.Lock()
         self._last_request = TokenRequest((scope,))
         self._is_failing = False
         self._candidate: _Candidate | None = None
         self._problem: str | None = None
         self._served = file.read()
-        self._client = connect(self._served)
+        self._client = SharedClient(connect(self._served), clock)
         self._emit(EventKind.ACCEPTED, self._served)
         self._emit(EventKind.SERVED, self._served)
 
@@ -94,24 +84,30 @@ class Rotation:
 
     def token(self, request: TokenRequest) -> AccessTokenInfo:
         """A token from the served credential's cache or from Entra ID; raises ClientAuthenticationError."""
-        with self._asking:
+        while True:
+            client = self._client
             try:
-                token = self._client.get_token_info(*request.scopes, options=request.options)
+                token = client.token(request)
             except AzureError:
-                self._is_failing = True
+                if client is self._client:
+                    self._is_failing = True
                 raise
-            self._is_failing = False
-            # Only what was granted: a scope that nobody grants would keep every candidate out.
-            self._last_request = request
-            return token
+            if token is not None:  # else a later credential took its place this moment
+                self._is_failing = False
+                # Only what was granted: a scope that nobody grants would keep every candidate out.
+                self._last_request = request
+                return token
 
     def look(self) -> None:
-        """Read the file if it is due, try the candidate if its pause is over."""
+        """Read the file if it is due, try the candidate if its pause is over; what fails is reported, not raised."""
         with self._looking:
-            if self._file.is_due:
-                self._read()
-            if self._candidate and self._clock() >= self._candidate.since + self._pause(self._candidate):
-                self._try(self._candidate)
+            try:
+                if self._file.is_due:
+                    self._read()
+                if self._candidate and self._clock() >= self._candidate.since + self._pause(self._candidate):
+                    self._try(self._candidate)
+            except Exception as error:
+                self._refuse(_unforeseen(error))
 
     def reload(self) -> bool:
         """Read the file and try the candidate now; returns whether another credential is served from then on."""
@@ -124,7 +120,7 @@ class Rotation:
 
     def close(self) -> None:
         """Close the connections to Entra ID, after the requests in flight."""
-        with self._looking, self._asking:
+        with self._looking:
             self._client.close()
 
     def _read(self) -> None:
@@ -132,6 +128,9 @@ class Rotation:
             credential = self._file.read()
         except (CredentialUnavailableError, InvalidCredential) as error:
             self._refuse(str(error))
+            return
+        except Exception as error:
+            self._refuse(_unforeseen(error))
             return
         self._problem = None
         if credential.not_before <= self._served.not_before:
@@ -149,31 +148,36 @@ class Rotation:
             self._refuse(str(error))
             return
         # A client for each try: MSAL remembers some of Entra's refusals for a minute.
-        client, request = self._connect(candidate.credential), self._last_request.without_claims()
+        request = self._last_request.without_claims()
+        client: CertificateCredential | None = None
         try:
+            client = self._connect(candidate.credential)
             client.get_token_info(*request.scopes, options=request.options)
-        except AzureError as error:
-            client.close()
-            self._put_off(candidate, refusal(error))
+        except Exception as error:
+            if client is not None:
+                close(client)
+            if isinstance(error, AzureError):
+                reason = refusal(error)
+                # By its code, for the network's messages differ each time.
+                self._put_off(candidate, EventKind.UNPROVEN, reason.code, str(reason))
+            else:
+                self._put_off(candidate, EventKind.REFUSED, type(error).__name__, _unforeseen(error))
         else:
-            self._serve(candidate.credential, client)
+            self._serve(candidate.credential, SharedClient(client, self._clock))
 
-    def _serve(self, credential: Credential, client: CertificateCredential) -> None:
-        with self._asking:
-            before, self._client = self._client, client
-            self._served = credential
-            self._is_failing = False
-        before.close()
+    def _serve(self, credential: Credential, client: SharedClient) -> None:
+        before, self._client = self._client, client
+        self._served = credential
+        self._is_failing = False
         self._candidate = None
+        before.retire()
         self._emit(EventKind.SERVED, credential)
 
-    def _put_off(self, candidate: _Candidate, reason: Refusal) -> None:
-        # Compared by code, for the network's messages differ each time.
-        is_news = candidate.refusal is None or candidate.refusal.code != reason.code
-        candidate.refusal = reason
+    def _put_off(self, candidate: _Candidate, kind: EventKind, code: str | None, problem: str) -> None:
+        is_news, candidate.reported = candidate.reported != (kind, code), (kind, code)
         candidate.since = self._clock()
         candidate.pause = timedelta(seconds=candidate.backoff.next())
-        self._emit(EventKind.UNPROVEN, candidate.credential, str(reason), is_news=is_news)
+        self._emit(kind, candidate.credential, problem, is_news=is_news)
 
     def _pause(self, candidate: _Candidate) -> timedelta:
         is_in_need = self._is_failing or self._served.expires <= self._clock()
@@ -188,6 +192,17 @@ class Rotation:
     ) -> None:
         """Report an event, then log it unless it is the same problem again: what was logged was counted."""
         event = Event(kind, credential, problem, is_pending=self._candidate is not None)
-        self._on_event(event)
+        try:
+            self._on_event(event)
+        except Exception as error:
+            _LOG.error("on_event failed for %s: %s", kind.value, events.unforeseen(error))
         if is_news:
             events.log(event, self._file.path, self._served)
+
+
+def _unforeseen(error: Exception) -> str:
+    return (
+        f"found something that this version of the loader did not foresee ({events.unforeseen(error)}); "
+        "accepted: a credential document as in docs/loader.md; the credential that is served goes on: "
+        "report this as a defect, and issue the credential again"
+    )

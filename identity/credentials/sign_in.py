@@ -134,6 +134,7 @@ def prove(
     settle: timedelta,
     timeout: timedelta,
     clock: Clock = utc_now,
+    monotonic: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = time.sleep,
 ) -> SignInProof:
     """Sign in until `successes` sign-ins in a row, spread evenly over `settle`, all worked.
@@ -141,12 +142,14 @@ def prove(
     Entra is replicated: one success proves one replica. So every sign-in uses a fresh client,
     and a failure starts the row again, after a pause that grows from 0.5 to 5 s. Raises `SignInFailed` when `timeout`
     passes first, at once for a tenant that does not exist; ValueError for arguments that cannot succeed.
+
+    `clock` dates the sign-ins. `monotonic`, in seconds, measures the time that passes: nobody sets that clock.
     """
     if successes < 1 or settle > timeout:
         raise ValueError(f"{successes} successes over {settle} within {timeout}: at least one, and settle <= timeout")
     bundle = f"{private_key_pem.rstrip()}\n{certificate_pem.rstrip()}\n".encode("ascii")
     row = _SignInStreak(settle / max(successes - 1, 1))
-    deadline = clock() + timeout
+    deadline = monotonic() + timeout.total_seconds()
     while True:
         try:
             sign_in(authority_host, tenant_id, client_id, bundle, scope)
@@ -156,7 +159,7 @@ def prove(
             row.succeeded(clock())
             if row.length == successes:
                 return SignInProof(row.attempts, row.begun, clock())
-        if row.is_hopeless or clock() + row.pause > deadline:
+        if row.is_hopeless or monotonic() + row.pause.total_seconds() > deadline:
             name = thumbprint(x509.load_pem_x509_certificate(certificate_pem.encode("ascii")))
             raise SignInFailed(
                 f"client {client_id} cannot sign in to tenant {tenant_id} at {authority_host} "

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -22,7 +23,8 @@ from identity.credentials import sign_in
 from identity.credentials.document import Credential
 from identity.credentials.events import Event
 from identity.credentials.mounted_file import MountedFile, changes
-from identity.credentials.rotation import Rotation, TokenRequest
+from identity.credentials.rotation import Rotation
+from identity.credentials.shared_client import TokenRequest
 from identity.credentials.sign_in import Clock, utc_now
 
 # Azure Resource Manager of the public cloud. Two slashes: the audience ends in one (azcore `cloud.AzurePublic`).
@@ -37,7 +39,8 @@ class MountedCredential:
 
     `authority` (an https URL) overrides the one in the file. A successor is proven by a token for the scope that was
     granted last, or for `scope` if none was yet. `clock` is used for expiry, backstop and pauses. `on_event` is
-    called in the thread that found something out, the first load included; it must not raise, `reload` or `close`.
+    called in the thread that found something out, the first load included; it must not `reload` or `close`, and what it
+    raises is logged and has no effect.
     `client_options` go to azure-core's pipeline, one for each certificate.
 
     Raises `CredentialUnavailableError` if the file cannot be read, `InvalidCredential` if it cannot be used,
@@ -76,6 +79,13 @@ class MountedCredential:
         return self._rotation.served
 
     @property
+    def is_watching(self) -> bool:
+        """Whether the file is watched: from the first load until `close`. Nothing else ends the watch, and only a
+        defect, or a fork of the process, makes this false before.
+        """
+        return self._watcher.is_alive()
+
+    @property
     def authority_host(self) -> str:
         """The https URL of the authority that is asked."""
         return self._authority or self.credential.authority_host
@@ -90,19 +100,15 @@ class MountedCredential:
     ) -> AccessToken:
         """A token for `scopes`, from the cache while it lasts; raises ClientAuthenticationError.
 
-        One request at a time is made: whoever asks meanwhile waits and finds its token. Other keywords are ignored.
+        Whoever asks for the same while a request is under way shares its token or its failure, and for a second more
+        the failure to reach Entra ID. Other keywords are ignored.
         """
-        options: TokenRequestOptions = {"enable_cae": enable_cae}
-        if claims:
-            options["claims"] = claims
-        if tenant_id:
-            options["tenant_id"] = tenant_id
-        token = self._rotation.token(TokenRequest(scopes, options))
+        token = self._rotation.token(TokenRequest(scopes, claims, tenant_id, enable_cae))
         return AccessToken(token.token, token.expires_on)
 
     def get_token_info(self, *scopes: str, options: TokenRequestOptions | None = None) -> AccessTokenInfo:
         """As `get_token`, with the token's type and the time to refresh it."""
-        return self._rotation.token(TokenRequest(scopes, options or {}))
+        return self._rotation.token(TokenRequest.with_options(scopes, options))
 
     def reload(self) -> bool:
         """Read the file now; returns whether it holds a later credential, which got a token and is served from then on.
@@ -139,4 +145,6 @@ class MountedCredential:
 
     def _watch(self) -> None:
         for _ in changes(self._path.parent, self._closed):
-            self._rotation.look()
+            # It reports all that fails; what is left is a handler of the process's log that raises.
+            with suppress(Exception):
+                self._rotation.look()

@@ -2,8 +2,9 @@
 
 `load_settings` takes Pulumi's raw configuration and returns settings that need no further check, or raises
 `ConfigurationError` with every problem at once. What a value looks like is in `types.py` and `arm_ids.py`. Which keys
-there are is in `model.py`, `hosted_clusters.py`, `access.py`, `creation.py` and `workloads.py`; `reference.py` writes
-their documentation. What must fit together is in `rules.py` and the other `*_rules.py`.
+there are is in `model.py`, `hosted_clusters.py`, `kms.py`, `endpoint_access.py`, `access.py`, `creation.py` and
+`workloads.py`; `reference.py` writes their documentation. What must fit together is in `rules.py` and the other
+`*_rules.py`.
 """
 
 from identity.settings.access import AccessSettings
@@ -13,9 +14,10 @@ from identity.settings.hosted_clusters import (
     HostedClusterSettings,
     IdentitySettings,
     ImportedCredentialSettings,
-    KmsKey,
-    KmsSettings,
 )
+from identity.settings.infrastructure import NetworkSettings
+from identity.settings.issuer import SigningKeySettings
+from identity.settings.kms import KmsKey, KmsSettings
 from identity.settings.load import load_settings
 from identity.settings.model import (
     CredentialSettings,
@@ -42,11 +44,13 @@ __all__ = [
     "KmsKey",
     "KmsSettings",
     "ManagementClusterSettings",
+    "NetworkSettings",
     "NodePoolSettings",
     "ProbeSettings",
     "Problem",
     "PropagationSettings",
     "Settings",
+    "SigningKeySettings",
     "VaultSettings",
     "WorkloadSettings",
     "load_settings",

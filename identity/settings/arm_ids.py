@@ -1,7 +1,7 @@
 """Resource ids of the types that the configuration names, checked down to the names in them.
 
-Sources: HyperShift's CRD (api/hypershift/v1beta1/azure.go:428-438) and Azure's naming rules
-(learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules).
+Sources: HyperShift's CRD (api/hypershift/v1beta1/azure.go:428-438; zones: hostedcluster_types.go:1156-1191) and Azure's
+naming rules (learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules).
 """
 
 from __future__ import annotations
@@ -97,6 +97,29 @@ SecurityGroupId = Annotated[
         "az network nsg show -g <group> -n <name>",
     ).spec,
 ]
+_ZONE_NAME: Final = r"[\w-]{1,63}(\.[\w-]{1,63}){1,33}"
+DnsZoneId = Annotated[
+    str,
+    _ArmType(
+        "dns-zone-id",
+        "Microsoft.Network/dnsZones",
+        (_ZONE_NAME,),
+        258,
+        "Microsoft.Network/dnsZones/<domain>",
+        "az network dns zone show -g <group> -n <domain>",
+    ).spec,
+]
+PrivateDnsZoneId = Annotated[
+    str,
+    _ArmType(
+        "private-dns-zone-id",
+        "Microsoft.Network/privateDnsZones",
+        (_ZONE_NAME,),
+        265,
+        "Microsoft.Network/privateDnsZones/<domain>",
+        "az network private-dns zone show -g <group> -n <domain>",
+    ).spec,
+]
 ManagedIdentityId = Annotated[
     str,
     _ArmType(
@@ -106,5 +129,27 @@ ManagedIdentityId = Annotated[
         345,
         "Microsoft.ManagedIdentity/userAssignedIdentities/<name>",
         "az identity show -g <group> -n <name>",
+    ).spec,
+]
+StorageAccountId = Annotated[
+    str,
+    _ArmType(
+        "storage-account-id",
+        "Microsoft.Storage/storageAccounts",
+        (r"[a-z0-9]{3,24}",),
+        255,
+        "Microsoft.Storage/storageAccounts/<name>",
+        "az storage account show -g <group> -n <name>",
+    ).spec,
+]
+RegistryId = Annotated[
+    str,
+    _ArmType(
+        "registry-id",
+        "Microsoft.ContainerRegistry/registries",
+        (r"[a-zA-Z0-9]{5,50}",),
+        255,
+        "Microsoft.ContainerRegistry/registries/<name>",
+        "az acr show -n <name>",
     ).spec,
 ]

@@ -8,9 +8,16 @@ from typing import Final
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import parse_arm_id
+from identity.settings.dns_rules import validate_dns
+from identity.settings.endpoint_access_rules import validate_endpoint_access
+from identity.settings.hosted_cluster_rules import validate_hosted_cluster_object
 from identity.settings.hosted_clusters import HostedClusterSettings, IdentitySettings
+from identity.settings.infrastructure_rules import validate_infrastructure
 from identity.settings.invalid import DependsOnInvalid
+from identity.settings.issuer_rules import validate_issuer
+from identity.settings.kms_rules import validate_kms
 from identity.settings.model import Settings
+from identity.settings.optional_rules import validate_optional_identities
 from identity.settings.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 from identity.settings.workload_rules import validate_workloads
 
@@ -27,39 +34,26 @@ def validate_cluster(settings: Settings, cluster: HostedClusterSettings, place: 
     with suppress(DependsOnInvalid):
         _network_is_in_the_subscription(settings.subscription_id, cluster, place, report)
     with suppress(DependsOnInvalid):
-        _hosted_cluster_is_given_once(settings, cluster, (*place, "hostedCluster"), report)
+        validate_issuer(settings.cloud, cluster, place, report)
+    with suppress(DependsOnInvalid):
+        validate_infrastructure(settings, cluster, place, report)
+    with suppress(DependsOnInvalid):
+        validate_dns(settings, cluster, place, report)
+    with suppress(DependsOnInvalid):
+        validate_hosted_cluster_object(settings, cluster, place, report)
+    with suppress(DependsOnInvalid):
+        validate_kms(settings, cluster.kms, (*place, "kms"), report)
+    with suppress(DependsOnInvalid):
+        validate_endpoint_access(cluster, place, report)
     with suppress(DependsOnInvalid):
         validate_workloads(settings, cluster, (*place, "workloads"), report)
+    validate_optional_identities(settings, cluster, place, report)
     for row in CONTROL_PLANE:
         for rule in _IDENTITY_RULES:
             with suppress(DependsOnInvalid):
                 rule(row, cluster.identity(row), (*place, "identities", row.field), report)
-
-
-def _hosted_cluster_is_given_once(
-    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
-) -> None:
-    given = cluster.hosted_cluster
-    if given is None:
-        return
-    if settings.cluster_side != "hypershift":
-        report.refuse(
-            place,
-            {},
-            rule="hosted-cluster-with-stack-side",
-            accepted="nothing with clusterSide: stack, which writes what HyperShift's operators would make of it",
-            fix=f"{to_remove(place)}, or {to_set(('clusterSide',), 'hypershift')}",
-        )
-    elif (given.manifest is None) == (given.file is None):
-        both = given.manifest is not None
-        report.refuse(
-            place,
-            {},
-            rule="hosted-cluster-given-once",
-            accepted="exactly one of manifest (a HostedCluster) and file (the path of one)",
-            fix=to_remove((*place, "manifest")) if both else to_set((*place, "file"), "<path>"),
-            reason="it holds both" if both else "it is empty",
-        )
+        with suppress(DependsOnInvalid):
+            _identity_has_its_setting(row, cluster, place, report)
 
 
 def _namespace_is_short_enough(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
@@ -105,10 +99,34 @@ def _subnet_is_in_the_network(cluster: HostedClusterSettings, place: Place, repo
         )
 
 
+def _identity_has_its_setting(
+    row: ControlPlaneIdentity, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+) -> None:
+    if row.setting is None:
+        return
+    at, is_given = (*place, "identities", row.field, "enabled"), getattr(cluster, row.setting) is not None
+    if cluster.identity(row).enabled and not is_given:
+        report.refuse(
+            at,
+            True,
+            rule="identity-without-purpose",
+            accepted=f"false, or nothing: without {path_of((*place, row.setting))} nobody uses this identity",
+            fix=f"{to_remove(at)}, or write {path_of((*place, row.setting))} in the stack file",
+        )
+    if is_given and not cluster.identity(row).enabled:
+        report.refuse(
+            at,
+            False,
+            rule="identity-required",
+            accepted=f"true: {path_of((*place, row.setting))} needs this identity",
+            fix=f"{to_remove(at)}, or {to_remove((*place, row.setting))}",
+        )
+
+
 def _needed_identities_are_on(
     row: ControlPlaneIdentity, identity: IdentitySettings, place: Place, report: ProblemReport
 ) -> None:
-    if not identity.enabled and not row.optional:
+    if not identity.enabled and not row.optional and row.setting is None:
         at = (*place, "enabled")
         optional = enumerate_words((each.field for each in CONTROL_PLANE if each.optional), last="or")
         accepted = f"true: a HostedCluster needs this identity; only {optional} may be switched off"
@@ -128,9 +146,7 @@ def _managed_identities_are_described(
         )
     if identity.credential is None:
         at = (*place, "credential")
-        accepted = (
-            "the credential of the managed identity, issued elsewhere, as one of value (a secret), file and secretName"
-        )
+        accepted = "the credential of the managed identity, issued elsewhere, as one of file and secretName"
         report.refuse(
             at, None, rule="managed-identity-without-credential", accepted=accepted, fix=to_set((*at, "file"), "<path>")
         )
@@ -164,13 +180,7 @@ def _one_credential_is_imported(
     if credential is None:
         return
     given = [
-        key
-        for key, value in (
-            ("value", credential.value),
-            ("file", credential.file),
-            ("secretName", credential.secret_name),
-        )
-        if value is not None
+        key for key, value in (("file", credential.file), ("secretName", credential.secret_name)) if value is not None
     ]
     if len(given) != 1:
         at = (*place, "credential")
@@ -178,24 +188,9 @@ def _one_credential_is_imported(
             at,
             {},
             rule="one-imported-credential",
-            accepted="exactly one of value (a secret), file and secretName",
+            accepted="exactly one of file and secretName",
             fix=" or ".join(to_remove((*at, key)) for key in given) or to_set((*at, "file"), "<path>"),
             reason=f"it holds {enumerate_words(given)}" if given else "it is empty",
-        )
-
-
-def _imported_values_are_secret(
-    row: ControlPlaneIdentity, identity: IdentitySettings, place: Place, report: ProblemReport
-) -> None:
-    if identity.credential is not None and identity.credential.value is not None and not report.hides(place):
-        at = (*place, "credential", "value")
-        report.refuse(
-            at,
-            identity.credential.value.get_secret_value(),
-            rule="credential-not-secret",
-            accepted="a secret, which is encrypted in the stack file; this one stands there in clear",
-            fix=f"{to_set(at, '< <file>', options='--secret')}; "
-            "have a new credential issued if others could read this one",
         )
 
 
@@ -216,6 +211,5 @@ _IDENTITY_RULES: Final = (
     _managed_identities_are_described,
     _applications_have_nothing_imported,
     _one_credential_is_imported,
-    _imported_values_are_secret,
     _existing_secrets_keep_their_name,
 )

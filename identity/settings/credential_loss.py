@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
-from identity.naming import data_plane_identity_name, resource_id
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
 from identity.outputs import CredentialAddress, HostedClusterOutput, StackOutputs
 from identity.settings.hosted_clusters import HostedClusterSettings, IdentitySettings
+from identity.settings.managed_identities import managed_identity_of
 from identity.settings.model import Settings
 from identity.settings.problems import ConfigurationError, Problem, to_remove, to_set
 
@@ -34,7 +35,7 @@ class Loss:
 
 
 def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str) -> dict[str, CredentialAddress]:
-    """By field: the secret (ARM id) and whose credential is in it, or the guest cluster's managed identity (ARM id)."""
+    """By field: the secret (ARM id) and whose credential is in it, or the managed identity that the stack makes."""
     found: dict[str, CredentialAddress] = {
         row.field: {
             "secret": f"{vault_id}/secrets/{cluster.identity(row).secret_name}",
@@ -43,12 +44,9 @@ def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str)
         for row in CONTROL_PLANE
         if cluster.identity(row).enabled
     }
-    for row in DATA_PLANE:
-        name = data_plane_identity_name(cluster.name, row.name, cluster.infra_id)
-        identities = "Microsoft.ManagedIdentity/userAssignedIdentities"
-        found[row.field] = {
-            "principal": resource_id(settings.subscription_id, settings.resource_group, identities, name)
-        }
+    managed: tuple[DataPlaneIdentity | OptionalManagedIdentity, ...] = (*DATA_PLANE, *cluster.optional_rows)
+    for identity in managed:
+        found[identity.field] = {"principal": managed_identity_of(settings, cluster, identity)}
     return found
 
 
@@ -95,7 +93,7 @@ def _principal(identity: IdentitySettings) -> str:
 
 
 def _changes(before: Mapping[str, CredentialAddress], now: Mapping[str, CredentialAddress]) -> Iterator[str]:
-    for field in (row.field for row in (*CONTROL_PLANE, *DATA_PLANE) if row.field in before):
+    for field in (row.field for row in (*CONTROL_PLANE, *DATA_PLANE, *OPTIONAL) if row.field in before):
         pairs = zip(_parts(before[field]), _parts(now.get(field)), strict=True)
         for old, new in (pair for pair in pairs if pair[0].lower() != pair[1].lower()):
             yield f"{field}: {' -> '.join(_shortened(old, new or 'nothing'))}"

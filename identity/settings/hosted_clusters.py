@@ -2,75 +2,35 @@
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Field, SecretStr, StrictBool, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, StrictBool
 
 from identity import naming
-from identity.catalogue_rows import ControlPlaneIdentity
-from identity.clouds import Cloud
+from identity.catalogue import CONTROL_PLANE, OPTIONAL
+from identity.catalogue_rows import ControlPlaneIdentity, OptionalManagedIdentity, Scope
+from identity.infrastructure import InfrastructureNames
 from identity.settings import arm_ids, types
 from identity.settings.base import FilledIn, Model
-from identity.settings.value_spec import ValueSpec, refused
+from identity.settings.dns import DnsSettings
+from identity.settings.endpoint_access import PrivateSettings, Topology
+from identity.settings.infrastructure import NetworkSettings
+from identity.settings.issuer import IssuerName, SigningKeySettings
+from identity.settings.kms import KmsSettings
 from identity.settings.workloads import WorkloadSettings
 
-
-class KmsKey(Model):
-    """One version of the key that encrypts etcd."""
-
-    key_vault_name: types.VaultName = Field(description="Vault of the key.")
-    key_name: types.KeyName = Field(description="Name of the key; it exists already.")
-    key_version: types.KeyVersion = Field(description="Version of the key.")
-
-
-_KEY_URL: Final = re.compile(r"https://([^/.]+)\.([^/]+)/keys/([^/]+)/([^/]+)/?")
-
-
-class KmsSettings(Model):
-    """Encryption of etcd."""
-
-    active_key: Annotated[
-        KmsKey,
-        ValueSpec(
-            rule="kms-key",
-            accepted="a mapping with keyVaultName, keyName and keyVersion, or the key's URL "
-            "https://<vault>.<the cloud's vault suffix>/keys/<key>/<version>",
-            blank="<url>",
-            check=lambda key: key,
-            hint="`az keyvault key show --vault-name <vault> --name <key> --query key.kid` prints it",
-        ),
-    ] = Field(description="Key that encrypts etcd, as its URL or as a mapping.")
-    key_vault_resource_group: Annotated[types.ResourceGroup, FilledIn("the stack's `resourceGroup`")] = Field(
-        description="Resource group of the key's vault."
-    )
-
-    @field_validator("active_key", mode="before")
-    @classmethod
-    def _take_url_apart(cls, key: Any, info: ValidationInfo) -> Any:
-        """Read a key's URL; the validation's context is the stack's cloud, or what stands there instead."""
-        if not isinstance(key, str):
-            return key
-        match = _KEY_URL.fullmatch(key)
-        if match is None:
-            raise refused("")
-        vault, suffix, name, version = match.groups()
-        if isinstance(info.context, Cloud) and suffix != info.context.vault_suffix:
-            raise refused(f"the vaults of this cloud are at {info.context.vault_suffix}")
-        try:
-            return KmsKey.model_validate({"keyVaultName": vault, "keyName": name, "keyVersion": version})
-        except ValidationError as error:
-            part = error.errors()[0]
-            raise refused(f"{part['loc'][0]}: {part['ctx']['reason'] or 'not of the form for one'}") from None
+ObjectEncoding: TypeAlias = Literal["utf-8", "base64", "hex"]
+DEFAULT_ENCODING: Final = "utf-8"
+# Of keys that name existing infrastructure.
+_CREATED: Final = "required; with `infrastructure: create` {}"
 
 
 class ImportedCredentialSettings(Model):
-    """A credential document issued elsewhere: a secret configuration value, a file, or a secret in the vault."""
+    """A credential document issued elsewhere: a file, or a secret in the vault."""
 
-    value: SecretStr | None = Field(
-        None, description="The document itself, as a secret of the configuration (`pulumi config set --secret`)."
+    file: types.DocumentPath | None = Field(
+        None, description="Path of a file with the document; keep it outside of the repository."
     )
-    file: types.FilePath | None = Field(None, description="Path of a file with the document.")
     secret_name: types.SecretName | None = Field(
         None, description="Name of a secret that exists in the vault; it is mounted as it is."
     )
@@ -79,9 +39,10 @@ class ImportedCredentialSettings(Model):
 class IdentitySettings(Model):
     """One control-plane identity of a hosted cluster."""
 
-    enabled: StrictBool = Field(
-        True, description="Only an identity that the HostedCluster API does not require can be switched off."
-    )
+    enabled: Annotated[
+        StrictBool,
+        FilledIn("`true` if the hosted cluster needs it, of an optional one as `docs/optional-identities.md` says"),
+    ] = Field(description="Only an identity that the HostedCluster API does not require can be switched off.")
     source: Literal["entra-application", "managed-identity"] = Field(
         "entra-application",
         description="Where its credential comes from: the stack makes an Entra application and issues a certificate, "
@@ -90,6 +51,9 @@ class IdentitySettings(Model):
     secret_name: Annotated[types.SecretName, FilledIn("`<stem>-<cluster>-json`")] = Field(
         description="Name of the Key Vault secret that holds the credential."
     )
+    object_encoding: Annotated[ObjectEncoding, FilledIn("the cluster's `objectEncoding`")] = Field(
+        description="How that secret is encoded in the vault."
+    )
     resource_id: arm_ids.ManagedIdentityId | None = Field(
         None, description="Resource id of the managed identity; required with `source: managed-identity`."
     )
@@ -97,15 +61,28 @@ class IdentitySettings(Model):
         None, description="Client id of the managed identity; a run fails if Azure has another one."
     )
     credential: ImportedCredentialSettings | None = Field(
-        None, description="Credential of the managed identity, as exactly one of the three."
+        None, description="Credential of the managed identity, as exactly one of the two."
     )
 
 
 class HostedClusterObjectSettings(Model):
-    """The user's part of a HostedCluster that the stack applies: a HostedCluster as YAML, here or in a file."""
+    """A HostedCluster that the stack applies: written by the stack, by the user, or by both."""
 
-    manifest: dict[str, Any] | None = Field(None, description="The HostedCluster as a mapping.")
-    file: types.FilePath | None = Field(None, description="Path of a YAML file with the HostedCluster.")
+    release_image: types.Image | None = Field(
+        None,
+        description="Release of the hosted cluster. With it the stack writes the whole HostedCluster; it needs "
+        "`pullSecret`, `dns` with both zones and `externalDnsDomain`.",
+    )
+    pull_secret: types.KubernetesSecretName | None = Field(
+        None, description="Secret with the pull secret, which exists in the HostedCluster's namespace."
+    )
+    service_account_signing_key: types.KubernetesSecretName | None = Field(
+        None,
+        description="Secret with the private key (`key`) that signs the tokens of the service accounts, which exists "
+        "in the HostedCluster's namespace. Needed where the stack itself knows of none (`docs/hypershift.md`).",
+    )
+    manifest: dict[str, Any] | None = Field(None, description="Your part of the HostedCluster as a mapping.")
+    file: types.FilePath | None = Field(None, description="Path of a YAML file with your part of the HostedCluster.")
 
 
 class HostedClusterSettings(Model):
@@ -118,38 +95,99 @@ class HostedClusterSettings(Model):
         description="Infrastructure id of the HostedCluster, which must be the same there: the names of the role "
         "assignments are made of it.",
     )
-    issuer_url: types.IssuerUrl = Field(
-        alias="issuerURL", description="OIDC issuer of the hosted cluster, for its data-plane identities."
+    issuer: Literal["existing", "create"] = Field(
+        "existing",
+        description="Who makes the cluster's OIDC issuer: it exists already, or the stack makes it and the key that "
+        "signs the tokens of the cluster's service accounts (`docs/issuer.md`).",
     )
-    resource_group: types.ManagedResourceGroup = Field(
-        description="Resource group of the hosted cluster's own resources; it exists already."
+    issuer_name: IssuerName | None = Field(
+        None, description="With `issuer: create`: name of its storage account and of the container in it."
+    )
+    issuer_url: Annotated[types.IssuerUrl, FilledIn("with `issuer: create` the address of that container")] = Field(
+        alias="issuerURL",
+        description="OIDC issuer of the hosted cluster, for its data-plane identities; required with `issuer: "
+        "existing`.",
+    )
+    service_account_signing_key: SigningKeySettings | None = Field(
+        None, description="The key that signs the tokens of the cluster's service accounts (`docs/issuer.md`)."
+    )
+    infrastructure: Literal["existing", "create"] = Field(
+        "existing",
+        description="Whether resource groups, network, subnet, network security group, private DNS zone and egress "
+        "load balancer exist already, or the stack makes them under HyperShift's names and deletes them after the "
+        "HostedCluster (`docs/hypershift.md`).",
+    )
+    network: Annotated[NetworkSettings | None, FilledIn("with `infrastructure: create` as below")] = Field(
+        None, description="With `infrastructure: create`: address ranges of the virtual network."
+    )
+    resource_group: Annotated[types.ManagedResourceGroup, FilledIn(_CREATED.format("`<name>-<infraID>`"))] = Field(
+        description="Resource group of the hosted cluster's own resources."
     )
     location: Annotated[types.Location, FilledIn("the stack's `location`")] = Field(
         description="Region of the hosted cluster."
     )
-    vnet_id: arm_ids.VnetId = Field(alias="vnetID", description="Virtual network of the nodes; it exists already.")
-    subnet_id: arm_ids.SubnetId = Field(alias="subnetID", description="Subnet of the nodes, in that network.")
-    security_group_id: arm_ids.SecurityGroupId = Field(
-        alias="securityGroupID", description="Network security group of the nodes; it exists already."
+    vnet_id: Annotated[arm_ids.VnetId, FilledIn(_CREATED.format("`<name>-<infraID>` in `<name>-vnet-<infraID>`"))] = (
+        Field(alias="vnetID", description="Virtual network of the nodes, in `location`.")
     )
-    dns_zone_resource_group: types.ResourceGroup = Field(
-        description="Resource group of the DNS zone; it exists already."
+    subnet_id: Annotated[arm_ids.SubnetId, FilledIn(_CREATED.format("`default` in that network"))] = Field(
+        alias="subnetID", description="Subnet of the nodes, in that network."
     )
-    object_encoding: Literal["utf-8", "base64", "hex"] = Field(
-        "utf-8", description="How the secrets in the vault are encoded."
+    security_group_id: Annotated[
+        arm_ids.SecurityGroupId, FilledIn(_CREATED.format("`<name>-<infraID>-nsg` in `<name>-nsg-<infraID>`"))
+    ] = Field(alias="securityGroupID", description="Network security group of the subnet, in `location`.")
+    dns_zone_resource_group: Annotated[types.ResourceGroup, FilledIn(_CREATED.format("that of `dns.publicZoneID`"))] = (
+        Field(description="Resource group of the public DNS zone; it exists already.")
     )
-    kms: KmsSettings = Field(description="Encryption of etcd with a key in a Key Vault.")
+    dns: DnsSettings | None = Field(None, description="Domain and DNS zones of the hosted cluster.")
+    external_dns_domain: types.DomainName | None = Field(
+        None,
+        description="Domain in which HyperShift's external DNS publishes the control plane's host names, such as "
+        "`api-<name>.<externalDnsDomain>`.",
+    )
+    backup_storage_account_id: arm_ids.StorageAccountId | None = Field(
+        None,
+        alias="backupStorageAccountID",
+        description="Storage account of backups, for the identities that write them; it exists already.",
+    )
+    object_encoding: ObjectEncoding = Field(
+        DEFAULT_ENCODING, description="How the secrets in the vault are encoded, unless an identity has its own."
+    )
+    kms: KmsSettings | None = Field(
+        None,
+        description="Encryption of etcd with a key in a Key Vault or a managed HSM; without it the stack writes no "
+        "`secretEncryption` (`docs/hypershift.md`).",
+    )
+    topology: Topology | None = Field(
+        None,
+        description="Where the API server is reached; a HostedCluster never changes between `Public` and the others.",
+    )
+    private: PrivateSettings | None = Field(
+        None, description="Private access to the API server, with `PublicAndPrivate` and `Private`."
+    )
     identities: Annotated[
         dict[types.IdentityField, IdentitySettings], FilledIn("all of them, each with its defaults")
     ] = Field(description="The control-plane identities, by field of the HostedCluster API.")
+    managed_identities: tuple[types.OptionalIdentityField, ...] = Field(
+        (), description="Managed identities that few hosted clusters need (`docs/optional-identities.md`)."
+    )
+    container_registry_id: arm_ids.RegistryId | None = Field(
+        None,
+        alias="containerRegistryID",
+        description="Container registry from which the nodes pull images, for `acrPull`; it exists already.",
+    )
+    management_issuer_url: types.IssuerUrl | None = Field(
+        None,
+        alias="managementIssuerURL",
+        description="OIDC issuer of the management cluster, for the managed identities that its service accounts use.",
+    )
     workloads: tuple[WorkloadSettings, ...] = Field(
         (),
         description="With `clusterSide: stack`: Deployments of your own that mount identities (`docs/hypershift.md`).",
     )
     hosted_cluster: HostedClusterObjectSettings | None = Field(
         None,
-        description="With `clusterSide: hypershift`: the stack applies the HostedCluster. Your part of it is one of "
-        "the two; the stack adds the identity part (`docs/hypershift.md`).",
+        description="With `clusterSide: hypershift`: the stack applies the HostedCluster, which it writes itself "
+        "(`releaseImage`) or which you give as one of `manifest` and `file` (`docs/hypershift.md`).",
     )
 
     @property
@@ -157,6 +195,48 @@ class HostedClusterSettings(Model):
         """Namespace of the control plane on the management cluster."""
         return naming.control_plane_namespace(self.namespace, self.name)
 
+    @property
+    def signing_key_secret(self) -> str:
+        """Secret in the HostedCluster's namespace that `spec.serviceAccountSigningKey` names."""
+        return naming.signing_key_secret_name(self.name)
+
+    @property
+    def signing_key(self) -> SigningKeySettings | None:
+        """The signing key that the stack hands to the cluster; None if it knows of none."""
+        if self.issuer == "create":
+            return self.service_account_signing_key or SigningKeySettings()
+        return self.service_account_signing_key
+
+    @property
+    def disabled_capabilities(self) -> tuple[str, ...]:
+        """What must stand in `spec.capabilities.disabled`: the capabilities whose identity is switched off."""
+        return tuple(
+            row.capability for row in CONTROL_PLANE if row.capability is not None and not self.identity(row).enabled
+        )
+
+    @property
+    def signing_key_reference(self) -> str | None:
+        """The name in `spec.serviceAccountSigningKey`, as far as the configuration knows it."""
+        if self.signing_key is not None:
+            return self.signing_key_secret
+        return self.hosted_cluster.service_account_signing_key if self.hosted_cluster is not None else None
+
+    def names(self, subscription_id: str) -> InfrastructureNames:
+        """The names that HyperShift gives the cluster's infrastructure."""
+        return InfrastructureNames(subscription_id, self.name, self.infra_id)
+
     def identity(self, row: ControlPlaneIdentity) -> IdentitySettings:
         """The settings of one row of the catalogue."""
         return self.identities[row.field]
+
+    def optional_resource(self, scope: Scope) -> str | None:
+        """ARM id of a scope's resource that only optional identities use; None if it is not given."""
+        return {
+            Scope.BACKUP_STORAGE: self.backup_storage_account_id,
+            Scope.REGISTRY: self.container_registry_id,
+        }[scope]
+
+    @property
+    def optional_rows(self) -> tuple[OptionalManagedIdentity, ...]:
+        """The rows of the managed identities that are on, in the catalogue's order."""
+        return tuple(row for row in OPTIONAL if row.field in self.managed_identities)

@@ -9,11 +9,12 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from pydantic import SecretStr, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from identity.clouds import LocalEnvironment
 from identity.settings.defaults import fill_in
+from identity.settings.hosted_clusters import ImportedCredentialSettings
 from identity.settings.invalid import INVALID
 from identity.settings.model import Settings
 from identity.settings.problems import (
@@ -86,32 +87,63 @@ def _parse(config: Mapping[str, str], report: ProblemReport) -> dict[str, Any]:
 
 def _parse_structure(key: str, text: str, node: SchemaNode, report: ProblemReport) -> Any:
     """The mapping or list that Pulumi passes as JSON."""
+    found: object
     try:
-        return json.loads(text) if text else None
+        return json.loads(text, object_pairs_hook=_mapping) if text else None
+    except _BrokenName as error:
+        found, reason = {}, str(error)
     except (ValueError, RecursionError):  # RecursionError: thousands of brackets
-        report.refuse((key,), text, rule=node.rule, accepted=node.accepted, fix=_fix((key,), node, text, report))
-        return INVALID
+        found, reason = text, ""
+    fix = _fix((key,), node, found, report)
+    report.refuse((key,), found, rule=node.rule, accepted=node.accepted, fix=fix, reason=reason)
+    return INVALID
+
+
+class _BrokenName(ValueError):
+    """A key that no validator can name in its errors."""
+
+
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; raises `_BrokenName` for half of a character, which JSON can spell (\\ud800), in a key."""
+    for name, _ in pairs:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise _BrokenName("one of its keys holds half of a character") from None
+    return dict(pairs)
+
+
+def _refuses_name(error: ErrorDetails) -> bool:
+    """Whether a name in a mapping is refused, and not a value or a key that is called as pydantic marks such a name."""
+    place = error["loc"]
+    if len(place) < 2 or place[-1] != "[key]" or error["type"] == "extra_forbidden":
+        return False
+    holder = _SETTINGS.at(place[:-2])
+    return holder is not None and holder.is_mapping
 
 
 def _reported_once(errors: list[ErrorDetails]) -> list[ErrorDetails]:
     """Without the errors below a name that is refused itself."""
-    names = {error["loc"][:-1] for error in errors if error["loc"][-1] == "[key]"}
+    names = {error["loc"][:-1] for error in errors if _refuses_name(error)}
     return [
         error
         for error in errors
-        if error["loc"][-1] == "[key]" or not any(error["loc"][: len(name)] == name for name in names)
+        if _refuses_name(error) or not any(error["loc"][: len(name)] == name for name in names)
     ]
 
 
-def _describe(errors: list[ErrorDetails], filled: Mapping[Place, Place], report: ProblemReport) -> None:
+def _describe(errors: list[ErrorDetails], filled: Mapping[Place, tuple[Place, ...]], report: ProblemReport) -> None:
     refused = {error["loc"] for error in errors}
     for error in errors:
         place = error["loc"]
-        if any(filled.get(place[:end]) in refused for end in range(1, len(place) + 1)):
+        sources = (source for end in range(1, len(place) + 1) for source in filled.get(place[:end], ()))
+        if not refused.isdisjoint(sources):
             continue
         node = _SETTINGS.at(place)
-        if place[-1] == "[key]":
+        if _refuses_name(error):
             _refuse_name(place[:-1], report)
+        elif _is_removed_value(place):
+            _refuse_removed_value(place, report)
         elif node is None:
             _refuse_unknown_key(place, report)
         else:
@@ -132,9 +164,7 @@ def _fix(place: Place, node: SchemaNode, found: object, report: ProblemReport) -
     """The command that sets a right value at `place`, with a guess at what was meant where there is one."""
     if node.is_structure and not (node.spec and node.spec.hint):
         return f"write it as YAML at {path_of(place)} in the stack file"
-    if node.annotation is SecretStr:
-        return to_set(place, "< <file>", options="--secret")
-    guess = None if report.hides(place) else _guess(node, found)
+    guess = None if report.hides(place, found) else _guess(node, found)
     blank = node.spec.blank if node.spec else f"<{'|'.join(node.choices or ('true', 'false'))}>"
     hint = f"; {node.spec.hint}" if node.spec and node.spec.hint and not guess else ""
     return to_set(place, guess or blank) + hint
@@ -154,7 +184,7 @@ def _refuse_name(place: Place, report: ProblemReport) -> None:
     mapping = _SETTINGS.at(tuple(parents))
     assert mapping is not None, "pydantic reported a place in it"
     spec = mapping.key_spec
-    guess = None if report.hides(place) else spec.guessed(name)
+    guess = None if report.hides(place, name) else spec.guessed(name)
     fix = f"rename it to {guess}" if guess else f"{to_remove(place)}, or rename it"
     report.refuse(place, name, rule=spec.rule, accepted=spec.accepted, fix=fix)
 
@@ -181,11 +211,35 @@ def _refuse_unknown_key(place: Place, report: ProblemReport) -> None:
     )
 
 
+def _is_removed_value(place: Place) -> bool:
+    """Whether this is `credential.value`, in which earlier releases took the document itself."""
+    holder = _SETTINGS.at(place[:-1])
+    return place[-1] == "value" and holder is not None and holder.model is ImportedCredentialSettings
+
+
+def _refuse_removed_value(place: Place, report: ProblemReport) -> None:
+    credential = place[:-1]
+    report.problems.append(
+        Problem(
+            place=place,
+            rule="credential-value-removed",
+            found="a credential document in the configuration, which puts its key into the stack's file",
+            accepted="the path of a file with the document, or the name of a secret in the vault that holds it",
+            fix="write the document to a file outside of the repository and run "
+            f"{to_set((*credential, 'file'), '<path>')}, or store it in the vault and run "
+            f"{to_set((*credential, 'secretName'), '<secret>')}; then {to_remove(place)}. "
+            "Have the credential issued again: the history of the stack's file keeps this one",
+        )
+    )
+
+
 def _without_invalid(raw: dict[str, Any], errors: list[ErrorDetails]) -> dict[str, Any]:
     """`raw` (changed in place) with `INVALID` where the errors are, and without the keys that nothing reads."""
     for error in errors:
         place = error["loc"]
-        is_name = place[-1] == "[key]"
+        is_name = _refuses_name(error)
+        if _is_removed_value(place):
+            place = place[:-1]  # whatever else stands there, it is not complete
         kept = place[:-1] if is_name else place if _SETTINGS.at(place) is None else _replaceable(place)
         holder: Any = raw
         for step in kept[:-1]:

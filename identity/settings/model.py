@@ -10,7 +10,7 @@ names) is filled in before validation (`defaults.py`), so an attribute that is n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import (
     Field,
@@ -21,6 +21,7 @@ from pydantic import (
 
 from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud
 from identity.credentials.certificate import KEY_SIZES
+from identity.credentials.secret_tags import MOST_TAGS, OWN_TAGS, SIGNING_KEY_ID
 from identity.settings import arm_ids, types
 from identity.settings.access import AccessSettings
 from identity.settings.base import FilledIn, Model
@@ -156,11 +157,17 @@ def _known_cloud(cloud: Cloud | str) -> Cloud:
     )
 
 
+# The credential's own tags are on the secrets as well.
+_MOST_TAGS: Final = MOST_TAGS - len(OWN_TAGS)
+
+
 def _few_tags(tags: Mapping[str, str]) -> Mapping[str, str]:
-    if len(tags) > 50:
+    if len(tags) > _MOST_TAGS:
         raise ValueError(f"{len(tags)} tags")
     if len({name.lower() for name in tags}) < len(tags):
         raise ValueError("two names differ only in the case of letters")
+    if taken := sorted(name for name in tags if name.lower() in (*OWN_TAGS, SIGNING_KEY_ID)):
+        raise ValueError(f'"{taken[0]}", which the stack writes itself')
     return tags
 
 
@@ -187,12 +194,17 @@ class Settings(Model):
     )
     tags: Annotated[
         dict[types.TagName, types.TagValue],
-        ValueSpec(rule="tags", accepted="at most 50 tags, a name and a string each", blank="<value>", check=_few_tags),
+        ValueSpec(
+            rule="tags",
+            accepted=f"at most {_MOST_TAGS} tags, a name and a string each",
+            blank="<value>",
+            check=_few_tags,
+        ),
     ] = Field(default_factory=dict, description="Tags of every Azure resource that the stack creates.")
     protect: StrictBool = Field(
         True,
-        description="Protects the vault, a created cluster, the Entra applications and an applied HostedCluster "
-        "against deletion.",
+        description="Protects the vault, a created cluster, a created issuer, the Entra applications and an applied "
+        "HostedCluster against deletion.",
     )
     cluster_side: Literal["stack", "hypershift"] = Field(
         "stack",

@@ -14,6 +14,8 @@ Place: TypeAlias = tuple[str | int, ...]
 
 NAMESPACE: Final = "idstack"
 _LONGEST_SHOWN: Final = 160
+# Of a Key Vault secret; no key is as short as that.
+_LONGEST_NAME: Final = 127
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,15 +59,20 @@ class ProblemReport:
 
     def refuse(self, place: Place, value: object, *, rule: str, accepted: str, fix: str, reason: str = "") -> None:
         """Refuse the value at `place` by a rule; a `reason` says what is wrong with it where `accepted` does not."""
-        if self.hides(place) and isinstance(value, (str, int, float)):
+        if self.hides(place, value) and isinstance(value, (str, int, float)):
             found = f"{kind_of(value)} that is not shown because it may be a secret"
         else:
             found = show(value) + (f": {reason}" if reason else "")
         self.problems.append(Problem(place=place, rule=rule, found=found, accepted=accepted, fix=fix))
 
-    def hides(self, place: Place) -> bool:
-        """Whether the value at `place` may be a secret, declared as one or not."""
-        return place[0] in self.secret_keys or place[-2:] == ("credential", "value")
+    def hides(self, place: Place, value: object) -> bool:
+        """Whether `value` at `place` may be a secret, declared as one or not: somebody may have written a credential
+        document or a private key where its file's path belongs.
+        """
+        is_short = isinstance(value, str) and len(value) <= _LONGEST_NAME
+        is_credential = "credential" in place[-2:] and not is_short
+        is_key = "serviceAccountSigningKey" in place[-2:] and isinstance(value, str) and not is_short
+        return place[0] in self.secret_keys or is_credential or is_key
 
 
 def path_of(place: Place) -> str:

@@ -15,7 +15,9 @@ from identity.settings.creation_rules import (
     created_cluster_has_one_authority,
     created_cluster_is_reached_through_entra,
 )
+from identity.settings.infrastructure_rules import created_groups_are_the_clusters_own
 from identity.settings.invalid import DependsOnInvalid
+from identity.settings.issuer_rules import created_issuers_have_names_of_their_own
 from identity.settings.model import Settings
 from identity.settings.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 
@@ -293,5 +295,7 @@ _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     _gate_has_time_to_settle,
     _probe_has_an_image_where_needed,
     _clusters_have_names_of_their_own,
+    created_issuers_have_names_of_their_own,
     _secrets_have_names_of_their_own,
+    created_groups_are_the_clusters_own,
 )

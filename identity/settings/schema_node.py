@@ -43,6 +43,11 @@ class SchemaNode:
         return self.model is not None or get_origin(self.annotation) in (dict, tuple)
 
     @property
+    def is_mapping(self) -> bool:
+        """Whether the stack file holds a mapping here whose names have a rule, not those of a model."""
+        return get_origin(self.annotation) is dict
+
+    @property
     def choices(self) -> tuple[str, ...]:
         """The words to choose from, if there is a choice."""
         if isinstance(self.annotation, type) and issubclass(self.annotation, StrEnum):
@@ -68,7 +73,7 @@ class SchemaNode:
             return self.spec.rule
         if self.choices:
             return "choice"
-        return "structure" if self.is_structure else "boolean" if self.annotation is bool else "string"
+        return "structure" if self.is_structure else "boolean"
 
     @property
     def accepted(self) -> str:
@@ -80,7 +85,7 @@ class SchemaNode:
         if self.model:
             return f"a mapping with the keys {enumerate_words(self.keys)}"
         kinds = {tuple: "a list", dict: "a mapping", bool: "true or false"}
-        return kinds.get(get_origin(self.annotation) or self.annotation, "a string")
+        return kinds[get_origin(self.annotation) or self.annotation]
 
     def step(self, key: str | int) -> SchemaNode | None:
         """The node of one entry; None for a key that a model does not have."""

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from identity.catalogue import CONTROL_PLANE
+from identity.catalogue import CONTROL_PLANE, OPTIONAL
 from identity.settings.problems import NAMESPACE, enumerate_words
 from identity.settings.value_spec import PLACEHOLDER, ValueSpec, matching, uuid
 
@@ -175,6 +175,26 @@ Namespace = Annotated[
         guess=lambda text: _with_hyphens(text.lower()),
     ),
 ]
+KubernetesSecretName = Annotated[
+    str,
+    ValueSpec(
+        rule="kubernetes-secret-name",
+        accepted='the name of a Secret in Kubernetes: 1-253 lower-case letters, digits, "-" and "."',
+        blank="<secret>",
+        check=matching(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*"),
+        guess=lambda text: _with_hyphens(text.lower()),
+    ),
+]
+PodNetworkInstance = Annotated[
+    str,
+    ValueSpec(
+        rule="pod-network-instance",
+        accepted='the name of a PodNetworkInstance: 1-63 lower-case letters, digits and "-", which is not at an end',
+        blank="<name>",
+        check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
+        guess=lambda text: _with_hyphens(text.lower()),
+    ),
+]
 InfraId = Annotated[
     str,
     ValueSpec(
@@ -183,6 +203,18 @@ InfraId = Annotated[
         blank="<infra-id>",
         check=matching(rf"(?=.{{1,253}}$){_LABEL}"),
         guess=lambda text: _with_hyphens(text.lower()),
+    ),
+]
+# `spec.dns.baseDomain` (api/hypershift/v1beta1/hostedcluster_types.go:1138-1139); Azure has its zones in lower case.
+DomainName = Annotated[
+    str,
+    ValueSpec(
+        rule="domain-name",
+        accepted="a DNS domain with at least two labels, such as example.com: lower-case letters, digits and hyphens, "
+        "at most 253 characters",
+        blank="<domain>",
+        check=matching(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}"),
+        guess=lambda text: text.strip().rstrip(".").lower(),
     ),
 ]
 StackName = Annotated[
@@ -196,25 +228,25 @@ StackName = Annotated[
         guess=lambda text: f"organization/{NAMESPACE}/{text}",
     ),
 ]
-_FIELDS: Final = tuple(row.field for row in CONTROL_PLANE)
 
 
-def _catalogue_field(name: str) -> str:
-    if name not in _FIELDS:
-        raise ValueError
-    return name
+def _one_of(fields: tuple[str, ...], rule: str) -> ValueSpec:
+    def check(name: str) -> str:
+        if name not in fields:
+            raise ValueError
+        return name
+
+    return ValueSpec(
+        rule=rule,
+        accepted=f"one of {enumerate_words(fields, last='or')}",
+        blank=fields[0],
+        check=check,
+        guess=lambda text: next(iter(get_close_matches(text, fields, n=1)), text),
+    )
 
 
-IdentityField = Annotated[
-    str,
-    ValueSpec(
-        rule="identity-field",
-        accepted=f"one of {enumerate_words(_FIELDS, last='or')}",
-        blank=_FIELDS[0],
-        check=_catalogue_field,
-        guess=lambda text: next(iter(get_close_matches(text, _FIELDS, n=1)), text),
-    ),
-]
+IdentityField = Annotated[str, _one_of(tuple(row.field for row in CONTROL_PLANE), rule="identity-field")]
+OptionalIdentityField = Annotated[str, _one_of(tuple(row.field for row in OPTIONAL), rule="optional-identity")]
 NonEmpty = Annotated[
     str,
     ValueSpec(
@@ -228,6 +260,26 @@ FilePath = Annotated[
         accepted="the path of a file, from the project's folder",
         blank="<path>",
         check=matching(r"[^\0\n]*\S"),
+    ),
+]
+# Longer than a path that somebody would write, shorter than any credential document.
+_LONGEST_DOCUMENT_PATH: Final = 500
+
+
+def _document_path(text: str) -> str:
+    if len(text) > _LONGEST_DOCUMENT_PATH or re.search(r'[{"]|-----', text):
+        raise ValueError("it seems to be the document itself")
+    return matching(r"[^\0\n]*\S")(text)
+
+
+DocumentPath = Annotated[
+    str,
+    ValueSpec(
+        rule="document-path",
+        accepted=f"the path of a file, from the project's folder, of at most {_LONGEST_DOCUMENT_PATH} characters",
+        blank="<path>",
+        check=_document_path,
+        hint="keep the document outside of the repository",
     ),
 ]
 Image = Annotated[

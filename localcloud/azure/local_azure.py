@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from localcloud.azure.authorization import Authorization
 from localcloud.azure.shared.faults import Faults
+from localcloud.azure.shared.held import FaultHolder
 from localcloud.azure.tenant.directory import Directory
 from localcloud.azure.tenant.people import People
 from localcloud.azure.tenant.tokens import Tokens
@@ -19,6 +20,7 @@ class LocalAzure:
 
     store: Store
     faults: Faults
+    holder: FaultHolder
     directory: Directory
     people: People
     tokens: Tokens
@@ -29,12 +31,13 @@ class LocalAzure:
     """Base address of Entra with a trailing slash, as announced in challenges and credential documents."""
 
 
-def assemble(store: Store, faults: Faults, *, authority_host: str) -> LocalAzure:
-    """The local Azure over `store`; `authority_host` is the field of that name."""
+def assemble(store: Store, faults: Faults, *, authority_host: str, holder: FaultHolder | None = None) -> LocalAzure:
+    """The local Azure over `store`; `authority_host` and `holder` are the fields of that name."""
     people = People(store)
     return LocalAzure(
         store=store,
         faults=faults,
+        holder=holder or FaultHolder(),
         directory=Directory(store, faults),
         people=people,
         tokens=Tokens(store, faults, LOCAL_TENANT_ID, people),

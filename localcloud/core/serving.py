@@ -5,10 +5,15 @@ from __future__ import annotations
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from identity.credentials.probe.serving import EventServer
 
@@ -17,6 +22,8 @@ _GRACE_SECONDS = 1
 # Longer than httpx's clients keep an idle connection (5 s, uvicorn's own default, too): with equal times a request can
 # meet a connection that is just being closed.
 _KEEP_ALIVE_SECONDS = 75
+DROP: Final = "localcloud.drop"
+"""In a scope's extensions: a function without arguments that closes the request's connection without an answer."""
 
 
 class ServiceServer(EventServer):
@@ -28,13 +35,14 @@ class ServiceServer(EventServer):
     def __init__(self, app: ASGIApp, server_file: Path | None) -> None:
         super().__init__(
             uvicorn.Config(
-                app,
+                self._served(app),
                 ssl_certfile=server_file,
                 ssl_keyfile=server_file,
                 lifespan="off",
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                date_header=False,
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )
@@ -54,6 +62,25 @@ class ServiceServer(EventServer):
         for listener in sockets or []:
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         await super().startup(sockets)
+
+    def _served(self, app: ASGIApp) -> ASGIApp:
+        """`app` with `DROP`, and with a `Date` (RFC 9110 6.6.1) on each answer that has none of its own."""
+
+        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+            async def answer(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    MutableHeaders(scope=message).setdefault("date", format_datetime(datetime.now(UTC), usegmt=True))
+                await send(message)
+
+            scope.setdefault("extensions", {})[DROP] = partial(self._drop, tuple(scope.get("client") or ()))
+            await app(scope, receive, answer)
+
+        return serve
+
+    def _drop(self, client: tuple[str | int, ...]) -> None:
+        for connection in list(self.server_state.connections):
+            if tuple(connection.transport.get_extra_info("peername") or ()) == client:
+                connection.transport.abort()
 
     def drop_connections(self) -> None:
         """Close every connection, and so end what is being answered on it."""

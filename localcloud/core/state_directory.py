@@ -45,6 +45,11 @@ class StateDirectory:
         return self.root / "environment.json"
 
     @property
+    def held_faults_file(self) -> Path:
+        """What a test holds while the daemon runs, see `localcloud.azure.shared.held`; usually not there."""
+        return self.root / "held-faults.json"
+
+    @property
     def pids(self) -> Path:
         """The running processes, see `localcloud.core.processes`."""
         return self.root / "pids"

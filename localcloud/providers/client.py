@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import ssl
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +16,7 @@ from azure.core.exceptions import AzureError
 from azure.identity import CertificateCredential
 
 from localcloud.providers.settings import AzureProviderSettings
-from plugin import PluginError
+from plugin import PluginError, pause
 
 _TIMEOUT: Final = httpx.Timeout(60.0)
 
@@ -105,7 +104,7 @@ class RestClient:
         *,
         ca_file: str,
         retry: Retry,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = pause,
     ) -> None:
         self.base_url = base_url
         self._scope = scope

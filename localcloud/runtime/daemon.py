@@ -15,7 +15,9 @@ from starlette.applications import Starlette
 
 from localcloud.azure.aks_webhooks.api import app as aks_webhooks
 from localcloud.azure.arm.api import app as arm
+from localcloud.azure.blob.api import app as blob
 from localcloud.azure.entra.api import app as entra
+from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.imds.api import app as imds
 from localcloud.azure.keyvault.api import app as keyvault
@@ -27,10 +29,13 @@ from localcloud.runtime.environment import Prepared, is_plain_text, listen, prep
 from localcloud.runtime.lifecycle import DAEMON
 
 _APPS: dict[str, Callable[[Prepared], Starlette]] = {
-    "entra": lambda prepared: entra(prepared.cloud, prepared.state.ca_file),
+    "entra": lambda prepared: entra(
+        prepared.cloud, Issuers(prepared.state.ca_file, prepared.environment.blob_endpoint)
+    ),
     "arm": lambda prepared: arm(prepared.cloud),
     "graph": lambda prepared: graph(prepared.cloud),
     "keyvault": lambda prepared: keyvault(prepared.cloud),
+    "blob": lambda prepared: blob(prepared.cloud),
     "imds": lambda prepared: imds(prepared.cloud),
     "aks-webhooks": lambda prepared: aks_webhooks(prepared.cloud),
     "kubernetes": lambda prepared: kubernetes(prepared.store, prepared.kubernetes_token, prepared.cloud.tokens),

@@ -18,6 +18,7 @@ from localcloud.apiserver import files
 from localcloud.azure.aks_webhooks import api as aks_webhooks
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import Faults
+from localcloud.azure.shared.held import FaultHolder
 from localcloud.core.cluster import ADMINISTRATOR, CONTROLLER_MANAGER, DEPLOYER, KUBELET, ClusterKind, choose, token
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.state_directory import StateDirectory
@@ -28,7 +29,7 @@ from localcloud.runtime.deployer import ensure_deployer
 ADDRESS = "127.0.0.1"
 KUBERNETES = "kubernetes"
 AKS_WEBHOOKS = "aks-webhooks"
-SERVICES = ("entra", "arm", "graph", "keyvault", "imds", AKS_WEBHOOKS, KUBERNETES)
+SERVICES = ("entra", "arm", "graph", "keyvault", "blob", "imds", AKS_WEBHOOKS, KUBERNETES)
 # Each kind of Kubernetes API needs all but one of them: the built-in one verifies tokens itself, the other is served
 # by kube-apiserver.
 _NOT_SERVED = {ClusterKind.BUILT_IN: AKS_WEBHOOKS, ClusterKind.API_SERVER: KUBERNETES}
@@ -76,7 +77,12 @@ def _prepare(state: StateDirectory) -> Prepared:
     cluster = choose(store)
     ports = _ports(store)
     ensure_certificate(state.ca_file, state.server_file)
-    cloud = assemble(store, Faults.from_environment(), authority_host=f"{_url(ports, 'entra')}/")
+    cloud = assemble(
+        store,
+        Faults.from_environment(),
+        authority_host=f"{_url(ports, 'entra')}/",
+        holder=FaultHolder(state.held_faults_file),
+    )
     authority = base64.b64encode(state.ca_file.read_bytes()).decode()
     Endpoint(_url(ports, KUBERNETES), authority, cluster).save(store)
     deployer = ensure_deployer(store, cloud.directory, state.deployer_file)
@@ -98,6 +104,7 @@ def _prepare(state: StateDirectory) -> Prepared:
         arm_endpoint=_url(ports, "arm"),
         graph_endpoint=_url(ports, "graph"),
         key_vault_endpoint=_url(ports, "keyvault"),
+        blob_endpoint=_url(ports, "blob"),
         imds_endpoint=_url(ports, "imds"),
         ca_file=str(state.ca_file),
         cluster=cluster,

@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from identity.access.login import AKS_SERVER_APP_ID
+from identity.clouds import LocalEnvironment
 from localcloud.apiserver.apply import Administrator, roles
 from localcloud.apiserver.binaries import Binaries
 from localcloud.apiserver.commands import (
@@ -54,6 +55,8 @@ class _Program:
 def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]:
     """Start whatever does not run and wait until every service answers; returns the names of those started.
 
+    Processes that another release started are ended first: they lack what this one's clients ask for.
+
     Raises:
         readiness.NotStarted, environment.PortTaken, PermissionError: as their messages state.
         cluster.ClusterKindConflict: this local cloud was made with the other kind of Kubernetes API.
@@ -61,6 +64,8 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]
     """
     state.create()
     with state.lock("lifecycle"):
+        if _is_of_another_release(state):
+            _stop(state)
         if _cluster(state, wanted) is ClusterKind.BUILT_IN:
             return [*_start(state, [_daemon(state)]), *_start(state, [_kubelet(state)])]
         # kube-apiserver reads Entra ID's signing keys as it starts, then every ten seconds: the daemon goes first.
@@ -73,8 +78,23 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]
 def stop(state: StateDirectory) -> list[str]:
     """End every process, the kubelet with its containers first; returns the names of those that ran."""
     with state.lock("lifecycle"):
-        running = [(name, processes.alive(state.pids, name)) for name in _STOPPED_IN_ORDER]
-        return [name for name, process in running if process and process.end(grace=_STOPPED_IN_ORDER[name])]
+        return _stop(state)
+
+
+def _stop(state: StateDirectory) -> list[str]:
+    running = [(name, processes.alive(state.pids, name)) for name in _STOPPED_IN_ORDER]
+    return [name for name, process in running if process and process.end(grace=_STOPPED_IN_ORDER[name])]
+
+
+def _is_of_another_release(state: StateDirectory) -> bool:
+    """Whether the record has other members than this release's, which tells nothing about a record that is missing."""
+    try:
+        LocalEnvironment.from_file(state.environment_file)
+    except FileNotFoundError:
+        return False
+    except ValueError:
+        return True
+    return False
 
 
 def _cluster(state: StateDirectory, wanted: ClusterKind | None) -> ClusterKind:

@@ -12,7 +12,9 @@ from typing import Any, Final
 
 from identity.naming import resource_group_id, resource_id, role_definition_id, subscription_id
 from localcloud.apiserver.apply import Administrator
+from localcloud.azure.arm import containerregistry
 from localcloud.azure.authorization import built_in_roles
+from localcloud.azure.blob.accounts import ACCOUNTS, BLOB_SERVICES, CONTAINERS
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.local_azure import LocalAzure
@@ -25,6 +27,13 @@ from localcloud.core.store import Document
 from localcloud.core.tls import write_private
 from localcloud.kubernetes.definitions import definitions
 from localcloud.runtime.environment import Prepared
+from localcloud.runtime.network_seed import (
+    DNS_GROUP,
+    MANAGED_GROUP,
+    NETWORK_GROUP,
+    SECURITY_GROUP,
+    infrastructure,
+)
 
 LOCATION: Final = "eastus"
 SHARED_GROUP: Final = "identity-local"
@@ -32,18 +41,18 @@ AKS_GROUP: Final = "aks-local"
 AKS: Final = "aks-mgmt-local"
 NODE_GROUP: Final = f"MC_{AKS_GROUP}_{AKS}_{LOCATION}"
 ADDON_IDENTITY: Final = f"azurekeyvaultsecretsprovider-{AKS}"
-NETWORK_GROUP: Final = "hc1-network"
-SECURITY_GROUP: Final = "hc1-nsg"
-DNS_GROUP: Final = "dns-local"
 RESOURCE_GROUPS: Final = (
     SHARED_GROUP,
-    "hc1-managed",
+    MANAGED_GROUP,
     NETWORK_GROUP,
     SECURITY_GROUP,
     DNS_GROUP,
     AKS_GROUP,
     NODE_GROUP,
 )
+BACKUP_ACCOUNT: Final = "backuplocal"
+BACKUP_CONTAINER: Final = "etcd"
+REGISTRY: Final = "idstacklocal"
 ETCD_VAULT: Final = "kv-etcd-local"
 ETCD_KEY: Final = "hc1-etcd"
 ETCD_KEY_VERSION: Final = "0123456789abcdef0123456789abcdef"
@@ -64,6 +73,8 @@ def seed(prepared: Prepared) -> int:
         seeder.network()
         seeder.management_cluster()
         seeder.etcd_vault()
+        seeder.backup_storage()
+        seeder.registry()
         imported = seeder.managed_identity(SHARED_GROUP, IMPORTED_IDENTITY)
         seeder.people(prepared.environment.deployer_client_id)
         seeder.deployer_roles(prepared.environment.deployer_client_id)
@@ -91,19 +102,11 @@ class _Seeder:
             self._ensure(group, "Microsoft.Resources/resourceGroups", {"provisioningState": "Succeeded"})
 
     def network(self) -> None:
-        vnet = self._id(NETWORK_GROUP, "Microsoft.Network/virtualNetworks", "hc1-vnet")
-        address_space = {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}}
-        self._ensure(vnet, "Microsoft.Network/virtualNetworks", _succeeded(address_space))
-        self._ensure(
-            f"{vnet}/subnets/default",
-            "Microsoft.Network/virtualNetworks/subnets",
-            _succeeded({"addressPrefix": "10.0.0.0/24"}),
-            location=None,
-        )
-        nsg = "Microsoft.Network/networkSecurityGroups"
-        self._ensure(self._id(SECURITY_GROUP, nsg, "hc1-nsg"), nsg, _succeeded({"securityRules": []}))
-        zone = "Microsoft.Network/dnsZones"
-        self._ensure(self._id(DNS_GROUP, zone, "local.example.com"), zone, {"zoneType": "Public"}, location="global")
+        for each in infrastructure(self._subscription, LOCATION):
+            found = self._ensure(each.id, each.type, each.properties, location=each.location, sku=each.sku)
+            if each.location is None and found["properties"] != each.properties:
+                # A subnet that an earlier release has seeded, without its security group.
+                self._resources.put({**found, "properties": each.properties})
 
     def management_cluster(self) -> None:
         """An AKS cluster whose Key Vault add-on's identity is attached to the nodes, so that IMDS issues its tokens."""
@@ -174,6 +177,20 @@ class _Seeder:
             self.added += 1
         Keys(self._cloud.store).add(vault, ETCD_KEY, version=ETCD_KEY_VERSION)
 
+    def backup_storage(self) -> None:
+        """The storage account of backups, with a container."""
+        account = self._id(SHARED_GROUP, ACCOUNTS, BACKUP_ACCOUNT)
+        self._ensure(account, ACCOUNTS, _succeeded({}))
+        service = f"{account}/blobServices/default"
+        self._ensure(service, BLOB_SERVICES, {}, location=None)
+        container = f"{service}/containers/{BACKUP_CONTAINER}"
+        self._ensure(container, CONTAINERS, {"publicAccess": "None"}, location=None)
+
+    def registry(self) -> None:
+        """The container registry of the nodes' images."""
+        registry = self._id(SHARED_GROUP, containerregistry.REGISTRIES, REGISTRY)
+        self._ensure(registry, containerregistry.REGISTRIES, _succeeded({"loginServer": f"{REGISTRY}.azurecr.io"}))
+
     def managed_identity(self, group: str, name: str) -> Document:
         """A user-assigned identity with its principal."""
         identities = "Microsoft.ManagedIdentity/userAssignedIdentities"
@@ -233,6 +250,7 @@ class _Seeder:
         *,
         location: str | None = LOCATION,
         identity: Mapping[str, Any] | None = None,
+        sku: Mapping[str, str] | None = None,
     ) -> Document:
         """The resource, written unless it is there."""
         current = self._resources.get(full_id)
@@ -243,6 +261,8 @@ class _Seeder:
             resource |= {"location": location, "tags": {}}
         if identity is not None:
             resource["identity"] = dict(identity)
+        if sku is not None:
+            resource["sku"] = dict(sku)
         self.added += 1
         return self._resources.put({**resource, "properties": dict(properties)})
 

@@ -21,6 +21,7 @@ from identity.settings import AccessSettings
 from ops.access.azure import deployer
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
+from ops.stack.environment import variables
 from ops.stack.errors import CommandError
 
 
@@ -99,6 +100,19 @@ def stack_cluster(engine: Engine) -> AksCluster:
     if found is None:
         raise CommandError(f"{full_id} does not exist; correct its name, or create it")
     return found
+
+
+def api_server(engine: Engine) -> ApiServer:
+    """The API server as the stack reaches it, as a context manager.
+
+    By the kubeconfig that the stack's configuration names, or by the one that AKS gives out. Raises as `stack_access`.
+    """
+    cluster = engine.configured().get("managementCluster") or {}
+    if not cluster.get("kubeconfig"):
+        return stack_access(engine).api_server(variables(engine.stack))
+    kubeconfig = Kubeconfig.read(engine.root / Path(cluster["kubeconfig"]))
+    aks = AksCluster(_cluster_id(_configuration(engine)))
+    return ApiServer(kubeconfig, aks, variables(engine.stack), context=cluster.get("context"))
 
 
 def _configuration(engine: Engine, advice: str = "") -> dict[str, Any]:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import typer
 
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.access.control_planes import require_no_control_plane
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import start_local_cloud
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
 
 
-def down(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
-    """Destroy a stack, and the local cloud with its last stack. Other options go to `pulumi destroy`."""
+def down(
+    context: typer.Context,
+    stack: StackOption = DEFAULT_STACK,
+    time_limit: TimeLimitOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Destroy a stack, and the local cloud with its last stack. Other options go to `pulumi destroy`.
+
+    A stack whose namespace holds a control plane of HyperShift is not destroyed.
+    """
     screen = Screen(as_json)
-    engine = Engine(stack, output=screen.output)
+    engine = Engine(stack, output=screen.output, deadline=time_limit)
     if not engine.is_local:
+        require_no_control_plane(engine)
         engine.destroy(context.args)
     others = _remove_local(engine, screen, context.args) if engine.is_local and local_paths().state.exists() else []
     if as_json:
@@ -31,6 +41,7 @@ def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[
     start_local_cloud(screen)
     screen.step("pulumi destroy")
     engine.prepare()
+    require_no_control_plane(engine)
     engine.destroy(arguments)
     engine.remove()
     if others := engine.siblings():

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from identity.outputs import StackOutputs, owned_namespaces
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.outputs import hypershift as cli
+from ops.outputs import hypershift_commands as commands
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
@@ -37,6 +39,8 @@ def hypershift(
         raise CommandError(f"the stack {stack} has no hosted cluster: there is nothing to export before `make up`")
     if cluster is not None and cluster not in known:
         raise CommandError(f"the stack {stack} has no hosted cluster {cluster}; it has {', '.join(known)}")
+    if owned_namespaces(outputs):
+        raise CommandError(_owned(stack, outputs))
     wanted = [each for name, each in known.items() if cluster in (None, name)]
     _check(wanted)
     try:
@@ -44,16 +48,19 @@ def hypershift(
             each.write()
     except OSError as error:
         raise CommandError(f"the files cannot be written: {error}") from None
-    install = cli.install(outputs)
+    install = commands.install(outputs)
     if as_json:
         screen.document(
             {
                 "stack": stack,
-                "install": install,
+                "definitions": list(commands.DEFINITIONS),
+                "install": list(install.arguments),
                 "clusters": {
                     each.name: {
                         "files": {flag: str(path) for flag, (path, _) in each.files.items()},
-                        "createClusterAzure": each.create,
+                        "manifest": str(each.manifest[0]) if each.manifest else None,
+                        "createClusterAzure": list(commands.create(each.create).arguments),
+                        "renderClusterAzure": list(commands.render(each.render).arguments) if each.render else None,
                     }
                     for each in wanted
                 },
@@ -61,11 +68,26 @@ def hypershift(
         )
         return
     for each in wanted:
-        for flag, (path, _) in each.files.items():
-            note = " (for a self-managed cluster, instead of the other two)" if flag == cli.WORKLOAD[0] else ""
-            screen.console.print(f"{path}{note}", markup=False)
-    commands = [cli.install_command(install), *(cli.create_command(each.create) for each in wanted)]
-    screen.console.print("\n" + "\n\n".join(commands), markup=False)
+        for path in each.paths:
+            screen.console.print(str(path), markup=False)
+        for line in each.left_out():
+            screen.console.print(line, markup=False)
+    steps = [commands.definitions(), str(install)]
+    for each in wanted:
+        steps.append(str(commands.create(each.create)))
+        if each.render is not None:
+            steps.append(str(commands.render(each.render)))
+    screen.console.print("\n" + "\n\n".join(steps), markup=False)
+
+
+def _owned(stack: str, outputs: StackOutputs[str]) -> str:
+    namespaces = ", ".join(owned_namespaces(outputs).values())
+    return (
+        f"the stack {stack} was brought up with `clusterSide: stack`, so it owns {namespaces}, where HyperShift puts "
+        "the control plane: the two would overwrite each other's objects. Nothing was written. Leave the namespace to "
+        f"HyperShift first: `pulumi config set --stack {stack} clusterSide hypershift`, `make up STACK={stack}`, then "
+        "export again"
+    )
 
 
 def _check(clusters: list[cli.HostedClusterExport]) -> None:

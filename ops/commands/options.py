@@ -10,10 +10,20 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 from rich.console import Console
 
+from ops.stack.deadline import Deadline
 from ops.stack.environment import LOCAL_STACK
 
 StackOption: TypeAlias = Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.", show_default=True)]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+TimeLimitOption: TypeAlias = Annotated[
+    Deadline | None,
+    typer.Option(
+        "--time-limit",
+        metavar="MINUTES",
+        parser=Deadline.parse,
+        help="Interrupt the engine after so long, which then ends what it has begun and unlocks the stack.",
+    ),
+]
 DEFAULT_STACK = LOCAL_STACK
 # Columns of a console without a terminal.
 _ENDLESS: Final = 100_000

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import start_local_cloud
 from ops.stack.engine import Engine
 
@@ -17,10 +17,11 @@ def preview(
     context: typer.Context,
     hold: HoldOption = False,
     stack: StackOption = DEFAULT_STACK,
+    time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what `up` would change. Other options go to `pulumi preview`."""
-    engine = Engine(stack)
+    engine = Engine(stack, deadline=time_limit)
     if engine.is_local:
         start_local_cloud(Screen(as_json))
         engine.prepare()

@@ -8,21 +8,27 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import start_local_cloud, up
 from ops.recovery import settle
 from ops.recovery.orphans import Orphan
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.migration import bring_up_to_date
 
 UpOption: TypeAlias = Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)]
+UnlockOption: TypeAlias = Annotated[
+    bool, typer.Option("--unlock", help="The process that locked the stack is gone: I know it, on whatever machine.")
+]
 _AGREED: Final = frozenset({"--yes", "-y"})
 
 
 def recover(
     context: typer.Context,
     then_up: UpOption = True,
+    unlock: UnlockOption = False,
     stack: StackOption = DEFAULT_STACK,
+    time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Settle what a killed or failed `up` or `destroy` left half done, then run `up`, which gets other options.
@@ -30,11 +36,12 @@ def recover(
     Refuses while another process works on the stack.
     """
     screen = Screen(as_json)
-    engine = Engine(stack, output=screen.output)
+    engine = Engine(stack, output=screen.output, deadline=time_limit)
     local = start_local_cloud(screen) if engine.is_local else None
     engine.prepare()
     screen.step("pulumi refresh")
-    settle.unlock_and_refresh(engine, local, screen.console.print)
+    settle.unlock_and_refresh(engine, local, screen.console.print, owner_is_gone=unlock)
+    bring_up_to_date(engine, screen.console.print)
     screen.step("things that exist but are not in the state")
     found = settle.find_orphans(engine, local)
     for each in found:
@@ -44,7 +51,7 @@ def recover(
     settle.enter(engine, found)
     screen.console.print(f"{len(found)} entered into the state" if found else "none")
     if then_up:
-        up(context, stack=stack, as_json=as_json)
+        up(context, stack=stack, time_limit=time_limit, as_json=as_json)
     elif as_json:
         screen.document({"stack": stack, "entered": {each.name: each.id for each in found}})
 

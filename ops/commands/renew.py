@@ -2,40 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Collection
+from datetime import UTC, datetime
 
 import typer
 
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.status import show
 from ops.commands.up import start_local_cloud
+from ops.outputs.rows import rows
+from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-
-# The types of all resources that a renewal touches.
-_RENEWED: Final = frozenset(
-    {
-        "idstack:index:RenewalSchedule",
-        "idstack:index:Certificate",
-        "azuread:index/applicationCertificate:ApplicationCertificate",
-        "idstack:index:SignInGate",
-        "azure-native:keyvault:Secret",
-    }
-)
+from ops.stack.migration import bring_up_to_date
+from ops.stack.renewable import renewable
+from ops.stack.renewal_run import RenewalRun
 
 
-def renew(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
-    """Renew the certificates that are due, and change nothing else. Other options go to `pulumi up`."""
+def renew(
+    context: typer.Context,
+    stack: StackOption = DEFAULT_STACK,
+    time_limit: TimeLimitOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Renew the certificates that are due, and change nothing else. Other options go to `pulumi up`.
+
+    It runs the commit that was last brought up, whatever is checked out.
+    """
     screen = Screen(as_json)
-    engine = Engine(stack, output=screen.output)
+    engine = Engine(stack, output=screen.output, deadline=time_limit)
     if engine.is_local:
         start_local_cloud(screen)
         engine.prepare()
-    # By their names and not by a pattern, which would also match identities that no `up` has created yet.
-    urns = dict.fromkeys(each["urn"] for each in engine.resources() if each["type"] in _RENEWED)
-    if not urns:
+    outputs = engine.outputs()
+    recorded = outputs.get("commit")
+    if (code := brought_up.run_instead(engine, recorded, screen.console)) is not None:
+        raise typer.Exit(code)
+    bring_up_to_date(engine, screen.console.print)
+    resources = engine.resources()
+    identities = renewable(outputs, resources)
+    if not identities:
         raise CommandError(
             f"the stack {stack} has no certificate to renew: `make up STACK={stack}` issues the first ones"
         )
-    engine.up([*(argument for urn in urns for argument in ("--target", urn)), *context.args])
+    run = RenewalRun(engine, screen.console, {}, context.args, is_settled=brought_up.is_clean(recorded))
+    outcome = run.renew(identities, resources)
     show(stack, screen)
+    if overdue := _due(engine, outcome.left_out):
+        raise CommandError(f"a renewal is due and was left out: {', '.join(overdue)}; the reasons are printed above")
+
+
+def _due(engine: Engine, names: Collection[str]) -> list[str]:
+    """Those of the identities whose renewal is due."""
+    now = datetime.now(UTC)
+    return [
+        name
+        for row in rows(engine.outputs(), None)
+        if (name := f"{row.cluster}/{row.identity}") in names and row.renew_after is not None and row.renew_after <= now
+    ]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from identity.credentials import renewal_request, rfc3339
+from identity.credentials import rfc3339
 from identity.credentials.renewal_request import RenewalRequest
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.status import show
 from ops.commands.up import start_local_cloud
 from ops.outputs.rotation import Rotatable, chosen, rotatable
+from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.lock import Locked
+from ops.stack.migration import bring_up_to_date
+from ops.stack.renewable import renewable
+from ops.stack.renewal_run import RenewalRun
 
 IdentityOption = Annotated[
     list[str] | None,
@@ -26,7 +31,11 @@ ForceOption = Annotated[
     typer.Option("--force", help="Renew even while pods may still need what is replaced, and name them."),
 ]
 RevokeOption = Annotated[
-    bool, typer.Option("--revoke", help="After a leak: replace both certificates, the leaked current one last.")
+    bool,
+    typer.Option("--revoke", help="After a leak: deliver another certificate, then take the leaked one out of use."),
+]
+NowOption = Annotated[
+    bool, typer.Option("--now", help="With --revoke: take the leaked key out first, before there is another one.")
 ]
 
 
@@ -35,39 +44,90 @@ def rotate(
     identity: IdentityOption = None,
     force: ForceOption = False,
     revoke: RevokeOption = False,
+    now: NowOption = False,
     stack: StackOption = DEFAULT_STACK,
+    time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Renew certificates now. The old ones stay registered until the next renewal. Other options go to `pulumi up`."""
+    if now and not revoke:
+        raise CommandError("--now says how a leaked key is taken out of use: it goes with --revoke")
     screen = Screen(as_json)
-    engine = Engine(stack, output=screen.output)
+    engine = Engine(stack, output=screen.output, deadline=time_limit)
     if engine.is_local:
         start_local_cloud(screen)
         engine.prepare()
-    identities = chosen(rotatable(engine.outputs(), engine.resources()), identity or ())
+    outputs = engine.outputs()
+    if (code := brought_up.run_instead(engine, outputs.get("commit"), screen.console)) is not None:
+        raise typer.Exit(code)
+    bring_up_to_date(engine, screen.console.print)
+    identities = chosen(rotatable(outputs, engine.resources()), identity or ())
+    if now:
+        _replace(engine, screen, identities, context.args)
+        show(stack, screen)
+        return
     if revoke:
         screen.console.print(_revocation(identities))
     else:
         _refuse_or_name_those_at_risk(identities, screen, force=force)
-    _run(engine, identities, RenewalRequest.FORCE if force or revoke else RenewalRequest.RENEW, context.args)
+    _run(engine, screen, identities, RenewalRequest.FORCE if force or revoke else RenewalRequest.RENEW, context.args)
     if revoke:
-        _run(engine, identities, RenewalRequest.FRESH_SPARE, context.args)
+        _run(engine, screen, identities, RenewalRequest.WITHDRAW, context.args)
     show(stack, screen)
 
 
-def _run(engine: Engine, identities: Iterable[Rotatable], request: RenewalRequest, arguments: Iterable[str]) -> None:
-    """One `pulumi up` of these identities alone, in which their schedules do what is requested."""
-    requests = renewal_request.write({each.schedule: request for each in identities})
-    targets = [argument for each in identities for urn in each.urns for argument in ("--target", urn)]
-    engine.up([*targets, *arguments], requests)
+def _replace(engine: Engine, screen: Screen, identities: Sequence[Rotatable], arguments: Sequence[str]) -> None:
+    """Take every certificate of these identities out of use, then issue others.
+
+    Raises CommandError with what is out and what is not, if something fails on the way.
+    """
+    screen.console.print(_revocation_now(identities))
+    try:
+        _run(engine, screen, identities, RenewalRequest.REPLACE, arguments)
+    except Locked:
+        raise
+    except CommandError as error:
+        found = {each.name: each.slots for each in rotatable(engine.outputs(), engine.resources())}
+        still = [each.name for each in identities if found.get(each.name) == each.slots]
+        out = [each.name for each in identities if each.name not in still]
+        lines = [str(error)]
+        if out:
+            lines.append(
+                f"The leaked certificates of {', '.join(out)} are out of use and stay so. Their pods cannot sign in "
+                f"until a new one is delivered: remove what stops it, then run `make up STACK={engine.stack}`"
+            )
+        if still:
+            lines.append(f"Nothing has changed for {', '.join(still)}: run the command again")
+        raise CommandError("\n".join(lines)) from None
+
+
+def _run(
+    engine: Engine,
+    screen: Screen,
+    identities: Iterable[Rotatable],
+    request: RenewalRequest,
+    arguments: Sequence[str],
+) -> None:
+    """One `pulumi up` of these identities alone, in which their schedules do what is requested.
+
+    Raises CommandError if one of them had to be left out.
+    """
+    requests = {each.schedule: request for each in identities}
+    outputs, resources = engine.outputs(), engine.resources()
+    run = RenewalRun(engine, screen.console, requests, arguments, is_settled=brought_up.is_clean(outputs.get("commit")))
+    chosen_ones = [each for each in renewable(outputs, resources) if each.schedule in requests]
+    renewed = run.renew(chosen_ones, resources).renewed
+    if missing := [each.name for each in chosen_ones if each.name not in renewed]:
+        raise CommandError(f"not rotated: {', '.join(missing)}; the reasons are printed above")
 
 
 def _refuse_or_name_those_at_risk(identities: Iterable[Rotatable], screen: Screen, *, force: bool) -> None:
-    early = [each for each in identities if datetime.now(UTC) < each.free]
+    now = datetime.now(UTC)
+    early = [(each, each.free) for each in identities if each.free is not None and now < each.free]
     if not early:
         return
     listed = "\n".join(
-        f"  {each.name}: {', '.join(each.pods)}, until {rfc3339.render(each.free)} at the latest" for each in early
+        f"  {each.name}: {', '.join(each.pods)}, until {rfc3339.render(free)} at the latest" for each, free in early
     )
     if not force:
         raise CommandError(
@@ -78,10 +138,20 @@ def _refuse_or_name_those_at_risk(identities: Iterable[Rotatable], screen: Scree
     screen.console.print(f"These pods cannot sign in if they have not loaded the current certificate yet:\n{listed}")
 
 
+def _revocation_now(identities: Iterable[Rotatable]) -> str:
+    listed = "\n".join(f"  {each.name}: {', '.join(each.pods)}" for each in identities)
+    return (
+        "Every certificate is taken out of use now; then new ones are issued, proven and delivered.\n"
+        "From now on nobody can sign in with an old key. Tokens issued before stay valid for up to 90 minutes.\n"
+        "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours after "
+        f"the CSI driver has polled; restart them after this command to speed that up:\n{listed}"
+    )
+
+
 def _revocation(identities: Iterable[Rotatable]) -> str:
     listed = "\n".join(f"  {each.name}: {', '.join(each.pods)}" for each in identities)
     return (
-        "Both certificates are replaced: the spare first, which the secret then carries, at the end the leaked one.\n"
+        "Another certificate is delivered first; then the leaked one is taken out of use.\n"
         "From then on nobody can sign in with the old key. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver "
         f"has polled; restart them to speed that up:\n{listed}"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ops.access.cluster_state import read_cluster_state
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.outputs import probes
+from ops.outputs import cluster_tables, probes
+from ops.outputs.cluster_state import ClusterState
 from ops.outputs.rows import has_probes, rows
 from ops.outputs.tables import credentials
 from ops.stack import local_cloud
@@ -15,7 +17,10 @@ from ops.stack.errors import CommandError
 
 
 def status(stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
-    """Show each identity: secret, SecretProviderClass, expiry, renewal; locally also its sign-in and proof call."""
+    """Show each identity: secret, SecretProviderClass, expiry, renewal; locally also its sign-in and proof call.
+
+    Then what the management cluster reports: the HostedClusters' conditions, and which version each pod has mounted.
+    """
     show(stack, Screen(as_json))
 
 
@@ -33,10 +38,14 @@ def show(stack: str, screen: Screen) -> None:
     except probes.Unreachable as error:
         raise CommandError(f"{error}; `make up` starts the local cloud again") from None
     found, now = rows(outputs, answers), datetime.now(UTC)
+    state = read_cluster_state(engine, outputs)
     if screen.as_json:
-        screen.document({"stack": stack, "rows": [row.to_json(now) for row in found]})
+        rendered = {} if state is None else {"managementCluster": state.to_json()}
+        screen.document({"stack": stack, "rows": [row.to_json(now) for row in found], **rendered})
     else:
         screen.console.print(credentials(found, now, screen.console.width))
+        if state is not None:
+            _show_cluster(state, screen)
     failing = [
         row.identity
         for row in found
@@ -44,3 +53,14 @@ def show(stack: str, screen: Screen) -> None:
     ]
     if failing:
         raise CommandError(f"these identities cannot sign in: {', '.join(failing)}")
+
+
+def _show_cluster(state: ClusterState, screen: Screen) -> None:
+    """Print a table for each kind of report, and a line for each that could not be read."""
+    console = screen.console
+    if any(each.is_shown for each in state.conditions):
+        console.print("\n", cluster_tables.conditions(state.conditions, console.width), sep="")
+    if state.mounts:
+        console.print("\n", cluster_tables.mounts(state.mounts, console.width), sep="")
+    for each in state.unread:
+        console.print(f"\nnot read: {each}", markup=False)

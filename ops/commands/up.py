@@ -13,7 +13,7 @@ from rich.console import Console
 from identity.clouds import LocalEnvironment
 from identity.credentials.backoff import Backoff
 from identity.outputs import StackOutputs
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.status import show
 from ops.outputs import probes
 from ops.outputs.rows import Row, has_probes, rows
@@ -21,6 +21,7 @@ from ops.outputs.tables import sign_ins
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.migration import bring_up_to_date
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores
 # Between two looks at the probes, in seconds.
@@ -28,17 +29,24 @@ _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 1.0
 
 
-def up(context: typer.Context, stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
+def up(
+    context: typer.Context,
+    stack: StackOption = DEFAULT_STACK,
+    time_limit: TimeLimitOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Bring a stack up; a local one with its cloud, its probes and their table. Other options go to `pulumi up`."""
     screen = Screen(as_json)
-    engine = Engine(stack, output=screen.output)
+    engine = Engine(stack, output=screen.output, deadline=time_limit)
     if not engine.is_local:
+        bring_up_to_date(engine, screen.console.print)
         engine.up(context.args)
         show(stack, screen)
         return
     environment = start_local_cloud(screen)
     screen.step("pulumi up")
     engine.prepare()
+    bring_up_to_date(engine, screen.console.print)
     engine.up(context.args)
     outputs = engine.outputs()
     if not has_probes(outputs):

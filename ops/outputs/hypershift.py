@@ -1,46 +1,49 @@
-"""A stack's outputs as HyperShift's CLI takes them: files and flags.
+"""A hosted cluster's outputs as HyperShift's CLI takes them: files, and the flags that are about the cluster.
 
-Sources inside openshift/hypershift at 3ee9615. Flags: `cmd/install/install.go:500-508`,
-`cmd/cluster/core/create.go:69-113`, `cmd/cluster/azure/create.go:73-108`. Files: `cmd/infra/azure/create.go:237-290`,
-which reads those of identities as the structs ControlPlaneManagedIdentities and DataPlaneManagedIdentities of
-`api/hypershift/v1beta1/azure.go`.
+Sources inside openshift/hypershift at 3ee9615. Flags: see `hypershift_commands.py`. Files: `cmd/infra/azure/create.go`
+(:237-290) reads those of identities as the structs ControlPlaneManagedIdentities and DataPlaneManagedIdentities of
+`api/hypershift/v1beta1/azure.go`, `cmd/cluster/azure/create.go:323-334` that of the infrastructure.
 """
 
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import CLOUDS
+from identity.hypershift import API_VERSION, KIND
 from identity.outputs import (
     AzurePlatformSpec,
     HostedClusterOutput,
     HostedClusterSpec,
+    KmsAzureSpec,
     ManagedIdentitiesSpec,
     StackOutputs,
 )
+from ops.outputs.hypershift_commands import domain_arguments
 
-# What the stack does not know; the variables have the names of HyperShift's own scripts (`contrib/managed-azure`).
-_INSTALL_OWN: Final = {"--hypershift-image": "HYPERSHIFT_IMAGE", "--pull-secret": "PULL_SECRET"}
-_CREATE_OWN: Final = {
-    "--azure-creds": "AZURE_CREDS",
-    "--base-domain": "PARENT_DNS_ZONE",
-    "--pull-secret": "PULL_SECRET",
-    "--release-image": "RELEASE_IMAGE",
-    "--sa-token-issuer-private-key-path": "SA_TOKEN_ISSUER_PRIVATE_KEY_PATH",
-}
-# Flags of the files, and the files' names; the workload identities are for self-managed clusters.
+# Flags of the files, and the files' names.
 _MANAGED: Final = ("--managed-identities-file", "managed-identities.json")
 _DATA_PLANE: Final = ("--data-plane-identities-file", "data-plane-identities.json")
-WORKLOAD: Final = ("--workload-identities-file", "workload-identities.json")
+_INFRA: Final = ("--infra-json", "infra.json")
+_MANIFEST: Final = "hosted-cluster.yaml"
+# What a HostedCluster needs and the stack may not know, by field of `spec`.
+_TO_ADD: Final = {
+    "release": "spec.release.image",
+    "pullSecret": "spec.pullSecret.name",
+    "serviceAccountSigningKey": "spec.serviceAccountSigningKey.name",
+}
 
 # `ObjectEncoding` in cmd/cluster/azure/create.go:32, which overwrites that of a file (:387-395).
 _ENCODING: Final = "utf-8"
+# Key of the only private access that the CLI makes.
+_PRIVATE_LINK: Final = "privateLink"
 # The default of the API; the CLI writes none.
 _CLOUD: Final = "AzurePublicCloud"
 
@@ -55,54 +58,99 @@ class HostedClusterExport:
 
     @property
     def files(self) -> dict[str, tuple[Path, Mapping[str, Any]]]:
-        """Path and content by flag."""
-        identities = self._identities
-        contents = (
-            (_MANAGED, identities["controlPlane"]),
-            (_DATA_PLANE, identities["dataPlane"]),
-            (WORKLOAD, self._workload_identities()),
-        )
-        return {flag: (self.directory / self.name / file, content) for (flag, file), content in contents}
+        """Path and content by flag; without the zones of the cluster there is no `--infra-json`."""
+        contents = [(_MANAGED, self._identities["controlPlane"]), (_DATA_PLANE, self._identities["dataPlane"])]
+        if not self._unknown_domains():
+            contents.append((_INFRA, self._infra()))
+        return {flag: (self._path(file), content) for (flag, file), content in contents}
+
+    @property
+    def manifest(self) -> tuple[Path, str] | None:
+        """Path and YAML of the whole HostedCluster; None without its zones and its external domain."""
+        if self._unknown_domains() or self._external_domain is None:
+            return None
+        base = self._base
+        document = {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "metadata": {"name": self.name, "namespace": self.described["namespace"], **base["metadata"]},
+            "spec": {**base["spec"], **self._spec},
+        }
+        to_add = [place for field, place in _TO_ADD.items() if field not in document["spec"]]
+        notes = f"# Add {', '.join(to_add)}.\n" if to_add else ""
+        return self._path(_MANIFEST), notes + yaml.safe_dump(document, sort_keys=False, width=1000)
 
     @property
     def create(self) -> list[str]:
-        """Arguments of `hypershift create cluster azure`."""
-        spec, azure, files = self._spec, self._azure, self.files
-        kms = spec["secretEncryption"]["kms"]["azure"]
-        key = kms["activeKey"]
-        vault = f"https://{key['keyVaultName']}.{CLOUDS[azure['cloud']].vault_suffix}"
+        """Arguments of `hypershift create cluster azure`, which makes what is missing of the infrastructure."""
+        azure, files = self._azure, self.files
         return _arguments(
             {
                 "--name": self.name,
                 "--namespace": self.described["namespace"],
-                "--infra-id": spec["infraID"],
+                "--infra-id": self._spec["infraID"],
                 "--location": azure["location"],
                 "--resource-group-name": azure["resourceGroup"],
                 "--vnet-id": azure["vnetID"],
                 "--subnet-id": azure["subnetID"],
                 "--network-security-group-id": azure["securityGroupID"],
-                "--oidc-issuer-url": spec["issuerURL"],
+                **({"--dns-zone-rg-name": group} if (group := self.described.get("dnsZoneResourceGroup")) else {}),
                 **{flag: str(files[flag][0]) for flag, _ in (_MANAGED, _DATA_PLANE)},
-                "--kms-credentials-secret-name": kms["kms"]["credentialsSecretName"],
-                "--encryption-key-id": f"{vault}/keys/{key['keyName']}/{key['keyVersion']}",
+                **self._common,
             }
         )
 
+    @property
+    def render(self) -> list[str] | None:
+        """Arguments of `hypershift create cluster azure --render` with the exported infrastructure; None without it."""
+        flag, _ = _INFRA
+        if flag not in self.files:
+            return None
+        cluster = {"--name": self.name, "--namespace": self.described["namespace"], flag: str(self.files[flag][0])}
+        return _arguments(cluster | self._common)
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files that `write` writes, in its order."""
+        return [*(path for path, _ in self.files.values()), *([self.manifest[0]] if self.manifest else [])]
+
     def write(self) -> None:
         """Write the files; raises OSError. Nothing in them is secret."""
-        for path, content in self.files.values():
+        texts = [(path, json.dumps(content, indent=2) + "\n") for path, content in self.files.values()]
+        for path, text in (*texts, *([self.manifest] if self.manifest else [])):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
+
+    def left_out(self) -> Iterator[str]:
+        """The files that are not written, and the keys of the configuration that they need."""
+        unknown = self._unknown_domains()
+        if unknown:
+            yield f"{self._path(_INFRA[1])} is left out: it needs {', '.join(unknown)}"
+        if unknown or self._external_domain is None:
+            needed = [*unknown, *(["externalDnsDomain"] if self._external_domain is None else [])]
+            yield f"{self._path(_MANIFEST)} is left out: it needs {', '.join(needed)}"
 
     def obstacles(self) -> Iterator[str]:
         """Why the CLI cannot create this cluster: it overwrites these values with its own."""
+        if "." in self.name:
+            yield "it takes no name with a dot"
         control_plane = self._identities["controlPlane"]
         encodings = {each["objectEncoding"] for each in control_plane.values() if "objectEncoding" in each}
+        kms = self._kms
+        if kms is not None:
+            encodings.add(kms["kms"]["objectEncoding"])
         for encoding in sorted(encodings - {_ENCODING}):
             yield f"it writes the encoding {_ENCODING} for every secret, but these are stored as {encoding}"
         for row in CONTROL_PLANE:
-            if row.optional and row.field not in control_plane:
+            if row.optional and row.hosted_cluster_path is not None and row.field not in control_plane:
                 yield f"it writes {row.field} with an empty secret name, which the API refuses"
+        private = self._azure.get("private")
+        if private is not None and _PRIVATE_LINK not in private:
+            yield f"it makes private access by PrivateLink only, but this cluster's is by {private['type']}"
+        if kms is not None and kms.get("keyVaultAccess") == "Private":
+            yield "it leaves keyVaultAccess out, which means Public, but this cluster's is Private"
+        if "containerRegistry" in self._azure:
+            yield "it leaves the managed identity out with which the nodes pull images"
         if self._azure["cloud"] != _CLOUD:
             yield f"it leaves the cloud out, which means {_CLOUD}, but this one is in {self._azure['cloud']}"
 
@@ -115,17 +163,87 @@ class HostedClusterExport:
         return self._spec["platform"]["azure"]
 
     @property
+    def _kms(self) -> KmsAzureSpec[str] | None:
+        encryption = self._spec.get("secretEncryption")
+        return None if encryption is None else encryption["kms"]["azure"]
+
+    @property
     def _identities(self) -> ManagedIdentitiesSpec[str]:
         return self._azure["azureAuthenticationConfig"]["managedIdentities"]
 
-    def _workload_identities(self) -> dict[str, Any]:
-        """As `hypershift create iam azure` writes them (`cmd/infra/azure/identities.go:360-365`)."""
-        control_plane = self._identities["controlPlane"]
-        kms = self._spec["secretEncryption"]["kms"]["azure"]["kms"]
+    @property
+    def _base(self) -> Mapping[str, Any]:
+        """What the stack writes beside the identity part; empty in a stack of an earlier release."""
+        return self.described.get("hostedClusterBase") or {"metadata": {}, "spec": {}}
+
+    @property
+    def _external_domain(self) -> str | None:
+        return self.described.get("externalDnsDomain")
+
+    @property
+    def _dns(self) -> Mapping[str, str]:
+        dns: Mapping[str, str] = self._base["spec"].get("dns", {})
+        return dns
+
+    def _unknown_domains(self) -> list[str]:
+        return [f"dns.{key}" for key in ("baseDomain", "publicZoneID", "privateZoneID") if key not in self._dns]
+
+    @property
+    def _common(self) -> dict[str, str]:
+        """Flags of both ways to call the CLI."""
+        domains = domain_arguments(self._external_domain, self._dns.get("baseDomain"))
         return {
-            **{field: {"clientID": each["clientID"]} for field, each in control_plane.items() if "clientID" in each},
-            "kmsClientID": kms["clientID"],
+            "--oidc-issuer-url": self._spec["issuerURL"],
+            **self._endpoint_access(),
+            **self._encryption(),
+            **domains,
         }
+
+    def _encryption(self) -> dict[str, str]:
+        """The flags of KMS; without them the CLI makes an `aescbc` key itself (`cmd/cluster/core/create.go:1142`)."""
+        kms = self._kms
+        if kms is None:
+            return {}
+        key, cloud = kms["activeKey"], CLOUDS[self._azure["cloud"]]
+        suffix = cloud.managed_hsm_suffix if "keyVaultType" in kms else cloud.vault_suffix
+        return {
+            "--kms-credentials-secret-name": kms["kms"]["credentialsSecretName"],
+            "--encryption-key-id": f"https://{key['keyVaultName']}.{suffix}/keys/{key['keyName']}/{key['keyVersion']}",
+        }
+
+    def _endpoint_access(self) -> dict[str, str]:
+        """The flags of private access (`cmd/cluster/azure/create.go:110-115,397-410`)."""
+        topology, private = self._azure.get("topology"), self._azure.get("private")
+        if topology is None:
+            return {}
+        link = (private or {}).get(_PRIVATE_LINK) or {}
+        flags = {
+            "--endpoint-access": topology,
+            "--endpoint-access-private-nat-subnet-id": link.get("natSubnetID"),
+            "--endpoint-access-private-additional-allowed-subscriptions": ",".join(
+                link.get("additionalAllowedSubscriptions") or ()
+            ),
+        }
+        return {flag: value for flag, value in flags.items() if value}
+
+    def _infra(self) -> dict[str, Any]:
+        """As `hypershift create infra azure` writes it (CreateInfraOutput of `cmd/infra/azure/types.go:31`)."""
+        azure = self._azure
+        return {
+            **self._dns,
+            "region": azure["location"],
+            "resourceGroupName": azure["resourceGroup"],
+            "vnetID": azure["vnetID"],
+            "subnetID": azure["subnetID"],
+            "infraID": self._spec["infraID"],
+            "securityGroupID": azure["securityGroupID"],
+            "controlPlaneMIs": {"controlPlane": self._identities["controlPlane"]},
+            "dataPlaneIdentities": self._identities["dataPlane"],
+            **({} if self._kms is None else {"kmsClientID": self._kms["kms"]["clientID"]}),
+        }
+
+    def _path(self, file: str) -> Path:
+        return self.directory / self.name / file
 
 
 def hosted_clusters(outputs: StackOutputs[str], directory: Path) -> dict[str, HostedClusterExport]:
@@ -136,40 +254,5 @@ def hosted_clusters(outputs: StackOutputs[str], directory: Path) -> dict[str, Ho
     }
 
 
-def install(outputs: StackOutputs[str]) -> list[str]:
-    """Arguments of `hypershift install` on the management cluster."""
-    return [
-        *_arguments(
-            {
-                "--managed-service": "ARO-HCP",
-                "--aro-hcp-key-vault-users-client-id": outputs["keyVaultUserClientId"],
-            }
-        ),
-        # Managed identities are behind its feature gate.
-        "--tech-preview-no-upgrade",
-    ]
-
-
-def install_command(arguments: Sequence[str]) -> str:
-    """`hypershift install` with these arguments, for a shell in which the variables of HyperShift's scripts are set."""
-    return _command("hypershift install", arguments, _INSTALL_OWN)
-
-
-def create_command(arguments: Sequence[str]) -> str:
-    """`hypershift create cluster azure` with these arguments, for the same shell as `install_command`."""
-    return _command("hypershift create cluster azure", arguments, _CREATE_OWN)
-
-
 def _arguments(values: Mapping[str, str]) -> list[str]:
     return [word for pair in values.items() for word in pair]
-
-
-def _command(program: str, arguments: Sequence[str], own: Mapping[str, str]) -> str:
-    lines = [program]
-    for word in arguments:
-        if word.startswith("--"):
-            lines.append(word)
-        else:
-            lines[-1] += f" {shlex.quote(word)}"
-    lines += [f'{flag} "${variable}"' for flag, variable in own.items()]
-    return " \\\n  ".join(lines)

@@ -10,27 +10,29 @@ from typing import Any, Final
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
-from identity.credentials.schedule import Slot, Slots, spare_is_free
+from identity.credentials.schedule import Delivery, Slot, Slots, spare_is_free
 from identity.naming import control_plane_identity_name
 from identity.outputs import StackOutputs
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource, name_of
 
 _SCHEDULE: Final = "idstack:index:RenewalSchedule"
+_SECRET: Final = "idstack:index:CredentialSecret"
 
 
 @dataclass(frozen=True)
 class Rotatable:
     """One identity whose certificates the stack issues.
 
-    `schedule` is the name of its schedule in the program, `urns` are those of all its resources.
+    `schedule` is the name of its schedule in the program; `delivered` is what the stack last wrote to the vault, None
+    if it never did.
     """
 
     cluster: str
     row: ControlPlaneIdentity
     schedule: str
     slots: Slots
-    urns: tuple[str, ...]
+    delivered: Delivery | None
 
     @property
     def name(self) -> str:
@@ -38,9 +40,9 @@ class Rotatable:
         return f"{self.cluster}/{self.row.field}"
 
     @property
-    def free(self) -> datetime:
-        """From when on no pod should need the certificate that a renewal replaces."""
-        return spare_is_free(self.slots)
+    def free(self) -> datetime | None:
+        """From when on no pod should need the certificate that a renewal replaces; None if no pod has one yet."""
+        return None if self.delivered is None else spare_is_free(self.slots, self.delivered)
 
     @property
     def pods(self) -> list[str]:
@@ -58,9 +60,8 @@ def rotatable(outputs: StackOutputs[str], resources: Iterable[StateResource]) ->
             component = control_plane_identity_name(name, row.field)
             for schedule in schedules:
                 if row.field in cluster["controlPlane"] and component in map(name_of, _ancestors(schedule, by_urn)):
-                    lines = {urn: (urn, *_ancestors(each, by_urn)) for urn, each in by_urn.items()}
-                    urns = tuple(urn for urn, line in lines.items() if component in map(name_of, line))
-                    found.append(Rotatable(name, row, name_of(schedule["urn"]), _slots(schedule), urns))
+                    delivered = next((_delivery(each) for each in _secrets(by_urn, component)), None)
+                    found.append(Rotatable(name, row, name_of(schedule["urn"]), _slots(schedule), delivered))
     return found
 
 
@@ -81,6 +82,12 @@ def chosen(every: Collection[Rotatable], identities: Collection[str]) -> list[Ro
     return [each for each in every if not identities or {each.name, each.row.field} & set(identities)]
 
 
+def _secrets(by_urn: Mapping[str, StateResource], component: str) -> list[StateResource]:
+    """The vault secret of an identity, if it was written."""
+    secrets = (each for each in by_urn.values() if each["type"] == _SECRET)
+    return [each for each in secrets if component in map(name_of, _ancestors(each, by_urn))]
+
+
 def _ancestors(resource: StateResource, by_urn: Mapping[str, StateResource]) -> list[str]:
     """URNs of its parent, the parent's parent and so on."""
     ancestors = []
@@ -92,8 +99,15 @@ def _ancestors(resource: StateResource, by_urn: Mapping[str, StateResource]) -> 
 
 def _slots(schedule: StateResource) -> Slots:
     written = schedule["inputs"]
-    return Slots(written["current"], *(_slot(written[name]) for name in ("a", "b")))
+    return Slots(written["current"], *(_slot(written.get(name)) for name in ("a", "b")))
 
 
-def _slot(written: Mapping[str, Any]) -> Slot:
-    return Slot(written["generation"], rfc3339.parse(written["notBefore"]))
+def _slot(written: Mapping[str, Any] | None) -> Slot | None:
+    if written is None:
+        return None
+    return Slot(written["generation"], rfc3339.parse(written["notBefore"]), written["validDays"])
+
+
+def _delivery(secret: StateResource) -> Delivery | None:
+    written = secret.get("outputs", {})
+    return Delivery.named(written.get("generation", ""), rfc3339.parse(written["deliveredAt"]))

@@ -23,9 +23,9 @@ from ops.outputs.rows import Row
 # The two steps in a probe's report.
 _Step: TypeAlias = Literal["signIn", "proof"]
 # One line of a table: its values by their headings, in order.
-_Line: TypeAlias = Mapping[str, Text]
+Line: TypeAlias = Mapping[str, Text]
 # Columns from left to right; each names the values it shows from top to bottom.
-_Layout: TypeAlias = Sequence[Sequence[str]]
+Layout: TypeAlias = Sequence[Sequence[str]]
 
 # If not every value can have a column: the first that fits is taken. The last takes 80 columns.
 _SIGN_INS: Final = (
@@ -56,15 +56,15 @@ def sign_ins(rows: Sequence[Row], mounts: Path, width: int) -> Table:
 
     `mounts` is the directory of the local kubelet's mounts, which paths are shown without.
     """
-    return _table([_sign_in(row, probe, mounts) for row in rows for probe in row.probes], _SIGN_INS, width)
+    return fitted([_sign_in(row, probe, mounts) for row in rows for probe in row.probes], _SIGN_INS, width)
 
 
 def credentials(rows: Sequence[Row], now: datetime, width: int) -> Table:
     """The table of `status`, for `width` columns; sign-in and proof call only if probes can be reached."""
-    return _table([_credential(row, now) for row in rows], _CREDENTIALS, width)
+    return fitted([_credential(row, now) for row in rows], _CREDENTIALS, width)
 
 
-def _table(lines: Sequence[_Line], stacked: Sequence[_Layout], width: int) -> Table:
+def fitted(lines: Sequence[Line], stacked: Sequence[Layout], width: int) -> Table:
     """The lines with a column for each value, or in the first (or the last) of the `stacked` layouts that fits."""
     names = list(lines[0]) if lines else []
     for layout in ([[name] for name in names], *stacked):
@@ -102,7 +102,7 @@ def _width(cell: Text) -> int:
     return max(longest_word, min(longest_line, _LONGEST_LINE))
 
 
-def _sign_in(row: Row, probe: ProbeResult, mounts: Path) -> _Line:
+def _sign_in(row: Row, probe: ProbeResult, mounts: Path) -> Line:
     is_first = probe is row.probes[0]
     not_after = probe.report["notAfter"] if probe.report else None
     return {
@@ -115,7 +115,7 @@ def _sign_in(row: Row, probe: ProbeResult, mounts: Path) -> _Line:
     }
 
 
-def _credential(row: Row, now: datetime) -> _Line:
+def _credential(row: Row, now: datetime) -> Line:
     left = row.days_left(now)
     style = "" if left is None else "red" if left < 0 else "yellow" if left < _SOON_DAYS else "green"
     return {

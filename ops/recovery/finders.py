@@ -8,8 +8,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from identity.naming import resource_id
-from ops.access.azure import AzureClient
+from identity.access.azure_client import AzureClient
+from identity.naming import resource_group_id, resource_id
 from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.stack.errors import CommandError
 
@@ -17,13 +17,21 @@ Inputs: TypeAlias = Mapping[str, Any]
 
 APPLICATION: Final = "azuread:index/application:Application"
 REGISTRATION: Final = "azuread:index/applicationCertificate:ApplicationCertificate"
+_CREDENTIAL_SECRET: Final = "idstack:index:CredentialSecret"
 _VAULTS: Final = "Microsoft.KeyVault/vaults"
 _CLUSTERS: Final = "Microsoft.ContainerService/managedClusters"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
+_ACCOUNTS: Final = "Microsoft.Storage/storageAccounts"
 _KEY_VAULT: Final = "2024-11-01"
+_STORAGE: Final = "2024-01-01"
 _CONTAINER_SERVICE: Final = "2025-09-01"
 _MANAGED_IDENTITY: Final = "2023-01-31"
 _AUTHORIZATION: Final = "2022-04-01"
+_RESOURCES: Final = "2024-03-01"
+_NETWORK: Final = "2024-05-01"
+_PRIVATE_DNS: Final = "2024-06-01"
+_NETWORKS: Final = "Microsoft.Network/virtualNetworks"
+_ZONES: Final = "Microsoft.Network/privateDnsZones"
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,6 @@ _IN_A_GROUP: Final[Mapping[str, _GroupedType]] = MappingProxyType(
     {
         "azure-native:containerservice:ManagedCluster": _GroupedType(_CLUSTERS, _CONTAINER_SERVICE, ("resourceName",)),
         "azure-native:keyvault:Vault": _GroupedType(_VAULTS, _KEY_VAULT, ("vaultName",)),
-        "azure-native:keyvault:Secret": _GroupedType(f"{_VAULTS}/secrets", _KEY_VAULT, ("vaultName", "secretName")),
         "azure-native:managedidentity:UserAssignedIdentity": _GroupedType(
             _IDENTITIES, _MANAGED_IDENTITY, ("resourceName",)
         ),
@@ -48,6 +55,24 @@ _IN_A_GROUP: Final[Mapping[str, _GroupedType]] = MappingProxyType(
             _MANAGED_IDENTITY,
             ("resourceName", "federatedIdentityCredentialResourceName"),
         ),
+        "azure-native:network:VirtualNetwork": _GroupedType(_NETWORKS, _NETWORK, ("virtualNetworkName",)),
+        "azure-native:network:Subnet": _GroupedType(
+            f"{_NETWORKS}/subnets", _NETWORK, ("virtualNetworkName", "subnetName")
+        ),
+        "azure-native:network:NetworkSecurityGroup": _GroupedType(
+            "Microsoft.Network/networkSecurityGroups", _NETWORK, ("networkSecurityGroupName",)
+        ),
+        "azure-native:network:PublicIPAddress": _GroupedType(
+            "Microsoft.Network/publicIPAddresses", _NETWORK, ("publicIpAddressName",)
+        ),
+        "azure-native:network:LoadBalancer": _GroupedType(
+            "Microsoft.Network/loadBalancers", _NETWORK, ("loadBalancerName",)
+        ),
+        "azure-native:privatedns:PrivateZone": _GroupedType(_ZONES, _PRIVATE_DNS, ("privateZoneName",)),
+        "azure-native:privatedns:VirtualNetworkLink": _GroupedType(
+            f"{_ZONES}/virtualNetworkLinks", _PRIVATE_DNS, ("privateZoneName", "virtualNetworkLinkName")
+        ),
+        "azure-native:storage:StorageAccount": _GroupedType(_ACCOUNTS, _STORAGE, ("accountName",)),
     }
 )
 
@@ -67,9 +92,12 @@ class Finders:
         self._taken = taken
         self._by_type: Mapping[str, Callable[[Inputs], str | None]] = {
             "azure-native:authorization:RoleAssignment": self._role_assignment,
+            "azure-native:resources:ResourceGroup": self._resource_group,
+            "azure-native:storage:BlobContainer": self._container,
             APPLICATION: self._application,
             "azuread:index/servicePrincipal:ServicePrincipal": self._service_principal,
             REGISTRATION: self._registration,
+            _CREDENTIAL_SECRET: self._credential_secret,
         }
 
     def find(self, type_token: str, inputs: Inputs) -> str | None:
@@ -98,9 +126,22 @@ class Finders:
         found = self._azure.resource(full_id, api_version)
         return str(found["id"]) if found else None
 
+    def _resource_group(self, inputs: Inputs) -> str | None:
+        return self._resource(resource_group_id(self._subscription_id, inputs["resourceGroupName"]), _RESOURCES)
+
     def _role_assignment(self, inputs: Inputs) -> str | None:
         name = f"Microsoft.Authorization/roleAssignments/{inputs['roleAssignmentName']}"
         return self._resource(f"{inputs['scope']}/providers/{name}", _AUTHORIZATION)
+
+    def _container(self, inputs: Inputs) -> str | None:
+        # An account has one blob service, which no input names.
+        names = (inputs["accountName"], "default", inputs["containerName"])
+        containers = f"{_ACCOUNTS}/blobServices/containers"
+        full_id = resource_id(self._subscription_id, inputs["resourceGroupName"], containers, *names)
+        return self._resource(full_id, _STORAGE)
+
+    def _credential_secret(self, inputs: Inputs) -> str | None:
+        return self._resource(f"{inputs['vaultId']}/secrets/{inputs['secretName']}", _KEY_VAULT)
 
     def _application(self, inputs: Inputs) -> str | None:
         # Display names are not unique; this tag is (components/azure/entra_application.py).
@@ -114,14 +155,19 @@ class Finders:
         return _only([f"/servicePrincipals/{each['id']}" for each in found], f"service principal of {client_id}")
 
     def _registration(self, inputs: Inputs) -> str | None:
-        """A certificate of the application that the state does not have and that begins at the same second."""
+        """The certificate of the application with the plan's key id.
+
+        A plan that does not know the key id yet is of a certificate that begins at the same second as one that the
+        state does not have.
+        """
         application, begin = inputs["applicationId"], _instant(inputs["startDate"])
         found = self._azure.directory_object(application) or {}
-        ids = [
-            f"{application.removeprefix('/applications/')}/certificate/{each['keyId']}"
-            for each in found.get("keyCredentials", ())
-            if _instant(each["startDateTime"]) == begin
-        ]
+        registered = found.get("keyCredentials", ())
+        if key_id := inputs.get("keyId"):
+            matching = [each for each in registered if each["keyId"].lower() == key_id.lower()]
+        else:
+            matching = [each for each in registered if _instant(each["startDateTime"]) == begin]
+        ids = [f"{application.removeprefix('/applications/')}/certificate/{each['keyId']}" for each in matching]
         free = [each for each in ids if (REGISTRATION, each) not in self._taken]
         return _only(free, f"certificate of {application} from {begin}")
 

@@ -22,7 +22,7 @@ from ops.recovery.kubernetes_objects import KubernetesObjects, connected
 from ops.recovery.orphans import Orphan
 from ops.stack.engine import Engine
 from ops.stack.environment import variables
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.lock import Locked
 from ops.stack.state import Plan, StateResource, name_of
 
@@ -31,15 +31,18 @@ _OWN: Final = "idstack:index:"
 _KUBERNETES: Final = "kubernetes:"
 
 
-def unlock_and_refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> None:
+def unlock_and_refresh(
+    engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None], *, owner_is_gone: bool = False
+) -> None:
     """Refresh the state, and unlock it first if the process that locked it does not run any more.
 
-    Raises Locked if it does run, or may. `report` prints a line for the user.
+    Raises Locked if it does run, or may. `owner_is_gone`: a person knows that none runs on another machine either.
+    `report` prints a line for the user.
     """
     try:
         _refresh(engine, local, report)
     except Locked as locked:
-        if not locked.is_abandoned:
+        if not (locked.is_abandoned or (owner_is_gone and locked.is_unseen)):
             raise
         report(f"unlocking the stack {engine.stack}: the process that locked it does not run any more")
         engine.unlock()
@@ -55,7 +58,7 @@ def _refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[s
     """Refresh, also after applications were deleted: azuread then fails to read their certificates."""
     try:
         engine.refresh()
-    except Locked:
+    except (Locked, RunInterrupted):
         raise
     except CommandError:
         lost = _credentials_of_deleted_applications(engine, local)

@@ -11,17 +11,21 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final, cast
 
 import yaml
 
 from identity.outputs import StackOutputs
 from identity.settings.problems import NAMESPACE
-from ops.stack import configuration, existing, hints, lock
+from ops.stack import configuration, existing, hints, lock, secrets_provider
+from ops.stack.deadline import Deadline
 from ops.stack.environment import ROOT, is_local, local_paths, variables
-from ops.stack.errors import CommandError
-from ops.stack.state import Plan, State, StateResource
+from ops.stack.errors import CommandError, RunInterrupted
+from ops.stack.state import Plan, State, StateResource, errors_of
 from ops.stack.streaming import run_streaming
+
+# Commands that write secrets into the state, or show what would be written. What is there already can be taken down.
+_ENCRYPTING: Final = frozenset({"up", "preview", "import"})
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,13 @@ class Engine:
     """Runs `pulumi` for a stack of the project in `root`. What it prints goes to `output`, a file descriptor.
 
     Every method that runs it raises CommandError if it fails, and `Locked` if another engine has locked the stack.
+    Those that print raise `RunInterrupted` if they were interrupted, by a signal or at the deadline.
     """
 
     stack: str
     root: Path = ROOT
     output: int = field(default_factory=sys.stdout.fileno)
+    deadline: Deadline | None = None
 
     @property
     def is_local(self) -> bool:
@@ -68,6 +74,8 @@ class Engine:
             options = ("--event-log", str(log), *unattended, *self._configuration(), *arguments)
             try:
                 self._stream("up", *options, environment={**(environment or {}), "PULUMI_DEBUG_COMMANDS": "true"})
+            except RunInterrupted:
+                raise
             except CommandError as error:
                 lines = log.read_text().splitlines() if log.exists() else []
                 found = [existing.hint(existing.read(lines), self.stack), hints.hint(lines, self.stack)]
@@ -112,15 +120,26 @@ class Engine:
 
     def planned(self) -> Plan:
         """The plan of a preview; secrets are masked. The error of a failed preview has its error messages."""
-        done = self._run("preview", "--json", *self._configuration(), "--stack", self.stack)
+        plan = self.proposed()
+        if errors := errors_of(plan):
+            raise CommandError(f"`pulumi preview`: {''.join(each['message'] for each in errors).strip()}")
+        return plan
+
+    def proposed(self, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> Plan:
+        """The plan of a preview, also of one that failed, which has errors in it; secrets are masked.
+
+        Raises CommandError for a preview that failed and says nothing.
+        """
+        done = self._run(
+            "preview", "--json", *self._configuration(), *arguments, "--stack", self.stack, environment=environment
+        )
         try:
             plan: Any = json.loads(done.stdout)
         except ValueError:
             plan = {}
-        if done.returncode != 0:
-            errors = [each["message"] for each in plan.get("diagnostics", ()) if each["severity"] == "error"]
-            raise CommandError(f"`pulumi preview`: {''.join(errors).strip() or done.stderr.strip()}")
-        found: Plan = plan
+        found = cast("Plan", {"config": {}, "steps": [], **plan})
+        if done.returncode != 0 and not errors_of(found):
+            raise CommandError(f"`pulumi preview`: {done.stderr.strip() or f'code {done.returncode}'}")
         return found
 
     def state(self) -> State:
@@ -179,11 +198,29 @@ class Engine:
     def _stream(self, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
         command = ["pulumi", *arguments, "--stack", self.stack]
         whole = {**variables(self.stack), **(environment or {})}
-        code, errors = run_streaming(command, directory=self.root, environment=whole, output=self.output)
-        if code != 0 and lock.is_locked(errors):
-            raise lock.Locked(self.stack, lock.owners(errors), is_local=self.is_local, command=arguments[0])
-        if code != 0:
-            raise CommandError(f"`pulumi {arguments[0]}` ended with code {code}; the reason is printed above")
+        if not self.is_local and arguments[0] in _ENCRYPTING:
+            secrets_provider.require_passphrase(self._file, self.stack, whole)
+        if self.deadline is not None and not self.deadline.left:
+            raise RunInterrupted(
+                f"{self.deadline} has passed before `pulumi {arguments[0]}` began; run the command again"
+            )
+        ended = run_streaming(
+            command, directory=self.root, environment=whole, output=self.output, deadline=self.deadline
+        )
+        if ended.code != 0 and lock.is_locked(ended.errors):
+            raise lock.Locked(self.stack, lock.owners(ended.errors), is_local=self.is_local, command=arguments[0])
+        if ended.code < 0:
+            raise RunInterrupted(
+                f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. `make recover STACK={self.stack}` "
+                "unlocks the stack, settles what is half done, and goes on"
+            )
+        if ended.interrupted_by is not None:
+            raise RunInterrupted(
+                f"interrupted by {ended.interrupted_by}: `pulumi {arguments[0]}` has ended what it had begun and "
+                "unlocked the stack. Run the command again, which goes on from there"
+            )
+        if ended.code != 0:
+            raise CommandError(f"`pulumi {arguments[0]}` ended with code {ended.code}; the reason is printed above")
 
     def _capture(self, *arguments: str, directory: Path | None = None, standard_input: str = "") -> str:
         done = self._run(*arguments, directory=directory, standard_input=standard_input)
@@ -192,13 +229,17 @@ class Engine:
         return done.stdout
 
     def _run(
-        self, *arguments: str, directory: Path | None = None, standard_input: str = ""
+        self,
+        *arguments: str,
+        directory: Path | None = None,
+        standard_input: str = "",
+        environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Run without a terminal."""
         return subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
             cwd=directory or self.root,
-            env=variables(self.stack),
+            env={**variables(self.stack), **(environment or {})},
             input=standard_input,
             capture_output=True,
             text=True,

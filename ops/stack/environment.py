@@ -5,7 +5,8 @@
 Local stacks have a PULUMI_HOME of their own, with the emulated provider plugins in it, a backend and passphrase of
 their own, and the local cloud's deployer as the one who signs in. A stack is local by its name, `local` or
 `local-<word>`: a name lasts as long as the stack, while a configuration may change (it has to agree,
-`ops/stack/configuration.py`). Every other stack keeps the caller's environment. No stack takes a provider plugin from
+`ops/stack/configuration.py`). Every other stack keeps the caller's environment, but
+for what tests and debugging put there. No stack takes a provider plugin from
 PATH: `refresh` and `destroy` do not run the program and would be served by whatever lies there.
 """
 
@@ -49,6 +50,25 @@ _FOREIGN: Final = frozenset(
         "HTTP_PROXY",
         "HTTPS_PROXY",
         "ALL_PROXY",
+    }
+)
+# The only variable of this program that a real stack takes from its caller. The others are for tests: with a clock that
+# stands still, say, certificates would be valid at another time.
+_OWN_PREFIX: Final = "IDSTACK_"
+_OWN_KEPT: Final = frozenset({CACHE_VARIABLE})
+# For debugging; each shows or writes what is secret, or hands it to another process: gRPC and its traces with payloads,
+# the engine's options as variables, a Terraform provider's log, and the keys of TLS connections.
+_REVEALING_PREFIXES: Final = ("PULUMI_DEBUG_", "PULUMI_TRACING", "PULUMI_OTEL_", "TF_LOG", "GRPC_TRACE")
+_REVEALING: Final = frozenset(
+    {
+        "PULUMI_LOG_OTLP_ENDPOINT",
+        "PULUMI_OPTION_EVENT_LOG",
+        "PULUMI_OPTION_LOGFLOW",
+        "PULUMI_OPTION_LOGTOSTDERR",
+        "PULUMI_OPTION_SHOW_SECRETS",
+        "PULUMI_OPTION_TRACING",
+        "PULUMI_OPTION_VERBOSE",
+        "SSLKEYLOGFILE",
     }
 )
 
@@ -149,7 +169,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     }
     inherited = {name: value for name, value in base.items() if name not in (LOCAL_ENVIRONMENT_VARIABLE, "PYTHONHOME")}
     if not is_local(stack):
-        return {**inherited, **common}
+        return {**{name: value for name, value in inherited.items() if _may_reach_azure(name)}, **common}
     paths = local_paths(base)
     return {
         **{name: value for name, value in inherited.items() if not _is_foreign(name)},
@@ -166,10 +186,13 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
 
 
 def _signed_in_locally(record: Path) -> dict[str, str]:
-    """The deployer's sign-in, in the variables of the real providers and SDKs; empty if there is no local cloud."""
+    """The deployer's sign-in, in the variables of the real providers and SDKs; empty if there is no local cloud.
+
+    One of another release is as good as none until its next start, which writes the record anew.
+    """
     try:
         environment = LocalEnvironment.from_file(record)
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):
         return {}
     return {
         "ARM_TENANT_ID": environment.tenant_id,
@@ -179,6 +202,12 @@ def _signed_in_locally(record: Path) -> dict[str, str]:
         "REQUESTS_CA_BUNDLE": environment.ca_file,
         "SSL_CERT_FILE": environment.ca_file,
     }
+
+
+def _may_reach_azure(name: str) -> bool:
+    if name.startswith(_OWN_PREFIX):
+        return name in _OWN_KEPT
+    return name not in _REVEALING and not name.startswith(_REVEALING_PREFIXES)
 
 
 def _is_foreign(name: str) -> bool:

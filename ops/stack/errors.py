@@ -1,4 +1,4 @@
-"""The one exception that the commands end with."""
+"""The exceptions that the commands end with."""
 
 from __future__ import annotations
 
@@ -12,3 +12,7 @@ class CommandError(typer.TyperException):
     typer carries its own copy of click, prints that copy's `ClickException` in a box that breaks long lines, and knows
     nothing of the `ClickException` of the package click.
     """
+
+
+class RunInterrupted(CommandError):
+    """The engine was interrupted, by a signal or at a time limit; the message states how to go on."""

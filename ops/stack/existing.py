@@ -12,7 +12,7 @@ import shlex
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from identity.naming import parse_arm_id, resource_id
@@ -22,7 +22,10 @@ from ops.stack.state import name_of, provider_urn
 _Events: TypeAlias = list[Mapping[str, Any]]
 
 _VAULT: Final = "Microsoft.KeyVault/vaults"
-# azure-native `provider/pkg/azure/client_azcore.go`, then ARM's own words.
+_CREDENTIAL_SECRET: Final = "idstack:index:CredentialSecret"
+# Such as `...::pulumi:providers:idstack::default`, with a version behind it where the SDK gives one.
+_IS_DEFAULT: Final = re.compile(r"::default(_[0-9_]+)?$")
+# azure-native `provider/pkg/azure/client_azcore.go` and `provider/credential_secret.py`, then ARM's own words.
 _CREATED_ALREADY: Final = re.compile(r"cannot create already existing resource '(?P<id>[^']+)'")
 _GRANTED_ALREADY: Final = re.compile(r"The ID of the existing role assignment is (?P<name>[0-9a-fA-F]{32})")
 _VAULT_IS_DELETED: Final = "A vault with the same name already exists in deleted state"
@@ -34,9 +37,11 @@ _IN_CLUSTER_ALREADY: Final = re.compile(r'"\S+" already exists')
 
 @dataclass(frozen=True)
 class Existing:
-    """A resource of the program that could not be created, and the provider's id of the thing in its way.
+    """A resource of the program that could not be written, and the provider's id of the thing in its way.
 
-    `parent` and `provider` are URNs. `location` is that of a soft-deleted vault, empty for everything else.
+    `parent` and `provider` are URNs. `location` is that of a soft-deleted vault, empty for everything else. `before` is
+    what the id of an import has in front of `id`, for a type that needs more to read it. `is_in_state`: the stack still
+    knows what somebody has deleted.
     """
 
     type: str
@@ -46,12 +51,19 @@ class Existing:
     provider: str
     is_deleted: bool = False
     location: str = ""
+    before: str = ""
+    is_in_state: bool = False
 
     def commands(self, stack: str) -> list[str]:
         """The command lines that make it the stack's, in this order."""
-        arguments = [".venv/bin/idstack", "import", "--stack", stack, self.type, self.name, self.id]
-        context = ["--parent", f"parent={self.parent}", "--provider", f"provider={self.provider}"]
-        adopt = shlex.join([*arguments, *context])
+        if self.is_in_state:
+            return [shlex.join(self._recover(stack))]
+        thing = [self.type, self.name, f"{self.before}{self.id}"]
+        context = ["--parent", f"parent={self.parent}"]
+        # An import takes a default provider by itself, and refuses to be given one.
+        if not _IS_DEFAULT.search(self.provider):
+            context += ["--provider", f"provider={self.provider}"]
+        adopt = shlex.join([".venv/bin/idstack", "import", "--stack", stack, *thing, *context])
         return [shlex.join(self._recover(stack)), adopt] if self.is_deleted else [adopt]
 
     def _recover(self, stack: str) -> list[str]:
@@ -77,23 +89,42 @@ def read(lines: Iterable[str]) -> list[Existing]:
     found = []
     for event in events:
         failed = event.get("resOpFailedEvent", {}).get("metadata", {})
-        if failed.get("op", "").startswith("create") and failed["urn"] in errors:
+        operation, error = failed.get("op", ""), errors.get(failed.get("urn", ""), "")
+        is_in_state = operation == "update" and _SECRET_IS_DELETED in error
+        if operation.startswith("create") or is_in_state:
             subscription = subscriptions.get(provider_urn(failed["new"]["provider"]), "")
-            found += [each for each in [_existing(failed["new"], errors[failed["urn"]], subscription)] if each]
+            existing = _existing(failed["new"], error, subscription)
+            found += [replace(each, is_in_state=is_in_state) for each in [existing] if each]
     return found
 
 
 def hint(found: Sequence[Existing], stack: str) -> str | None:
     """What to do about them, as a paragraph for people; None if there are none."""
-    if not found:
-        return None
-    listed = "\n".join(
+    deleted = [each for each in found if each.is_in_state]
+    unknown = [each for each in found if not each.is_in_state]
+    paragraphs = [_recovery(deleted, stack)] if deleted else []
+    paragraphs += [_adoption(unknown, stack)] if unknown else []
+    return "\n\n".join(paragraphs) or None
+
+
+def _listed(found: Sequence[Existing], stack: str) -> str:
+    return "\n".join(
         "\n".join((f"  {each.name}", *(f"    {command}" for command in each.commands(stack)))) for each in found
     )
+
+
+def _recovery(found: Sequence[Existing], stack: str) -> str:
+    return (
+        f"Somebody deleted these, and the vault keeps their names:\n{_listed(found, stack)}\n"
+        f"The commands recover them, which takes some seconds; then run `make up STACK={stack}` again"
+    )
+
+
+def _adoption(found: Sequence[Existing], stack: str) -> str:
     several = f"`make recover STACK={stack}` finds and adopts all that exist. " if len(found) > 1 else ""
     waiting = "A recovery takes some seconds. " if any(each.is_deleted for each in found) else ""
     return (
-        f"These exist already, but not in the state of the stack {stack}:\n{listed}\n"
+        f"These exist already, but not in the state of the stack {stack}:\n{_listed(found, stack)}\n"
         "If they are this stack's, made by HyperShift's CLI for instance or deleted before, the commands adopt them; "
         f"then run `make up STACK={stack}` again. {waiting}{several}"
         "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
@@ -112,6 +143,7 @@ def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Exi
             provider=provider_urn(resource["provider"]),
             is_deleted=is_deleted,
             location=inputs.get("location", "") if is_deleted else "",
+            before=f"{inputs['cloud']}/{inputs['tenantId']}" if type_token == _CREDENTIAL_SECRET else "",
         )
 
     if match := _CREATED_ALREADY.search(error):
@@ -124,9 +156,7 @@ def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Exi
             resource_id(subscription, inputs["resourceGroupName"], _VAULT, inputs["vaultName"]), is_deleted=True
         )
     if _SECRET_IS_DELETED in error:
-        names = (inputs["vaultName"], inputs["secretName"])
-        secret = resource_id(subscription, inputs["resourceGroupName"], f"{_VAULT}/secrets", *names)
-        return found(secret, is_deleted=True)
+        return found(f"{inputs['vaultId']}/secrets/{inputs['secretName']}", is_deleted=True)
     if match := _IN_ENTRA_ALREADY.search(error):
         # Of a service principal the provider names the object id alone.
         return found(match["id"] if "/" in match["id"] else f"/servicePrincipals/{match['id']}")

@@ -27,10 +27,10 @@ def do(*arguments: str, output: int) -> None:
 
 
 def record() -> LocalEnvironment | None:
-    """The endpoints of the local cloud; None if there is none."""
+    """The endpoints of the local cloud; None if there is none, or one that another release started."""
     try:
         return LocalEnvironment.from_file(local_paths().record)
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):
         return None
 
 

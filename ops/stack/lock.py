@@ -58,22 +58,34 @@ class Locked(CommandError):
         """Whether every owner is known and none of them runs any more."""
         return bool(self._owners) and not self._alive and not self._elsewhere
 
+    @property
+    def is_unseen(self) -> bool:
+        """Whether no owner is known to run, while some process that this machine cannot see may hold the lock."""
+        return not self._alive and not self.is_abandoned
+
     def _paragraph(self, command: str) -> str:
         names = ", ".join(map(str, self._alive or self._elsewhere or self._owners))
         # Whoever interrupted a `destroy` does not want the stack up again.
-        recover = f"`make recover STACK={self._stack}{' ARGS=--no-up' if command == 'destroy' else ''}`"
+        options = ["--no-up"] if command == "destroy" else []
         if self._alive:
             return f"the stack {self._stack} is locked by {names}, which still runs; wait until it ends"
         if self.is_abandoned:
             return (
                 f"the stack {self._stack} is still locked by {names}, which does not run any more: it was killed. "
-                f"{recover} unlocks the stack, settles what is half done, and goes on"
+                f"{self._recover(options)} unlocks the stack, settles what is half done, and goes on"
             )
         return (
             f"the stack {self._stack} is locked by {names or 'another update'}, which this machine cannot see. Wait "
-            f"until it ends; if you are sure that it was killed, unlock with `pulumi cancel {self._stack}`, then "
-            f"{recover} settles what is half done"
+            f"until it ends. If you know that it is gone, {self._recover([*options, '--unlock'])}, or on GitHub the "
+            "workflow `recover`, unlocks the stack and settles what is half done"
         )
+
+    def _recover(self, options: Sequence[str]) -> str:
+        return f"`{' '.join(['make recover', f'STACK={self._stack}', *_argument(options)])}`"
+
+
+def _argument(options: Sequence[str]) -> list[str]:
+    return [f'ARGS="{" ".join(options)}"' if len(options) > 1 else f"ARGS={options[0]}"] if options else []
 
 
 def is_locked(errors: str) -> bool:

@@ -24,14 +24,26 @@ class StateResource(TypedDict):
     outputs: NotRequired[dict[str, Any]]
     dependencies: NotRequired[list[str] | None]
     propertyDependencies: NotRequired[dict[str, list[str] | None] | None]
+    additionalSecretOutputs: NotRequired[list[str]]
+    delete: NotRequired[bool]  # waits for its deletion, after what took its place was made
+    deletedWith: NotRequired[str]
+    retainOnDelete: NotRequired[bool]  # its deletion takes it out of the state and leaves it in the world
     pendingReplacement: NotRequired[bool]  # deleted already, by a replacement that has yet to create
     refreshBeforeUpdate: NotRequired[bool]
+
+
+class PendingOperation(TypedDict):
+    """What an engine had begun when it was killed (OperationV2)."""
+
+    resource: StateResource
+    type: str
 
 
 class Deployment(TypedDict):
     """The resources of a state, in the order of their creation; null in a stack that never had one."""
 
     resources: NotRequired[list[StateResource] | None]
+    pending_operations: NotRequired[list[PendingOperation] | None]
 
 
 class State(TypedDict):
@@ -42,23 +54,41 @@ class State(TypedDict):
 
 
 class PlanStep(TypedDict):
-    """One step of a preview; `op` is create, update, same and so on."""
+    """One step of a preview; `op` is create, update, same and so on. A creation has no old state, a deletion no new."""
 
     op: str
     urn: str
+    oldState: NotRequired[StateResource]
     newState: StateResource
 
 
+class Diagnostic(TypedDict):
+    """What a preview says about a resource, or about the whole program; `severity` is error, warning and so on."""
+
+    urn: NotRequired[str]
+    message: str
+    severity: str
+
+
 class Plan(TypedDict):
-    """What `pulumi preview --json` prints; a structured value of the configuration is JSON in a string."""
+    """What `pulumi preview --json` prints; a structured value of the configuration is JSON in a string.
+
+    A preview that failed has the steps that it came to, and the errors among its diagnostics.
+    """
 
     config: dict[str, str]
     steps: list[PlanStep]
+    diagnostics: NotRequired[list[Diagnostic] | None]
 
 
 def name_of(urn: str) -> str:
     """The name of a resource in the program, out of its URN."""
     return urn.rpartition("::")[2]
+
+
+def errors_of(plan: Plan) -> list[Diagnostic]:
+    """The errors of a preview; none if it succeeded."""
+    return [each for each in plan.get("diagnostics") or () if each["severity"] == "error"]
 
 
 def provider_urn(provider: str) -> str:

@@ -1,43 +1,140 @@
-"""Runs the engine in the foreground and keeps what it prints on standard error."""
+"""Runs the engine in the foreground, interrupts it in time, and keeps what it prints on standard error."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from ops.stack.deadline import Deadline
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_STANDARD_INPUT: Final = 0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run of the engine ended: its exit code (negative: the signal that killed it) and its standard error.
+
+    `interrupted_by` names the first signal, or the time limit, that interrupted it; None if nothing did.
+    """
+
+    code: int
+    errors: str
+    interrupted_by: str | None
 
 
 def run_streaming(
-    command: Sequence[str], *, directory: Path, environment: Mapping[str, str], output: int
-) -> tuple[int, str]:
-    """Run `command` to its end; returns its exit code and its standard error, which is printed as it comes.
+    command: Sequence[str],
+    *,
+    directory: Path,
+    environment: Mapping[str, str],
+    output: int,
+    deadline: Deadline | None = None,
+) -> Ended:
+    """Run `command` to its end; its standard error is printed as it comes.
 
-    Its standard output goes to the file descriptor `output`. A terminal's Ctrl-C reaches the engine, too: it finishes
-    what it has begun and unlocks the stack. This process waits for that, because a killed engine would leave both to
-    `recover`.
+    Its standard output goes to the file descriptor `output`. SIGINT, SIGTERM and the deadline interrupt it once: it
+    ends what it has begun and unlocks the stack, and this process waits for that. A second signal would make the engine
+    leave both to `recover` (pulumi/pulumi `pkg/backend/cancellation_scope.go`), so none is passed on.
     """
+    # From a terminal the engine must be able to read, so it stays in the terminal's foreground, where Ctrl-C reaches
+    # it, too. Otherwise a group of its own keeps it from signals that are sent to this one's (`timeout`).
+    has_terminal = os.isatty(_STANDARD_INPUT)
     errors = []
+    interruption = _Interruption(reaches_engine=has_terminal)
     with (
-        _interrupts_ignored(),
+        interruption.handling_signals(),
         subprocess.Popen(
-            command, cwd=directory, env=environment, stdout=output, stderr=subprocess.PIPE, text=True, errors="replace"
+            command,
+            cwd=directory,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            process_group=None if has_terminal else 0,
         ) as process,
+        interruption.of(process, deadline),
     ):
         assert process.stderr is not None
         for line in process.stderr:
             errors.append(line)
             print(line, end="", file=sys.stderr, flush=True)
-    return process.returncode, "".join(errors)
+    return Ended(process.returncode, "".join(errors), interruption.reason)
 
 
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    # A handler and not SIG_IGN, which child processes inherit.
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+def run_passing_on(command: Sequence[str], *, directory: Path, environment: Mapping[str, str]) -> int:
+    """Run another `idstack` with this terminal, and pass signals on to it as to an engine; returns its exit code."""
+    has_terminal = os.isatty(_STANDARD_INPUT)
+    interruption = _Interruption(reaches_engine=has_terminal)
+    group = None if has_terminal else 0
+    with (
+        interruption.handling_signals(),
+        subprocess.Popen(command, cwd=directory, env=environment, process_group=group) as process,
+        interruption.of(process, None),
+    ):
+        return process.wait()
+
+
+class _Interruption:
+    """Interrupts the engine once. `reaches_engine`: a terminal's Ctrl-C does so by itself."""
+
+    def __init__(self, *, reaches_engine: bool) -> None:
+        self.reason: str | None = None
+        self._reaches_engine = reaches_engine
+        self._process: subprocess.Popen[Any] | None = None
+        self._pending: signal.Signals | None = None
+        # Signals and the timer come in between one another; a handler may interrupt whoever has it.
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def handling_signals(self) -> Iterator[None]:
+        """Take the signals of this process, from before the engine starts."""
+        before = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def of(self, process: subprocess.Popen[Any], deadline: Deadline | None) -> Iterator[None]:
+        """Interrupt this engine: at once if a signal came while it was started, or at the deadline."""
+        timer = None
+        if deadline is not None:
+            timer = threading.Timer(deadline.left, self._send, (signal.SIGINT, str(deadline)))
+            timer.daemon = True
+            timer.start()
+        with self._lock:
+            self._process = process
+            if self._pending is not None:
+                process.send_signal(self._pending)
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        self._send(signal.Signals(number), signal.Signals(number).name)
+
+    def _send(self, number: signal.Signals, reason: str) -> None:
+        with self._lock:
+            if self.reason is not None:
+                return
+            self.reason = reason
+            if number == signal.SIGINT and reason == number.name and self._reaches_engine:
+                return
+            if self._process is None:
+                self._pending = number
+            else:
+                self._process.send_signal(number)

@@ -26,6 +26,7 @@ _DEPLOYER = {
     ("", "pods"): ("get", "list", "watch"),
     ("", "events"): ("get", "list", "watch"),
     (_STORE, "secretproviderclasspodstatuses"): ("get", "list", "watch"),
+    ("hypershift.openshift.io", "hostedcontrolplanes"): ("get", "list", "watch"),
     ("apiextensions.k8s.io", "customresourcedefinitions"): ("get", "list", "watch"),
 }
 _KUBELET = {

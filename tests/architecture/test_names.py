@@ -9,23 +9,14 @@ from typing import Final
 
 import pytest
 
+from identity.catalogue import CONTROL_PLANE
 from tests.architecture.source import ROOT, files, nodes, place
 
 ROOMS: Final = ("identity", "plugin", "components", "provider", "ops", "localcloud", "__main__")
 CATALOGUE: Final = ROOT / "identity/catalogue.py"
-SECRET_PROVIDER_CLASSES: Final = (
-    "managed-azure-cloud-provider",
-    "managed-azure-nodepool-management",
-    "managed-azure-cpo",
-    "managed-azure-image-registry",
-    "managed-azure-ingress",
-    "managed-azure-network",
-    "managed-azure-disk-csi",
-    "managed-azure-file-csi",
-    "managed-azure-kms",
-)
+SECRET_PROVIDER_CLASSES: Final = tuple(row.secret_provider_class for row in CONTROL_PLANE)
 # `ingress`, `network`, `disk`, `file` and `kms` are words of their own, too: they are looked for in comparisons only.
-FIELDS: Final = ("cloudProvider", "nodePoolManagement", "controlPlaneOperator", "imageRegistry")
+FIELDS: Final = tuple(row.field for row in CONTROL_PLANE if not row.field.islower())
 
 
 def other_files() -> Iterator[Path]:

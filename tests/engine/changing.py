@@ -12,9 +12,20 @@ from tests.harness import LocalStack
 
 Key: TypeAlias = tuple[str, str]
 
-CLASSES: Final = len(CONTROL_PLANE)
+_IDENTITIES: Final = [row for row in CONTROL_PLANE if row.enabled_by_default]
+CLASSES: Final = len(_IDENTITIES)
 """SecretProviderClasses of a hosted cluster."""
-MOUNTS: Final = sum(len(row.mounts) for row in CONTROL_PLANE)
+_PUBLISHED: Final = {"APIServer": "LoadBalancer", "OAuthServer": "Route", "Konnectivity": "Route", "Ignition": "Route"}
+GIVEN: Final[dict[str, Any]] = {
+    "release": {"image": "registry.example.com/release:1"},
+    "pullSecret": {"name": "pull-secret"},
+    "services": [
+        {"service": service, "servicePublishingStrategy": {"type": how}} for service, how in _PUBLISHED.items()
+    ],
+    "serviceAccountSigningKey": {"name": "signing-key"},
+}
+"""What the API of a HostedCluster asks for beyond the identity part and its own defaults."""
+MOUNTS: Final = sum(len(row.mounts) for row in _IDENTITIES)
 """Mounts of a hosted cluster, and so its credential probes."""
 
 # Sign-ins are cheap and nobody waits for replicas longer than needed.
@@ -78,7 +89,7 @@ def with_applications(
     the cluster's image registry. Only one of `controlPlaneOperator` and `nodePoolManagement` can have that one: they
     have the same role at the same scope.
     """
-    others = [row.field for row in CONTROL_PLANE if row.field not in fields]
+    others = [row.field for row in _IDENTITIES if row.field not in fields]
     return {**cluster, "identities": dict.fromkeys(others, imported or cluster["identities"]["imageRegistry"])}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from azure.core.exceptions import AzureError
+from azure.core.exceptions import AzureError, ClientAuthenticationError
 from azure.identity import CertificateCredential, ManagedIdentityCredential
 from azure.keyvault.secrets import SecretClient
 from cryptography import x509
@@ -123,6 +124,18 @@ def bare_sign_in(document: Mapping[str, Any]) -> str:
     ) as credential:
         credential.get_token(_SCOPE)
     return thumbprint(x509.load_pem_x509_certificates(bundle)[0])
+
+
+def await_refusal(document: Mapping[str, Any]) -> None:
+    """Return once a sign-in with what the document holds is refused: slow replicas still accept what was removed a moment ago."""
+    ends_at = time.monotonic() + _SOON
+    while time.monotonic() < ends_at:
+        try:
+            bare_sign_in(document)
+        except ClientAuthenticationError as error:
+            assert refusal(error).code == "AADSTS700027", error
+            return
+    raise AssertionError(f"the certificate of {document['client_id']} still signs in")
 
 
 @contextmanager

@@ -1,41 +1,86 @@
-"""The local cloud's daemon, which stands still at its n-th write until a test has killed somebody.
+"""The local cloud's daemon, which stands still at a chosen request until a test has killed somebody.
 
-`python -m tests.engine.fault_daemon <state directory> <n> <before|after> <service|any>` serves as the daemon does, and
-prints `serving` when it begins. When the n-th write of a provider plugin comes in (or has taken effect, but is not
-answered yet), it prints the name of the service and stops: nothing else happens in this cloud until its standard input
-is closed, or its own end.
+`python -m tests.engine.fault_daemon <state directory> <n> <before|after> <what>` serves as the daemon does, and prints
+`serving` when it begins. `what` is a step of a credential (`Step`), a service, or `any`. When the n-th such write of a
+provider plugin comes in (or has taken effect, but is not answered yet), it prints the module of the plugin and stops:
+nothing else happens in this cloud until its standard input is closed, or its own end.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import socket
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs
 
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from identity.credentials.secret_tags import GENERATION
 from localcloud.core.serving import ServiceServer
 from localcloud.core.state_directory import StateDirectory
 from localcloud.runtime import daemon
 from localcloud.runtime.environment import Prepared
 
+ANY: Final = "any"
+_OWN: Final = "-m provider"
+_PLUGINS: Final = {
+    "arm": "localcloud.providers.azure_native",
+    "graph": "localcloud.providers.azuread",
+    "kubernetes": "localcloud.providers.kubernetes",
+    "keyvault": _OWN,
+    "entra": _OWN,
+}
+
+
+class Step(StrEnum):
+    """What a plugin does to a new certificate: it writes (`PROVE`: signs in), and does so once or more often."""
+
+    REGISTER = "register"
+    PROVE = "prove"
+    DELIVER = "deliver"
+    DISABLE = "disable"
+
 
 @dataclass
 class _Countdown:
-    """The writes to one service, or to any."""
+    """The writes of one kind: `what` is a step, a service or `any`."""
 
     left: int
-    service: str
+    what: str
+    registered: set[bytes] = field(default_factory=set)
+    """Digests of the certificates that were registered since this daemon began."""
 
-    def is_over(self, service: str) -> bool:
-        """Count one more write; tells whether it is the last."""
-        if self.service not in (service, "any"):
-            return False
-        self.left -= 1
-        return self.left == 0
+    def is_over(self, service: str, scope: Scope, body: bytes) -> bool:
+        """Count one more request, if it is one of these; tells whether it is the last."""
+        step = self._step(service, scope, body)
+        matches = step == self.what or (_is_write(service, scope) and self.what in (service, ANY))
+        self.left -= matches
+        return matches and self.left == 0
+
+    def _step(self, service: str, scope: Scope, body: bytes) -> Step | None:
+        match service, scope["method"]:
+            case "graph", "PATCH" if added := set(_added(body)):
+                self.registered |= added
+                return Step.REGISTER
+            case "entra", "POST" if self.registered & set(_presented(body)):
+                return Step.PROVE
+            case "arm", "PUT" if _is_secret(scope) and GENERATION in json.loads(body).get("tags", ()):
+                return Step.DELIVER
+            case "keyvault", "PATCH":
+                return Step.DISABLE
+            case _:
+                return None
 
 
 class _Watched:
@@ -48,32 +93,40 @@ class _Watched:
         self._moment = moment
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_last = _is_write(self._service, scope) and self._countdown.is_over(self._service)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        is_read = scope["method"] == "GET"
+        # A watch waits for its own end where another request has its body.
+        body = b"" if is_read else await Request(scope, receive).body()
+        is_last = self._countdown.is_over(self._service, scope, body)
+        replayed: list[Message] = [{"type": "http.request", "body": body}] if not is_read else []
+
+        async def received() -> Message:
+            return replayed.pop() if replayed else await receive()
 
         async def answer(message: Message) -> None:
             if is_last and self._moment == "after" and message["type"] == "http.response.start":
-                self._stand_still()
+                self._stand_still(scope)
             await send(message)
 
         if is_last and self._moment == "before":
-            self._stand_still()
-        await self._app(scope, receive, answer)
+            self._stand_still(scope)
+        await self._app(scope, received, answer)
 
-    def _stand_still(self) -> None:
-        print(self._service, flush=True)
+    def _stand_still(self, scope: Scope) -> None:
+        print(_OWN if _is_secret(scope) else _PLUGINS[self._service], flush=True)
         sys.stdin.readline()
 
 
 def _is_write(service: str, scope: Scope) -> bool:
     """Whether a provider plugin changes something: not the kubelet, no dry run, no sign-in, no use of a key."""
-    if scope["type"] != "http":
-        return False
     method, path, query = scope["method"], scope["path"], scope["query_string"].decode()
     match service:
         case "arm" | "graph":
             return method in {"PUT", "POST", "PATCH", "DELETE"}
         case "keyvault":
-            return bool(method == "DELETE")
+            return method in {"PATCH", "DELETE"}
         case "kubernetes":
             by_plugin = "fieldManager=pulumi-kubernetes" in query or (method == "DELETE" and "/pods/" not in path)
             return by_plugin and "dryRun" not in query
@@ -81,9 +134,34 @@ def _is_write(service: str, scope: Scope) -> bool:
             return False
 
 
-def main(state: Path, last: int, moment: str, only: str) -> None:
+def _is_secret(scope: Scope) -> bool:
+    return "/providers/microsoft.keyvault/vaults/" in scope["path"].lower() and "/secrets/" in scope["path"].lower()
+
+
+def _added(body: bytes) -> Iterator[bytes]:
+    """Digests of the certificates that a PATCH of an application adds; those there already come without their key."""
+    changes: dict[str, Any] = json.loads(body)
+    for each in changes.get("keyCredentials", ()):
+        if text := each.get("key"):
+            der = x509.load_pem_x509_certificate(base64.b64decode(text)).public_bytes(Encoding.DER)
+            yield hashlib.sha1(der, usedforsecurity=False).digest()
+            yield hashlib.sha256(der).digest()
+
+
+def _presented(body: bytes) -> Iterator[bytes]:
+    """The digest of the certificate that a token request is signed with."""
+    for assertion in parse_qs(body.decode()).get("client_assertion", ()):
+        header: dict[str, str] = json.loads(_base64url(assertion.partition(".")[0]))
+        yield from (_base64url(header[name]) for name in ("x5t", "x5t#S256") if name in header)
+
+
+def _base64url(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def main(state: Path, last: int, moment: str, what: str) -> None:
     """Serve."""
-    countdown = _Countdown(last, only)
+    countdown = _Countdown(last, what)
 
     def watched(service: str, make: Callable[[Prepared], Starlette]) -> Callable[[Prepared], Starlette]:
         def made(prepared: Prepared) -> Starlette:

@@ -13,7 +13,7 @@ from identity.credentials.certificate import IssuedCertificate, issue
 from identity.credentials.document import encode
 from identity.credentials.probe.prober import Prober
 from identity.credentials.sign_in import refusal, sign_in
-from plugin import Secret
+from provider import keys
 from provider.sign_in_gate import SignInGateResource
 
 LAG: Final = 6.0
@@ -30,12 +30,12 @@ def fresh_certificate() -> IssuedCertificate:
 
 def gate(local: LocalEnvironment, client_id: str, issued: IssuedCertificate) -> None:
     """What the program does between registration and secret."""
+    keys.remember(issued)
     inputs = {
         "authorityHost": local.authority_host,
         "tenantId": local.tenant_id,
         "clientId": client_id,
-        "certificatePem": issued.certificate_pem,
-        "privateKeyPem": Secret(issued.private_key_pem),
+        "thumbprint": issued.thumbprint,
         "registration": "1",
         "scope": "https://management.azure.com/.default",
         "successes": 5,

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -17,20 +18,16 @@ from typing import Any, Final, Literal
 
 from localcloud.core import processes
 from localcloud.runtime.lifecycle import DAEMON
+from ops.recovery.finders import REGISTRATION
+from tests.engine.fault_daemon import ANY
 from tests.harness import PROJECT, LocalStack, running_stack
 
 Victim = Literal["engine", "plugin", "local cloud"]
 Thing = tuple[str, str]
 """Kind and name of something in the cloud."""
 
-_PLUGINS: Final = {
-    "arm": "localcloud.providers.azure_native",
-    "keyvault": "localcloud.providers.azure_native",
-    "graph": "localcloud.providers.azuread",
-    "kubernetes": "localcloud.providers.kubernetes",
-}
+_CREDENTIAL_SECRET: Final = "idstack:index:CredentialSecret"
 _ENDS_WITHIN: Final = 60.0  # seconds
-_APPLICATIONS: Final = ("cloudProvider", "nodePoolManagement")
 _MADE_BY_PLUGINS: Final = {
     "namespaces": "Namespace",
     "configmaps": "ConfigMap",
@@ -43,15 +40,16 @@ _MADE_BY_PLUGINS: Final = {
 
 @dataclass(frozen=True)
 class Kill:
-    """Whom to kill at the `write`-th write of the plugins (counted from 1; to one service alone, if it is named).
+    """Whom to kill at the `write`-th write of the plugins (counted from 1).
 
-    `moment`: a write that the local cloud dies before never happens; after it, only the answer is lost.
+    `what`: only writes to this service, or for this step of a credential, count. `moment`: a write that the local cloud
+    dies before never happens; after it, only the answer is lost.
     """
 
     victim: Victim
     write: int
     moment: Literal["before", "after"] = "after"
-    service: str = "any"
+    what: str = ANY
 
 
 @contextmanager
@@ -84,14 +82,14 @@ def interruption(stack: LocalStack, kill: Kill, *command: str) -> Iterator[list[
             stdout=output,
             stderr=output,
         )
-        service = _standing_still(fault_daemon, running)
-        assert service, f"{command} ended before write {kill.write}: {printed.read_text()}"
+        plugin = _standing_still(fault_daemon, running)
+        assert plugin, f"{command} ended before write {kill.write}: {printed.read_text()}"
         victims = {
             "engine": lambda: _processes(stack, "pulumi "),
-            "plugin": lambda: _processes(stack, _PLUGINS[service]),
+            "plugin": lambda: _processes(stack, plugin),
             "local cloud": lambda: [fault_daemon.pid],
         }[kill.victim]()
-        assert victims, f"no {kill.victim} at a write to {service}"
+        assert victims, f"no {kill.victim} at a write of {plugin}"
         try:
             yield victims
         finally:
@@ -132,6 +130,24 @@ def in_the_state(stack: LocalStack) -> list[Thing]:
     return [thing for each in stack.resources() for thing in _things(each)]
 
 
+def registered(stack: LocalStack) -> dict[str, set[str]]:
+    """Key ids of the certificates registered in Entra ID, by the object id of their application."""
+    return {
+        each["objectId"]: {key["keyId"] for key in each["keys"] if key["removedAt"] is None}
+        for each in documents(stack, "entra-application")
+    }
+
+
+def registered_in_state(stack: LocalStack) -> dict[str, set[str]]:
+    """The same as the state has it."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for each in stack.resources():
+        if each["type"] == REGISTRATION:
+            application, _, key_id = each["id"].split("/")
+            found[application].add(key_id)
+    return dict(found)
+
+
 def documents(stack: LocalStack, kind: str) -> list[dict[str, Any]]:
     """What the local cloud remembers of a kind."""
     with closing(sqlite3.connect(f"{(stack.state / 'state.sqlite').as_uri()}?mode=ro", uri=True)) as connection:
@@ -144,7 +160,7 @@ def _things(resource: dict[str, Any]) -> Iterator[Thing]:
     plugin, _, kind = token.partition(":")
     if plugin == "kubernetes":
         yield kind.rpartition(":")[2], found
-    elif token == "azure-native:keyvault:Secret":
+    elif token == _CREDENTIAL_SECRET:
         yield "keyvault-secret", "/".join(found.split("/")[8::2])
     elif plugin == "azure-native":
         yield "arm", found.lower()
@@ -161,7 +177,7 @@ def _fault_daemon(stack: LocalStack, kill: Kill) -> Iterator[subprocess.Popen[st
     daemon = processes.alive(stack.state / "pids", DAEMON)
     assert daemon is not None
     daemon.end(grace=_ENDS_WITHIN)
-    arguments = [str(stack.state), str(kill.write), kill.moment, kill.service]
+    arguments = [str(stack.state), str(kill.write), kill.moment, kill.what]
     with subprocess.Popen(
         [sys.executable, "-m", "tests.engine.fault_daemon", *arguments],
         cwd=PROJECT,
@@ -180,7 +196,7 @@ def _fault_daemon(stack: LocalStack, kill: Kill) -> Iterator[subprocess.Popen[st
 
 
 def _standing_still(fault_daemon: subprocess.Popen[str], running: subprocess.Popen[bytes]) -> str:
-    """The service at whose write the local cloud stands still; empty when the command ends without."""
+    """The plugin at whose write the local cloud stands still; empty when the command ends without."""
     assert fault_daemon.stdout is not None
     ended = os.pidfd_open(running.pid)
     try:

@@ -48,6 +48,12 @@ class OutOfBand:
             local.key_vault_endpoint, self._credential, verify_challenge_resource=False, connection_verify=local.ca_file
         )
 
+    def credentials(self) -> list[str]:
+        """The documents in the stack's vault."""
+        with self.secrets() as secrets:
+            names = [each.name for each in secrets.list_properties_of_secrets()]
+            return [secrets.get_secret(name).value or "" for name in names if name]
+
     def _request(self, method: str, url: str, scope: str, **options: Any) -> Any:
         headers = {"Authorization": f"Bearer {self._credential.get_token(scope).token}"}
         verify = self._stack.environment.ca_file

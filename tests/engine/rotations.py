@@ -24,9 +24,9 @@ _IDENTITY: Final = "cloudProvider"
 _SECRET: Final = "cloud-provider-hc1-json"
 _NAMESPACE: Final = "clusters-hc1"
 # A certificate of two years that is renewed after a day is valid now, whenever in the last year the clock was.
-_LIFE: Final = {"lifetimeDays": 730, "renewBeforeDays": 729}
-# The slowest replica of the local Entra ID lags by 1.5 seconds.
-_PROPAGATION: Final = {"successes": 5, "settleSeconds": 2, "timeoutSeconds": 60}
+LIFE: Final = {"lifetimeDays": 730, "renewBeforeDays": 729}
+# What a gate must ask so that no client is ever refused: the slowest replica of the local Entra ID lags by 1.5 seconds.
+SETTLED: Final = {"successes": 5, "settleSeconds": 2, "timeoutSeconds": 60}
 _DAYS: Final = 60
 _SOON: Final = 60  # seconds until the pod runs
 
@@ -76,7 +76,7 @@ class Rotating:
         """Within the block the gate asks for this, of an Entra ID as slow as that."""
         asked = {"successes": successes, "settleSeconds": settle, "timeoutSeconds": 60}
         before = self.stack.faults
-        with self.stack.configured(credentials={**_LIFE, "propagation": asked}):
+        with self.stack.configured(credentials={**LIFE, "propagation": asked}):
             self._restart({**before, "replica_delays": replica_delays})
             try:
                 yield
@@ -92,18 +92,25 @@ class Rotating:
 
 
 @contextmanager
-def rotating_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
-    """The stack, up since sixty days, its pod running."""
+def ageing_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
+    """The stack before its first `up`, which is to come sixty days ago."""
     with (
         pytest.MonkeyPatch.context() as patch,
         small_stack(root, "hypershift", warm=warm) as stack,
-        stack.configured(credentials={**_LIFE, "propagation": _PROPAGATION}),
+        stack.configured(credentials={**LIFE, "propagation": SETTLED}),
     ):
         rotating = Rotating(stack, datetime.now(UTC) - timedelta(days=_DAYS), patch)
         rotating.pass_a_day()
-        stack.up()
         patch.setenv("REQUESTS_CA_BUNDLE", stack.environment.ca_file)
-        _run_consumer(stack)
+        yield rotating
+
+
+@contextmanager
+def rotating_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
+    """The stack, up since sixty days, its pod running."""
+    with ageing_stack(root, warm=warm) as rotating:
+        rotating.stack.up()
+        _run_consumer(rotating.stack)
         yield rotating
 
 

@@ -11,7 +11,9 @@ def _commands(printed: str) -> list[str]:
 
 def test_an_existing_role_assignment_stops_up_with_the_line_to_adopt_it(small: LocalStack) -> None:
     # As HyperShift's CLI makes it: the same name, role, scope and principal.
-    small.pulumi("state", "delete", small.resource("hc1-data-plane-disk-roles-managed")["urn"], "--yes")
+    forgotten = small.resource("hc1-data-plane-disk-roles-managed")["urn"]
+    # The namespace's guard comes after every role.
+    small.pulumi("state", "delete", forgotten, "--target-dependents", "--yes")
 
     stopped = small.idstack("up", check=False)
 
@@ -23,4 +25,6 @@ def test_an_existing_role_assignment_stops_up_with_the_line_to_adopt_it(small: L
     )
     [command] = _commands(stopped.stderr)
     small.run("sh", "-c", command)
+    assert small.preview() == {"hc1-namespace-guard": "create"}
+    small.up()
     assert small.preview() == {}

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from identity.credentials.certificate import issue
+from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.resource_store import Resources
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.state_directory import StateDirectory
@@ -54,6 +55,55 @@ def test_an_identity_switched_off_is_all_that_a_preview_deletes(stack: LocalStac
     } <= set(steps)
 
 
+def test_without_kms_a_preview_deletes_all_of_its_identity_and_nothing_else(stack: LocalStack) -> None:
+    [cluster] = stack.configuration("hostedClusters")
+    without = [{key: value for key, value in cluster.items() if key != "kms"}]
+
+    with stack.configured(hostedClusters=without, allowCredentialLoss=["hc1"]):
+        steps = stack.preview()
+
+    assert set(steps.values()) == {"delete"}
+    assert sorted(name for name in steps if "kms" not in name) == []
+    assert {"hc1-kms", "hc1-cluster-side-kms-class", "hc1-cluster-side-probe-kms-2"} <= set(steps)
+
+
+def test_a_key_in_another_vault_leaves_the_role_on_the_vault_before(stack: LocalStack) -> None:
+    [cluster] = stack.configuration("hostedClusters")
+    key = cluster["kms"]["activeKey"]
+    kms = {"activeKey": key.replace("kv-etcd-local", "kv-etcd-next"), "backupKey": key}
+    store = StateDirectory(stack.state).open_store()
+    vaults = Vaults(Resources(store))
+    before = vaults.named("kv-etcd-local")
+    assert before is not None
+    following = vaults.put(
+        {**before.resource, "id": before.id.replace("kv-etcd-local", "kv-etcd-next"), "name": "kv-etcd-next"}
+    )
+    try:
+        with stack.configured(hostedClusters=_cluster(stack, kms=kms)):
+            steps = stack.preview()
+    finally:
+        Resources(store).delete(following.id)
+        store.close()
+
+    assert steps == {
+        "hc1-kms-roles-kms-vault-kv-etcd-next": "create",
+        "hc1-cluster-side-probe-kms-deployment": "update",
+        "hc1-cluster-side-probe-kms-2-deployment": "update",
+    }
+
+
+def test_another_encoding_of_one_identity_touches_that_one_only(stack: LocalStack) -> None:
+    [cluster] = stack.configuration("hostedClusters")
+    registry = {**cluster["identities"]["imageRegistry"], "objectEncoding": "hex"}
+
+    with stack.configured(hostedClusters=_cluster(stack, identities={"imageRegistry": registry})):
+        steps = stack.preview()
+
+    assert set(steps.values()) == {"update"}
+    assert {"hc1-image-registry-credential-secret", "hc1-cluster-side-image-registry-class-object"} <= set(steps)
+    assert sorted(name for name in steps if "image-registry" not in name) == []
+
+
 def test_a_second_cluster_touches_nothing_of_the_first(stack: LocalStack) -> None:
     [first] = stack.configuration("hostedClusters")
     second = {**first, "name": "hc2", "infraID": "hc2-infra", "identities": {}}
@@ -86,7 +136,8 @@ def test_another_authority_of_the_cluster_updates_the_provider_only(stack: Local
         existing.save(store)
         store.close()
 
-    assert steps == {"kubernetes": "update"}
+    # The guard keeps the kubeconfig, and changes nothing on the cluster.
+    assert steps == {"kubernetes": "update", "hc1-namespace-guard": "update"}
 
 
 def test_a_private_cluster_is_reached_by_its_public_name_on_request(stack: LocalStack, tmp_path: Path) -> None:
@@ -134,6 +185,7 @@ def test_stacks_show_no_secret_output(stack: LocalStack) -> None:
     assert sorted(row) == [
         "clientID",
         "credentialsSecretName",
+        "generation",
         "notAfter",
         "objectEncoding",
         "renewAfter",

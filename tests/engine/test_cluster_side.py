@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from kubernetes import client, config
 
-from tests.engine.changing import CLASSES, MOUNTS, another_imported, with_applications
+from tests.engine import infrastructure_by_hand
+from tests.engine.changing import CLASSES, GIVEN, MOUNTS, another_imported, refusal, with_applications
+from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack, running_stack
 
 DEPLOYMENTS = ("apps", "v1", "deployments")
@@ -30,14 +32,32 @@ threading.Event().wait()
 """
 
 
-# What the API asks for beyond the identity part and its own defaults.
-PUBLISHED = {"APIServer": "LoadBalancer", "OAuthServer": "Route", "Konnectivity": "Route", "Ignition": "Route"}
-GIVEN = {
-    "release": {"image": "registry.example.com/release:1"},
-    "pullSecret": {"name": "pull-secret"},
+# The HostedCluster that the stack writes by itself, and a part of what it makes of that.
+RELEASE = {
+    "releaseImage": "registry.example.com/release:1",
+    "pullSecret": "pull-secret",
+    "serviceAccountSigningKey": "signing-key",
+}
+WRITTEN = {
+    "release": GIVEN["release"],
+    "pullSecret": GIVEN["pullSecret"],
     "services": [
-        {"service": service, "servicePublishingStrategy": {"type": how}} for service, how in PUBLISHED.items()
+        {
+            "service": service,
+            "servicePublishingStrategy": {
+                "type": "Route",
+                "route": {"hostname": f"{word}-hc1.control-planes.local.example.com"},
+            },
+        }
+        for service, word in (
+            ("APIServer", "api"),
+            ("Ignition", "ignition"),
+            ("Konnectivity", "konnectivity"),
+            ("OAuthServer", "oauth"),
+        )
     ],
+    "serviceAccountSigningKey": GIVEN["serviceAccountSigningKey"],
+    "olmCatalogPlacement": "management",
 }
 
 
@@ -52,6 +72,14 @@ class ClusterContents:
     def hosted_clusters(self) -> dict[str, Any]:
         """Specification by name."""
         return {each["metadata"]["name"]: each["spec"] for each in self._list("clusters", HOSTED_CLUSTERS)}
+
+    def report_encryption(self, name: str, active: dict[str, str]) -> None:
+        """Write into the status which key has encrypted etcd, as HyperShift does."""
+        group, version, plural = HOSTED_CLUSTERS
+        status = {"secretEncryption": {"activeKey": {"provider": "Azure", "azure": active}}}
+        self._objects.patch_namespaced_custom_object_status(
+            group, version, "clusters", plural, name, {"status": status}
+        )
 
     def side(self, namespace: str) -> dict[str, Any]:
         """SecretProviderClasses and Deployments of one control plane."""
@@ -76,6 +104,8 @@ class TwoClustersScenario:
     sides_of_hypershift: list[dict[str, Any]]
     status: str
     exported: dict[str, Any]
+    unfinished: str
+    finished: dict[str, str]
     removal_for_hypershift: dict[str, str]
     received: list[Any]
     applied_for_stack: dict[str, Any]
@@ -104,12 +134,18 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoClustersSc
         def sides() -> list[dict[str, Any]]:
             return [cluster.side("clusters-hc1"), cluster.side("clusters-hc2")]
 
-        given = [{**each, "hostedCluster": {"manifest": {"spec": GIVEN}}} for each in (first, second)]
+        infrastructure_by_hand.make_egress(OutOfBand(stack), second["resourceGroup"], second["infraID"])
+        given = [{**first, "hostedCluster": RELEASE}, {**second, "hostedCluster": {"manifest": {"spec": GIVEN}}}]
         with stack.configured(clusterSide="hypershift", hostedClusters=given):
             stack.up()
             facts |= {"outputs": stack.outputs, "applied": cluster.hosted_clusters(), "sides_of_hypershift": sides()}
             facts["status"] = stack.idstack("status").stdout
             facts["exported"] = _exported(stack)
+            key = facts["outputs"]["hostedClusters"]["hc1"]["encryptionKeys"]["activeKey"]
+            cluster.report_encryption("hc1", {**key, "keyVaultName": "kv-etcd-before"})
+            facts["unfinished"] = refusal(stack, "preview")
+            cluster.report_encryption("hc1", key)
+            facts["finished"] = stack.preview()
         with stack.configured(clusterSide="hypershift", hostedClusters=given[:1]):
             facts["removal_for_hypershift"] = stack.preview()
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -155,7 +191,8 @@ def _received(server: socket.socket) -> Any:
 def test_hosted_clusters_are_applied_with_the_users_part_and_the_stacks(scenario: TwoClustersScenario) -> None:
     described = scenario.outputs["hostedClusters"]
 
-    assert {name: _within(GIVEN, spec) for name, spec in scenario.applied.items()} == {"hc1": GIVEN, "hc2": GIVEN}
+    expected = {"hc1": WRITTEN, "hc2": GIVEN}
+    assert {name: _within(expected[name], spec) for name, spec in scenario.applied.items()} == expected
     for name, spec in scenario.applied.items():
         written = described[name]["hostedClusterSpec"]
         assert _within(written, spec) == written
@@ -170,6 +207,13 @@ def _within(shape: Any, found: Any) -> Any:
 
 def test_what_hypershifts_operators_make_is_left_to_them(scenario: TwoClustersScenario) -> None:
     assert scenario.sides_of_hypershift == [{}, {}]
+
+
+def test_a_vault_whose_key_hypershift_still_uses_is_not_dropped(scenario: TwoClustersScenario) -> None:
+    assert "idstack:hostedClusters[0].kms.backupKey\n" in scenario.unfinished
+    assert "HyperShift still uses the one there: status.secretEncryption.activeKey" in scenario.unfinished
+    assert "hostedClusters[1]" not in scenario.unfinished
+    assert scenario.finished == {}
 
 
 def test_the_status_of_credentials_without_probes_is_no_error(scenario: TwoClustersScenario) -> None:
@@ -195,7 +239,9 @@ def test_hypershifts_cli_gets_the_identities_of_the_hosted_clusters(scenario: Tw
         identities = azure["azureAuthenticationConfig"]["managedIdentities"]
         assert scenario.exported[name]["--managed-identities-file"] == identities["controlPlane"]
         assert scenario.exported[name]["--data-plane-identities-file"] == identities["dataPlane"]
-        assert len(scenario.exported[name]["--workload-identities-file"]) == 8 + 1
+        infrastructure = scenario.exported[name]["--infra-json"]
+        assert infrastructure["controlPlaneMIs"] == {"controlPlane": identities["controlPlane"]}
+        assert infrastructure["infraID"] == described["hostedClusterSpec"]["infraID"]
 
 
 @pytest.mark.parametrize("removal", ["removal_for_hypershift", "removal"])

@@ -24,7 +24,11 @@ _CHANGES = [
     ("hc1-network-roles-vnet", '- name: "', "azure-native:authorization:RoleAssignment: (create)"),
     ("vault-vault", '~ defaultAction: "Allow" => "Deny"', '~ defaultAction: "Deny" => "Allow"'),
     ("hc1-control-plane-operator-credential-secret", "~ enabled: true => false", "~ enabled: false => true"),
-    ("hc1-file-credential-secret", '- name: "azure-file-hc1-json"', "value: [secret]"),
+    (
+        "hc1-file-credential-secret",
+        '- secretName: "azure-file-hc1-json"',
+        'secretName: "azure-file-hc1-json"',
+    ),
     ("hc1-node-pool-management-entra-registration-a", "- value: [secret]", "value: [secret]"),
     (
         "hc1-cluster-side-disk-class-object",

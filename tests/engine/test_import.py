@@ -12,10 +12,12 @@ import pytest
 from kubernetes import config
 from kubernetes.dynamic import DynamicClient
 
+from identity.credentials import rfc3339
 from localcloud.kubernetes.kinds import KINDS
 from localcloud.providers.azure_native.table import RESOURCES as IN_ARM
 from localcloud.providers.azuread.provider import RESOURCES as IN_ENTRA
 from provider.__main__ import RESOURCES as OWN
+from tests.engine import infrastructure_by_hand
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import PROJECT, LocalStack
 from tests.hosted_clusters import hosted_cluster
@@ -25,7 +27,15 @@ _NOT_DECLARED = {"Event", "Pod", "SecretProviderClassPodStatus"}
 _OBJECTS = {
     f"kubernetes:{kind.group or 'core'}/{kind.version}:{kind.kind}" for kind in KINDS if kind.kind not in _NOT_DECLARED
 }
-_IMPORTED = sorted({*IN_ARM, *IN_ENTRA, *_OBJECTS})
+_CREDENTIAL_SECRET = "idstack:index:CredentialSecret"
+# `tests/unit/provider/test_signing_key.py` imports the second.
+_IN_A_VAULT = (_CREDENTIAL_SECRET, "idstack:index:SigningKey")
+# These are in Azure or in the cluster, but part of what they are is not.
+_NOT_IMPORTED = {
+    "idstack:index:IssuerDocuments": "since when a key is published is known to its stack alone",
+    "idstack:index:SigningKeySecret": "which key a Secret holds is known to its stack alone",
+}
+_IMPORTED = sorted({*IN_ARM, *IN_ENTRA, *_OBJECTS, _CREDENTIAL_SECRET})
 
 # What the service fills in of a cluster, beside the names and the node resource group that are given.
 _FILLED_IN = {
@@ -38,8 +48,26 @@ _FILLED_IN = {
 # not be imported; an empty list and none look the same in an answer; of Kubernetes' defaults nobody can tell whether
 # they were asked for.
 _SHOWN: Mapping[str, tuple[str, set[str]]] = {
+    "azure-native:network:LoadBalancer": (
+        "update",
+        {
+            "sku.tier",
+            *(f"{part}[0].id" for part in ("backendAddressPools", "frontendIPConfigurations", "outboundRules")),
+        },
+    ),
+    "azure-native:network:PublicIPAddress": (
+        "replace",
+        {"idleTimeoutInMinutes", "ipAddress", "publicIPAddressVersion", "sku.tier"},
+    ),
+    "azure-native:network:Subnet": (
+        "update",
+        {"name", "privateEndpointNetworkPolicies", "privateLinkServiceNetworkPolicies", "type"},
+    ),
+    "azure-native:network:VirtualNetwork": ("update", {"enableDdosProtection", "subnets"}),
     "azure-native:containerservice:ManagedCluster": ("update", _FILLED_IN),
     "azure-native:keyvault:Secret": ("update", {"properties.value"}),
+    # Of the document ARM shows what is in attributes and tags.
+    _CREDENTIAL_SECRET: ("update", {"authorityHost", "clientId", "objectEncoding", "objectId"}),
     "azure-native:keyvault:Vault": (
         "update",
         {"properties.networkAcls.ipRules", "properties.networkAcls.virtualNetworkRules"},
@@ -142,20 +170,74 @@ def cluster_by_hand(small: LocalStack) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
+def network_by_hand(small: LocalStack) -> Iterator[list[dict[str, Any]]]:
+    """The infrastructure of a hosted cluster that somebody has made through ARM."""
+    somebody = OutOfBand(small)
+    yield infrastructure_by_hand.make(somebody)
+    infrastructure_by_hand.remove(somebody)
+
+
+@pytest.fixture(scope="module")
+def storage_by_hand(small: LocalStack) -> Iterator[list[dict[str, Any]]]:
+    """A storage account with a public container, made through ARM."""
+    local = small.environment
+    group = f"/subscriptions/{local.subscription_id}/resourceGroups/identity-local"
+    account = f"{group}/providers/Microsoft.Storage/storageAccounts/byhand"
+    container = f"{account}/blobServices/default/containers/byhand"
+    whole: dict[str, Any] = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
+    properties = {"allowBlobPublicAccess": True, "minimumTlsVersion": "TLS1_2", "accessTier": "Hot"}
+    own = {**properties, "allowCrossTenantReplication": False}
+    out_of_band = OutOfBand(small)
+    out_of_band.arm("PUT", account, "2024-01-01", {**whole, "properties": own})
+    out_of_band.arm("PUT", container, "2024-01-01", {"properties": {"publicAccess": "Blob"}})
+    place = {"resourceGroupName": "identity-local", "accountName": "byhand"}
+    made = {
+        "StorageAccount": (account, {**place, **whole, **own}),
+        "BlobContainer": (container, {**place, "containerName": "byhand", "publicAccess": "Blob"}),
+    }
+    yield [
+        {"type": f"azure-native:storage:{kind}", "name": f"by-hand-{kind}", "id": arm_id, "inputs": inputs}
+        for kind, (arm_id, inputs) in made.items()
+    ]
+    out_of_band.arm("DELETE", account, "2024-01-01")
+
+
+@pytest.fixture(scope="module")
 def adopter(
     small: LocalStack,
     by_hand: list[dict[str, Any]],
     cluster_by_hand: dict[str, Any],
+    network_by_hand: list[dict[str, Any]],
+    storage_by_hand: list[dict[str, Any]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Adopter]:
     """The other stack's program is what made the things: their inputs as the state has them."""
     project = tmp_path_factory.mktemp("adopter")
     exported = json.loads(small.pulumi("stack", "export", "--show-secrets").stdout)["deployment"]["resources"]
-    plugins = {token.partition(":")[0] for token in _IMPORTED}
-    things = [*by_hand, cluster_by_hand] + [
-        {"type": each["type"], "name": each["urn"].rpartition("::")[2], "id": each["id"], "inputs": each["inputs"]}
+    made_by_it = [
+        {
+            "type": each["type"],
+            "name": each["urn"].rpartition("::")[2],
+            "id": each["id"],
+            "inputs": each["inputs"],
+            "deliveredAt": each["outputs"].get("deliveredAt"),
+        }
         for each in _plain(exported)
-        if each["custom"] and each["type"].partition(":")[0] in plugins
+        if each["type"] in _IMPORTED
+    ]
+    # A credential that was issued elsewhere has neither an authority's URL nor an object id in the state.
+    [secret, *_] = [
+        each for each in made_by_it if each["type"] == _CREDENTIAL_SECRET and "generation" in each["inputs"]
+    ]
+    place = f"{secret['inputs']['cloud']}/{secret['inputs']['tenantId']}"
+    things = [
+        *by_hand,
+        cluster_by_hand,
+        *network_by_hand,
+        *storage_by_hand,
+        {**secret, "id": f"{place}{secret['id']}"},
+        _as_azure_natives(secret),
+        *(each for each in made_by_it if each["type"] != _CREDENTIAL_SECRET),
     ]
     tenant = {"tenantId": small.environment.tenant_id}
     providers = {
@@ -202,7 +284,9 @@ def test_a_refresh_reads_again_what_the_import_has_read(adopter: Adopter) -> Non
 
 
 def test_what_lives_in_a_state_alone_can_not_be_imported(adopter: Adopter) -> None:
-    resources = [{"type": token, "name": token.rpartition(":")[2], "id": "x"} for token in OWN]
+    resources = [
+        {"type": token, "name": token.rpartition(":")[2], "id": "x"} for token in OWN if token not in _IN_A_VAULT
+    ]
     (adopter.project / "own.json").write_text(json.dumps({"resources": resources}), encoding="utf-8")
 
     printed = adopter.pulumi(
@@ -210,9 +294,40 @@ def test_what_lives_in_a_state_alone_can_not_be_imported(adopter: Adopter) -> No
     )
 
     for each in resources:
-        assert f"{each['name']} cannot be imported: it exists in the state of its stack alone" in printed
+        reason = _NOT_IMPORTED.get(each["type"], "it exists in the state of its stack alone")
+        assert f"{each['name']} cannot be imported: {reason}" in printed
     assert "Remove the import and let `pulumi up` create it" in printed
     assert "Traceback" not in printed
+
+
+def _as_azure_natives(secret: Mapping[str, Any]) -> dict[str, Any]:
+    """The secret as the release before wrote it; ARM shows dates as seconds."""
+    inputs, parts = secret["inputs"], secret["id"].split("/")
+    group, vault, name = parts[4], parts[8], parts[10]
+    not_before, expires = (int(rfc3339.parse(inputs[key]).timestamp()) for key in ("notBefore", "notAfter"))
+    own = {
+        "thumbprint": inputs["thumbprint"],
+        "generation": inputs["generation"],
+        "delivered_at": secret["deliveredAt"],
+        "renew_after": inputs["renewAfter"],
+        "cannot_renew_after": inputs["cannotRenewAfter"],
+    }
+    return {
+        "type": "azure-native:keyvault:Secret",
+        "name": "as-azure-native",
+        "id": secret["id"],
+        "inputs": {
+            "resourceGroupName": group,
+            "vaultName": vault,
+            "secretName": name,
+            "properties": {
+                "value": "{}",
+                "contentType": "application/json",
+                "attributes": {"enabled": True, "notBefore": not_before, "expires": expires},
+            },
+            "tags": {**inputs["tags"], **own},
+        },
+    }
 
 
 def _write_spec(project: Path, providers: Mapping[str, Any], resources: list[dict[str, Any]]) -> None:
@@ -223,7 +338,9 @@ def _import_file(adopter: Adopter, things: list[dict[str, Any]]) -> dict[str, An
     exported = json.loads(adopter.pulumi("stack", "export"))["deployment"]["resources"]
     providers = {each["urn"].rpartition("::")[2]: each["urn"] for each in exported if "providers" in each["type"]}
     resources = [
-        {**{key: each[key] for key in ("type", "name", "id")}, "provider": each["type"].partition(":")[0]}
+        {key: each[key] for key in ("type", "name", "id")}
+        # The project's own plugin has no provider but the default one.
+        | ({} if each["type"] in OWN else {"provider": each["type"].partition(":")[0]})
         for each in things
     ]
     return {"nameTable": providers, "resources": resources}

@@ -32,7 +32,7 @@ _SCENARIOS: Final = 25
 _IN_EVERY_RUN: Final = 1  # the seed
 _SLOW: Final = 3  # seeds below, one for each victim
 # The plugins' writes in an undisturbed `up` and `destroy`, for each `clusterSide`.
-_WRITES: Final = {"hypershift": (49, 46), "stack": (73, 79)}
+_WRITES: Final = {"hypershift": (54, 48), "stack": (71, 77)}
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def test_a_locked_stack_is_left_alone_and_only_recover_prevents_twins(
     with small_stack(tmp_path, "hypershift", warm=False) as stack:
         engine = Engine("local", root=stack.root, output=sys.stderr.fileno())
 
-        with interruption(stack, Kill("engine", 1, service="graph"), "up") as [pid]:
+        with interruption(stack, Kill("engine", 1, what="graph"), "up") as [pid]:
             with pytest.raises(Locked, match=rf"the stack local is locked by .*\(pid {pid}, .* still runs") as locked:
                 engine.up()
             assert not locked.value.is_abandoned

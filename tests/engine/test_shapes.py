@@ -119,10 +119,14 @@ def test_another_management_cluster_than_the_key_vault_users_is_refused(shapes: 
 
 
 def test_every_identity_of_the_first_cluster_signs_in(shapes: Shapes) -> None:
-    rows = [line for line in shapes.table.splitlines() if line.startswith("hc1 ")]
+    identities, mounted = (
+        [line for line in table.splitlines() if line.startswith("hc1 ")] for table in shapes.table.split("\n\n")[:2]
+    )
 
-    assert len(rows) >= CLASSES
-    assert all(" ok " in f"{row} " for row in rows)
+    assert len(identities) >= CLASSES
+    assert all(" ok " in f"{row} " for row in identities), shapes.table
+    assert len(mounted) >= CLASSES
+    assert all(row.rstrip().endswith(" current") for row in mounted), shapes.table
 
 
 def test_a_cluster_goes_with_its_stack_and_the_local_cloud_stays(shapes: Shapes) -> None:

@@ -18,6 +18,8 @@ from starlette.routing import Route
 TENANT = "99999999-8888-4777-8666-555555555555"
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
 CLASSES = "secrets-store.csi.x-k8s.io/v1"
+# Each version serves all of them.
+_PLURALS = ("secretproviderclasses", "azureclusteridentities", "hostedclusters")
 
 
 def unsigned(**claims: Any) -> str:
@@ -34,6 +36,7 @@ class FakeApiServer:
     """Knows one token; `denied` verbs are not allowed, `absent` versions not served. Both may change meanwhile.
 
     `reason` is what the authorizer says of a refusal. As a new server it refuses the token the first `unsure` times.
+    `documents` are what it answers by path, but for those that are `unreadable`: they are forbidden.
     """
 
     denied: set[str] = field(default_factory=set)
@@ -42,6 +45,13 @@ class FakeApiServer:
     token: str = TOKEN
     reviews: list[str] = field(default_factory=list)
     unsure: int = 0
+    documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
+
+    def has_control_plane(self, namespace: str, name: str) -> None:
+        """HyperShift has a HostedControlPlane there."""
+        path = f"/apis/hypershift.openshift.io/v1beta1/namespaces/{namespace}/hostedcontrolplanes"
+        self.documents[path] = {"items": [{"metadata": {"name": name, "namespace": namespace}}]}
 
     def app(self) -> Starlette:
         async def answer(request: Request) -> Response:
@@ -54,10 +64,16 @@ class FakeApiServer:
                 self.reviews.append(verb)
                 status = {"allowed": False, "reason": self.reason} if verb in self.denied else {"allowed": True}
                 return JSONResponse({"status": status}, status_code=201)
+            if request.url.path in self.unreadable:
+                return JSONResponse({"kind": "Status", "reason": "Forbidden"}, status_code=403)
+            if request.url.path in self.documents:
+                return JSONResponse(self.documents[request.url.path])
+            if "/namespaces/" in request.url.path:
+                return JSONResponse({"kind": "Status", "reason": "NotFound"}, status_code=404)
             version = request.url.path.removeprefix("/apis/")
             if version in self.absent:
                 return JSONResponse({"kind": "Status"}, status_code=404)
-            return JSONResponse({"resources": [{"name": "secretproviderclasses"}]})
+            return JSONResponse({"resources": [{"name": name} for name in _PLURALS]})
 
         return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST"])])
 

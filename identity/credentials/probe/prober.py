@@ -63,8 +63,15 @@ class Prober:
 
     def close(self) -> None:
         """Stop watching the file."""
-        if self._mounted:
-            self._mounted.close()
+        mounted, self._mounted = self._mounted, None
+        if mounted:
+            mounted.close()
+
+    @property
+    def unwatched(self) -> Path | None:
+        """The loaded credential file that nothing watches any more, which is a defect; None while all is well."""
+        mounted = self._mounted
+        return None if mounted is None or mounted.is_watching else mounted.path
 
     def prove(self) -> ProbeReport:
         """One round."""
@@ -111,7 +118,6 @@ class Prober:
     def _load(self, file: Path) -> Credential:
         if self._mounted is None or self._mounted.path != file:
             self.close()
-            self._mounted = None
             self._mounted = MountedCredential(file, clock=self._clock, on_event=self._happened)
         return self._mounted.credential
 

@@ -15,11 +15,17 @@ from identity.credentials.probe.prober import Prober
 
 
 def app(prober: Prober, metrics: Metrics, is_alive: Callable[[], bool]) -> Starlette:
-    """`/healthz`: the loop runs. `/readyz`: the credential works; the report either way. `/metrics`. 200 or 503."""
+    """`/healthz`: the loop runs (`is_alive`) and the credential file is watched, or the reason why not. `/readyz`: the
+    credential works; the report either way. `/metrics`. 200 or 503.
+    """
 
     async def healthz(_: Request) -> Response:
-        alive = is_alive()
-        return JSONResponse({"alive": alive}, 200 if alive else 503)
+        reason = None
+        if not is_alive():
+            reason = "the thread that proves the credential has ended"
+        elif unwatched := prober.unwatched:
+            reason = f"the thread that watches {unwatched} has ended: later credentials are not seen"
+        return JSONResponse({"alive": reason is None, "reason": reason}, 503 if reason else 200)
 
     async def readyz(_: Request) -> Response:
         report = prober.to_json()

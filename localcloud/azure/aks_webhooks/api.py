@@ -31,7 +31,7 @@ def app(cloud: LocalAzure) -> Starlette:
         return JSONResponse({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "status": status})
 
     routes = [Route(TOKENS, review_token, methods=["POST"]), Route(ACCESS, review_access, methods=["POST"])]
-    return service_app("aks-webhooks", routes, faults=cloud.faults)
+    return service_app("aks-webhooks", routes, faults=cloud.faults, holder=cloud.holder)
 
 
 async def _spec(request: Request) -> dict[str, Any]:

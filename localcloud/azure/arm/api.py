@@ -18,8 +18,10 @@ from starlette.routing import Route
 from localcloud.azure.arm import (
     authorization,
     compute,
+    containerregistry,
     containerservice,
     errors,
+    group_deletion,
     keyvault,
     managedidentity,
     network,
@@ -35,7 +37,17 @@ from localcloud.azure.shared.http import ServiceError, bearer, json_object, serv
 from localcloud.azure.tenant.resources import ARM_AUDIENCES
 from localcloud.azure.tenant.tokens import Caller, InvalidToken
 
-_NAMESPACES: Final = (authorization, compute, containerservice, keyvault, managedidentity, network, resources, storage)
+_NAMESPACES: Final = (
+    authorization,
+    compute,
+    containerregistry,
+    containerservice,
+    keyvault,
+    managedidentity,
+    network,
+    resources,
+    storage,
+)
 _API_VERSION: Final = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?")
 _OPERATIONS: Final = {"GET": "read", "HEAD": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
 
@@ -53,6 +65,7 @@ def app(cloud: LocalAzure) -> Starlette:
         if path.subscription is not None and path.subscription.lower() != cloud.subscription_id:
             raise errors.subscription_not_found(path.subscription)
         headers = throttle.take(caller.object_id, path.subscription, _OPERATIONS.get(request.method, "write"))
+        group_deletion.end_due(cloud)
         resource_type = known.get(path.type.lower())
         if resource_type is None:
             raise errors.not_emulated(f"the resource type {path.type}")
@@ -63,10 +76,14 @@ def app(cloud: LocalAzure) -> Starlette:
         call = Call(cloud, store, path, caller, await json_object(request), request.query_params)
         response = await _dispatch(resource_type, call, request.method)
         response.headers.update(headers)
+        if response.headers.get("Location", "").startswith("/"):
+            response.headers["Location"] = f"{str(request.base_url).rstrip('/')}{response.headers['Location']}"
         return response
 
     methods = [*_OPERATIONS, "POST"]
-    return service_app("arm", [Route("/{path:path}", handle, methods=methods)], faults=cloud.faults)
+    return service_app(
+        "arm", [Route("/{path:path}", handle, methods=methods)], faults=cloud.faults, holder=cloud.holder
+    )
 
 
 def _check_api_version(query: Mapping[str, str]) -> None:
@@ -110,8 +127,11 @@ def _find_place(store: Resources, path: ArmPath, resource_type: ResourceType, me
     only the outermost resource is looked for.
     """
     is_the_group = path.scope is None and not path.is_collection
-    if path.group_id is not None and not is_the_group and store.get(path.group_id) is None:
+    group = None if path.group_id is None or is_the_group else store.get(path.group_id)
+    if path.group_id is not None and not is_the_group and group is None:
         raise errors.resource_group_not_found(str(path.resource_group))
+    if group is not None and method in ("PUT", "PATCH"):
+        errors.refuse_deleting(group)
     if resource_type.extension and path.scope and "/providers/" in path.scope.lower():
         outermost = parse(path.scope, "GET").outermost
         if store.get(outermost.id) is None:

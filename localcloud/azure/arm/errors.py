@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.shared.http import ServiceError
+from localcloud.core.store import Document
 
 
 def not_emulated(what: str) -> ServiceError:
@@ -40,6 +41,16 @@ def subscription_not_found(subscription: str) -> ServiceError:
 def resource_group_not_found(name: str) -> ServiceError:
     """404 for the group itself and for everything asked for in it."""
     return ServiceError(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
+
+
+def refuse_deleting(group: Document) -> None:
+    """409 for a write in a resource group that is being deleted (azure-cli issue 28679)."""
+    if group["properties"]["provisioningState"] == "Deleting":
+        raise ServiceError(
+            409,
+            "ResourceGroupBeingDeleted",
+            f"The resource group '{group['name']}' is in deprovisioning state and cannot perform this operation.",
+        )
 
 
 def resource_not_found(path: ArmPath, type_name: str) -> ServiceError:

@@ -1,8 +1,9 @@
 """Microsoft.KeyVault: vaults, soft-deleted vaults, and the secrets that ARM may write but never read back.
 
 Sources: Microsoft.KeyVault REST reference 2023-07-01, azure-docs `key-vault/general/soft-delete-overview`, issues
-Azure/ai-hub 241 (purge protection) and microsoft/AzureTRE 1446 (purge). Creating a secret here needs control-plane
-rights alone; there is no DELETE: a secret is deleted through its vault.
+Azure/ai-hub 241 (purge protection), microsoft/AzureTRE 1446 (purge), Azure/azure-resource-manager-schemas 1494 and
+Azure/bicep 6448 (a PUT of what is there already). Creating a secret here needs control-plane rights alone; there is no
+DELETE: a secret is deleted through its vault.
 
 Left out: access policies (a vault must use RBAC), moving a vault, private endpoints.
 """
@@ -86,7 +87,10 @@ class KeyVaults(StoredType):
 
 
 class VaultSecrets(ResourceType):
-    """Secrets of a vault, without ever a value in an answer. Each PUT is a new version."""
+    """Secrets of a vault, without ever a value in an answer.
+
+    A PUT makes a new version unless value, content type, dates and tags are those of the current one.
+    """
 
     name = "Microsoft.KeyVault/vaults/secrets"
 
@@ -104,10 +108,12 @@ class VaultSecrets(ResourceType):
     async def put(self, call: Call) -> Response:
         vault, properties = _vault(call), _secret_properties(call)
         secrets = Secrets(call.cloud.store)
-        existed = secrets.find(vault, call.path.name) is not None
+        existing = secrets.find(vault, call.path.name)
         change = SecretChange.of(properties.get("attributes"), properties.get("contentType"), call.body.get("tags"))
+        if existing is not None and secrets.is_current(existing, properties.get("value"), change):
+            return JSONResponse(_secret_resource(vault, existing.current))
         version = secrets.set(vault, call.path.name, properties.get("value"), change)
-        return JSONResponse(_secret_resource(vault, version), status_code=200 if existed else 201)
+        return JSONResponse(_secret_resource(vault, version), status_code=201 if existing is None else 200)
 
     async def patch(self, call: Call) -> Response:
         vault, properties = _vault(call), _secret_properties(call)

@@ -1,33 +1,24 @@
-"""Microsoft.Network: the networks of a hosted cluster. They exist before any stack and are only read."""
+"""Microsoft.Network: the networks of hosted clusters, seeded or made by a stack."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, StoredType
-from localcloud.azure.resource_store import public
-from localcloud.core.store import Document
-
-SUBNETS = "Microsoft.Network/virtualNetworks/subnets"
-
-
-class VirtualNetworks(StoredType):
-    """Virtual networks; the answer carries the subnets, of which the control-plane operator wants one (`HCPC:1106`)."""
-
-    name = "Microsoft.Network/virtualNetworks"
-
-    def present(self, call: Call, resource: Document) -> dict[str, Any]:
-        subnets = [public(each) for each in call.resources.below(resource["id"], SUBNETS)]
-        return {**public(resource), "properties": {**resource["properties"], "subnets": subnets}}
+from localcloud.azure.arm.load_balancer import LoadBalancers, PublicIPAddresses
+from localcloud.azure.arm.network_rules import INTERFACES
+from localcloud.azure.arm.private_dns import PrivateDnsZones, VirtualNetworkLinks
+from localcloud.azure.arm.resource_type import ResourceType, SeededType
+from localcloud.azure.arm.virtual_network import NetworkSecurityGroups, Subnets, VirtualNetworks
 
 
 def types() -> tuple[ResourceType, ...]:
     """The namespace's resource types."""
     return (
         VirtualNetworks(),
-        SeededType(SUBNETS),
-        SeededType("Microsoft.Network/networkSecurityGroups"),
-        SeededType("Microsoft.Network/networkInterfaces"),
+        Subnets(),
+        NetworkSecurityGroups(),
+        SeededType(INTERFACES),
         SeededType("Microsoft.Network/dnsZones"),
-        SeededType("Microsoft.Network/loadBalancers"),
+        PublicIPAddresses(),
+        LoadBalancers(),
+        PrivateDnsZones(),
+        VirtualNetworkLinks(),
     )

@@ -1,10 +1,149 @@
-"""Microsoft.Storage: what the image registry and the file driver list in the managed resource group."""
+"""Microsoft.Storage: accounts and their blob containers; the blobs are at the account's own endpoint (`azure/blob`).
+
+Sources: azure-rest-api-specs `storage/…/2024-01-01/{storage,blob}.json` (defaults, names), azure-docs
+`resource-name-rules`, messages in azure-rest-api-specs issue 11331 (public access) and as users report them to
+azure-cli and terraform-provider-azurerm. Left out: keys and shared access signatures, so nobody gets at a blob by one.
+"""
 
 from __future__ import annotations
 
-from localcloud.azure.arm.resource_type import ResourceType, SeededType
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.responses import JSONResponse, Response
+
+from localcloud.azure.arm import errors
+from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
+from localcloud.azure.blob.accounts import ACCOUNTS, BLOB_SERVICES, CONTAINERS, Accounts, allows_anyone
+from localcloud.azure.blob.contents import Blobs
+from localcloud.azure.resource_store import public
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core import clock
+from localcloud.core.store import Document
+
+_ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]{3,24}")
+_CONTAINER_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_KINDS: Final = frozenset({"Storage", "StorageV2", "BlobStorage", "FileStorage", "BlockBlobStorage"})
+_PUBLIC_ACCESS: Final = ("None", "Blob", "Container")
+# What a PUT may ask for, with the service's default; None: absent unless it is given.
+_PROPERTIES: Final[Mapping[str, Any]] = {
+    "accessTier": "Hot",
+    "allowBlobPublicAccess": False,
+    "allowCrossTenantReplication": False,
+    "allowSharedKeyAccess": None,
+    "defaultToOAuthAuthentication": None,
+    "isHnsEnabled": None,
+    "minimumTlsVersion": "TLS1_0",
+    "networkAcls": None,
+    "publicNetworkAccess": None,
+    "supportsHttpsTrafficOnly": True,
+}
+
+
+class StorageAccounts(StoredType):
+    """Storage accounts. Deleting one deletes its containers and blobs."""
+
+    name = ACCOUNTS
+
+    async def put(self, call: Call) -> Response:
+        account = self.envelope(call, tracked=True)
+        name, current = call.path.name, call.current
+        if not _ACCOUNT_NAME.fullmatch(name):
+            raise ServiceError(
+                400,
+                "AccountNameInvalid",
+                f"{name} is not a valid storage account name. Storage account name must be between 3 and 24 "
+                "characters in length and use numbers and lower-case letters only.",
+            )
+        if current is None and Accounts(call.resources).named(name) is not None:
+            raise ServiceError(409, "StorageAccountAlreadyTaken", f"The storage account named {name} is already taken.")
+        sku, kind = _sku(call.body), call.body.get("kind")
+        if kind not in _KINDS:
+            raise errors.bad_request(f"Kind '{kind}' is not one of {', '.join(sorted(_KINDS))}.")
+        before = current["properties"] if current else {}
+        properties = {**_made(name, account["location"]), **before, **_wanted(call.properties, before)}
+        written = {**account, "sku": sku, "kind": kind, "properties": properties}
+        call.resources.put(written)
+        call.resources.put(_blob_service(written))
+        return JSONResponse(public(written))
+
+    async def delete(self, call: Call) -> Response:
+        with call.cloud.store.transaction():
+            Blobs(call.cloud.store).delete_account(call.path.name)
+            return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+
+
+class BlobServices(StoredType):
+    """The one blob service of an account, which comes and goes with it."""
+
+    name = BLOB_SERVICES
+
+
+class BlobContainers(StoredType):
+    """Blob containers; one of backups is seeded. Deleting one deletes its blobs."""
+
+    name = CONTAINERS
+
+    async def put(self, call: Call) -> Response:
+        container = self.envelope(call, tracked=False)
+        if not _CONTAINER_NAME.fullmatch(call.path.name):
+            raise ServiceError(400, "InvalidResourceName", "The specified resource name contains invalid characters.")
+        if unknown := sorted(set(call.properties) - {"publicAccess", "metadata"}):
+            raise errors.bad_request(f"Could not find member '{unknown[0]}' on a blob container.")
+        access = call.properties.get("publicAccess", "None")
+        if access not in _PUBLIC_ACCESS:
+            raise errors.bad_request(f"PublicAccess '{access}' is not one of {', '.join(_PUBLIC_ACCESS)}.")
+        account = Accounts(call.resources).named(call.path.names[0])
+        if access != "None" and not (account and allows_anyone(account)):
+            raise ServiceError(
+                409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account."
+            )
+        before = call.current
+        properties = {"hasImmutabilityPolicy": False, "hasLegalHold": False, "leaseState": "Available"}
+        asked = {"metadata": call.properties.get("metadata") or {}, "publicAccess": access}
+        written = call.resources.put({**container, "properties": {**properties, **asked}})
+        return JSONResponse(public(written), status_code=201 if before is None else 200)
+
+    async def delete(self, call: Call) -> Response:
+        account, _, name = call.path.names
+        with call.cloud.store.transaction():
+            Blobs(call.cloud.store).delete_container(account, name)
+            return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+
+
+def _sku(body: Mapping[str, Any]) -> dict[str, str]:
+    sku = body.get("sku")
+    name = sku.get("name") if isinstance(sku, Mapping) else None
+    if not isinstance(name, str) or not re.fullmatch(r"(Standard|Premium)\w*_[A-Z]+", name):
+        raise errors.bad_request("Required property 'sku.name' is missing, or is no SKU of a storage account.")
+    return {"name": name, "tier": name.partition("_")[0]}
+
+
+def _made(name: str, location: str) -> dict[str, Any]:
+    """What the service itself says about a new account."""
+    return {
+        "provisioningState": "Succeeded",
+        "creationTime": clock.now().isoformat(),
+        "primaryEndpoints": {"blob": f"https://{name}.blob.core.windows.net/"},
+        "primaryLocation": location,
+        "statusOfPrimary": "available",
+    }
+
+
+def _wanted(properties: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """What the request asks for; a property that it leaves out stays, or gets its default."""
+    if unknown := sorted(set(properties) - set(_PROPERTIES)):
+        raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'StorageAccountProperties'.")
+    filled = {name: properties.get(name, before.get(name, default)) for name, default in _PROPERTIES.items()}
+    return {name: value for name, value in filled.items() if value is not None}
+
+
+def _blob_service(account: Document) -> Document:
+    service = f"{account['id']}/blobServices/default"
+    return {"id": service, "name": "default", "type": BLOB_SERVICES, "properties": {}}
 
 
 def types() -> tuple[ResourceType, ...]:
     """The namespace's resource types."""
-    return (SeededType("Microsoft.Storage/storageAccounts"),)
+    return StorageAccounts(), BlobServices(), BlobContainers()

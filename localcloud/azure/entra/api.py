@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import json
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -38,12 +37,12 @@ _NOT_KEPT = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 _PAGE = "/common/oauth2/deviceauth"
 
 
-def app(cloud: LocalAzure, ca_file: Path | None = None) -> Starlette:
+def app(cloud: LocalAzure, issuers: Issuers | None = None) -> Starlette:
     """Entra's application, to be served over TLS (clients refuse a plain-text authority).
 
-    `ca_file` is the CA of the issuers on this machine whose tokens federated credentials trust.
+    `issuers` are those whose tokens federated credentials trust; None: on this machine, by the machine's authorities.
     """
-    entra = _Entra(cloud, Issuers(ca_file))
+    entra = _Entra(cloud, issuers or Issuers())
     routes = [
         Route("/{tenant}/v2.0/.well-known/openid-configuration", entra.metadata, methods=["GET"]),
         Route("/{tenant}/.well-known/openid-configuration", entra.metadata_v1, methods=["GET"]),
@@ -52,7 +51,7 @@ def app(cloud: LocalAzure, ca_file: Path | None = None) -> Starlette:
         Route("/{tenant}/oauth2/v2.0/devicecode", entra.device_code, methods=["POST"]),
         Route(_PAGE, entra.page, methods=["GET", "POST"]),
     ]
-    return service_app("entra", routes, faults=cloud.faults, render=errors.render)
+    return service_app("entra", routes, faults=cloud.faults, holder=cloud.holder, render=errors.render)
 
 
 class _Entra:
@@ -214,7 +213,9 @@ class _Entra:
             raise errors.application_not_found(client_id, self._tenant)
         if principal is None or principal.created_at > replica.knows_until:
             raise errors.service_principal_missing(client_id, self._tenant)
-        return principal, tuple(key for key in (*keys, *principal.keys) if key.known_at(replica.knows_until))
+        held = self._cloud.holder.now()
+        known = (key for key in (*keys, *principal.keys) if key.known_at(replica.knows_until))
+        return principal, tuple(key for key in known if held.accepts(client_id, key.added_at))
 
     def _resource(self, scope: str) -> str:
         """The one resource that a client-credentials scope names, as written there."""

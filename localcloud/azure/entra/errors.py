@@ -178,6 +178,17 @@ def federated_key_unknown(key_id: str, issuer: str) -> EntraError:
     )
 
 
+def federated_signature_wrong(key_id: str) -> EntraError:
+    """50013."""
+    return EntraError(
+        50013,
+        "invalid_client",
+        "Assertion failed signature validation. [Reason - The provided signature value did not match the expected "
+        f"signature value., Thumbprint of key used by client: '{key_id}'].",
+        401,
+    )
+
+
 def issuer_unreachable() -> EntraError:
     """90061."""
     return EntraError(90061, "invalid_request", "Request to External OIDC endpoint failed.", 400)

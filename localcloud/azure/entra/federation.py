@@ -3,7 +3,8 @@
 Entra compares issuer, subject and audience with the registered credentials, case-sensitively, then fetches the
 issuer's keys. Sources of the refusals: azure-workload-identity issues 1200, 1232 and 605, Azure/login issue 482.
 
-Left out: issuers elsewhere. The local cloud calls only this machine, so any other issuer is reported as unreachable.
+Left out: issuers elsewhere. The local cloud calls only this machine, and its own storage accounts under their public
+names; any other issuer is reported as unreachable. Entra ID keeps an issuer's keys for a while, which is left out, too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from urllib.parse import urlsplit
 import httpx
 import jwt
 
+from localcloud.azure.blob.api import SUFFIX as BLOB_SUFFIX
 from localcloud.azure.entra import errors
 from localcloud.core import clock
 
@@ -45,17 +47,22 @@ def unverified(assertion: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 class Issuers:
-    """The issuers on this machine; their servers' certificates are verified with `ca_file`."""
+    """The issuers on this machine; their servers' certificates are verified with `ca_file`.
 
-    def __init__(self, ca_file: Path | None) -> None:
+    `blob_endpoint` is where the accounts of Azure Storage answer, which the Host header names.
+    """
+
+    def __init__(self, ca_file: Path | None = None, blob_endpoint: str | None = None) -> None:
         self._ca_file = ca_file
+        self._blob_endpoint = blob_endpoint
 
     async def verify(self, assertion: str, trusted: Sequence[Trust]) -> None:
         """Return if a federated credential trusts the assertion.
 
         Raises:
             EntraError: 700211, 700213 or 700212 for what no credential names, 700024 for one out of its time, 90061
-                for an issuer that does not answer, 7000272 for a key that is not the issuer's.
+                for an issuer that does not answer, 7000272 for a key that the issuer does not publish, 50013 for a
+                signature that is not of that key.
         """
         header, claims = unverified(assertion)
         _match(claims, trusted)
@@ -65,9 +72,9 @@ class Issuers:
             raise errors.assertion_out_of_time(now, begin, end)
         issuer, key_id = str(claims["iss"]), str(header.get("kid"))
         key = next((each for each in await self._keys(issuer) if each.key_id == key_id), None)
+        if key is None:
+            raise errors.federated_key_unknown(key_id, issuer)
         try:
-            if key is None:
-                raise jwt.InvalidSignatureError
             jwt.decode(
                 assertion,
                 key,
@@ -76,32 +83,45 @@ class Issuers:
                 options={"verify_aud": False, "verify_exp": False, "verify_nbf": False, "verify_iat": False},
             )
         except jwt.InvalidTokenError:
-            raise errors.federated_key_unknown(key_id, issuer) from None
+            raise errors.federated_signature_wrong(key_id) from None
 
     async def _keys(self, issuer: str) -> Sequence[jwt.PyJWK]:
-        if not _is_of_this_machine(issuer):
-            raise errors.issuer_unreachable()
         trust = ssl.create_default_context(cafile=self._ca_file)
         try:
             async with httpx.AsyncClient(verify=trust, timeout=_WITHIN, trust_env=False) as http:
-                metadata = await http.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-                keys = await http.get(metadata.raise_for_status().json()["jwks_uri"])
-                return jwt.PyJWKSet.from_dict(keys.raise_for_status().json()).keys
+                metadata = await self._document(http, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+                if metadata["issuer"] != issuer:
+                    raise errors.issuer_unreachable()
+                return jwt.PyJWKSet.from_dict(await self._document(http, metadata["jwks_uri"])).keys
         except (httpx.HTTPError, ValueError, KeyError, jwt.PyJWTError):
             raise errors.issuer_unreachable() from None
+
+    async def _document(self, http: httpx.AsyncClient, url: str) -> dict[str, Any]:
+        parts = urlsplit(url)
+        host, headers = parts.hostname or "", {}
+        if self._blob_endpoint is not None and host.endswith(BLOB_SUFFIX):
+            url, headers = f"{self._blob_endpoint}{parts.path}", {"Host": host}
+        elif not _is_of_this_machine(url):
+            raise errors.issuer_unreachable()
+        answer = await http.get(url, headers=headers)
+        document: dict[str, Any] = answer.raise_for_status().json()
+        return document
 
 
 def _match(claims: Mapping[str, Any], trusted: Sequence[Trust]) -> None:
     """Narrow the credentials down claim by claim, so that the error names the first claim that matches none."""
-    issuer, subject, audience = (str(claims.get(name)) for name in ("iss", "sub", "aud"))
+    issuer, subject = (str(claims.get(name)) for name in ("iss", "sub"))
+    # RFC 7519 4.1.3: one, or a list; Kubernetes always writes a list.
+    named = claims.get("aud")
+    audiences = [str(each) for each in named] if isinstance(named, list) else [str(named)]
     of_issuer = [each for each in trusted if each.issuer == issuer]
     if not of_issuer:
         raise errors.federated_issuer_unknown(issuer)
     of_subject = [each for each in of_issuer if each.subject == subject]
     if not of_subject:
         raise errors.federated_subject_unknown(subject)
-    if not any(each.audience == audience for each in of_subject):
-        raise errors.federated_audience_unknown(audience)
+    if not any(each.audience in audiences for each in of_subject):
+        raise errors.federated_audience_unknown(", ".join(audiences))
 
 
 def _is_of_this_machine(issuer: str) -> bool:

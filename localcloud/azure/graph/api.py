@@ -30,7 +30,7 @@ def app(cloud: LocalAzure) -> Starlette:
     """Graph's application."""
     parts = (_Applications(cloud), _ServicePrincipals(cloud), _DeletedItems(cloud), _Users(cloud))
     routes = [route for part in parts for route in part.routes()]
-    return service_app("graph", routes, faults=cloud.faults, render=_render)
+    return service_app("graph", routes, faults=cloud.faults, holder=cloud.holder, render=_render)
 
 
 class _Collection(ABC):

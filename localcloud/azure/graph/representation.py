@@ -131,6 +131,10 @@ def _key_credential(body: dict[str, Any], existing: Mapping[str, KeyCredential])
                 f'The value for the property "{name}" in one of your credentials is invalid. '
                 f"Acceptable values are {accepted}.",
             )
+    if key_id is not None and not _is_uuid(str(key_id)):
+        raise ServiceError(
+            400, "Request_BadRequest", f"Cannot convert the literal '{key_id}' to the expected type 'Edm.Guid'."
+        )
     certificate = _certificate(content)
     key = KeyCredential.of(certificate, key_id=key_id, display_name=body.get("displayName"))
     start, end = _date(body, "startDateTime", key.start), _date(body, "endDateTime", key.end)
@@ -152,6 +156,14 @@ def _certificate(content: object) -> x509.Certificate:
     if not isinstance(certificate.public_key(), rsa.RSAPublicKey):
         raise _invalid_key()
     return certificate
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _invalid_key() -> ServiceError:

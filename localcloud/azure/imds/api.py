@@ -31,7 +31,7 @@ def app(cloud: LocalAzure) -> Starlette:
     """The metadata service's application, to be served over plain HTTP."""
     imds = _Imds(cloud)
     routes = [Route("/metadata/identity/oauth2/token", imds.token, methods=["GET"])]
-    return service_app("imds", routes, faults=cloud.faults, render=_render)
+    return service_app("imds", routes, faults=cloud.faults, holder=cloud.holder, render=_render)
 
 
 class _Imds:

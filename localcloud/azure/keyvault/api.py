@@ -31,6 +31,7 @@ from localcloud.azure.tenant.tokens import Caller, InvalidToken
 from localcloud.core.store import Document
 
 _SUFFIX: Final = ".vault.azure.net"
+_PAGE_SIZE: Final = 25
 _METHODS: Final = ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]
 # Of an asymmetric key, whoever may read the public half can use it: `keys/read` opens these two as well (text of the
 # operations in Azure's own list, AzAdvertizer role page 12338af0, 2024-09-19).
@@ -62,7 +63,7 @@ def app(cloud: LocalAzure) -> Starlette:
         plane.route("POST", keys + "/{version:path}/{operation}", plane.use_key),
         Route("/{path:path}", _not_emulated, methods=_METHODS),
     ]
-    return service_app("keyvault", routes, faults=cloud.faults, render=errors.render)
+    return service_app("keyvault", routes, faults=cloud.faults, holder=cloud.holder, render=errors.render)
 
 
 @dataclass(frozen=True)
@@ -103,14 +104,15 @@ class _DataPlane:
     async def list_secrets(self, visit: _Visit) -> Response:
         self._require(visit, "secrets/readMetadata/action")
         found = self._secrets.all(visit.vault)
-        return _page([present.secret_item(visit.vault, each.current, versioned=False) for each in found])
+        return _page(visit, [present.secret_item(visit.vault, each.current, versioned=False) for each in found])
 
     async def list_secret_versions(self, visit: _Visit) -> Response:
         name = visit.part("name")
         self._require(visit, "secrets/readMetadata/action", f"secrets/{name}")
         secret = self._secrets.find(visit.vault, name)
-        versions = secret.versions if secret else ()
-        return _page([present.secret_item(visit.vault, each, versioned=True) for each in versions])
+        # In the order of their random names: seen in Azure/azure-sdk-for-python 35923 ("not chronological").
+        versions = sorted(secret.versions, key=lambda each: each.version) if secret else []
+        return _page(visit, [present.secret_item(visit.vault, each, versioned=True) for each in versions])
 
     async def get_secret(self, visit: _Visit) -> Response:
         name, version = visit.part("name"), visit.part("version")
@@ -146,7 +148,7 @@ class _DataPlane:
     async def list_deleted_secrets(self, visit: _Visit) -> Response:
         self._require(visit, "secrets/readMetadata/action")
         found = self._secrets.all_deleted(visit.vault)
-        return _page([present.deleted_secret(visit.vault, each, versioned=False) for each in found])
+        return _page(visit, [present.deleted_secret(visit.vault, each, versioned=False) for each in found])
 
     async def get_deleted_secret(self, visit: _Visit) -> Response:
         name = visit.part("name")
@@ -170,13 +172,14 @@ class _DataPlane:
 
     async def list_keys(self, visit: _Visit) -> Response:
         self._require(visit, "keys/read")
-        return _page([present.key_item(visit.vault, each, versioned=False) for each in self._keys.all(visit.vault)])
+        found = self._keys.all(visit.vault)
+        return _page(visit, [present.key_item(visit.vault, each, versioned=False) for each in found])
 
     async def list_key_versions(self, visit: _Visit) -> Response:
         name = visit.part("name")
         self._require(visit, "keys/read", f"keys/{name}")
         versions = self._keys.versions(visit.vault, name)
-        return _page([present.key_item(visit.vault, each, versioned=True) for each in versions])
+        return _page(visit, [present.key_item(visit.vault, each, versioned=True) for each in versions])
 
     async def get_key(self, visit: _Visit) -> Response:
         name = visit.part("name")
@@ -254,8 +257,22 @@ def _change(body: Document) -> SecretChange:
     return SecretChange.of(body.get("attributes"), body.get("contentType"), body.get("tags"))
 
 
-def _page(items: list[dict[str, Any]]) -> Response:
-    return JSONResponse({"value": items, "nextLink": None})
+def _page(visit: _Visit, items: list[dict[str, Any]]) -> Response:
+    """Items from where the last page ended, as many as `maxresults` asks for, with the link to those after them.
+
+    Source: parameter `maxresults` of the lists in `keyvault/data-plane/.../7.4/secrets.json` (1 to 25, 25 by default).
+    """
+    query = visit.request.query_params
+    size, begin = query.get("maxresults", str(_PAGE_SIZE)), query.get("$skiptoken", "0")
+    if not (size.isdecimal() and 1 <= int(size) <= _PAGE_SIZE):
+        raise errors.bad_parameter(f"maxresults must be between 1 and {_PAGE_SIZE}")
+    if not begin.isdecimal():
+        raise errors.bad_parameter("$skiptoken is invalid")
+    end = int(begin) + int(size)
+    link = visit.request.url.include_query_params(**{"$skiptoken": str(end)})
+    if (link.hostname or "").endswith(_SUFFIX):
+        link = link.replace(port=443)  # the vault's own address, written out as in the examples of the reference
+    return JSONResponse({"value": items[int(begin) : end], "nextLink": str(link) if end < len(items) else None})
 
 
 async def _not_emulated(request: Request) -> Response:

@@ -127,6 +127,13 @@ class Secrets:
         """The value in clear."""
         return self._store.unseal(version.sealed)
 
+    def is_current(self, secret: KeyVaultSecret, value: object, change: SecretChange) -> bool:
+        """Whether the current version has exactly this value and what a new one would get from `change`."""
+        current = secret.current
+        wanted = SecretChange(change.enabled is not False, change.nbf, change.exp, change.content_type, change.tags)
+        there = SecretChange(current.enabled, current.nbf, current.exp, current.content_type, current.tags)
+        return there == wanted and self.value(current) == value
+
     def set(self, vault: KeyVault, name: str, value: object, change: SecretChange) -> SecretVersion:
         """Add a version, and the secret with it if it is new.
 

@@ -25,11 +25,13 @@ class Faults:
         principal_delay: how long ARM answers `PrincipalNotFound` for a new principal.
         role_delay: how long a new role assignment has no effect.
         federated_credential_write: how long a write of a federated credential keeps others of its identity out.
+        resource_group_deletion: how long the deletion of a resource group takes after it was accepted.
         arm_requests: for read, write and delete, how many requests ARM takes from one caller at once and how many more
             each second, as [250, 25]; null takes the limit away. What the environment does not name keeps its default.
         token_lifetime: least and greatest lifetime of a token in seconds; each token's is drawn in between.
         device_code_interval: how often a device code may be polled for.
         latency: added to each answer, keyed by `service`, or `service METHOD` (`arm PUT`), which wins.
+        date_shift: how far the `Date` header of a service's answers is ahead, keyed by `service`; negative is behind.
         error_rates: share (0 to 1) of requests that are answered 503 with Retry-After, keyed as `latency`.
         seed: repeats the choice of replicas, the errors and the token lifetimes; None makes each start different.
     """
@@ -38,11 +40,13 @@ class Faults:
     principal_delay: float = 1.0
     role_delay: float = 1.0
     federated_credential_write: float = 0.2
+    resource_group_deletion: float = 0.2
     arm_requests: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict(ARM_REQUESTS))
     token_lifetime: tuple[int, int] = (3600, 5400)
     device_code_interval: float = 5.0
     latency: Mapping[str, float] = field(default_factory=dict)
     error_rates: Mapping[str, float] = field(default_factory=dict)
+    date_shift: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None
 
     def latency_of(self, service: str, method: str) -> float:
@@ -84,6 +88,7 @@ NO_DELAYS = Faults(
     principal_delay=0.0,
     role_delay=0.0,
     federated_credential_write=0.0,
+    resource_group_deletion=0.0,
     arm_requests={},
     device_code_interval=0.0,
     seed=0,

@@ -1,11 +1,14 @@
-"""What the HTTP services of the local Azure share: errors in the service's own form, request ids, latency."""
+"""What the HTTP services of the local Azure share: errors in the service's own form, request ids, dates, faults."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from email.utils import format_datetime
 from typing import Any, Final
 
 from starlette.applications import Starlette
@@ -17,6 +20,9 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from localcloud.azure.shared.faults import Faults
+from localcloud.azure.shared.held import FaultHolder, HeldAnswer
+from localcloud.core import clock
+from localcloud.core.serving import DROP
 
 _log: Final = logging.getLogger(__name__)
 
@@ -42,14 +48,20 @@ def azure_error(error: ServiceError) -> Response:
 
 
 def service_app(
-    service: str, routes: Sequence[BaseRoute], *, faults: Faults, render: Render = azure_error
+    service: str,
+    routes: Sequence[BaseRoute],
+    *,
+    faults: Faults,
+    holder: FaultHolder | None = None,
+    render: Render = azure_error,
 ) -> Starlette:
-    """A service's application: its routes, every error in its form, `x-ms-request-id` on each answer.
+    """A service's application: its routes, every error in its form, `x-ms-request-id` and `Date` on each answer.
 
     Args:
         service: the name that `Faults.latency` uses: entra, graph, arm, keyvault, imds.
         routes: the service's routes; handlers raise `ServiceError`.
         faults: where latency and faults come from.
+        holder: where faults come from that are switched on and off.
         render: turns a `ServiceError` into the service's answer.
     """
 
@@ -71,8 +83,8 @@ def service_app(
         )
 
     handlers: dict[Any, Any] = {ServiceError: refused, HTTPException: unrouted, Exception: broken}
-    middleware = [Middleware(_Envelope, service=service, faults=faults, render=render)]
-    app = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
+    envelope = Middleware(_Envelope, service=service, faults=faults, holder=holder or FaultHolder(), render=render)
+    app = Starlette(routes=routes, middleware=[envelope], exception_handlers=handlers)
     # ARM and Key Vault distinguish `/x` from `/x/`, and a redirect would drop a client's bearer.
     app.router.redirect_slashes = False
     return app
@@ -101,12 +113,14 @@ def bearer(request: Request) -> str | None:
 
 
 class _Envelope:
-    """Around every request: the latency of `Faults` before it, its share of failures, a request id on each answer."""
+    """Around every request: latency and failures of `Faults`, held faults, request id and date on each answer."""
 
-    def __init__(self, app: ASGIApp, *, service: str, faults: Faults, render: Render) -> None:
+    def __init__(self, app: ASGIApp, *, service: str, faults: Faults, holder: FaultHolder, render: Render) -> None:
         self._app = app
         self._service = service
         self._faults = faults
+        self._holder = holder
+        self._render = render
         self._chance = faults.random()
         self._unavailable = render(
             ServiceError(
@@ -121,11 +135,52 @@ class _Envelope:
         if delay := self._faults.latency_of(self._service, scope["method"]):
             await asyncio.sleep(delay)
         request_id = str(uuid.uuid4()).encode()
+        held = self._holder.now()
+        shift = timedelta(seconds=held.date_shift_of(self._service, self._faults))
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (b"x-ms-request-id", request_id)]
+                # RFC 9110 6.6.1: the date of an answer. Clients compare their own clock with it.
+                date = format_datetime(clock.now() + shift, usegmt=True).encode()
+                message["headers"] = [*message["headers"], (b"x-ms-request-id", request_id), (b"date", date)]
             await send(message)
 
-        fails = self._chance.random() < self._faults.error_rate_of(self._service, scope["method"])
-        await (self._unavailable if fails else self._app)(scope, receive, answer)
+        if self._chance.random() < self._faults.error_rate_of(self._service, scope["method"]):
+            await self._unavailable(scope, receive, answer)
+            return
+        for each in held.answers:
+            if each.is_about(self._service, scope["method"], scope["path"]):
+                matches, receive = await _matches(each, receive)
+                if matches:
+                    await self._hold(each, scope, receive, answer)
+                    return
+        await self._app(scope, receive, answer)
+
+    async def _hold(self, held: HeldAnswer, scope: Scope, receive: Receive, send: Send) -> None:
+        _log.info("%s held %s %s: %s", self._service, scope["method"], scope["path"], held.status or "no answer")
+        if held.after:
+            await self._app(scope, receive, _to_nobody)
+        if held.status is None:
+            scope["extensions"][DROP]()
+        else:
+            await self._render(ServiceError(held.status, held.code, held.message))(scope, receive, send)
+
+
+async def _matches(held: HeldAnswer, receive: Receive) -> tuple[bool, Receive]:
+    """Whether the body matches, and how to receive it once more."""
+    if not held.body:
+        return True, receive
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body, more = body + message.get("body", b""), message.get("more_body", False)
+    left = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return left.pop() if left else await receive()
+
+    return re.search(held.body, body.decode(errors="replace")) is not None, again
+
+
+async def _to_nobody(_: Message) -> None:
+    """An answer that is lost."""

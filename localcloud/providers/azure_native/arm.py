@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx
 
 from localcloud.providers.client import RefusalError, RestClient, Retry, error_of
-from plugin import PluginError
+from plugin import PluginError, pause
 
 # azcore backs off by (2^n - 1) times its base delay, which azure-native sets to 20 s, up to 120 s, three times.
 RETRY: Final = Retry(
@@ -22,6 +22,8 @@ RETRY: Final = Retry(
 _PASSING_CONFLICTS: Final = frozenset(
     {"AnotherOperationInProgress", "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity"}
 )
+# Seconds; a service on this machine may ask for none.
+_SHORTEST_POLL: Final = 0.05
 _GONE: Final = frozenset(
     {
         "NotFound",
@@ -75,8 +77,11 @@ class ArmClient:
         return _json(self._send("POST", f"{resource_id}/{verb}", api_version, options=options), {200})
 
     def delete(self, resource_id: str, api_version: str) -> None:
-        """Delete; a resource that does not exist counts as deleted."""
+        """Delete, and wait until it is done; a resource that does not exist counts as deleted."""
         response = self._send("DELETE", resource_id, api_version)
+        while response.status_code == httpx.codes.ACCEPTED and "Location" in response.headers:
+            pause(max(float(response.headers.get("Retry-After", "0")), _SHORTEST_POLL))
+            response = self._rest.request("GET", response.headers["Location"])
         if response.status_code not in {200, 202, 204, 404}:
             raise _refusal(response)
 

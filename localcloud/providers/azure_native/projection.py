@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from localcloud.providers.azure_native.table import ResourceRow
+from localcloud.providers.azure_native.rows import ResourceRow
 from localcloud.providers.sdk_types import PropertyType, properties
 from plugin import UNKNOWN, Props, Secret, Value, unwrap
 
@@ -16,8 +16,17 @@ API_VERSION: Final = "azureApiVersion"
 # `x-ms-client-name` in the OpenAPI documents of Key Vault (secrets.json, keys.json: Attributes).
 _WIRE_NAMES: Final[Mapping[str, str]] = {"notBefore": "nbf", "expires": "exp"}
 _RENAMED: Final = ("SecretAttributes", "KeyAttributes")
+# Classes whose arguments lie in `properties` of the request, one level down, although the SDK shows no such level.
+_FLATTENED: Final = frozenset(
+    {"BackendAddressPoolArgs", "FrontendIPConfigurationArgs", "InboundNatPoolArgs", "InboundNatRuleArgs"}
+    | {"LoadBalancingRuleArgs", "NetworkSecurityGroupArgs", "OutboundRuleArgs", "ProbeArgs", "PublicIPAddressArgs"}
+    | {"SecurityRuleArgs", "SubnetArgs"}
+)
+_BESIDE_PROPERTIES: Final = frozenset({"id", "name", "type", "location", "tags", "sku", "zones", "extendedLocation"})
 # Members of every ARM resource beside `properties`.
-_ENVELOPE: Final = frozenset({"location", "tags", "properties", "identity", "sku", "kind", "extendedLocation"})
+_ENVELOPE: Final = frozenset(
+    {"location", "tags", "properties", "identity", "sku", "kind", "extendedLocation", "managedBy"}
+)
 
 
 def request_body(row: ResourceRow, inputs: Props) -> dict[str, Any]:
@@ -107,10 +116,17 @@ def _project_value(shape: PropertyType, value: Value) -> Value:
 def _to_wire(shape: PropertyType, value: Value) -> Value:
     if shape.kind == "object" and isinstance(value, dict):
         shapes = properties(shape.type)
-        return {_wire_name(shape.type, name): _to_wire(shapes[name], item) for name, item in value.items()}
+        sent = {_wire_name(shape.type, name): _to_wire(shapes[name], item) for name, item in value.items()}
+        return _with_properties(sent) if shape.type.__name__ in _FLATTENED else sent
     if shape.kind == "list" and shape.item is not None and isinstance(value, list):
         return [_to_wire(shape.item, item) for item in value]
     return value
+
+
+def _with_properties(sent: dict[str, Any]) -> dict[str, Any]:
+    inner = {name: item for name, item in sent.items() if name not in _BESIDE_PROPERTIES}
+    beside = {name: item for name, item in sent.items() if name in _BESIDE_PROPERTIES}
+    return {**beside, "properties": inner} if inner else beside
 
 
 def _from_wire(shape: PropertyType, value: Any) -> Value:

@@ -8,8 +8,9 @@ from typing import Final
 from localcloud.providers import sdk_types
 from localcloud.providers.azure_native import projection
 from localcloud.providers.azure_native.resource import ArmResource
+from localcloud.providers.azure_native.rows import FunctionRow
 from localcloud.providers.azure_native.session import ArmSession
-from localcloud.providers.azure_native.table import FUNCTIONS, RESOURCES, FunctionRow
+from localcloud.providers.azure_native.table import FUNCTIONS, RESOURCES
 from localcloud.providers.client import RefusalError
 from localcloud.providers.settings import AzureProviderSettings, check_settings
 from plugin import Checked, PluginError, Props, Provider, Resource, unwrap

@@ -16,8 +16,8 @@ from typing import Any
 from localcloud.providers import sdk_types
 from localcloud.providers.azure_native import projection
 from localcloud.providers.azure_native.projection import API_VERSION
+from localcloud.providers.azure_native.rows import ResourceRow
 from localcloud.providers.azure_native.session import ArmSession, OpenSession
-from localcloud.providers.azure_native.table import ResourceRow
 from localcloud.providers.client import RefusalError
 from localcloud.providers.secret_marks import mark_secrets
 from plugin import (
@@ -75,7 +75,7 @@ class ArmResource(Resource):
         session.arm.refuse_existing(resource_id, self._row.api_version)
         body = projection.request_body(self._row, inputs)
         for path in self._row.sub_resources:
-            _set_default(body, path, [])
+            _set_default(body, self._row.wire_path(path), [])
         response = session.arm.put(resource_id, self._row.api_version, body)
         resource_id = str(response.get("id") or resource_id)
         return Created(resource_id, self._written(session, resource_id, response, inputs))
@@ -104,7 +104,7 @@ class ArmResource(Resource):
         session = self._session()
         resource_id = self._row.resource_id(session.subscription_id, unwrap(new_inputs))
         body = projection.request_body(self._row, new_inputs)
-        for path in self._row.sub_resources:
+        for path in map(self._row.wire_path, self._row.sub_resources):
             if _get(body, path) is None:
                 _set_default(body, path, _get(session.arm.get(resource_id, self._row.api_version), path) or [])
         response = session.arm.put(resource_id, self._row.api_version, body)

@@ -10,6 +10,7 @@ import binascii
 import threading
 import uuid
 from collections import defaultdict
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from localcloud.providers.azuread import application
 from localcloud.providers.azuread.resource import GraphResource, OpenSession, exists_already, failed
 from localcloud.providers.azuread.schema import APPLICATION_ID, RFC3339, UUID, Argument, Schema, one_of
 from localcloud.providers.client import RefusalError
-from plugin import PluginError, Props, unwrap
+from plugin import Interrupted, PluginError, Props, unwrap
 
 _KIND: Final = "certificate"
 
@@ -72,9 +73,11 @@ class ApplicationCertificateResource(GraphResource):
                 raise exists_already("azuread_application_certificate", id)
             added = {name: value for name, value in credential.items() if value is not None}
             self._write(path, [*current, added], f"Adding certificate for {application.printed_id(path)}")
-            self.session().graph.wait(
-                f"certificate credential for {path}", lambda: self._find(path, key_id) is not None
-            )
+            # It is registered. Whoever interrupts the wait for the replicas must still find it in the state.
+            with suppress(Interrupted):
+                self.session().graph.wait(
+                    f"certificate credential for {path}", lambda: self._find(path, key_id) is not None
+                )
         return id, self.existing(id, inputs)
 
     def live(self, id: str, state: Props) -> Props | None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx
 
 from localcloud.providers.client import RefusalError, RestClient, Retry, error_of, never
-from plugin import PluginError
+from plugin import PluginError, pause
 
 # 1, 2, 4 ... 61 s: 14 retries fill the ten minutes that the provider gives a create or an update.
 RETRY: Final = Retry(
@@ -32,7 +32,7 @@ RetryIf = Callable[[httpx.Response], bool]
 class GraphClient:
     """Graph v1.0, signed in as the deployer."""
 
-    def __init__(self, rest: RestClient, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, rest: RestClient, sleep: Callable[[float], None] = pause) -> None:
         self._rest = rest
         self._sleep = sleep
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,7 +14,20 @@ from localcloud.providers.kubernetes.client import Api, Collection
 from localcloud.providers.kubernetes.difference import difference
 from localcloud.providers.kubernetes.settings import KubernetesProviderSettings
 from localcloud.providers.kubernetes.waiting import AwaitError, wait_until_gone, wait_until_ready
-from plugin import Checked, Created, Diff, PluginError, Props, ReadResult, Resource, contains_unknown, unwrap
+from plugin import (
+    Checked,
+    Created,
+    Diff,
+    InitializationFailed,
+    Interrupted,
+    PluginError,
+    Props,
+    ReadResult,
+    Resource,
+    contains_unknown,
+    pause,
+    unwrap,
+)
 
 # A create is tried again while its kind or namespace is missing: five times, with these pauses in seconds.
 _PAUSES: Final = (1, 2, 4, 8, 16)
@@ -90,7 +102,7 @@ class ObjectResource(Resource):
                 raise _failed("not successfully created", urn, error) from None
             return Created("", objects.previewed(live, inputs))
         collection, live = self._create(session, urn, namespace, document)
-        live = self._ready(session, urn, "created", collection, live)
+        live = self._ready(session, urn, "created", collection, live, inputs)
         return Created(_id(live), objects.state_of(live, inputs))
 
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
@@ -127,7 +139,7 @@ class ObjectResource(Resource):
             raise _failed("not successfully updated", urn, error) from None
         if preview:
             return objects.state_of(live, new_inputs)
-        return objects.state_of(self._ready(session, urn, "updated", collection, live), new_inputs)
+        return objects.state_of(self._ready(session, urn, "updated", collection, live, new_inputs), new_inputs)
 
     def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
         session = _configured(self._open_session())
@@ -161,11 +173,11 @@ class ObjectResource(Resource):
         self, session: ClusterSession, urn: str, namespace: str | None, document: Object
     ) -> tuple[Collection, Object]:
         """Create, with retries while the kind or the namespace does not exist yet."""
-        for pause in (*_PAUSES, None):
+        for seconds in (*_PAUSES, None):
             try:
                 if (collection := self._collection(session)) is not None:
                     return collection, session.api.create(collection, namespace, document, dry_run=False)
-                if pause is None:
+                if seconds is None:
                     raise PluginError(
                         f'creation of resource "{urn}" with kind {self._api_version}/{self._kind} failed because the '
                         "Kubernetes API server reported that the apiVersion for this resource does not exist. Verify "
@@ -175,20 +187,27 @@ class ObjectResource(Resource):
             except ApiError as error:
                 if error.reason == "AlreadyExists":
                     raise _failed("not successfully created", urn, f"{error}{_EXISTS}") from None
-                if error.code != httpx.codes.NOT_FOUND or pause is None:
+                if error.code != httpx.codes.NOT_FOUND or seconds is None:
                     raise _failed("not successfully created", urn, error) from None
-            time.sleep(pause)
+            pause(seconds)
         raise AssertionError("the last round returns or raises")
 
-    def _ready(self, session: ClusterSession, urn: str, done: str, collection: Collection, live: Object) -> Object:
+    def _ready(
+        self, session: ClusterSession, urn: str, done: str, collection: Collection, live: Object, inputs: Props
+    ) -> Object:
+        """The object once it is ready; one that is not gets into the state all the same, as it exists."""
         try:
             return wait_until_ready(session.api, collection, live)
         except AwaitError as error:
-            reasons = "".join(f"\n  * {reason}" for reason in error.reasons)
-            raise PluginError(
-                f'resource "{urn}" was successfully {done}, but the Kubernetes API server reported that it failed to '
-                f"fully initialize or become live: {error}{reasons}"
-            ) from None
+            live, why = error.live, "".join(f"\n  * {reason}" for reason in error.reasons)
+            failure = (
+                f"the Kubernetes API server reported that it failed to fully initialize or become live: {error}{why}"
+            )
+        except Interrupted as error:
+            failure = str(error)
+        raise InitializationFailed(
+            f'resource "{urn}" was successfully {done}, but {failure}', _id(live), objects.state_of(live, inputs)
+        )
 
 
 def _configured(session: ClusterSession | None) -> ClusterSession:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from localcloud.kubernetes.calls import Object
 from localcloud.providers.kubernetes.client import Api, Collection
 from localcloud.providers.kubernetes.inputs import SKIP_AWAIT, TIMEOUT
+from plugin import interruptible
 
 _TIMEOUT: Final = 600.0
 # A watch is reopened after this many seconds, in case its connection died.
@@ -32,7 +33,7 @@ def wait_until_ready(api: Api, collection: Collection, live: Object) -> Object:
     while not is_ready(live):
         if (left := deadline - time.monotonic()) <= 0:
             raise AwaitError(live, _reasons(api, live))
-        api.await_change(collection, live, min(left, _LONGEST_WATCH))
+        _await_change(api, collection, live, left)
         found = api.get(collection, live["metadata"]["namespace"], live["metadata"]["name"])
         if found is None:
             raise AwaitError(live, ["the Deployment was deleted while it was waited for"])
@@ -49,7 +50,11 @@ def wait_until_gone(api: Api, collection: Collection, live: Object) -> None:
             return
         if (left := deadline - time.monotonic()) <= 0:
             raise AwaitError(found, [f"finalizers {found['metadata'].get('finalizers', [])} hold it"])
-        api.await_change(collection, found, min(left, _LONGEST_WATCH))
+        _await_change(api, collection, found, left)
+
+
+def _await_change(api: Api, collection: Collection, live: Object, left: float) -> None:
+    interruptible(lambda: api.await_change(collection, live, min(left, _LONGEST_WATCH)))
 
 
 def is_ready(deployment: Object) -> bool:

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/Azure/msi-dataplane/pkg/dataplane"
@@ -31,9 +32,8 @@ func load(documents io.Reader) error {
 		return err
 	}
 	defer os.RemoveAll(directory)
-	file := filepath.Join(directory, "credential")
 	lines := bufio.NewReader(documents)
-	for {
+	for number := 0; ; number++ {
 		line, err := lines.ReadString('\n')
 		if err == io.EOF {
 			return nil
@@ -43,6 +43,12 @@ func load(documents io.Reader) error {
 		}
 		document, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(line, "\n"))
 		if err != nil {
+			return err
+		}
+		// Each in a directory of its own: the watch of the document before may not have ended yet, and a goroutine that
+		// panics on this one would take the process with it.
+		file := filepath.Join(directory, strconv.Itoa(number), "credential")
+		if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 			return err
 		}
 		if err := os.WriteFile(file, document, 0o600); err != nil {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -37,6 +38,7 @@ def run_program(
     options: Any = None,
     secret_keys: tuple[str, ...] = (),
     lookups_only: bool = False,
+    control_planes: Mapping[str, str] | Callable[..., Mapping[str, str]] = MappingProxyType({}),
     **changes: Any,
 ) -> RecordingMonitor:
     """Run the program in `folder`; see the fixture `program`."""
@@ -46,6 +48,10 @@ def run_program(
         patch.delenv("IDSTACK_LOCAL_ENVIRONMENT", raising=False)
         patch.setenv("PULUMI_CONFIG", json.dumps(config))
         patch.setenv("PULUMI_CONFIG_SECRET_KEYS", json.dumps([f"idstack:{key}" for key in secret_keys]))
+        patch.setattr(
+            "components.lookups.control_plane_check._read",
+            control_planes if callable(control_planes) else lambda *_: control_planes,
+        )
         if lookups_only:
             patch.setattr("components.stack.IdentityStack", _EmptyStack)
         return run(

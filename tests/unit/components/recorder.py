@@ -40,9 +40,9 @@ class Properties:
         secrets: set[str] = set()
         return cls(_without_marks(json_format.MessageToDict(wire), "", secrets), frozenset(secrets))
 
-    def unmarked_strings(self) -> Iterator[str]:
-        """Every string that is not inside a secret."""
-        return _strings(self.values, "", self.secrets)
+    def strings(self) -> Iterator[str]:
+        """Every string, inside of secrets as well."""
+        return _strings(self.values)
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,11 @@ class RecordingMonitor(mocks.MockMonitor):
         """Type and name of everything registered."""
         return sorted(f"{each.type} {each.name}" for each in self.registered)
 
+    def strings(self) -> Iterator[str]:
+        """Every string that the engine got: inputs, and outputs of components and of the stack; of secrets as well."""
+        for properties in (*(each.properties for each in self.registered), *self.outputs.values()):
+            yield from properties.strings()
+
     def waits_for(self, waiting: Registered, other: Registered) -> bool:
         """Whether `waiting` comes after `other` by a chain of dependencies and parents."""
         by_urn = {each.urn: each for each in self.registered}
@@ -278,16 +283,14 @@ def _without_marks(value: Any, path: str, secrets: set[str]) -> Any:
             return value
 
 
-def _strings(value: Any, path: str, secrets: frozenset[str]) -> Iterator[str]:
-    if path in secrets:
-        return
+def _strings(value: Any) -> Iterator[str]:
     match value:
         case dict():
-            for key, each in value.items():
-                yield from _strings(each, _join(path, key), secrets)
+            for each in value.values():
+                yield from _strings(each)
         case list():
-            for index, each in enumerate(value):
-                yield from _strings(each, f"{path}[{index}]", secrets)
+            for each in value:
+                yield from _strings(each)
         case str() if value != UNKNOWN:
             yield value
 

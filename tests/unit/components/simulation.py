@@ -17,12 +17,13 @@ from identity.credentials.certificate import IssuedCertificate, issue
 # How the wire spells a value that a preview does not know.
 UNKNOWN = rpc.UNKNOWN
 
-SCHEDULE: Mapping[str, Any] = {
-    "current": "a",
+_SLOTS: Mapping[str, Mapping[str, Any]] = {
     "a": {"generation": 1, "notBefore": "2026-11-21T08:55:00Z", "validDays": 90},
-    "b": {"generation": 1, "notBefore": "2026-11-21T08:54:59Z", "validDays": 90},
-    "renewal": "none yet",
+    "b": {"generation": 2, "notBefore": "2027-01-05T08:55:00Z", "validDays": 90},
 }
+SCHEDULE: Mapping[str, Any] = {"current": "a", "a": _SLOTS["a"], "b": {}, "renewal": "first certificate"}
+# What the schedule answers after the first renewal: both slots have a certificate.
+RENEWED: Mapping[str, Any] = {"current": "b", "b": _SLOTS["b"], "renewal": "slot b, due"}
 
 # The project's own plugin computes these before anything is created.
 _PLANNED_OUTPUTS: Mapping[str, frozenset[str]] = {
@@ -30,17 +31,14 @@ _PLANNED_OUTPUTS: Mapping[str, frozenset[str]] = {
     "idstack:index:Certificate": frozenset({"notAfter"}),
 }
 
+PROVEN_AT = "2026-11-21T09:00:30Z"
+
 _issuing = threading.Lock()
 
 
 def a_uuid(*words: str) -> str:
     """The id the simulation gives to the thing of that name."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(words)))
-
-
-def marked_secret(value: Any) -> dict[str, Any]:
-    """`value` as a provider returns a secret."""
-    return {rpc._special_sig_key: rpc._special_secret_sig, "value": value}
 
 
 def issued(slot: str) -> IssuedCertificate:
@@ -51,7 +49,7 @@ def issued(slot: str) -> IssuedCertificate:
 
 @cache
 def _issue(slot: str) -> IssuedCertificate:
-    return issue("simulated", not_before=rfc3339.parse(SCHEDULE[slot]["notBefore"]), lifetime=timedelta(days=90))
+    return issue("simulated", not_before=rfc3339.parse(_SLOTS[slot]["notBefore"]), lifetime=timedelta(days=90))
 
 
 def simulated(resource_type: str, name: str, inputs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -68,23 +66,32 @@ def simulated(resource_type: str, name: str, inputs: Mapping[str, Any]) -> tuple
         case "azuread:index/servicePrincipal:ServicePrincipal":
             return f"/servicePrincipals/{a_uuid(name)}", {"objectId": a_uuid(name)}
         case "azuread:index/applicationCertificate:ApplicationCertificate":
-            return a_uuid(name), {"keyId": a_uuid(name)}
+            return a_uuid(name), {}
         case "idstack:index:RenewalSchedule":
             return a_uuid(name), dict(SCHEDULE)
         case "idstack:index:Certificate":
             certificate = issued(name[-1])
             return a_uuid(name), {
                 "certificatePem": certificate.certificate_pem,
-                "privateKeyPem": marked_secret(certificate.private_key_pem),
                 "thumbprint": certificate.thumbprint,
+                "keyId": a_uuid(certificate.thumbprint),
                 "notAfter": rfc3339.render(certificate.not_after),
             }
         case "azure-native:containerservice:ManagedCluster":
             return f"/clusters/{inputs['resourceName']}", {"name": inputs["resourceName"]}
         case "idstack:index:ClusterGate":
             return a_uuid(name), {"openedAt": "2026-11-21T09:00:30Z"}
+        case "idstack:index:SigningKey":
+            public = {"keyId": a_uuid(name), "jwk": {"kid": a_uuid(name)}, "publicKeyPem": f"PUBLIC KEY of {name}"}
+            return a_uuid(name), {**public, "version": "1"}
         case "idstack:index:SignInGate":
-            return a_uuid(name), {"provenAt": "2026-11-21T09:00:30Z", "thumbprint": issued(name[-1]).thumbprint}
+            return a_uuid(name), {"provenAt": PROVEN_AT}
+        case "idstack:index:CredentialSecret":
+            secret_uri = (
+                f"https://{inputs['vaultId'].rpartition('/')[2]}.vault.azure.net/secrets/{inputs['secretName']}"
+            )
+            outputs = {"version": "1", "secretUri": secret_uri, "deliveredAt": "2026-11-21T09:00:31Z"}
+            return f"{inputs['vaultId']}/secrets/{inputs['secretName']}", outputs
         case _:
             return a_uuid(resource_type, name), {}
 
@@ -98,6 +105,4 @@ def planned_outputs(resource_type: str, inputs: Mapping[str, Any], outputs: Mapp
 def _planned_outputs(value: Any, given: Any) -> Any:
     if isinstance(value, dict) and isinstance(given, dict):
         return {key: _planned_outputs(each, given.get(key)) for key, each in value.items()}
-    if given is not None:
-        return given
-    return marked_secret(UNKNOWN) if isinstance(value, dict) and rpc._special_sig_key in value else UNKNOWN
+    return UNKNOWN if given is None else given

@@ -17,7 +17,14 @@ from identity.catalogue_rows import ControlPlaneIdentity, Mount, ProofCall, Role
 BACKUP = ControlPlaneIdentity(
     field="velero",
     description="backup of the hosted control plane (Velero)",
-    hosted_cluster_path=(*catalogue.CONTROL_PLANE[0].hosted_cluster_path[:-1], "velero"),
+    hosted_cluster_path=(
+        "platform",
+        "azure",
+        "azureAuthenticationConfig",
+        "managedIdentities",
+        "controlPlane",
+        "velero",
+    ),
     component="velero",
     secret_provider_class="managed-azure-velero",
     secret_stem="velero",

@@ -37,10 +37,10 @@ def test_a_stack_that_failed_exports_nothing(program: Program) -> None:
 
 
 def test_a_secret_configuration_value_is_not_in_the_message(program: Program) -> None:
-    clusters = world.with_managed_identity({"value": "not a document"})
+    clusters = world.with_managed_identity({"secretName": "not a name"})
 
     recorder = program(
         hostedClusters=clusters, tenantId=None, secret_keys=("hostedClusters",), options={"refused": True}
     )
 
-    assert "not a document" not in str(recorder.failure)
+    assert "not a name" not in str(recorder.failure)

@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+import copy
+from pathlib import Path
 
 import pytest
 
+from identity.catalogue import DATA_PLANE
 from tests.unit.components.program import Program
-from tests.unit.components.recorder import Properties, RecordingMonitor
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.simulation import UNKNOWN
 from tests.unit.components.world import (
     ADD_ON,
     GROUPS,
+    IDENTITIES,
     MANAGEMENT_CLUSTER,
     TENANT,
     VAULT,
+    lookups,
     with_managed_identity,
 )
 
+SECRET = "idstack:index:CredentialSecret"
 # Package of a resource's type: the explicit provider that must manage it.
 PROVIDERS = {"azure-native": "azure", "azuread": "entra", "kubernetes": "kubernetes"}
 
 
 IN_USE = {
     **{
-        field: {"secret": f"{VAULT}/secrets/{secret}-hc1-json", "principal": "entra-application"}
-        for field, secret in {
-            "cloudProvider": "cloud-provider",
-            "nodePoolManagement": "nodepool-mgmt",
-            "controlPlaneOperator": "cpo",
-            "imageRegistry": "ciro",
-            "ingress": "ingress",
-            "network": "cncc",
-            "disk": "azure-disk",
-            "file": "azure-file",
-            "kms": "kms",
-        }.items()
+        row.field: {"secret": f"{VAULT}/secrets/{row.secret_stem}-hc1-json", "principal": "entra-application"}
+        for row in IDENTITIES
     },
     **{
         f"{field}MSIClientID": {
@@ -49,7 +44,7 @@ IN_USE = {
 
 
 def test_it_exports_vault_key_vault_user_and_hosted_clusters(stack: RecordingMonitor) -> None:
-    outputs = dict(stack.stack_outputs.values)
+    outputs = dict(copy.deepcopy(stack.stack_outputs.values))
     hosted_clusters = outputs.pop("hostedClusters")
 
     assert outputs == {
@@ -62,13 +57,18 @@ def test_it_exports_vault_key_vault_user_and_hosted_clusters(stack: RecordingMon
         "tenantId": TENANT,
     }
     registered = stack.outputs_of("hc1")
+    base = hosted_clusters["hc1"].pop("hostedClusterBase")
+    assert base["metadata"]["annotations"].keys() == {"hypershift.openshift.io/pod-security-admission-label-override"}
+    assert base["spec"].keys() & registered["spec"].keys() == set(), "both are fields of one specification"
     assert hosted_clusters == {
         "hc1": {
             "namespace": "clusters",
             "controlPlane": registered["control_plane"],
             "dataPlane": registered["data_plane"],
             "hostedClusterSpec": registered["spec"],
+            "dnsZoneResourceGroup": "dns-dev",
             "credentialsInUse": IN_USE,
+            "encryptionKeys": {"activeKey": registered["spec"]["secretEncryption"]["kms"]["azure"]["activeKey"]},
         }
     }
 
@@ -118,14 +118,7 @@ def test_only_the_vault_and_the_applications_are_protected(stack: RecordingMonit
 def test_the_deployer_owns_the_applications(stack: RecordingMonitor) -> None:
     owners = [each.inputs["owners"] for each in stack.all("azuread:index/application:Application")]
 
-    assert owners == [["dddddddd-0000-4000-8000-000000000001"]] * 9
-
-
-def _in_clear(recorder: RecordingMonitor) -> Iterator[str]:
-    for each in recorder.registered:
-        yield from each.properties.unmarked_strings()
-    for outputs in recorder.outputs.values():
-        yield from outputs.unmarked_strings()
+    assert owners == [["dddddddd-0000-4000-8000-000000000001"]] * len(IDENTITIES)
 
 
 def _shows_a_key(text: str) -> bool:
@@ -133,23 +126,35 @@ def _shows_a_key(text: str) -> bool:
     return "PRIVATE KEY" in text or base64.b64encode(b"-----BEGIN PRIVATE KEY--").decode() in text
 
 
-def test_no_private_key_is_anywhere_but_behind_a_secret_mark(stack: RecordingMonitor) -> None:
-    unmarked = [text for each in stack.registered for text in Properties(each.inputs, frozenset()).unmarked_strings()]
-
-    assert sum(map(_shows_a_key, unmarked)) == 2 * 9 + 9, "two gates and one secret for each of nine identities"
-    assert [text for text in _in_clear(stack) if _shows_a_key(text)] == []
+def test_no_input_and_no_output_has_a_private_key_not_even_as_a_secret(stack: RecordingMonitor) -> None:
+    assert len(stack.all(SECRET)) == len(IDENTITIES)
+    assert [text for text in stack.strings() if _shows_a_key(text)] == []
 
 
-def test_an_imported_document_is_nowhere_but_behind_a_secret_mark(program: Program, msi_document: str) -> None:
+def test_of_an_imported_document_the_engine_gets_the_path_and_no_key(
+    program: Program, msi_document: str, tmp_path: Path
+) -> None:
+    (tmp_path / "ciro.json").write_text(msi_document, encoding="utf-8")
     recorder = program(
-        hostedClusters=with_managed_identity({"value": msi_document}),
-        secret_keys=("hostedClusters",),
-        clusterSide="hypershift",
+        hostedClusters=with_managed_identity({"file": str(tmp_path / "ciro.json")}), clusterSide="hypershift"
     )
 
-    stored = recorder.one("azure-native:keyvault:Secret", "hc1-image-registry-credential-secret")
-    assert stored.inputs["properties"]["value"] == msi_document
-    assert [text for text in _in_clear(recorder) if _shows_a_key(text)] == []
+    stored = recorder.one(SECRET, "hc1-image-registry-credential-secret")
+    assert _shows_a_key(msi_document)
+    assert stored.inputs["file"] == str(tmp_path / "ciro.json")
+    assert [text for text in recorder.strings() if _shows_a_key(text)] == []
+
+
+def test_a_schedule_gets_what_the_last_complete_run_delivered(program: Program) -> None:
+    delivered = {"kms": {"generation": "b4"}, "ingress": {"generation": None}, "disk": {}}
+    last = {"hostedClusters": {"hc1": {"controlPlane": delivered, "credentialsInUse": {}}}}
+    answers = lookups(readStackOutputs={"outputs": last, "secretOutputNames": []})
+
+    schedules = program(invokes=answers, clusterSide="hypershift").all("idstack:index:RenewalSchedule")
+
+    assert {each.name: each.inputs["delivered"] for each in schedules if "delivered" in each.inputs} == {
+        "hc1-kms-entra-schedule": "b4"
+    }
 
 
 def test_several_hosted_clusters_fit_into_one_stack(two_clusters: RecordingMonitor, stack: RecordingMonitor) -> None:
@@ -157,7 +162,9 @@ def test_several_hosted_clusters_fit_into_one_stack(two_clusters: RecordingMonit
     assignments = two_clusters.all("azure-native:authorization:RoleAssignment")
     names = [each.inputs["roleAssignmentName"] for each in assignments]
     assert len(set(urns)) == len(urns)
-    assert len(set(names)) == len(names) == 2 * 22 + 1
+    grants = [*(row.hypershift for row in IDENTITIES), *(row.grant for row in DATA_PLANE)]
+    of_the_key_vault_user = 1
+    assert len(set(names)) == len(names) == 2 * sum(len(each.scopes) for each in grants) + of_the_key_vault_user
     exported = two_clusters.stack_outputs.values["hostedClusters"]
     assert set(exported) == {"hc1", "hc2"}
     assert exported["hc1"] == stack.stack_outputs.values["hostedClusters"]["hc1"]
@@ -173,25 +180,27 @@ def test_a_preview_shows_every_resource_that_up_makes(preview: RecordingMonitor,
     assert preview.names() == stack.names()
 
 
-def test_a_preview_shows_all_of_a_secret_but_its_value(preview: RecordingMonitor) -> None:
-    secret = preview.one("azure-native:keyvault:Secret", "hc1-kms-credential-secret")
+def test_a_preview_shows_all_of_a_secret_but_what_azure_and_the_issue_decide(preview: RecordingMonitor) -> None:
+    secret = preview.one(SECRET, "hc1-kms-credential-secret")
 
     assert secret.inputs == {
+        "cloud": "AzurePublicCloud",
+        "tenantId": TENANT,
+        "vaultId": VAULT,
         "secretName": "kms-hc1-json",
-        "resourceGroupName": "identity-dev",
-        "vaultName": "kv-idstack-dev",
-        "properties": {
-            "value": UNKNOWN,
-            "contentType": "application/json",
-            "attributes": {"enabled": True, "notBefore": 1795251300, "expires": 1803027300},
-        },
-        "tags": {
-            "team": "identity",
-            "renew_after": "2027-01-05T08:55:00Z",
-            "cannot_renew_after": "2027-02-19T08:55:00Z",
-        },
+        "objectEncoding": "utf-8",
+        "tags": {"team": "identity"},
+        "authorityHost": "https://login.microsoftonline.com/",
+        "clientId": UNKNOWN,
+        "objectId": UNKNOWN,
+        "thumbprint": UNKNOWN,
+        "generation": "a1",
+        "notBefore": "2026-11-21T08:55:00Z",
+        "notAfter": "2027-02-19T08:55:00Z",
+        "renewAfter": "2027-01-05T08:55:00Z",
+        "cannotRenewAfter": "2027-02-19T08:55:00Z",
+        "provenAt": UNKNOWN,
     }
-    assert secret.secrets == {"properties.value"}
 
 
 def test_a_preview_exports_names_and_leaves_open_what_azure_decides(preview: RecordingMonitor) -> None:
@@ -203,7 +212,7 @@ def test_a_preview_exports_names_and_leaves_open_what_azure_decides(preview: Rec
 
 
 def test_a_preview_keeps_the_order_of_up(preview: RecordingMonitor) -> None:
-    secret = preview.one("azure-native:keyvault:Secret", "hc1-kms-credential-secret")
+    secret = preview.one(SECRET, "hc1-kms-credential-secret")
     probe = preview.one("kubernetes:apps/v1:Deployment", "hc1-cluster-side-probe-kms-deployment")
 
     assert preview.waits_for(secret, preview.one("idstack:index:SignInGate", "hc1-kms-entra-gate-a"))

@@ -29,6 +29,10 @@ KMS_VAULT = f"{GROUPS}/etcd-dev/providers/Microsoft.KeyVault/vaults/kv-etcd-dev"
 REGISTRY_IDENTITY = (
     f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-image-registry"
 )
+IDENTITIES = tuple(each for each in catalogue.CONTROL_PLANE if each.enabled_by_default)
+"""The rows of the identities that `hc1` has: those that nobody has to switch on."""
+MOUNTS = tuple((each, mount) for each in IDENTITIES for mount in each.mounts)
+"""Each mount of `hc1`, with the row of its identity."""
 ROLES = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
 
 PLATFORM = Platform(
@@ -101,16 +105,35 @@ def settings(**changes: Any) -> Settings:
     return load_settings(configuration(**changes), secret_keys=(), local=None)
 
 
+def egress(**changes: Any) -> dict[str, Any]:
+    """The egress load balancer of `hc1` as the provider answers it."""
+    balancer = f"{GROUPS}/hc1-managed/providers/Microsoft.Network/loadBalancers/hc1-infra"
+    frontend = {"id": f"{balancer}/frontendIPConfigurations/hc1-infra"}
+    pool = {"id": f"{balancer}/backendAddressPools/hc1-infra"}
+    return {
+        "location": "eastus",
+        "frontendIPConfigurations": [{**frontend, "publicIPAddress": {"id": f"{balancer}-address"}}],
+        "outboundRules": [{"backendAddressPool": pool, "frontendIPConfigurations": [frontend]}],
+        **changes,
+    }
+
+
 def lookups(**changes: Any) -> Mapping[str, Any]:
     """Azure where everything exists; `changes` are answers by the function's last word (`getVault=...`)."""
     answers: dict[str, Any | Callable[[Mapping[str, Any]], Any]] = {
         # Its own outputs, before the first `up`.
         "pulumi:pulumi:readStackOutputs": {"outputs": {}, "secretOutputNames": []},
         "azure-native:authorization:getClientConfig": {"tenantId": TENANT, "objectId": DEPLOYER},
-        "azure-native:resources:getResourceGroup": {},
-        "azure-native:network:getVirtualNetwork": {},
-        "azure-native:network:getSubnet": {},
-        "azure-native:network:getNetworkSecurityGroup": {},
+        "azure-native:resources:getResourceGroup": {"location": "eastus"},
+        "azure-native:network:getVirtualNetwork": {"location": "eastus"},
+        "azure-native:network:getSubnet": {"networkSecurityGroup": {"id": SECURITY_GROUP}},
+        "azure-native:network:getNetworkSecurityGroup": {"location": "eastus"},
+        "azure-native:storage:getStorageAccount": {},
+        "azure-native:containerregistry:getRegistry": {},
+        "azure-native:network:getLoadBalancer": egress(),
+        "azure-native:dns:getZone": {},
+        "azure-native:privatedns:getPrivateZone": {"numberOfVirtualNetworkLinks": 1},
+        "azure-native:privatedns:getVirtualNetworkLink": {"virtualNetwork": {"id": VNET}},
         "azure-native:keyvault:getVault": {},
         "azure-native:keyvault:getSecret": {"properties": {}},
         "azure-native:managedidentity:getUserAssignedIdentity": REGISTRY,
@@ -138,9 +161,19 @@ def store(vault: Vault) -> CredentialStore:
     )
 
 
-def entra_application_args(display_name: str = "cpo-hc1", **changes: Any) -> EntraApplicationArgs:
+def entra_application_args(
+    display_name: str = "cpo-hc1", delivered: str | None = None, **changes: Any
+) -> EntraApplicationArgs:
     """An application whose certificates live 90 days; `changes` are those of the stack's configuration."""
-    return EntraApplicationArgs(display_name=display_name, settings=settings(**changes), owner=DEPLOYER)
+    return EntraApplicationArgs(
+        display_name=display_name,
+        settings=settings(**changes),
+        owner=DEPLOYER,
+        vault_id=VAULT,
+        secret_name="cpo-hc1-json",
+        object_encoding="utf-8",
+        delivered=delivered,
+    )
 
 
 def principal() -> ExistingIdentity:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import fields
+from typing import Any
 
 import pytest
 
 from identity import roles
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import ControlPlaneIdentity, ProofTarget, Scope
 from identity.roles import Role
 from tests.architecture.source import ROOT
@@ -26,6 +27,7 @@ disk                 | managed-azure-disk-csi            | azure-disk     | azur
 file                 | managed-azure-file-csi            | azure-file     | azure-file-csi-driver-controller/csi-driver             | azure-file               | /mnt/certs
 kms                  | managed-azure-kms                 | kms            | kube-apiserver/azure-kms-provider-active                | kms-cert                 | /mnt/certs
 kms                  | managed-azure-kms                 | kms            | control-plane-operator/control-plane-operator           | kms-cert                 | /mnt/kms
+etcdBackup           | managed-azure-etcd-backup         | etcd-backup    | etcd-backup/upload                                      | backup-credentials       | /etc/etcd-backup-creds
 """  # noqa: E501
 
 
@@ -58,16 +60,34 @@ def test_no_identity_has_more_federated_credentials_than_azure_takes() -> None:
 
 def test_what_names_an_identity_is_unique() -> None:
     for column in ("field", "component", "secret_provider_class", "secret_stem", "hosted_cluster_path"):
-        values = [getattr(row, column) for row in CONTROL_PLANE]
+        values = [value for row in CONTROL_PLANE if (value := getattr(row, column)) is not None]
         assert len(set(values)) == len(values), f"two identities share a {column}"
 
 
 @pytest.mark.parametrize("row", CONTROL_PLANE, ids=lambda row: row.field)
 def test_the_proof_calls_place_is_within_the_roles_scopes(row: ControlPlaneIdentity) -> None:
-    needed = Scope.KMS_VAULT if row.proof.vault else Scope.VNET if "{vnet}" in row.proof.path else Scope.MANAGED
+    scopes = {"{vnet}": Scope.VNET, "{backup_storage}": Scope.BACKUP_STORAGE, "{key}": Scope.KMS_VAULT}
+    needed = next((scope for word, scope in scopes.items() if word in row.proof.path), Scope.MANAGED)
 
     for choice in ("hypershift", "builtin"):
         assert needed in row.grant(choice).scopes
+
+
+def test_who_attaches_an_identity_to_nodes_is_always_there() -> None:
+    required = {row.field for row in CONTROL_PLANE if not row.optional}
+
+    assert {row.attached_by for row in OPTIONAL if row.attached_by} <= required
+    assert sum(row.attached_by is not None for row in OPTIONAL) == 1, "a HostedCluster has one field for it"
+
+
+def test_no_two_identities_of_a_cluster_share_a_name() -> None:
+    for column in ("field", "component", "name"):
+        values = [getattr(row, column) for row in (*DATA_PLANE, *OPTIONAL)]
+        assert len(set(values)) == len(values)
+
+
+def test_what_is_off_by_default_may_be_off() -> None:
+    assert all(row.optional for row in CONTROL_PLANE if not row.enabled_by_default)
 
 
 @pytest.mark.parametrize("row", CONTROL_PLANE, ids=lambda row: row.field)
@@ -79,7 +99,8 @@ def test_a_mount_has_one_way_to_its_consumer(row: ControlPlaneIdentity) -> None:
 
 @pytest.mark.parametrize("row", CONTROL_PLANE, ids=lambda row: row.field)
 def test_every_placeholder_of_a_proof_call_is_filled(row: ControlPlaneIdentity) -> None:
-    target = ProofTarget(**{each.name: f"<{each.name}>" for each in fields(ProofTarget)})
+    words: dict[str, Any] = {each.name: f"<{each.name}>" for each in fields(ProofTarget)}
+    target = ProofTarget(**words)
 
     assert "{" not in row.proof.path_of(target)
 

@@ -13,6 +13,7 @@ _LOCAL = LocalEnvironment(
     arm_endpoint="https://localhost:5002",
     graph_endpoint="https://localhost:5003",
     key_vault_endpoint="https://localhost:5004",
+    blob_endpoint="https://localhost:5007",
     imds_endpoint="http://localhost:5005",
     ca_file="/state/ca.pem",
     cluster="builtin",

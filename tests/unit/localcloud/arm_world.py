@@ -151,6 +151,12 @@ def cluster_body(**properties: Any) -> dict[str, Any]:
     return {"location": "eastus", "identity": {"type": "SystemAssigned"}, "properties": kept}
 
 
+def storage_account_body(**properties: Any) -> dict[str, Any]:
+    """What a PUT of a storage account sends, whose containers may be public."""
+    wanted = {"allowBlobPublicAccess": True, "allowSharedKeyAccess": False, **properties}
+    return {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "properties": wanted}
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[ArmWorld]:
     """A local Azure without delays."""

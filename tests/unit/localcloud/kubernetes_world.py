@@ -52,6 +52,7 @@ def local_environment(api: RunningApi, directory: Path, **endpoints: str) -> Loc
             "arm_endpoint": nowhere,
             "graph_endpoint": nowhere,
             "key_vault_endpoint": nowhere,
+            "blob_endpoint": nowhere,
             "imds_endpoint": nowhere,
             "ca_file": str(api.ca_file),
             "cluster": "builtin",

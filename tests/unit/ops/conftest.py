@@ -4,27 +4,47 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from identity.state_schema import CURRENT
 from ops.__main__ import main
 from ops.stack import environment
 
 _EVENT_LOG = re.compile(r" --event-log \S+")
+# Prints the planned steps of the targets: by default every schedule in the state renews.
+_PREVIEW = """\
+import json, pathlib, sys
+folder = pathlib.Path(sys.argv[1])
+targets = [target for option, target in zip(sys.argv, sys.argv[1:]) if option == "--target"]
+if (folder / "plan.json").exists():
+    plan = json.loads((folder / "plan.json").read_text())
+else:
+    resources = json.loads((folder / "state.json").read_text())["deployment"]["resources"]
+    schedules = [each for each in resources if each["type"] == "idstack:index:RenewalSchedule"]
+    plan = {"steps": [
+        {"op": "update", "urn": each["urn"], "newState": {"inputs": each["inputs"] | {"renewal": "now"}}}
+        for each in schedules
+    ]}
+print(json.dumps({**plan, "steps": [step for step in plan["steps"] if step["urn"] in targets]}))
+"""
 _PULUMI = """\
 #!/bin/sh
 echo "$*" >> "{folder}/calls"
-case "$1 $2" in
-    "stack output")
+case "$1 $2 $3" in
+    "stack output"*)
         [ -e "{folder}/outputs.json" ] || {{ echo "error: no stack named '$5' found" >&2; exit 1; }}
         cat "{folder}/outputs.json" ;;
-    "stack export") cat "{folder}/state.json" ;;
-    "stack ls") cat "{folder}/stacks.json" ;;
-    "stack select") echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
+    "stack export"*) cat "{folder}/state.json" ;;
+    "preview --json --target"*) "{python}" -Ic "$(cat "{folder}/preview.py")" "{folder}" "$@" ;;
+    "config --json"*) cat "{folder}/config.json" ;;
+    "stack ls"*) cat "{folder}/stacks.json" ;;
+    "stack select"*) echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
     *) [ "$1" != up ] || echo "$IDSTACK_RENEWALS" >> "{folder}/renewals"
        [ "$1" != up ] || [ ! -e "{folder}/events" ] || cp "{folder}/events" "$3"
        echo "output of pulumi $1"; exit "$(cat "{folder}/code")" ;;
@@ -54,8 +74,13 @@ class FakeEngine:
         (self.folder / "outputs.json").write_text(json.dumps(outputs))
 
     def has_resources(self, *resources: Mapping[str, Any]) -> None:
-        """These are in the stack's state."""
-        (self.folder / "state.json").write_text(json.dumps({"deployment": {"resources": resources}}))
+        """These are in the stack's state, the plugin's in the schema of this release."""
+        marked = [{**each, "inputs": {"schema": CURRENT, **each.get("inputs", {})}} for each in resources]
+        (self.folder / "state.json").write_text(json.dumps({"deployment": {"resources": marked}}))
+
+    def plans(self, *steps: Mapping[str, Any], errors: Sequence[Mapping[str, Any]] = ()) -> None:
+        """These are the steps of a preview, as far as they are its targets'; by default every schedule renews."""
+        (self.folder / "plan.json").write_text(json.dumps({"steps": steps, "diagnostics": errors}))
 
     def has_no_stack(self) -> None:
         """The engine knows no stack."""
@@ -64,6 +89,11 @@ class FakeEngine:
     def logs(self, events: Iterable[str]) -> None:
         """This is what `up` leaves in its event log."""
         (self.folder / "events").write_text("\n".join(events))
+
+    def configures(self, **configuration: Any) -> None:
+        """These are the project's keys in the stack's configuration, none of them secret."""
+        listed = {f"idstack:{key}": {"objectValue": value, "secret": False} for key, value in configuration.items()}
+        (self.folder / "config.json").write_text(json.dumps(listed))
 
     def has_stacks(self, *names: str) -> None:
         """These are in the backend."""
@@ -80,14 +110,17 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     folder = tmp_path / "engine"
     folder.mkdir()
     executable = folder / "pulumi"
-    executable.write_text(_PULUMI.format(folder=folder))
+    executable.write_text(_PULUMI.format(folder=folder, python=sys.executable))
     executable.chmod(0o755)
+    (folder / "preview.py").write_text(_PREVIEW)
     record = folder / "engine.json"
     record.write_text(json.dumps({"bin": str(folder)}))
     monkeypatch.setattr(environment, "_ENGINE_RECORD", record)
     monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path / "state"))
     fake = FakeEngine(folder)
     fake.has({})
+    fake.has_resources()
+    fake.configures()
     fake.has_stacks()
     fake.ends_with(0)
     return fake

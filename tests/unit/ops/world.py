@@ -159,6 +159,7 @@ def local_environment(state: Path, kubeconfig: Path) -> LocalEnvironment:
         arm_endpoint="https://127.0.0.1:1",
         graph_endpoint="https://127.0.0.1:1",
         key_vault_endpoint="https://127.0.0.1:1",
+        blob_endpoint="https://127.0.0.1:1",
         imds_endpoint="http://127.0.0.1:1",
         ca_file=f"{state}/ca.pem",
         cluster="builtin",

@@ -9,11 +9,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import grpc
 import pytest
-from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
+from plugin import Provider, Resource
+from plugin.log import EngineLog
+from plugin.servicer import Servicer
 from plugin.values import UNKNOWN, Secret, from_struct, to_struct
 
 _ROOT = Path(__file__).parents[3]
@@ -34,9 +39,12 @@ class Echo(Resource):
     def create(self, urn, inputs, *, preview):
         if "boom" in inputs: raise PluginError("the thing is taken; choose another name")
         if "forever" in inputs: Path(inputs["forever"]).touch(); threading.Event().wait()
+        if "gate" in inputs: Path(inputs["gate"]).touch(); pause(3600)
+        if "half" in inputs: raise InitializationFailed("it is not ready", "id-1", {**inputs, "key": Secret("s")})
         if "bug" in inputs: raise KeyError("bug")
         return Created("" if preview else "id-1", {**inputs, "computed": UNKNOWN if preview else Secret("s")})
     def read(self, urn, id, inputs, state):
+        if id == "forever": Path(state["forever"]).touch(); threading.Event().wait()
         return None if id == "gone" else ReadResult(id, inputs, state)
     def update(self, urn, id, old_inputs, old_state, new_inputs, *, preview):
         return new_inputs
@@ -139,7 +147,11 @@ def test_a_resource_that_is_gone_has_no_id(stub: provider_pb2_grpc.ResourceProvi
     ("properties", "status", "details"),
     [
         ({"boom": 1}, grpc.StatusCode.UNKNOWN, "the thing is taken; choose another name"),
-        ({"bug": 1}, grpc.StatusCode.INTERNAL, "KeyError: 'bug'"),
+        (
+            {"bug": 1},
+            grpc.StatusCode.INTERNAL,
+            "Create failed with KeyError, a defect of the plugin; its standard error has the place",
+        ),
     ],
 )
 def test_an_error_is_its_message_without_a_trace(
@@ -149,6 +161,86 @@ def test_an_error_is_its_message_without_a_trace(
         stub.Create(provider_pb2.CreateRequest(urn=_URN, properties=to_struct(properties)))
 
     assert (caught.value.code(), caught.value.details()) == (status, details)
+
+
+def test_the_log_has_the_place_of_a_defect_and_not_its_text(caplog: pytest.LogCaptureFixture) -> None:
+    class Defective(Provider):
+        name, version = "defective", "0.0.1"
+
+        def resource(self, type_token: str) -> Resource:
+            raise KeyError("MARK" + "ER")
+
+    context = Mock(spec=grpc.ServicerContext)
+    context.abort.side_effect = grpc.RpcError
+    with pytest.raises(grpc.RpcError):
+        Servicer(Defective(), EngineLog(None)).Create(provider_pb2.CreateRequest(urn=_URN), context)
+
+    [record] = caplog.records
+    assert record.getMessage().startswith("Create failed: KeyError\n")
+    assert 'test_server.py", line' in record.getMessage()
+    assert "MARKER" not in caplog.text
+    assert "MARKER" not in str(context.abort.call_args)
+
+
+def test_what_was_made_before_a_failure_reaches_the_state(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.Create(provider_pb2.CreateRequest(urn=_URN, properties=to_struct({"half": 1})))
+
+    call: Any = caught.value
+    status = status_pb2.Status.FromString(dict(call.trailing_metadata())["grpc-status-details-bin"])
+    made = provider_pb2.ErrorResourceInitFailed()
+    assert status.details[0].Unpack(made)
+    assert (status.message, list(made.reasons)) == ("it is not ready", ["it is not ready"])
+    assert (made.id, from_struct(made.properties)) == ("id-1", {"half": 1, "key": Secret("s")})
+
+
+_CREATE = provider_pb2.CreateRequest
+_READ = provider_pb2.ReadRequest
+
+
+@pytest.mark.parametrize(
+    ("begin", "message"),
+    [
+        (
+            lambda stub, begun: stub.Create.future(_CREATE(urn=_URN, properties=to_struct({"gate": begun}))),
+            "interrupted while it waited; run the command again",
+        ),
+        (
+            lambda stub, begun: stub.Create.future(_CREATE(urn=_URN, properties=to_struct({"forever": begun}))),
+            "interrupted during a request, which may have taken effect; run the command again",
+        ),
+        (
+            lambda stub, begun: stub.Read.future(
+                _READ(urn=_URN, id="forever", properties=to_struct({"forever": begun}))
+            ),
+            "interrupted; run the command again",
+        ),
+    ],
+    ids=["a pause", "a write without an answer", "a read without an answer"],
+)
+def test_cancel_ends_what_is_under_way_in_words(
+    tmp_path: Path, begin: Callable[[provider_pb2_grpc.ResourceProviderStub, str], Any], message: str
+) -> None:
+    begun = tmp_path / "begun"
+    with served() as (_, client):
+        call = begin(client, str(begun))
+        while not begun.exists():
+            assert not call.done(), call.exception()
+
+        client.Cancel(empty_pb2.Empty())
+
+        assert call.exception(60).details() == message
+
+
+def test_nothing_begins_after_a_cancel() -> None:
+    with served() as (_, client):
+        client.Cancel(empty_pb2.Empty())
+        client.Cancel(empty_pb2.Empty())
+
+        with pytest.raises(grpc.RpcError) as caught:
+            client.Create(provider_pb2.CreateRequest(urn=_URN, properties=to_struct({})))
+
+    assert caught.value.details() == "interrupted before it began; run the command again"
 
 
 def test_an_unknown_type_is_the_plugins_own_message(stub: provider_pb2_grpc.ResourceProviderStub) -> None:

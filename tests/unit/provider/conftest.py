@@ -1,18 +1,74 @@
-"""A clock that the tests set."""
+"""A clock that the tests set, and a local Azure that the plugin's resources reach over real sockets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from typing import Any, Final
 
 import pytest
 
+from identity.access.azure_client import AzureClient
+from identity.clouds import LOCAL_TENANT_ID, Cloud
 from identity.credentials import rfc3339
+from localcloud.azure.blob.api import app as blob
+from localcloud.azure.keyvault.api import app as keyvault
+from localcloud.azure.tenant.objects import ServicePrincipal
+from tests.unit.azure_world import IssuedTokens, cloud, deployer
+from tests.unit.hosts import Certificates, Serve
+from tests.unit.localcloud.arm_world import VAULT, ArmWorld, world
+
+__all__ = ["cloud", "deployer", "world"]
 
 SetClock = Callable[[datetime], None]
+SECRET: Final = "ingress-hc1-json"
+# Where the credential is delivered, as the program writes it.
+ADDRESS: Final[dict[str, Any]] = {
+    "cloud": "local",
+    "tenantId": LOCAL_TENANT_ID,
+    "vaultId": VAULT,
+    "secretName": SECRET,
+    "objectEncoding": "utf-8",
+}
 
 
 @pytest.fixture
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
     """Stops the clock of schedules at a moment."""
     return lambda moment: monkeypatch.setenv("IDSTACK_CLOCK", rfc3339.render(moment))
+
+
+SignIn = Callable[[ServicePrincipal], None]
+
+
+@pytest.fixture
+def sign_in(
+    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SignIn]:
+    """Makes somebody the caller of the plugin's requests."""
+    endpoints = {"vault_endpoint": serve(keyvault(world.cloud)), "blob_endpoint": serve(blob(world.cloud))}
+    reached = Cloud(**{**vars(cloud), **endpoints})
+    opened: list[AzureClient] = []
+
+    def become(principal: ServicePrincipal) -> None:
+        client = AzureClient(reached, IssuedTokens(world, principal), str(certificates.ca_file))
+        opened.append(client)
+        monkeypatch.setattr("provider.cloud.client", lambda *_: client)
+
+    yield become
+    for client in opened:
+        client.__exit__()
+
+
+@pytest.fixture
+def in_azure(sign_in: SignIn, world: ArmWorld, deployer: ServicePrincipal) -> ArmWorld:
+    """A world with the stack's vault, in which the plugin is signed in as the deployer."""
+    sign_in(deployer)
+    world.create_vault()
+    return world
+
+
+def versions(world: ArmWorld, name: str = SECRET) -> list[dict[str, Any]]:
+    """The versions of a secret, oldest first, as the vault lists them."""
+    found = world.vault("GET", f"/secrets/{name}/versions").json()["value"]
+    return sorted(found, key=lambda each: each["attributes"]["created"])

@@ -1,7 +1,9 @@
-"""`CertificateResource`: what is issued, what is secret, and when it is replaced."""
+"""`CertificateResource`: what is issued, where its key is, and when it is replaced."""
 
 from __future__ import annotations
 
+import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,8 +14,14 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from plugin import UNKNOWN, PluginError, PropertyChange, Props, Secret
+from identity.clouds import LOCAL_TENANT_ID
+from identity.credentials.certificate import key_id
+from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
+from plugin import UNKNOWN, PluginError, PropertyChange, Props
+from provider import keys
 from provider.certificate import CertificateResource
+from tests.unit.localcloud.arm_world import ArmWorld
+from tests.unit.provider.conftest import SignIn
 
 URN = "urn:pulumi:dev::idstack::idstack:index:Certificate::hc1-ingress-certificate-a"
 INPUTS = {
@@ -22,6 +30,10 @@ INPUTS = {
     "lifetimeDays": 90,
     "generation": 1,
     "notBefore": "2026-01-31T09:25:15Z",
+    "cloud": "local",
+    "tenantId": LOCAL_TENANT_ID,
+    "applicationId": "/applications/6f2c1e7a-0000-4000-8000-00000000cccc",
+    "schema": 2,
 }
 
 resource = CertificateResource()
@@ -49,7 +61,9 @@ def test_the_certificate_is_valid_from_not_before_for_its_lifetime() -> None:
 def test_rsa_keys_of_2048_3072_and_4096_bits_are_accepted(size: int) -> None:
     assert failures(keySize=size) == []
     state = issued(keySize=size)
-    key = load_pem_private_key(state["privateKeyPem"].value.encode(), None)
+    kept = keys.find(state["thumbprint"])
+    assert kept is not None
+    key = load_pem_private_key(kept.private_key_pem.encode(), None)
     assert isinstance(key, rsa.RSAPrivateKey)
     assert key.key_size == size
     assert key.public_key() == x509.load_pem_x509_certificate(state["certificatePem"].encode()).public_key()
@@ -62,26 +76,26 @@ def test_its_id_is_the_thumbprint() -> None:
     assert created.id == created.state["thumbprint"] == thumbprint
 
 
-def test_the_private_key_alone_is_secret() -> None:
+def test_the_key_is_in_memory_and_nowhere_in_the_state() -> None:
     state = issued()
-    assert {name for name, value in state.items() if isinstance(value, Secret)} == {"privateKeyPem"}
+    kept = keys.find(state["thumbprint"])
+    assert kept is not None
+    assert not any(line in str(state) for line in kept.private_key_pem.splitlines()[1:-1])
     assert {**state, **INPUTS} == state, "the inputs are outputs, too"
 
 
-def test_a_refresh_marks_a_key_whose_mark_was_lost() -> None:
+def test_it_is_registered_under_an_id_that_follows_from_it() -> None:
     state = issued()
-    bare = {**state, "privateKeyPem": state["privateKeyPem"].value}
-    refreshed = resource.read(URN, state["thumbprint"], INPUTS, bare)
-    assert refreshed is not None
-    assert refreshed.state == state
+    assert state["keyId"] == key_id(state["thumbprint"]) == key_id(state["thumbprint"])
+    assert uuid.UUID(state["keyId"]).version == 5
 
 
-def test_a_preview_knows_the_end_and_keeps_the_unknown_key_secret() -> None:
+def test_a_preview_knows_the_end_alone() -> None:
     assert resource.create(URN, INPUTS, preview=True).state == {
         **INPUTS,
         "certificatePem": UNKNOWN,
-        "privateKeyPem": Secret(UNKNOWN),
         "thumbprint": UNKNOWN,
+        "keyId": UNKNOWN,
         "notAfter": "2026-05-01T09:25:15Z",
     }
 
@@ -103,10 +117,10 @@ def test_a_preview_of_unknown_dates_knows_no_end() -> None:
         ("notBefore", UNKNOWN),
     ],
 )
-def test_every_change_replaces_by_create_before_delete(name: str, value: Any) -> None:
+def test_every_change_of_the_issue_replaces_and_deletes_first(name: str, value: Any) -> None:
     diff = resource.diff(URN, "id", INPUTS, INPUTS, {**INPUTS, name: value})
     assert diff.changes == {name: PropertyChange("update", replace=True)}
-    assert not diff.delete_before_replace
+    assert diff.delete_before_replace
 
 
 def test_other_settings_wait_for_the_next_issue() -> None:
@@ -143,6 +157,55 @@ def test_a_lifetime_beyond_the_year_9999_is_refused_by_check(days: int) -> None:
     assert failures(lifetimeDays=days) == [("lifetimeDays", f"found {days}; accepted: {accepted}")]
 
 
-def test_a_certificate_is_never_updated_in_place() -> None:
-    with pytest.raises(PluginError, match="replaced, not updated"):
-        resource.update(URN, "id", INPUTS, INPUTS, INPUTS, preview=False)
+def test_another_owner_is_noted_in_place() -> None:
+    new = {**INPUTS, "applicationId": "/applications/another"}
+    assert resource.diff(URN, "id", INPUTS, INPUTS, new).changes == {"applicationId": PropertyChange("update")}
+    state = issued()
+    assert resource.update(URN, "id", INPUTS, state, new, preview=False) == {**state, **new}
+
+
+@pytest.mark.parametrize("schema", [1, 3, "x"])
+def test_a_state_of_another_release_is_refused_in_words(schema: Any) -> None:
+    with pytest.raises(PluginError, match="the state has the schema"):
+        resource.check(URN, {**INPUTS, "schema": schema}, INPUTS)
+
+
+def registered(world: ArmWorld, owner: ServicePrincipal, *certificates: Props) -> tuple[str, str]:
+    """An application of the deployer with the certificates; its path, and its object id."""
+    application = world.cloud.directory.create_application("ingress-hc1", owners=[owner.object_id])
+    credentials = [
+        replace(KeyCredential.of(x509.load_pem_x509_certificate(each["certificatePem"].encode())), key_id=each["keyId"])
+        for each in certificates
+    ]
+    world.cloud.directory.set_key_credentials(application.object_id, credentials)
+    return f"/applications/{application.object_id}", application.object_id
+
+
+def key_ids(world: ArmWorld, object_id: str) -> list[str]:
+    found = world.cloud.directory.application(object_id)
+    assert found is not None
+    return [each.key_id for each in found.key_credentials]
+
+
+def test_deleting_it_removes_a_registration_that_nobody_heard_of(
+    in_azure: ArmWorld, deployer: ServicePrincipal
+) -> None:
+    lost, other = issued(), issued()
+    path, object_id = registered(in_azure, deployer, lost, other)
+
+    resource.delete(URN, lost["thumbprint"], {**INPUTS, "applicationId": path}, lost)
+
+    assert key_ids(in_azure, object_id) == [other["keyId"]]
+    assert keys.find(lost["thumbprint"]) is None
+    resource.delete(URN, lost["thumbprint"], {**INPUTS, "applicationId": path}, lost)
+    assert key_ids(in_azure, object_id) == [other["keyId"]]
+
+
+def test_deleting_it_after_its_application_is_no_error(in_azure: ArmWorld) -> None:
+    resource.delete(URN, "id", INPUTS, issued())
+
+
+def test_deleting_it_without_rights_says_what_could_not_be_seen(in_azure: ArmWorld, sign_in: SignIn) -> None:
+    sign_in(in_azure.principal())
+    with pytest.raises(PluginError, match=r"whether the certificate id is still registered cannot be seen: .*403"):
+        resource.delete(URN, "id", INPUTS, issued())

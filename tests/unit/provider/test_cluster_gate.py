@@ -70,8 +70,9 @@ def world(serve_plain: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     api = FakeApiServer()
     built = World(api, serve_plain(api.app()))
     now = iter(range(0, 10_000, 100))
-    waiting = partial(ApiServer.wait_for, clock=lambda: next(now), sleep=built.sleep)
+    waiting = partial(ApiServer.wait_for, clock=lambda: next(now))
     monkeypatch.setattr(ApiServer, "wait_for", lambda self, *given, **options: waiting(self, *given, **options))
+    monkeypatch.setattr("provider.cluster_gate.pause", built.sleep)
     return built
 
 
@@ -99,7 +100,7 @@ def test_what_is_missing_at_the_end_is_named_with_its_mend(world: World) -> None
     with pytest.raises(PluginError) as refused:
         world.create(timeoutSeconds=1)
     assert f"still lacks after 1 s: kinds: secretproviderclasses.{CLASSES}. " in str(refused.value)
-    assert "switch the add-on azure-keyvault-secrets-provider on" in str(refused.value)
+    assert "secretproviderclasses come with the add-on azure-keyvault-secrets-provider" in str(refused.value)
     assert str(refused.value).endswith("The cluster stays; run `pulumi up` again when that is fixed")
 
 

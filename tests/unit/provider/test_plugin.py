@@ -14,7 +14,7 @@ from cryptography import x509
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from identity.clouds import LOCAL_TENANT_ID
-from identity.credentials.certificate import issue
+from identity.credentials import rfc3339
 from localcloud.azure.entra.api import app
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.objects import KeyCredential
@@ -24,13 +24,15 @@ from tests.unit.hosts import Certificates, Serve
 Stub = provider_pb2_grpc.ResourceProviderStub
 
 EXECUTABLE = Path(__file__).parents[3] / "provider/pulumi-resource-idstack"
-PROGRAM = {"lifetimeDays": 90, "renewBeforeDays": 45, "mode": "auto"}
 CERTIFICATE = {
     "commonName": "hc1-ingress",
     "keySize": 2048,
     "lifetimeDays": 90,
     "generation": 1,
     "notBefore": "2026-01-31T09:25:15Z",
+    "cloud": "local",
+    "tenantId": LOCAL_TENANT_ID,
+    "applicationId": "/applications/6f2c1e7a-0000-4000-8000-00000000cccc",
 }
 
 
@@ -59,14 +61,16 @@ def check(stub: Stub, resource: str, new: Props, old: Props | None = None) -> Pr
 
 def test_a_renewal_is_a_detailed_diff_of_inputs(stub: Stub) -> None:
     old = {
-        "lifetimeDays": 90,
-        "renewBeforeDays": 45,
         "current": "a",
         "a": {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90},
-        "b": {"generation": 1, "notBefore": "2026-01-31T09:25:14Z", "validDays": 90},
-        "renewal": "none yet",
+        "b": {"generation": 2, "notBefore": "2026-01-31T09:25:14Z", "validDays": 90},
+        "renewal": "first certificate",
     }
-    new = check(stub, "RenewalSchedule", PROGRAM, old)
+    new = old | {
+        "current": "b",
+        "b": {"generation": 3, "notBefore": "2026-03-18T09:25:15Z", "validDays": 90},
+        "renewal": "slot b, due since 2026-03-17T09:25:15Z",
+    }
     diff = stub.Diff(
         provider_pb2.DiffRequest(
             urn=urn("RenewalSchedule"),
@@ -77,39 +81,44 @@ def test_a_renewal_is_a_detailed_diff_of_inputs(stub: Stub) -> None:
         )
     )
 
-    assert new["renewal"] == "slot b, due since 2026-03-17T09:25:15Z"
     assert list(diff.replaces) == []
     assert set(diff.detailedDiff) == {"b.generation", "b.notBefore", "current", "renewal"}
     assert {each.kind for each in diff.detailedDiff.values()} == {provider_pb2.PropertyDiff.UPDATE}
     assert all(each.inputDiff for each in diff.detailedDiff.values()), "a diff of an output alone prints as a deletion"
 
 
-def test_a_held_schedule_has_no_diff(stub: Stub) -> None:
-    old = check(stub, "RenewalSchedule", PROGRAM)
-    new = check(stub, "RenewalSchedule", {**PROGRAM, "mode": "hold"}, old)
+def test_a_delivery_that_was_noted_is_no_diff(stub: Stub) -> None:
+    old = {"current": "a", "a": {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90}}
+    new = old | {"delivered": {"name": "a1", "at": "2026-01-31T09:31:00Z"}}
     request = provider_pb2.DiffRequest(
         urn=urn("RenewalSchedule"), id="x", olds=to_struct(old), old_inputs=to_struct(old), news=to_struct(new)
     )
     assert stub.Diff(request).changes == provider_pb2.DiffResponse.DIFF_NONE
 
 
-def test_the_private_key_crosses_the_wire_as_a_secret(stub: Stub) -> None:
+def issued(stub: Stub) -> Props:
+    """The state of a certificate, valid now, whose key the plugin's process has."""
+    properties = CERTIFICATE | {"notBefore": rfc3339.render(datetime.now(UTC) - timedelta(minutes=5))}
+    request = provider_pb2.CreateRequest(urn=urn("Certificate"), properties=to_struct(properties))
+    return from_struct(stub.Create(request).properties)
+
+
+def test_no_key_crosses_the_wire(stub: Stub) -> None:
     request = provider_pb2.CreateRequest(urn=urn("Certificate"), properties=to_struct(CERTIFICATE))
     created = stub.Create(request)
     state = from_struct(created.properties)
 
     assert created.id == state["thumbprint"]
-    assert {name for name, value in state.items() if isinstance(value, Secret)} == {"privateKeyPem"}
-    assert state["privateKeyPem"].value.startswith("-----BEGIN PRIVATE KEY-----\n")
+    assert not any(isinstance(value, Secret) for value in state.values())
+    assert b"PRIVATE KEY" not in created.SerializeToString()
 
 
-def test_a_preview_hands_out_an_unknown_secret_key_and_the_known_end(stub: Stub) -> None:
+def test_a_preview_knows_the_end_alone(stub: Stub) -> None:
     request = provider_pb2.CreateRequest(urn=urn("Certificate"), properties=to_struct(CERTIFICATE), preview=True)
     created = stub.Create(request)
     state = from_struct(created.properties)
 
-    assert created.id == ""
-    assert state["privateKeyPem"] == Secret(UNKNOWN)
+    assert (created.id, state["thumbprint"]) == ("", UNKNOWN)
     assert state["notAfter"] == "2026-05-01T09:25:15Z"
 
 
@@ -120,14 +129,14 @@ def test_the_next_generation_replaces_a_certificate(stub: Stub) -> None:
     diff = stub.Diff(request)
 
     assert sorted(diff.replaces) == ["generation", "notBefore"]
-    assert not diff.deleteBeforeReplace
+    assert diff.deleteBeforeReplace
 
 
 def test_a_gate_signs_in_to_entra(stub: Stub, azure: LocalAzure, serve: Serve) -> None:
-    issued = issue("gate", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=90))
+    state = issued(stub)
     application = azure.directory.create_application("hc1-ingress")
     azure.directory.create_service_principal(application.app_id)
-    registration = KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
+    registration = KeyCredential.of(x509.load_pem_x509_certificate(state["certificatePem"].encode()))
     azure.directory.set_key_credentials(application.object_id, [registration])
     inputs = check(
         stub,
@@ -136,8 +145,7 @@ def test_a_gate_signs_in_to_entra(stub: Stub, azure: LocalAzure, serve: Serve) -
             "authorityHost": f"{serve(app(azure))}/",
             "tenantId": LOCAL_TENANT_ID,
             "clientId": application.app_id,
-            "certificatePem": issued.certificate_pem,
-            "privateKeyPem": issued.private_key_pem,
+            "thumbprint": state["thumbprint"],
             "registration": registration.key_id,
             "scope": "https://management.core.windows.net//.default",
             "successes": 2,
@@ -147,9 +155,7 @@ def test_a_gate_signs_in_to_entra(stub: Stub, azure: LocalAzure, serve: Serve) -
     )
     created = stub.Create(provider_pb2.CreateRequest(urn=urn("SignInGate"), properties=to_struct(inputs)))
 
-    state = from_struct(created.properties)
-    assert inputs["privateKeyPem"] == state["privateKeyPem"] == Secret(issued.private_key_pem)
-    assert state["thumbprint"] == issued.thumbprint
+    assert from_struct(created.properties)["provenAt"]
 
 
 def test_an_unknown_type_is_answered_with_the_ones_there_are(stub: Stub) -> None:
@@ -157,5 +163,7 @@ def test_an_unknown_type_is_answered_with_the_ones_there_are(stub: Stub) -> None
         stub.Check(provider_pb2.CheckRequest(urn=urn("Rotation"), news=to_struct({})))
     assert caught.value.details() == (
         'the idstack plugin has no "idstack:index:Rotation": it has idstack:index:RenewalSchedule, '
-        "idstack:index:Certificate, idstack:index:SignInGate, idstack:index:ClusterGate"
+        "idstack:index:Certificate, idstack:index:SignInGate, idstack:index:CredentialSecret, "
+        "idstack:index:ClusterGate, idstack:index:NamespaceGuard, idstack:index:SigningKey, "
+        "idstack:index:IssuerDocuments, idstack:index:SigningKeySecret"
     )

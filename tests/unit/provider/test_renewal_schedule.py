@@ -1,4 +1,4 @@
-"""`RenewalScheduleResource`: the decision on a renewal, taken in Check by the clock."""
+"""`RenewalScheduleResource`: the decision on a renewal, taken in Check by the vault and the clock."""
 
 from __future__ import annotations
 
@@ -6,34 +6,59 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from identity.access.errors import AzureRefused
 from identity.credentials import rfc3339
+from identity.credentials.renewal_request import RenewalRequest, write
+from localcloud.azure.tenant.objects import ServicePrincipal
 from plugin import UNKNOWN, PluginError, PropertyChange, Props, Secret
+from provider import clock
 from provider.renewal_schedule import RenewalScheduleResource
-from tests.unit.provider.conftest import SetClock
+from tests.unit.localcloud.arm_world import VAULT, ArmWorld
+from tests.unit.provider.conftest import ADDRESS, SECRET, SetClock, SignIn
 
 URN = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress-schedule"
 START = datetime(2026, 1, 31, 9, 30, 15, tzinfo=UTC)
 # What a program writes, by the defaults of the settings.
-PROGRAM = {"lifetimeDays": 90, "renewBeforeDays": 45, "mode": "auto"}
-FIRST_ISSUE = {
+PROGRAM: Props = {
     "lifetimeDays": 90,
     "renewBeforeDays": 45,
+    "mode": "auto",
+    **ADDRESS,
+    "authorityHost": "https://127.0.0.1:1/",
+    "clientId": "6f2c1e7a-0000-4000-8000-00000000aaaa",
+}
+KEPT = {name: value for name, value in PROGRAM.items() if name != "mode"}
+FIRST_ISSUE = {
+    **KEPT,
     "current": "a",
     "a": {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90},
-    "b": {"generation": 1, "notBefore": "2026-01-31T09:25:14Z", "validDays": 90},
-    "renewal": "none yet",
+    "renewal": "first certificate",
+    "schema": 2,
 }
+B2 = {"generation": 2, "notBefore": "2026-03-18T09:25:15Z", "validDays": 90}
+DELIVERED = {"name": "a1", "at": "2026-01-31T09:31:00Z"}
 
 schedule = RenewalScheduleResource()
+
+
+@pytest.fixture
+def vault(in_azure: ArmWorld, set_clock: SetClock) -> ArmWorld:
+    """The stack's vault at the start, without a secret."""
+    set_clock(START)
+    return in_azure
+
+
+def deliver(world: ArmWorld, name: str = "a1", at: str = "2026-01-31T09:31:00Z", secret: str = SECRET) -> None:
+    """Put the certificate of a slot into the vault, as far as ARM shows it."""
+    tags = {"generation": name, "delivered_at": at, "thumbprint": "AB" * 20}
+    world.call("PUT", f"{VAULT}/secrets/{secret}", {"tags": tags, "properties": {"value": name}})
 
 
 def checked(old: Props | None = None, **changes: Any) -> Props:
     """The inputs after Check of the program's inputs with `changes`."""
     result = schedule.check(URN, old, {**PROGRAM, **changes})
-    assert not result.failures
+    assert not result.failures, result.failures
     return result.inputs
 
 
@@ -44,82 +69,278 @@ def changes(old: Props, new: Props) -> set[str]:
     return set(diff.changes)
 
 
-def test_at_first_both_slots_are_issued_and_b_is_a_second_older(set_clock: SetClock) -> None:
+@pytest.mark.parametrize("mode", ["auto", "hold"])
+def test_at_first_one_slot_is_issued_on_hold_as_well(vault: ArmWorld, mode: str) -> None:
+    assert checked(mode=mode) == FIRST_ISSUE
+
+
+def test_without_a_vault_the_first_slot_is_issued(
+    sign_in: SignIn, deployer: ServicePrincipal, set_clock: SetClock
+) -> None:
+    sign_in(deployer)
     set_clock(START)
     assert checked() == FIRST_ISSUE
 
 
-def test_held_from_the_start_the_first_slots_are_issued_all_the_same(set_clock: SetClock) -> None:
-    set_clock(START)
-    assert checked(mode="hold") == FIRST_ISSUE
+def test_what_was_delivered_is_noted_and_is_no_change(vault: ArmWorld) -> None:
+    deliver(vault)
+    second = checked(FIRST_ISSUE)
+    assert second == {**FIRST_ISSUE, "delivered": DELIVERED}
+    assert changes(FIRST_ISSUE, second) == set()
+    assert checked(second) == second
 
 
-def test_nothing_changes_until_day_45(set_clock: SetClock) -> None:
-    set_clock(START + timedelta(days=44, hours=23))
-    assert checked(FIRST_ISSUE) == FIRST_ISSUE
-    assert changes(FIRST_ISSUE, FIRST_ISSUE) == set()
-
-
-def test_from_day_45_on_b_is_issued_anew_and_current(set_clock: SetClock) -> None:
-    set_clock(START + timedelta(days=46))
-    assert checked(FIRST_ISSUE) == {
-        **FIRST_ISSUE,
-        "current": "b",
-        "b": {"generation": 2, "notBefore": "2026-03-18T09:25:15Z", "validDays": 90},
-        "renewal": "slot b, due since 2026-03-17T09:25:15Z",
-    }
-
-
-def test_a_renewal_shows_as_four_changed_properties_and_no_more(set_clock: SetClock) -> None:
-    set_clock(START + timedelta(days=46))
-    diff = schedule.diff(URN, "id", FIRST_ISSUE, FIRST_ISSUE, checked(FIRST_ISSUE))
-    assert diff.changes == {
-        name: PropertyChange("update") for name in ("b.generation", "b.notBefore", "current", "renewal")
-    }
-
-
-def test_a_second_run_right_after_a_renewal_changes_nothing(set_clock: SetClock) -> None:
+def test_from_day_45_on_b_is_issued_and_current(vault: ArmWorld, set_clock: SetClock) -> None:
+    deliver(vault)
     set_clock(START + timedelta(days=46))
     renewed = checked(FIRST_ISSUE)
-    assert checked(renewed) == renewed
+    assert renewed == {
+        **FIRST_ISSUE,
+        "current": "b",
+        "b": B2,
+        "renewal": "slot b, due since 2026-03-17T09:25:15Z",
+        "delivered": DELIVERED,
+    }
+    assert changes(FIRST_ISSUE, renewed) == {"b", "current", "renewal"}
+    deliver(vault, "b2", "2026-03-18T09:31:00Z")
+    assert changes(renewed, checked(renewed)) == set()
 
 
-def test_after_a_year_without_a_run_only_the_spare_is_renewed(set_clock: SetClock) -> None:
-    set_clock(START + timedelta(days=365))
-    after = checked(FIRST_ISSUE)
-    assert (after["current"], after["b"]["generation"]) == ("b", 2)
-    assert after["a"] == FIRST_ISSUE["a"], "pods may still use it"
-    assert checked(after) == after
-
-
-def test_hold_keeps_what_there_is_and_auto_renews_later(set_clock: SetClock) -> None:
+def test_a_reader_decides_as_the_deployer_does(vault: ArmWorld, sign_in: SignIn, set_clock: SetClock) -> None:
+    deliver(vault)
     set_clock(START + timedelta(days=46))
-    assert checked(FIRST_ISSUE, mode="hold") == FIRST_ISSUE
-    assert checked(FIRST_ISSUE, mode="auto")["current"] == "b"
+    by_deployer = checked(FIRST_ISSUE)
+    sign_in(vault.principal(("Reader", VAULT)))
+    assert checked(FIRST_ISSUE) == by_deployer
 
 
-def test_another_lifetime_counts_from_the_next_issue_on(set_clock: SetClock) -> None:
-    set_clock(START + timedelta(days=20))
-    shorter = checked(FIRST_ISSUE, lifetimeDays=30, renewBeforeDays=15)
-    assert changes(FIRST_ISSUE, shorter) == {"lifetimeDays", "renewBeforeDays"}, "the current one still lives 90 days"
-
-    set_clock(START + timedelta(days=75))
-    renewed = checked(shorter, lifetimeDays=30, renewBeforeDays=15)
-    assert renewed["renewal"] == "slot b, due since 2026-04-16T09:25:15Z", "90 - 15 days after the issue"
-    assert (renewed["a"]["validDays"], renewed["b"]["validDays"]) == (90, 30)
+def test_whoever_may_not_see_the_secret_gets_the_reason_and_the_fix(vault: ArmWorld, sign_in: SignIn) -> None:
+    sign_in(vault.principal())
+    with pytest.raises(PluginError, match=r"ingress-hc1-json cannot be read: .*403.* \(role Reader\), then try again"):
+        checked(FIRST_ISSUE)
 
 
-def test_at_least_a_day_lies_between_two_renewals(set_clock: SetClock) -> None:
-    longer = {"lifetimeDays": 365, "renewBeforeDays": 200}
-    set_clock(START + timedelta(hours=23))
-    assert checked(FIRST_ISSUE, **longer)["current"] == "a", "pods may not have loaded it yet"
-    set_clock(START + timedelta(hours=24))
-    assert checked(FIRST_ISSUE, **longer)["current"] == "b"
+def test_what_never_reached_the_vault_is_issued_again_in_its_slot(vault: ArmWorld, set_clock: SetClock) -> None:
+    deliver(vault)
+    set_clock(START + timedelta(days=46))
+    failed = checked(FIRST_ISSUE)
+    set_clock(START + timedelta(days=47))
+    again = checked(failed)
+    assert (again["a"], again["b"]["generation"]) == (FIRST_ISSUE["a"], 3)
+    assert again["renewal"] == "slot b, again, as b2 never reached the vault"
 
 
-def test_secret_marks_on_the_stored_inputs_do_not_matter(set_clock: SetClock) -> None:
+def test_a_deleted_secret_is_known_from_the_run_before(vault: ArmWorld, set_clock: SetClock) -> None:
+    deliver(vault)
+    seen = checked(FIRST_ISSUE)
+    vault.vault("DELETE", f"/secrets/{SECRET}")
     set_clock(START + timedelta(days=1))
-    assert checked({name: Secret(value) for name, value in FIRST_ISSUE.items()}) == FIRST_ISSUE
+    assert (checked(seen)["current"], checked(seen)["a"]) == ("b", FIRST_ISSUE["a"])
+
+
+def test_a_deleted_secret_is_known_from_the_last_outputs(vault: ArmWorld, set_clock: SetClock) -> None:
+    set_clock(START + timedelta(days=1))
+    assert checked(FIRST_ISSUE, delivered="a1")["current"] == "b"
+    assert checked(FIRST_ISSUE)["a"]["generation"] == 2
+
+
+@pytest.mark.parametrize("delivered", ["", "a9", "nonsense", None, UNKNOWN])
+def test_outputs_that_name_another_certificate_count_for_nothing(vault: ArmWorld, delivered: Any) -> None:
+    assert checked(FIRST_ISSUE, delivered=delivered)["a"]["generation"] == 2
+
+
+@pytest.mark.parametrize("name", ["objectEncoding", "authorityHost"])
+def test_another_document_takes_another_certificate(vault: ArmWorld, name: str) -> None:
+    deliver(vault)
+    changed = checked(FIRST_ISSUE, **{name: "another"}, mode="hold")
+    assert (changed["current"], changed["a"], changed[name]) == ("b", FIRST_ISSUE["a"], "another")
+
+
+def test_a_secret_that_moves_keeps_what_pods_have_however_often_it_fails(vault: ArmWorld) -> None:
+    deliver(vault)
+    moving = checked(FIRST_ISSUE, secretName="renamed")
+    for generation in (3, 4):
+        moving = checked(moving, secretName="renamed")
+        assert (moving["current"], moving["a"], moving["b"]["generation"]) == ("b", FIRST_ISSUE["a"], generation)
+
+
+def test_another_application_begins_anew_after_what_the_vault_has(vault: ArmWorld) -> None:
+    deliver(vault, "b4")
+    old = {**FIRST_ISSUE, "clientId": "another"}
+    assert schedule.diff(URN, "id", old, old, FIRST_ISSUE).changes == {
+        "clientId": PropertyChange("update", replace=True)
+    }
+    assert checked(None)["a"]["generation"] == 5
+
+
+@pytest.mark.parametrize("client", [UNKNOWN, "known"])
+def test_an_application_that_is_to_be_created_is_nobodys_mistake(vault: ArmWorld, client: Any) -> None:
+    assert checked(clientId=client) == {**FIRST_ISSUE, "clientId": client}
+
+
+def test_secret_marks_on_the_stored_inputs_do_not_matter(vault: ArmWorld) -> None:
+    deliver(vault)
+    marked = {name: Secret(value) for name, value in FIRST_ISSUE.items()}
+    assert checked(marked) == {**FIRST_ISSUE, "delivered": DELIVERED}
+
+
+@pytest.mark.parametrize("ahead", [timedelta(minutes=6), timedelta(days=-400)])
+def test_a_machine_whose_clock_is_wrong_issues_nothing(
+    vault: ArmWorld, monkeypatch: pytest.MonkeyPatch, ahead: timedelta
+) -> None:
+    class Wrong(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + ahead
+
+    monkeypatch.setattr(clock, "datetime", Wrong)
+    with pytest.raises(PluginError, match=r"this machine's clock is wrong: it shows .*, Azure .*; set it right"):
+        checked(FIRST_ISSUE)
+    deliver(vault)
+    assert changes(FIRST_ISSUE, checked(FIRST_ISSUE)) == set(), "what issues nothing may run"
+
+
+def test_the_tests_clock_is_refused_outside_of_the_local_cloud(vault: ArmWorld) -> None:
+    with pytest.raises(PluginError, match=r"IDSTACK_CLOCK is set, .*; unset it"):
+        checked(cloud="AzurePublicCloud")
+
+
+def test_a_clock_that_is_no_timestamp_is_refused(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IDSTACK_CLOCK", "tomorrow")
+    with pytest.raises(PluginError, match="IDSTACK_CLOCK: found no timestamp; accepted: RFC 3339 such as 2026-01-31T"):
+        checked()
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, request: RenewalRequest, of: str = "hc1-ingress-schedule") -> None:
+    for name, value in write({of: request}).items():
+        monkeypatch.setenv(name, value)
+
+
+def test_a_renewal_that_is_asked_for_comes_before_hold(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    deliver(vault)
+    asked(monkeypatch, RenewalRequest.RENEW)
+    renewed = checked(FIRST_ISSUE, mode="hold")
+    assert (renewed["current"], renewed["renewal"]) == ("b", "slot b, asked for at 2026-01-31T09:30:15Z")
+
+
+def test_the_request_of_another_schedule_changes_nothing(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    deliver(vault)
+    asked(monkeypatch, RenewalRequest.FORCE, "hc2-ingress-schedule")
+    assert checked(FIRST_ISSUE)["current"] == "a"
+
+
+def test_too_soon_names_the_moment_and_the_ways_out(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = {**FIRST_ISSUE, "current": "b", "b": B2}
+    deliver(vault, "b2", rfc3339.render(START))
+    asked(monkeypatch, RenewalRequest.RENEW)
+    [failure] = schedule.check(URN, old, PROGRAM).failures
+    assert failure.reason.startswith("a certificate is needed (asked for at 2026-01-31T09:30:15Z), but one now would")
+    assert "until 2026-01-31T18:00:15Z: " in failure.reason
+    assert "if ingress-hc1-json was deleted from the vault, recover it" in failure.reason
+    assert "`idstack rotate --force`" in failure.reason
+    asked(monkeypatch, RenewalRequest.FORCE)
+    assert checked(old)["current"] == "a"
+
+
+def test_a_withdrawn_slot_leaves_the_inputs(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = {**FIRST_ISSUE, "current": "b", "b": B2}
+    deliver(vault, "b2")
+    asked(monkeypatch, RenewalRequest.WITHDRAW)
+    new = checked(old)
+    assert "a" not in new
+    assert schedule.diff(URN, "id", old, old, new).changes["a"] == PropertyChange("delete")
+    assert checked(new) == new
+
+
+def test_what_pods_have_is_not_withdrawn(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    deliver(vault)
+    asked(monkeypatch, RenewalRequest.WITHDRAW)
+    [failure] = schedule.check(URN, {**FIRST_ISSUE, "current": "b", "b": B2}, PROGRAM).failures
+    assert failure.reason.startswith(
+        "slot a is not withdrawn, because the certificate of slot b has not reached the vault"
+    )
+
+
+class RecordedGraph:
+    """Requests to change objects of the directory; `refusal` is what each of them raises."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, refusal: Exception | None = None) -> None:
+        self.requests: list[tuple[str, Any]] = []
+        self._refusal = refusal
+        monkeypatch.setattr("provider.cloud.client", lambda *_: self)
+
+    def change_directory_object(self, path: str, body: Any) -> None:
+        self.requests.append((path, body))
+        if self._refusal:
+            raise self._refusal
+
+
+def _updated(old: Props, new: Props, *, preview: bool = False) -> Props:
+    urn = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress-schedule"
+    return RenewalScheduleResource().update(urn, "", old, old, new, preview=preview)
+
+
+def test_a_replacement_takes_every_certificate_out_before_the_state_has_it(
+    vault: ArmWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = checked()
+    deliver(vault)
+    asked(monkeypatch, RenewalRequest.REPLACE)
+    new = checked(old)
+    graph = RecordedGraph(monkeypatch)
+
+    assert ("a" in new, new["current"]) == (False, "b")
+    _updated(old, new, preview=True)
+    assert graph.requests == []
+    _updated(old, new)
+    assert graph.requests == [(f"/applications(appId='{new['clientId']}')", {"keyCredentials": []})]
+
+
+def test_after_a_replacement_what_the_vault_does_not_name_is_nobodys(
+    vault: ArmWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = checked()
+    # As the release before wrote it: nothing says which certificate it has.
+    vault.call("PUT", f"{VAULT}/secrets/{SECRET}", {"tags": {}, "properties": {"value": "a1"}})
+    with monkeypatch.context() as patch:
+        asked(patch, RenewalRequest.REPLACE)
+        replaced = checked(old, delivered="a1")
+
+    # Its gate failed, and its key with it: no slot may stay that nothing could prove.
+    for _ in range(2):
+        replaced = checked(replaced, delivered="a1")
+        assert (replaced["current"], "a" in replaced) == ("b", False)
+
+    name = f"b{replaced['b']['generation']}"
+    deliver(vault, name)
+    assert checked(replaced)["delivered"]["name"] == name
+    assert changes(replaced, checked(replaced)) == set()
+
+
+def test_a_replacement_that_entra_refuses_changes_nothing(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = checked()
+    asked(monkeypatch, RenewalRequest.REPLACE)
+    new = checked(old)
+    RecordedGraph(monkeypatch, AzureRefused("Graph is away"))
+    with pytest.raises(PluginError, match=r"no certificate was withdrawn, .* Graph is away\. Run the command again"):
+        _updated(old, new)
+
+
+def test_other_requests_withdraw_nothing_by_themselves(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = checked()
+    asked(monkeypatch, RenewalRequest.FORCE)
+    graph = RecordedGraph(monkeypatch)
+    _updated(old, old)
+    assert graph.requests == []
+
+
+def test_requests_of_another_form_are_refused_without_their_text(
+    vault: ArmWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IDSTACK_RENEWALS", '["marker"]')
+    with pytest.raises(PluginError, match="IDSTACK_RENEWALS: found ") as refused:
+        checked(FIRST_ISSUE)
+    assert "marker" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +352,8 @@ def test_secret_marks_on_the_stored_inputs_do_not_matter(set_clock: SetClock) ->
         ({"renewBeforeDays": 90}, ("renewBeforeDays", "found 90; accepted: less than lifetimeDays")),
         ({"mode": "manual"}, ("mode", "found a string; accepted: auto or hold")),
         ({"mode": None}, ("mode", "found nothing; accepted: auto or hold")),
+        ({"vaultId": ""}, ("vaultId", "found a string; accepted: a string that is not empty")),
+        ({"clientId": None}, ("clientId", "found nothing; accepted: a string that is not empty")),
     ],
 )
 def test_wrong_inputs_are_refused_by_name(change: Props, failure: tuple[str, str]) -> None:
@@ -148,22 +371,19 @@ def test_a_lifetime_past_the_calendar_is_refused(set_clock: SetClock, days: int)
     ]
 
 
-def test_unknown_inputs_are_nobodys_mistake() -> None:
-    unknown: Props = dict.fromkeys(PROGRAM, UNKNOWN)
-    assert checked(**unknown) == unknown
+@pytest.mark.parametrize("schema", [None, 1, 3, "x"])
+def test_a_state_of_another_release_is_refused_in_words(vault: ArmWorld, schema: Any) -> None:
+    old = {name: value for name, value in {**FIRST_ISSUE, "schema": schema}.items() if value is not None}
+    with pytest.raises(PluginError, match="the state has the schema"):
+        checked(old)
 
 
-def test_a_clock_that_is_no_timestamp_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IDSTACK_CLOCK", "tomorrow")
-    with pytest.raises(PluginError, match='IDSTACK_CLOCK: found "tomorrow"; accepted: RFC 3339 such as 2026-01-31T'):
-        checked()
-
-
-def test_outputs_are_the_checked_inputs_in_previews_as_well() -> None:
-    created = schedule.create(URN, FIRST_ISSUE, preview=False)
-    assert (created.id, created.state) == ("hc1-ingress-schedule", FIRST_ISSUE)
-    assert schedule.create(URN, FIRST_ISSUE, preview=True).state == FIRST_ISSUE
-    assert schedule.update(URN, "id", {}, {}, FIRST_ISSUE, preview=True) == FIRST_ISSUE
+def test_outputs_are_the_checked_inputs_with_empty_slots_in_previews_too() -> None:
+    noted = {**FIRST_ISSUE, "delivered": DELIVERED}
+    created = schedule.create(URN, noted, preview=False)
+    assert (created.id, created.state) == ("hc1-ingress-schedule", {**FIRST_ISSUE, "b": {}})
+    assert schedule.create(URN, noted, preview=True).state == created.state
+    assert schedule.update(URN, "id", {}, {}, noted, preview=True) == created.state
 
 
 def test_an_import_is_refused_and_a_refresh_keeps_the_state() -> None:
@@ -172,43 +392,3 @@ def test_an_import_is_refused_and_a_refresh_keeps_the_state() -> None:
     refreshed = schedule.read(URN, "id", FIRST_ISSUE, FIRST_ISSUE)
     assert refreshed is not None
     assert (refreshed.inputs, refreshed.state) == (FIRST_ISSUE, FIRST_ISSUE)
-
-
-@st.composite
-def runs(draw: st.DrawFn) -> tuple[timedelta, Props]:
-    """The time since the last run, which a clock that was set back makes negative, and what the program asks for."""
-    lifetime = draw(st.integers(2, 400))
-    return timedelta(hours=draw(st.integers(-48, 24 * 200))), {
-        "lifetimeDays": lifetime,
-        "renewBeforeDays": draw(st.integers((lifetime + 1) // 2, lifetime - 1)),
-        "mode": draw(st.sampled_from(["auto", "auto", "hold"])),
-    }
-
-
-@given(st.lists(runs(), min_size=1, max_size=25))
-def test_whatever_the_clock_does_the_current_slot_is_never_the_one_renewed(
-    history: list[tuple[timedelta, Props]],
-) -> None:
-    now, old = START, None
-    with pytest.MonkeyPatch.context() as patch:
-        for pause, program in history:
-            now += pause
-            patch.setenv("IDSTACK_CLOCK", rfc3339.render(now))
-            new = schedule.check(URN, old, program).inputs
-            if old is not None:
-                _assert_one_step(old, new, program["mode"])
-            old = new
-
-
-def _assert_one_step(old: Props, new: Props, mode: str) -> None:
-    settings = {"lifetimeDays", "renewBeforeDays"}
-    changed = {name for name in new if new[name] != old[name]} - settings
-    if not changed:
-        return
-    current, spare = old["current"], "b" if old["current"] == "a" else "a"
-    assert mode == "auto"
-    assert changed == {spare, "current", "renewal"}, f"{current} is in use and must stay"
-    assert new["current"] == spare
-    assert new[spare]["generation"] == old[spare]["generation"] + 1
-    newest = max(rfc3339.parse(old[slot]["notBefore"]) for slot in ("a", "b"))
-    assert rfc3339.parse(new[spare]["notBefore"]) - newest >= timedelta(seconds=1), "loaders keep the old one otherwise"

@@ -26,7 +26,8 @@ from localcloud.azure.shared.faults import Faults
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.core import clock
 from localcloud.core.store import Store
-from plugin import UNKNOWN, PluginError, Props, Secret
+from plugin import UNKNOWN, PluginError, Props
+from provider import keys
 from provider.sign_in_gate import SignInGateResource
 from tests.unit.hosts import Certificates, Serve
 
@@ -36,7 +37,10 @@ resource = SignInGateResource()
 
 
 def certificate() -> IssuedCertificate:
-    return issue("gate", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=90))
+    """A certificate whose key the plugin has in memory."""
+    made = issue("gate", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=90))
+    keys.remember(made)
+    return made
 
 
 class Time:
@@ -49,6 +53,9 @@ class Time:
 
     def clock(self) -> datetime:
         return self.now
+
+    def monotonic(self) -> float:
+        return self.now.timestamp()
 
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -66,7 +73,8 @@ class Time:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Iterator[Time]:
     time = Time()
-    monkeypatch.setattr("provider.sign_in_gate.prove", partial(prove, clock=time.clock, sleep=time.sleep))
+    monkeypatch.setattr("provider.sign_in_gate.prove", partial(prove, clock=time.clock, monotonic=time.monotonic))
+    monkeypatch.setattr("provider.sign_in_gate.pause", time.sleep)
     yield time
     time.end()
 
@@ -109,8 +117,7 @@ class GateTenant:
             "authorityHost": self.authority,
             "tenantId": LOCAL_TENANT_ID,
             "clientId": self.app_id,
-            "certificatePem": issued.certificate_pem,
-            "privateKeyPem": Secret(issued.private_key_pem),
+            "thumbprint": issued.thumbprint,
             "registration": registration,
             "scope": "https://management.core.windows.net//.default",
             "successes": 5,
@@ -152,7 +159,7 @@ def test_sign_ins_spread_over_the_settle_time_prove_a_certificate(tenant: GateTe
     created = resource.create(URN, inputs, preview=False)
 
     assert created.id == "hc1-ingress-gate-a"
-    assert created.state == {**inputs, "provenAt": rfc3339.render(time.now), "thumbprint": issued.thumbprint}
+    assert created.state == {**inputs, "provenAt": rfc3339.render(time.now)}
     assert tenant.answers == [200] * 5, "none may come from a cache"
     assert time.pauses == [2.0] * 4
 
@@ -197,22 +204,25 @@ def test_no_part_of_the_key_is_in_the_failure_or_in_what_led_to_it(tenant: GateT
         link = link.__cause__ or link.__context__
 
 
-def test_the_key_is_secret_in_inputs_and_state_even_if_the_program_forgot(tenant: GateTenant, time: Time) -> None:
+def test_neither_input_nor_output_shows_the_key(tenant: GateTenant, time: Time) -> None:
     issued = certificate()
-    inputs = tenant.inputs(issued, tenant.register(issued), privateKeyPem=issued.private_key_pem, successes=1)
+    inputs = tenant.inputs(issued, tenant.register(issued), successes=1)
     state = resource.create(URN, inputs, preview=False).state
-    bare = {**inputs, "privateKeyPem": issued.private_key_pem}
-    updated = resource.update(URN, "id", inputs, state, bare, preview=False)
+    assert not any(line in f"{inputs}{state}" for line in issued.private_key_pem.splitlines()[1:-1])
 
-    for properties in (inputs, state, updated):
-        assert properties["privateKeyPem"] == Secret(issued.private_key_pem)
-        assert {name for name, value in properties.items() if isinstance(value, Secret)} == {"privateKeyPem"}
+
+def test_a_key_that_is_gone_is_an_error_that_says_what_to_do(tenant: GateTenant) -> None:
+    issued = certificate()
+    keys.forget(issued.thumbprint)
+    with pytest.raises(PluginError, match=rf"certificate {issued.thumbprint} is gone.* Run the command again"):
+        resource.create(URN, tenant.inputs(issued, "some id"), preview=False)
+    assert tenant.answers == []
 
 
 def test_another_way_of_proving_is_taken_over_without_a_sign_in(tenant: GateTenant, time: Time) -> None:
     issued = certificate()
     inputs = tenant.inputs(issued, tenant.register(issued))
-    state = {**inputs, "provenAt": "2026-01-31T09:30:00Z", "thumbprint": issued.thumbprint}
+    state = {**inputs, "provenAt": "2026-01-31T09:30:00Z"}
     new = {**inputs, "successes": 9, "settleSeconds": 30, "timeoutSeconds": 600, "scope": "https://vault/.default"}
 
     assert set(resource.diff(URN, "id", inputs, state, new).changes) == {
@@ -226,45 +236,46 @@ def test_another_way_of_proving_is_taken_over_without_a_sign_in(tenant: GateTena
     assert tenant.answers == []
 
 
-@pytest.mark.parametrize("name", ["authorityHost", "tenantId", "clientId", "certificatePem", "registration"])
-def test_another_owner_certificate_or_registration_alone_needs_a_new_proof(tenant: GateTenant, name: str) -> None:
-    issued = certificate()
-    inputs = tenant.inputs(issued, "some id")
-    state = {**inputs, "provenAt": "2026-01-31T09:30:00Z", "thumbprint": issued.thumbprint}
+@pytest.mark.parametrize("name", ["clientId", "thumbprint"])
+def test_another_owner_or_certificate_alone_needs_a_new_proof(tenant: GateTenant, name: str) -> None:
+    inputs = tenant.inputs(certificate(), "some id")
+    state = {**inputs, "provenAt": "2026-01-31T09:30:00Z"}
     old_inputs = {**inputs, name: "another"}
     assert resource.update(URN, "id", old_inputs, state, inputs, preview=True)["provenAt"] is UNKNOWN
+
+
+def test_a_proven_certificate_that_is_registered_once_more_needs_no_key(tenant: GateTenant) -> None:
+    issued = certificate()
+    keys.forget(issued.thumbprint)
+    old_inputs = tenant.inputs(issued, "deleted by somebody")
+    state = {**old_inputs, "provenAt": "2026-01-31T09:30:00Z"}
+    inputs = tenant.inputs(issued, "registered again")
+    assert resource.update(URN, "id", old_inputs, state, inputs, preview=False) == {**state, **inputs}
 
 
 def test_a_new_certificate_is_proven_in_place(tenant: GateTenant, time: Time) -> None:
     old, new = certificate(), certificate()
     old_inputs = tenant.inputs(old, "old")
-    state = {**old_inputs, "provenAt": "2026-01-31T09:30:00Z", "thumbprint": old.thumbprint}
+    state = {**old_inputs, "provenAt": "2026-01-31T09:30:00Z"}
     inputs = tenant.inputs(new, tenant.register(new))
 
     diff = resource.diff(URN, "id", old_inputs, state, inputs)
-    assert set(diff.changes) == {"certificatePem", "privateKeyPem", "registration"}
+    assert set(diff.changes) == {"thumbprint", "registration"}
     assert not any(change.replace for change in diff.changes.values())
 
     planned = resource.update(URN, "id", old_inputs, state, inputs, preview=True)
-    assert (planned["provenAt"], planned["thumbprint"]) == (UNKNOWN, new.thumbprint)
+    assert planned["provenAt"] is UNKNOWN
     assert tenant.answers == [], "a preview signs in nowhere"
 
     updated = resource.update(URN, "id", old_inputs, state, inputs, preview=False)
-    assert updated == {**inputs, "provenAt": rfc3339.render(time.now), "thumbprint": new.thumbprint}
+    assert updated == {**inputs, "provenAt": rfc3339.render(time.now)}
     assert tenant.answers == [200] * 5
 
 
-def test_a_preview_before_the_certificate_is_issued_has_no_thumbprint(tenant: GateTenant) -> None:
-    unknown = {
-        **dict.fromkeys(("certificatePem", "registration", "clientId"), UNKNOWN),
-        "privateKeyPem": Secret(UNKNOWN),
-    }
+def test_a_preview_before_the_certificate_is_issued_knows_no_proof(tenant: GateTenant) -> None:
+    unknown = dict.fromkeys(("thumbprint", "registration", "clientId"), UNKNOWN)
     inputs = resource.check(URN, None, {**tenant.inputs(certificate(), "some id"), **unknown}).inputs
-
-    planned = resource.create(URN, inputs, preview=True).state
-
-    assert planned == {**inputs, "provenAt": UNKNOWN, "thumbprint": UNKNOWN}
-    assert planned["privateKeyPem"] == Secret(UNKNOWN)
+    assert resource.create(URN, inputs, preview=True).state == {**inputs, "provenAt": UNKNOWN}
 
 
 @pytest.mark.parametrize(
@@ -274,7 +285,7 @@ def test_a_preview_before_the_certificate_is_issued_has_no_thumbprint(tenant: Ga
         ({"settleSeconds": -1}, "found -1; accepted: an integer, 0 at least"),
         ({"timeoutSeconds": 0}, "found 0; accepted: an integer, 1 at least"),
         ({"tenantId": ""}, "found a string; accepted: a string that is not empty"),
-        ({"privateKeyPem": ""}, "found a string; accepted: a string that is not empty"),
+        ({"thumbprint": ""}, "found a string; accepted: a string that is not empty"),
         ({"registration": None}, "found nothing; accepted: a string that is not empty"),
     ],
 )
@@ -290,3 +301,10 @@ def test_a_settle_time_that_the_timeout_cuts_off_is_refused(tenant: GateTenant) 
     with pytest.raises(PluginError, match="settle <= timeout"):
         resource.create(URN, inputs, preview=False)
     assert tenant.answers == []
+
+
+@pytest.mark.parametrize("schema", [1, 3, "x"])
+def test_a_state_of_another_release_is_refused_in_words(tenant: GateTenant, schema: Any) -> None:
+    inputs = tenant.inputs(certificate(), "some id")
+    with pytest.raises(PluginError, match="the state has the schema"):
+        resource.check(URN, {**inputs, "schema": schema}, inputs)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +52,7 @@ def _calls(target: str, workflow: str) -> Iterator[Mapping[str, Any]]:
 
 
 def test_there_are_workflows_to_look_at() -> None:
-    assert {"ci.yml", "drift.yml", "preview.yml", "rotate.yml", "stack.yml", "up.yml"} <= {
+    assert {"ci.yml", "drift.yml", "preview.yml", "recover.yml", "rotate.yml", "stack.yml", "up.yml"} <= {
         file.name for file in _WORKFLOWS
     }
 
@@ -115,6 +119,12 @@ def test_a_pull_request_signs_in_for_a_preview_and_renews_nothing() -> None:
         assert "--hold" in inputs["arguments"].split()
 
 
+def test_a_pull_request_shows_each_stack_that_goes_up() -> None:
+    [job] = _jobs(_GITHUB / "workflows/preview.yml").values()
+
+    assert job["strategy"]["matrix"]["stack"] == list(_jobs(_GITHUB / "workflows/up.yml"))
+
+
 def test_the_job_that_comments_does_not_check_out_the_pull_request() -> None:
     job = _jobs(_GITHUB / "workflows/preview-stack.yml")["comment"]
 
@@ -142,9 +152,83 @@ def test_commands_that_change_one_stack_run_one_at_a_time_to_their_end() -> None
         if job.get("uses") == _STACK and job["with"]["command"] != "preview"
     ]
 
-    assert len(changing) == 2, "up and renew"
+    assert len(changing) == 3, "up, renew and recover"
     for job in changing:
         assert job["concurrency"] == {"group": f"up-{job['with']['stack']}"}
+
+
+def test_renewals_have_every_commit_that_may_have_been_brought_up() -> None:
+    renewals = [job["with"] for job in _calls("rotate.yml", _STACK) if job["with"]["command"] == "renew"]
+    [checkout] = [
+        step["with"]
+        for step in _jobs(_GITHUB / "workflows/stack.yml")["make"]["steps"]
+        if step.get("uses", "").startswith("actions/checkout@")
+    ]
+
+    assert [inputs["fetch-depth"] for inputs in renewals] == [0]
+    assert checkout["fetch-depth"] == "${{ inputs.fetch-depth }}"
+
+
+def test_a_recovery_is_approved_and_brings_nothing_up() -> None:
+    jobs = _jobs(_GITHUB / "workflows/recover.yml")
+
+    assert list(_events(_GITHUB / "workflows/recover.yml")) == ["workflow_dispatch"]
+    assert jobs["recover"]["needs"] == "approval"
+    assert jobs["approval"]["environment"] == "${{ inputs.stack }}-approval"
+    assert "--no-up" in jobs["recover"]["with"]["arguments"].split()
+
+
+def _command() -> tuple[Mapping[str, Any], str]:
+    """The job that runs a stack's command, and the script that does so."""
+    job = _jobs(_GITHUB / "workflows/stack.yml")["make"]
+    [script] = [each["run"] for each in job["steps"] if each.get("name", "").startswith("make ")]
+    return job, script
+
+
+def test_a_stacks_command_ends_itself_ten_minutes_before_its_job_is_killed() -> None:
+    job, script = _command()
+
+    [limit] = re.findall(r"--time-limit (\d+)", script)
+    # What comes before it in the job takes some of the rest.
+    assert int(limit) <= job["timeout-minutes"] - 10
+
+
+_MAKE = """\
+#!/bin/sh
+echo "make $*"
+sleep 3600 &
+trap 'kill $!; echo unlocked; exit 2' TERM
+kill -s "$SIGNAL" $PPID
+wait
+"""
+
+
+@contextmanager
+def _obeyed(number: signal.Signals) -> Iterator[None]:
+    """No program started in this block ignores the signal, as one in the background of a shell would."""
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_cancelled_job_passes_the_signal_on_once_and_awaits_the_end(tmp_path: Path, number: signal.Signals) -> None:
+    make = tmp_path / "make"
+    make.write_text(_MAKE)
+    make.chmod(0o755)
+    own = {"RUNNER_TEMP": str(tmp_path), "COMMAND": "up", "ARGUMENTS": "--yes", "SIGNAL": number.name[3:]}
+    environment = {**os.environ, **own, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    # As GitHub starts `shell: bash`.
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", _command()[1]]
+    with _obeyed(number):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2, done.stderr
+    assert done.stdout.splitlines()[-1] == "unlocked"
+    assert (tmp_path / "printed").read_text() == done.stdout
 
 
 @workflows
@@ -186,5 +270,5 @@ def test_every_make_target_that_a_workflow_runs_exists() -> None:
     makefile = (_GITHUB.parent / "Makefile").read_text(encoding="utf-8")
     targets = set(_make_targets())
 
-    assert {"setup", "lint", "test", "e2e", "preview", "up", "renew"} <= targets
+    assert {"setup", "lint", "test", "e2e", "preview", "up", "renew", "recover"} <= targets
     assert targets <= set(re.findall(r"^([a-z][a-z0-9]*):", makefile, re.MULTILINE))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,7 @@ from components.azure.vault import Vault
 from identity.catalogue_rows import RoleGrant, Scope
 from identity.roles import IMAGE_REGISTRY_ROLE
 from tests.unit.components.recorder import RecordingMonitor, run
-from tests.unit.components.simulation import a_uuid
+from tests.unit.components.simulation import RENEWED, a_uuid, issued
 from tests.unit.components.world import (
     GROUPS,
     REGISTRY,
@@ -31,7 +30,7 @@ from tests.unit.components.world import (
     vault_args,
 )
 
-SECRET = "azure-native:keyvault:Secret"
+SECRET = "idstack:index:CredentialSecret"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 GATE = "idstack:index:SignInGate"
 CERTIFICATE = "idstack:index:Certificate"
@@ -70,7 +69,7 @@ def an_imported_document() -> ImportedDocument:
         renew_after=start + timedelta(days=45),
         cannot_renew_after=start + timedelta(days=90),
     )
-    return ImportedDocument(text='{"a":"document"}', dates=dates, thumbprint="0A1B")
+    return ImportedDocument(path="ciro.json", dates=dates, thumbprint="0A1B")
 
 
 @pytest.fixture(scope="module")
@@ -82,13 +81,13 @@ def test_an_applications_credential_is_in_its_secret(application: RecordingMonit
     secret = application.one(SECRET, "ciro-credential-secret")
 
     assert secret.inputs["secretName"] == "ciro-hc1-json"
-    document = json.loads(secret.inputs["properties"]["value"])
-    assert document["client_id"] == a_uuid("ciro-entra-application", "client")
+    assert secret.inputs["clientId"] == a_uuid("ciro-entra-application", "client")
+    assert (secret.inputs["thumbprint"], secret.inputs["generation"]) == (issued("a").thumbprint, "a1")
 
 
 @pytest.mark.parametrize(("current", "spare"), [("a", "b"), ("b", "a")])
 def test_the_secret_waits_for_the_gate_of_the_current_slot_only(current: str, spare: str) -> None:
-    recorder = built(entra_application_args(), {"idstack:index:RenewalSchedule": {"current": current}})
+    recorder = built(entra_application_args(), {"idstack:index:RenewalSchedule": {**RENEWED, "current": current}})
     secret = recorder.one(SECRET)
 
     assert recorder.waits_for(secret, recorder.one(GATE, f"ciro-entra-gate-{current}"))
@@ -110,9 +109,9 @@ def test_a_role_needs_no_proven_sign_in(application: RecordingMonitor) -> None:
 def test_an_imported_credential_is_stored_in_the_same_form() -> None:
     secret = imported(an_imported_document()).one(SECRET, "ciro-credential-secret")
 
-    assert secret.inputs["properties"]["value"] == '{"a":"document"}'
-    assert secret.inputs["tags"]["renew_after"] == "2027-01-05T00:00:00Z"
-    assert secret.secrets == {"properties.value"}
+    assert secret.inputs["file"] == "ciro.json"
+    assert secret.inputs["renewAfter"] == "2027-01-05T00:00:00Z"
+    assert "generation" not in secret.inputs
 
 
 def test_a_credential_that_is_in_the_vault_already_is_left_alone() -> None:
@@ -125,7 +124,8 @@ def test_a_credential_that_is_in_the_vault_already_is_left_alone() -> None:
 def test_a_managed_identity_needs_no_application_and_gets_the_role() -> None:
     recorder = imported(an_imported_document())
 
-    assert [each.type for each in recorder.registered if each.type.startswith(("azuread:", "idstack:index:"))] == []
+    own = [each.type for each in recorder.registered if each.type.startswith(("azuread:", "idstack:index:"))]
+    assert own == [SECRET]
     assert {each.inputs["principalId"] for each in recorder.all(ASSIGNMENT)} == {REGISTRY["principalId"]}
 
 

@@ -1,26 +1,25 @@
-"""The Key Vault secret in msi-dataplane's storage format."""
+"""The Key Vault secret with a credential document, as the plugin gets it from the program."""
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pulumi
 import pytest
 
 from components.azure.credential_secret import (
     CredentialDates,
-    CredentialDocument,
-    CredentialSecret,
-    CredentialSecretArgs,
+    DocumentFile,
+    IssuedDocument,
+    StoredCredential,
+    StoredCredentialArgs,
 )
 from components.azure.vault import Vault
 from tests.unit.components.recorder import RecordingMonitor, run
-from tests.unit.components.world import store, vault_args
+from tests.unit.components.world import TENANT, VAULT, settings, store, vault_args
 
-SECRET = "azure-native:keyvault:Secret"
-TEXT = '{"client_id":"ü"}'
+SECRET = "idstack:index:CredentialSecret"
 DATES = CredentialDates(
     # 08:55 in UTC
     not_before=datetime(2026, 11, 21, 10, 55, tzinfo=timezone(timedelta(hours=2))),
@@ -28,61 +27,89 @@ DATES = CredentialDates(
     renew_after=datetime(2027, 1, 5, 10, 55, tzinfo=timezone(timedelta(hours=2))),
     cannot_renew_after=datetime(2027, 2, 19, 8, 55, tzinfo=UTC),
 )
+WRITTEN_DATES = {
+    "notBefore": "2026-11-21T08:55:00Z",
+    "notAfter": "2027-02-19T08:55:00Z",
+    "renewAfter": "2027-01-05T08:55:00Z",
+    "cannotRenewAfter": "2027-02-19T08:55:00Z",
+}
+PLACE = {
+    "cloud": "AzurePublicCloud",
+    "tenantId": TENANT,
+    "vaultId": VAULT,
+    "secretName": "cpo-hc1-json",
+    "tags": {"team": "identity"},
+}
 
 
-def built(object_encoding: str = "utf-8", **tags: str) -> RecordingMonitor:
+def issued_document() -> IssuedDocument:
+    return IssuedDocument(
+        authority_host="https://login.microsoftonline.com/",
+        client_id=pulumi.Output.from_input("client"),
+        object_id=pulumi.Output.from_input("principal"),
+        thumbprint=pulumi.Output.from_input("0A1B"),
+        generation=pulumi.Output.from_input("a2"),
+        dates=pulumi.Output.from_input(DATES),
+        proven_at=pulumi.Output.from_input("2026-11-21T09:00:30Z"),
+    )
+
+
+def document_file() -> DocumentFile:
+    return DocumentFile(path="ciro.json", client_id="client", thumbprint="0A1B", dates=DATES)
+
+
+def built(*, is_file: bool = False, object_encoding: str = "utf-8", **changes: Any) -> RecordingMonitor:
     def build() -> None:
-        args = CredentialSecretArgs(
+        args = StoredCredentialArgs(
             secret_name="cpo-hc1-json",
             object_encoding=object_encoding,
             store=store(Vault("vault", vault_args())),
-            document=CredentialDocument(text=pulumi.Output.secret(TEXT), dates=pulumi.Output.from_input(DATES)),
-            tags=tags,
+            document=document_file() if is_file else issued_document(),
+            settings=settings(**changes),
         )
-        CredentialSecret("credential", args)
+        StoredCredential("credential", args)
 
     return run(build)
 
 
-def test_validity_is_in_the_attributes_and_renewal_dates_are_tags() -> None:
-    assert built(team="identity").one(SECRET, "credential-secret").inputs == {
-        "secretName": "cpo-hc1-json",
-        "resourceGroupName": "identity-dev",
-        "vaultName": "kv-idstack-dev",
-        "properties": {
-            "value": TEXT,
-            "contentType": "application/json",
-            "attributes": {"enabled": True, "notBefore": 1795251300, "expires": 1803027300},
-        },
-        "tags": {
-            "team": "identity",
-            "renew_after": "2027-01-05T08:55:00Z",
-            "cannot_renew_after": "2027-02-19T08:55:00Z",
-        },
+def test_an_issued_document_is_named_by_its_certificate() -> None:
+    secret = built().one(SECRET, "credential-secret")
+
+    assert secret.inputs == {
+        **PLACE,
+        **WRITTEN_DATES,
+        "objectEncoding": "utf-8",
+        "authorityHost": "https://login.microsoftonline.com/",
+        "clientId": "client",
+        "objectId": "principal",
+        "thumbprint": "0A1B",
+        "generation": "a2",
+        "provenAt": "2026-11-21T09:00:30Z",
     }
+    assert secret.secrets == frozenset()
 
 
-def test_the_document_is_secret_and_its_dates_are_not() -> None:
-    assert built().one(SECRET).secrets == {"properties.value"}
+def test_an_imported_document_is_named_by_its_file() -> None:
+    secret = built(is_file=True).one(SECRET, "credential-secret")
+
+    assert secret.inputs == {
+        **PLACE,
+        **WRITTEN_DATES,
+        "objectEncoding": "utf-8",
+        "file": "ciro.json",
+        "clientId": "client",
+        "thumbprint": "0A1B",
+    }
+    assert secret.secrets == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("object_encoding", "decoded"),
-    [
-        ("utf-8", lambda value: value),
-        ("base64", lambda value: base64.b64decode(value, validate=True).decode()),
-        ("hex", lambda value: bytes.fromhex(value).decode()),
-    ],
-)
-def test_the_document_is_stored_in_its_object_encoding(object_encoding: str, decoded: Callable[[str], str]) -> None:
-    recorder = built(object_encoding)
-
-    assert decoded(recorder.one(SECRET).inputs["properties"]["value"]) == TEXT
-    assert recorder.one(SECRET).secrets == {"properties.value"}
+@pytest.mark.parametrize("object_encoding", ["utf-8", "base64", "hex"])
+def test_the_plugin_stores_it_in_its_object_encoding(object_encoding: str) -> None:
+    assert built(object_encoding=object_encoding).one(SECRET).inputs["objectEncoding"] == object_encoding
 
 
-def test_no_tag_of_the_user_replaces_a_date() -> None:
-    assert built(renew_after="never").one(SECRET).inputs["tags"]["renew_after"] == "2027-01-05T08:55:00Z"
+def test_it_has_the_tags_of_the_stack() -> None:
+    assert built(tags={"team": "other", "cost": "1"}).one(SECRET).inputs["tags"] == {"team": "other", "cost": "1"}
 
 
 def test_it_comes_after_the_vault() -> None:

@@ -1,8 +1,7 @@
-"""The credential source `entra-application`: two slots, each issued, registered and proven before it is used."""
+"""The credential source `entra-application`: slots, each issued, registered and proven before it is used."""
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -12,8 +11,8 @@ import pytest
 
 from components.azure.entra_application import EntraApplication
 from tests.unit.components.recorder import RecordingMonitor, run
-from tests.unit.components.simulation import a_uuid, issued
-from tests.unit.components.world import DEPLOYER, TENANT, entra_application_args
+from tests.unit.components.simulation import PROVEN_AT, RENEWED, UNKNOWN, a_uuid, issued
+from tests.unit.components.world import DEPLOYER, TENANT, VAULT, entra_application_args
 
 APPLICATION = "azuread:index/application:Application"
 PRINCIPAL = "azuread:index/servicePrincipal:ServicePrincipal"
@@ -21,33 +20,41 @@ REGISTRATION = "azuread:index/applicationCertificate:ApplicationCertificate"
 SCHEDULE = "idstack:index:RenewalSchedule"
 CERTIFICATE = "idstack:index:Certificate"
 GATE = "idstack:index:SignInGate"
+OF_A_SLOT = (CERTIFICATE, REGISTRATION, GATE)
 
 CLIENT_ID = a_uuid("cpo-application", "client")
-NOT_BEFORE = {"a": "2026-11-21T08:55:00Z", "b": "2026-11-21T08:54:59Z"}
-NOT_AFTER = {"a": "2027-02-19T08:55:00Z", "b": "2027-02-19T08:54:59Z"}
+OBJECT_ID = f"/applications/{a_uuid('cpo-application')}"
+NOT_BEFORE = {"a": "2026-11-21T08:55:00Z", "b": "2027-01-05T08:55:00Z"}
+NOT_AFTER = {"a": "2027-02-19T08:55:00Z", "b": "2027-04-05T08:55:00Z"}
+RENEW_AFTER = {"a": "2027-01-05T08:55:00Z", "b": "2027-02-19T08:55:00Z"}
+NUMBER = {"a": 1, "b": 2}
 
 slots = pytest.mark.parametrize("slot", ["a", "b"])
 
 
-def built(outputs: Mapping[str, Mapping[str, Any]] | None = None, **changes: Any) -> RecordingMonitor:
+def built(
+    outputs: Mapping[str, Mapping[str, Any]] | None = None, *, preview: bool = False, **changes: Any
+) -> RecordingMonitor:
     """The application; what it would store is exported as `document`."""
 
     def build() -> None:
         source = EntraApplication("cpo", entra_application_args(**changes))
-        pulumi.export("document", source.document.text)
+        pulumi.export("document", source.document.inputs())
         pulumi.export("shown", source.summary)
 
-    return run(build, outputs=outputs)
+    return run(build, outputs=outputs, preview=preview)
 
 
 @pytest.fixture(scope="module")
 def application() -> RecordingMonitor:
+    """Before the first renewal: slot `b` has no certificate."""
     return built()
 
 
-def document(recorder: RecordingMonitor) -> dict[str, str]:
-    read: dict[str, str] = json.loads(recorder.stack_outputs.values["document"])
-    return read
+@pytest.fixture(scope="module")
+def renewed() -> RecordingMonitor:
+    """After the first renewal: both slots have a certificate, `b` is current."""
+    return built({SCHEDULE: RENEWED})
 
 
 def test_the_deployer_owns_the_application_which_has_the_stacks_tag(application: RecordingMonitor) -> None:
@@ -71,28 +78,56 @@ def test_only_the_application_is_protected_against_deletion(protect: bool) -> No
     assert {each.type for each in recorder.registered if each.request.protect} == ({APPLICATION} if protect else set())
 
 
-def test_the_schedule_gets_the_settings_of_the_credentials() -> None:
+@pytest.mark.parametrize("delivered", [None, "b7"])
+def test_the_schedule_gets_the_settings_and_what_was_delivered_where(delivered: str | None) -> None:
     credentials = {"lifetimeDays": 60, "renewBeforeDays": 40, "renewal": "hold"}
 
-    assert built(credentials=credentials).one(SCHEDULE, "cpo-schedule").inputs == {
+    schedule = built(credentials=credentials, delivered=delivered).one(SCHEDULE, "cpo-schedule")
+
+    assert schedule.inputs == {
         "lifetimeDays": 60,
         "renewBeforeDays": 40,
         "mode": "hold",
+        "cloud": "AzurePublicCloud",
+        "tenantId": TENANT,
+        "vaultId": VAULT,
+        "secretName": "cpo-hc1-json",
+        "objectEncoding": "utf-8",
+        "authorityHost": "https://login.microsoftonline.com/",
+        "clientId": CLIENT_ID,
+        **({} if delivered is None else {"delivered": delivered}),
     }
+
+
+@pytest.mark.parametrize("preview", [False, True])
+@pytest.mark.parametrize(("schedule", "there"), [({}, ["a"]), (RENEWED, ["a", "b"])])
+def test_a_slot_has_resources_only_if_it_has_a_certificate(
+    schedule: Mapping[str, Any], there: list[str], preview: bool
+) -> None:
+    recorder = built({SCHEDULE: schedule}, preview=preview)
+
+    for resource_type in OF_A_SLOT:
+        assert [each.name[-1] for each in recorder.all(resource_type)] == there
+
+
+def test_a_spare_that_was_withdrawn_has_no_resource() -> None:
+    recorder = built({SCHEDULE: {**RENEWED, "a": {}}})
+
+    assert [each.name[-1] for kind in OF_A_SLOT for each in recorder.all(kind)] == ["b", "b", "b"]
 
 
 @slots
-def test_a_certificate_follows_the_schedule_of_its_slot(application: RecordingMonitor, slot: str) -> None:
-    certificate = application.one(CERTIFICATE, f"cpo-certificate-{slot}")
-
-    assert certificate.inputs == {
+def test_a_certificate_follows_the_schedule_of_its_slot(renewed: RecordingMonitor, slot: str) -> None:
+    assert renewed.one(CERTIFICATE, f"cpo-certificate-{slot}").inputs == {
         "commonName": "cpo-hc1",
         "keySize": 2048,
         "lifetimeDays": 90,
-        "generation": 1,
+        "generation": NUMBER[slot],
         "notBefore": NOT_BEFORE[slot],
+        "cloud": "AzurePublicCloud",
+        "tenantId": TENANT,
+        "applicationId": OBJECT_ID,
     }
-    assert list(certificate.request.additionalSecretOutputs) == ["privateKeyPem"]
 
 
 def test_a_common_name_is_cut_at_the_64_characters_of_rfc_5280() -> None:
@@ -102,11 +137,14 @@ def test_a_common_name_is_cut_at_the_64_characters_of_rfc_5280() -> None:
 
 
 @slots
-def test_a_registration_is_deleted_before_its_replacement(application: RecordingMonitor, slot: str) -> None:
-    registration = application.one(REGISTRATION, f"cpo-registration-{slot}")
+def test_a_registration_has_its_certificates_id_and_goes_before_its_successor(
+    renewed: RecordingMonitor, slot: str
+) -> None:
+    registration = renewed.one(REGISTRATION, f"cpo-registration-{slot}")
 
     assert registration.inputs == {
-        "applicationId": f"/applications/{a_uuid('cpo-application')}",
+        "applicationId": OBJECT_ID,
+        "keyId": a_uuid(issued(slot).thumbprint),
         "type": "AsymmetricX509Cert",
         "value": issued(slot).certificate_pem,
         "startDate": NOT_BEFORE[slot],
@@ -115,71 +153,67 @@ def test_a_registration_is_deleted_before_its_replacement(application: Recording
     assert registration.request.deleteBeforeReplace
 
 
-@pytest.mark.parametrize(("current", "spare"), [("a", "b"), ("b", "a")])
-def test_the_current_slot_is_registered_before_the_spare(current: str, spare: str) -> None:
-    recorder = built(outputs={SCHEDULE: {"current": current}})
-    first, second = (recorder.one(REGISTRATION, f"cpo-registration-{slot}") for slot in (current, spare))
-
-    assert recorder.waits_for(second, first)
-    assert not recorder.waits_for(first, second)
-
-
 @slots
-def test_a_gate_signs_in_with_the_registered_certificate(application: RecordingMonitor, slot: str) -> None:
-    gate = application.one(GATE, f"cpo-gate-{slot}")
+def test_a_gate_signs_in_with_the_registered_certificate(renewed: RecordingMonitor, slot: str) -> None:
+    gate = renewed.one(GATE, f"cpo-gate-{slot}")
 
     assert gate.inputs == {
         "authorityHost": "https://login.microsoftonline.com/",
         "tenantId": TENANT,
         "clientId": CLIENT_ID,
-        "certificatePem": issued(slot).certificate_pem,
-        "privateKeyPem": issued(slot).private_key_pem,
-        "registration": a_uuid(f"cpo-registration-{slot}"),
+        "thumbprint": issued(slot).thumbprint,
+        "registration": a_uuid(issued(slot).thumbprint),
         "scope": "https://management.core.windows.net//.default",
         "successes": 5,
         "settleSeconds": 30,
         "timeoutSeconds": 600,
     }
-    assert gate.secrets == {"privateKeyPem"}
-    assert list(gate.request.additionalSecretOutputs) == ["privateKeyPem"]
+    assert gate.secrets == frozenset()
 
 
 @slots
-def test_a_gate_waits_for_its_own_registration_and_for_the_principal(application: RecordingMonitor, slot: str) -> None:
-    dependencies = application.one(GATE, f"cpo-gate-{slot}").request.dependencies
+def test_a_gate_waits_for_its_own_registration_and_for_the_principal(renewed: RecordingMonitor, slot: str) -> None:
+    gate = renewed.one(GATE, f"cpo-gate-{slot}")
     other = "b" if slot == "a" else "a"
 
-    assert application.one(REGISTRATION, f"cpo-registration-{slot}").urn in dependencies
-    assert application.one(PRINCIPAL).urn in dependencies
-    assert application.one(REGISTRATION, f"cpo-registration-{other}").urn not in dependencies
+    assert renewed.waits_for(gate, renewed.one(REGISTRATION, f"cpo-registration-{slot}"))
+    assert renewed.waits_for(gate, renewed.one(PRINCIPAL))
+    assert not renewed.waits_for(gate, renewed.one(REGISTRATION, f"cpo-registration-{other}"))
 
 
 @slots
-def test_the_document_is_the_current_slots_in_msi_dataplanes_form(slot: str) -> None:
-    recorder = built(outputs={SCHEDULE: {"current": slot}})
-    got = document(recorder)
+def test_the_document_is_the_current_slots(slot: str) -> None:
+    recorder = built({SCHEDULE: {**RENEWED, "current": slot}})
 
-    bundle = base64.b64decode(got.pop("client_secret"), validate=True).decode("ascii")
-    assert bundle == issued(slot).private_key_pem + issued(slot).certificate_pem
-    assert got == {
-        "authentication_endpoint": "https://login.microsoftonline.com/",
-        "cannot_renew_after": NOT_AFTER[slot],
+    assert recorder.stack_outputs.values["document"] == {
+        "authority_host": "https://login.microsoftonline.com/",
         "client_id": CLIENT_ID,
-        "not_after": NOT_AFTER[slot],
-        "not_before": NOT_BEFORE[slot],
         "object_id": a_uuid("cpo-principal"),
-        "renew_after": NOT_BEFORE[slot].replace("2026-11-21", "2027-01-05"),
-        "tenant_id": TENANT,
+        "thumbprint": issued(slot).thumbprint,
+        "generation": f"{slot}{NUMBER[slot]}",
+        "not_before": NOT_BEFORE[slot],
+        "not_after": NOT_AFTER[slot],
+        "renew_after": RENEW_AFTER[slot],
+        "cannot_renew_after": NOT_AFTER[slot],
+        "proven_at": PROVEN_AT,
     }
 
 
-def test_the_document_is_secret_and_what_is_shown_of_it_is_not(application: RecordingMonitor) -> None:
-    assert application.stack_outputs.secrets == {"document"}
+def test_what_is_shown_of_the_credential_is_not_secret(application: RecordingMonitor) -> None:
+    assert application.stack_outputs.secrets == frozenset()
     assert application.stack_outputs.values["shown"] == {
         "notAfter": "2027-02-19T08:55:00Z",
         "renewAfter": "2027-01-05T08:55:00Z",
         "thumbprint": issued("a").thumbprint,
+        "generation": "a1",
     }
+
+
+def test_a_preview_knows_the_dates_and_the_generation_of_what_it_would_issue() -> None:
+    document = built(preview=True).stack_outputs.values["document"]
+
+    assert (document["generation"], document["not_after"]) == ("a1", NOT_AFTER["a"])
+    assert (document["thumbprint"], document["proven_at"]) == (UNKNOWN, UNKNOWN)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +230,7 @@ def test_changed_settings_leave_a_certificate_the_life_it_was_issued_for(
 ) -> None:
     """The certificate of the simulation was issued for 90 days."""
     credentials = {"lifetimeDays": lifetime_days, "renewBeforeDays": renew_before_days}
-    got = document(built(credentials=credentials))
+    got = built(credentials=credentials).stack_outputs.values["document"]
 
     assert (got["not_after"], got["cannot_renew_after"]) == ("2027-02-19T08:55:00Z", "2027-02-19T08:55:00Z")
     assert got["renew_after"] == renew_after

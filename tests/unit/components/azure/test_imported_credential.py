@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pulumi
 import pytest
-from pydantic import SecretStr
 
 from components.azure.credential_secret import CredentialDates
 from components.azure.imported_credential import (
@@ -21,12 +21,13 @@ from identity.credentials.document import InvalidCredential
 from identity.settings import ImportedCredentialSettings
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.world import REGISTRY, TENANT, principal
+from tests.unit.identity.credentials.world import certificate, document
 
 START, END = datetime(2026, 11, 21, tzinfo=UTC), datetime(2027, 2, 19, tzinfo=UTC)
 DATES = CredentialDates(
     not_before=START, not_after=END, renew_after=datetime(2027, 1, 5, tzinfo=UTC), cannot_renew_after=END
 )
-DOCUMENT = ImportedDocument(text='{"client_secret":"a key"}', dates=DATES, thumbprint="0A1B")
+DOCUMENT = ImportedDocument(path="ciro.json", dates=DATES, thumbprint="0A1B")
 
 
 def built(document: ImportedDocument | StoredDocument) -> RecordingMonitor:
@@ -35,8 +36,7 @@ def built(document: ImportedDocument | StoredDocument) -> RecordingMonitor:
         pulumi.export("shown", source.summary)
         pulumi.export("is_stored_here", source.document is not None)
         if source.document is not None:
-            pulumi.export("document", source.document.text)
-            pulumi.export("not_before", source.document.dates.apply(lambda dates: dates.not_before.isoformat()))
+            pulumi.export("document", source.document.inputs())
 
     return run(build)
 
@@ -46,12 +46,19 @@ def read(credential: ImportedCredentialSettings, **changes: str) -> ImportedDocu
     return read_document(credential, now=datetime.now(UTC), **expected)
 
 
-def test_an_imported_document_is_passed_on_as_it_is_and_is_secret() -> None:
+def test_of_an_imported_document_the_path_is_passed_on_and_nothing_is_secret() -> None:
     outputs = built(DOCUMENT).stack_outputs
 
-    assert outputs.values["document"] == '{"client_secret":"a key"}'
-    assert outputs.values["not_before"] == "2026-11-21T00:00:00+00:00"
-    assert outputs.secrets == {"document"}
+    assert outputs.values["document"] == {
+        "file": "ciro.json",
+        "client_id": REGISTRY["clientId"],
+        "thumbprint": "0A1B",
+        "not_before": "2026-11-21T00:00:00Z",
+        "not_after": "2027-02-19T00:00:00Z",
+        "renew_after": "2027-01-05T00:00:00Z",
+        "cannot_renew_after": "2027-02-19T00:00:00Z",
+    }
+    assert outputs.secrets == frozenset()
 
 
 def test_of_an_imported_document_dates_and_thumbprint_are_shown() -> None:
@@ -59,6 +66,7 @@ def test_of_an_imported_document_dates_and_thumbprint_are_shown() -> None:
         "notAfter": "2027-02-19T00:00:00Z",
         "renewAfter": "2027-01-05T00:00:00Z",
         "thumbprint": "0A1B",
+        "generation": None,
     }
 
 
@@ -66,7 +74,12 @@ def test_a_document_that_is_in_the_vault_already_is_not_stored_again() -> None:
     outputs = built(StoredDocument(not_after="2027-02-19T00:00:00Z", renew_after=None)).stack_outputs.values
 
     assert outputs["is_stored_here"] is False
-    assert outputs["shown"] == {"notAfter": "2027-02-19T00:00:00Z", "renewAfter": None, "thumbprint": None}
+    assert outputs["shown"] == {
+        "notAfter": "2027-02-19T00:00:00Z",
+        "renewAfter": None,
+        "thumbprint": None,
+        "generation": None,
+    }
 
 
 def test_its_ids_are_those_of_the_managed_identity() -> None:
@@ -75,25 +88,22 @@ def test_its_ids_are_those_of_the_managed_identity() -> None:
     assert (outputs["client_id"], outputs["principal_id"]) == (REGISTRY["clientId"], REGISTRY["principalId"])
 
 
-def test_a_document_is_read_from_a_secret_value(msi_document: str) -> None:
-    assert read(ImportedCredentialSettings(value=SecretStr(msi_document))).text == msi_document
+@pytest.mark.parametrize("object_encoding", ["utf-8", "base64", "hex"])
+def test_what_comes_in_is_json_whatever_form_it_will_be_stored_in(object_encoding: str, tmp_path: Path) -> None:
+    issued = certificate()
+    text = document(issued, tenant_id=TENANT, client_id=REGISTRY["clientId"])
+    (tmp_path / "ciro.json").write_text(text, encoding="utf-8")
+
+    found = read(ImportedCredentialSettings(file=str(tmp_path / "ciro.json")), object_encoding=object_encoding)
+
+    known = json.loads(text)
+    assert (found.path, found.thumbprint) == (str(tmp_path / "ciro.json"), issued.thumbprint)
+    assert found.dates.written() == {name: known[name] for name in CredentialDates.__dataclass_fields__}
 
 
-def test_a_document_is_read_from_a_file(msi_document: str, tmp_path: Path) -> None:
+def test_a_document_of_another_identity_is_refused(msi_document: str, tmp_path: Path) -> None:
     (tmp_path / "ciro.json").write_text(msi_document, encoding="utf-8")
-
-    assert read(ImportedCredentialSettings(file=str(tmp_path / "ciro.json"))).text == msi_document
-
-
-@pytest.mark.parametrize("object_encoding", ["base64", "hex"])
-def test_what_comes_in_is_json_whatever_form_it_will_be_stored_in(msi_document: str, object_encoding: str) -> None:
-    credential = ImportedCredentialSettings(value=SecretStr(msi_document))
-
-    assert read(credential, object_encoding=object_encoding).text == msi_document
-
-
-def test_a_document_of_another_identity_is_refused(msi_document: str) -> None:
-    credential = ImportedCredentialSettings(value=SecretStr(msi_document))
+    credential = ImportedCredentialSettings(file=str(tmp_path / "ciro.json"))
 
     with pytest.raises(InvalidCredential) as caught:
         read(credential, client_id="cccccccc-0000-4000-8000-000000000001", tenant_id=TENANT.replace("9", "8"))
@@ -106,5 +116,9 @@ def test_a_file_that_is_not_there_is_an_error_of_the_file(tmp_path: Path) -> Non
         read(ImportedCredentialSettings(file=str(tmp_path / "ciro.json")))
 
 
-def test_no_document_shows_in_a_repr() -> None:
-    assert "a key" not in repr(ImportedCredentialArgs(principal=principal(), document=DOCUMENT))
+def test_no_document_shows_in_a_repr(msi_document: str, tmp_path: Path) -> None:
+    (tmp_path / "ciro.json").write_text(msi_document, encoding="utf-8")
+    found = read(ImportedCredentialSettings(file=str(tmp_path / "ciro.json")))
+
+    shown = repr(ImportedCredentialArgs(principal=principal(), document=found))
+    assert json.loads(msi_document)["client_secret"] not in shown

@@ -165,7 +165,10 @@ def test_everything_in_it_waits_for_the_gate_and_the_gate_for_the_cluster(world:
     assert recorder.waits_for(recorder.one(KUBERNETES), gate)
     assert (gate.inputs["clusterId"], gate.inputs["clusterUid"]) == (MANAGEMENT_CLUSTER, "f00d")
     assert gate.inputs["hasAzureRbac"]
-    assert gate.inputs["kinds"] == ["secrets-store.csi.x-k8s.io/v1/secretproviderclasses"]
+    assert gate.inputs["kinds"] == [
+        "secrets-store.csi.x-k8s.io/v1/secretproviderclasses",
+        "infrastructure.cluster.x-k8s.io/v1beta1/azureclusteridentities",
+    ]
     assert gate.inputs["kubeconfig"] == recorder.one(KUBERNETES).inputs["kubeconfig"]
     assert gate.secrets == {"kubeconfig"}
     # From the first version on, so that objects survive a new address.

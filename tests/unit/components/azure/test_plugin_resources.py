@@ -4,28 +4,57 @@ from __future__ import annotations
 
 import pulumi
 
-from components.azure.plugin_resources import Certificate, RenewalSchedule
+from components.azure.plugin_resources import Certificate, CredentialSecret, RenewalSchedule
 from tests.unit.components.recorder import RecordingMonitor, run
-from tests.unit.components.simulation import issued
+from tests.unit.components.simulation import UNKNOWN, a_uuid, issued
+from tests.unit.components.world import TENANT, VAULT
 
 
-def built() -> RecordingMonitor:
+def built(*, preview: bool = False) -> RecordingMonitor:
     def build() -> None:
-        schedule = RenewalSchedule("schedule", lifetime_days=90, renew_before_days=45, mode="auto")
+        schedule = RenewalSchedule(
+            "schedule",
+            lifetime_days=90,
+            renew_before_days=45,
+            mode="auto",
+            cloud="AzurePublicCloud",
+            tenant_id=TENANT,
+            vault_id=VAULT,
+            secret_name="cpo",
+            object_encoding="utf-8",
+            authority_host="https://login.microsoftonline.com/",
+            client_id="client",
+            delivered=None,
+        )
         certificate = Certificate(
             "certificate-a",
             common_name="x",
             key_size=2048,
             lifetime_days=90,
-            generation=schedule.a.apply(lambda slot: slot["generation"]),
-            not_before=schedule.a.apply(lambda slot: slot["notBefore"]),
+            generation=1,
+            not_before="2026-11-21T08:55:00Z",
+            cloud="AzurePublicCloud",
+            tenant_id=TENANT,
+            application_id="/applications/cpo",
+        )
+        secret = CredentialSecret(
+            "secret",
+            cloud="AzurePublicCloud",
+            tenant_id=TENANT,
+            vault_id=VAULT,
+            secret_name="cpo",
+            object_encoding="utf-8",
+            tags={"cost_center": "1", "tenant_id": "2"},
+            credential={"thumbprint": certificate.thumbprint},
         )
         pulumi.export("slot", schedule.a)
+        pulumi.export("empty_slot", schedule.b)
         pulumi.export("current", schedule.current)
         pulumi.export("not_after", certificate.not_after)
-        pulumi.export("private_key", certificate.private_key_pem)
+        pulumi.export("key_id", certificate.key_id)
+        pulumi.export("delivered_at", secret.delivered_at)
 
-    return run(build)
+    return run(build, preview=preview)
 
 
 def test_inputs_are_camel_case_on_the_wire() -> None:
@@ -33,18 +62,46 @@ def test_inputs_are_camel_case_on_the_wire() -> None:
         "lifetimeDays": 90,
         "renewBeforeDays": 45,
         "mode": "auto",
+        "cloud": "AzurePublicCloud",
+        "tenantId": TENANT,
+        "vaultId": VAULT,
+        "secretName": "cpo",
+        "objectEncoding": "utf-8",
+        "authorityHost": "https://login.microsoftonline.com/",
+        "clientId": "client",
     }
+
+
+def test_keys_inside_of_inputs_stay_as_they_are() -> None:
+    secret = built().one("idstack:index:CredentialSecret")
+
+    assert (secret.inputs["tags"], secret.inputs["thumbprint"]) == (
+        {"cost_center": "1", "tenant_id": "2"},
+        issued("a").thumbprint,
+    )
 
 
 def test_outputs_are_snake_case_and_keys_inside_stay_as_they_are() -> None:
     outputs = built().stack_outputs.values
 
-    assert outputs["slot"] == {"generation": 1, "notBefore": "2026-11-21T08:55:00Z", "validDays": 90}
-    assert (outputs["current"], outputs["not_after"]) == ("a", "2027-02-19T08:55:00Z")
+    assert outputs == {
+        "slot": {"generation": 1, "notBefore": "2026-11-21T08:55:00Z", "validDays": 90},
+        "empty_slot": {},
+        "current": "a",
+        "not_after": "2027-02-19T08:55:00Z",
+        "key_id": a_uuid(issued("a").thumbprint),
+        "delivered_at": "2026-11-21T09:00:31Z",
+    }
 
 
-def test_a_private_key_arrives_as_a_secret() -> None:
-    outputs = built().stack_outputs
+def test_a_preview_knows_the_slots_and_the_dates() -> None:
+    planned = built(preview=True).stack_outputs.values
 
-    assert outputs.values["private_key"] == issued("a").private_key_pem
-    assert outputs.secrets == {"private_key"}
+    assert planned == {**built().stack_outputs.values, "key_id": UNKNOWN, "delivered_at": UNKNOWN}
+
+
+def test_no_certificate_offers_its_private_key() -> None:
+    recorder = built()
+
+    assert not hasattr(Certificate, "private_key_pem")
+    assert [each.name for each in recorder.registered if each.request.additionalSecretOutputs] == []

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from identity.naming import kebab
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.simulation import a_uuid, issued
-from tests.unit.components.world import KMS_VAULT, grants, hosted_cluster
-from tests.unit.specification import GROUPS, specification
+from tests.unit.components.world import IDENTITIES, KMS_VAULT, grants, hosted_cluster
+from tests.unit.specification import GROUPS, TENANT, specification
 
 MANAGED, NSG, NETWORK, DNS = (f"{GROUPS}/{name}" for name in ("hc1-managed", "hc1-nsg", "hc1-network", "dns-dev"))
 
@@ -30,16 +31,9 @@ BUILTIN = {
     "node-pool-management": "88366f10-ed47-4cc0-9fab-c8a06148393e",
 }
 
+# field: component, secret, SecretProviderClass
 SECRETS = {
-    "cloudProvider": ("cloud-provider", "cloud-provider-hc1-json", "managed-azure-cloud-provider"),
-    "nodePoolManagement": ("node-pool-management", "nodepool-mgmt-hc1-json", "managed-azure-nodepool-management"),
-    "controlPlaneOperator": ("control-plane-operator", "cpo-hc1-json", "managed-azure-cpo"),
-    "imageRegistry": ("image-registry", "ciro-hc1-json", "managed-azure-image-registry"),
-    "ingress": ("ingress", "ingress-hc1-json", "managed-azure-ingress"),
-    "network": ("network", "cncc-hc1-json", "managed-azure-network"),
-    "disk": ("disk", "azure-disk-hc1-json", "managed-azure-disk-csi"),
-    "file": ("file", "azure-file-hc1-json", "managed-azure-file-csi"),
-    "kms": ("kms", "kms-hc1-json", "managed-azure-kms"),
+    each.field: (kebab(each.field), f"{each.secret_stem}-hc1-json", each.secret_provider_class) for each in IDENTITIES
 }
 
 DATA_PLANE = {
@@ -60,7 +54,11 @@ def managed_identity(field: str) -> dict[str, str]:
 
 
 SPEC = specification(
-    control_plane={field: managed_identity(field) for field in SECRETS if field != "kms"},
+    control_plane={
+        each.field: managed_identity(each.field)
+        for each in IDENTITIES
+        if each.hosted_cluster_path and each.hosted_cluster_path[-2] == "controlPlane"
+    },
     data_plane=DATA_PLANE,
     kms=managed_identity("kms"),
 )
@@ -81,6 +79,7 @@ def test_the_outputs_have_a_row_for_each_identity(stack: RecordingMonitor) -> No
             "notAfter": "2027-02-19T08:55:00Z",
             "renewAfter": "2027-01-05T08:55:00Z",
             "thumbprint": issued("a").thumbprint,
+            "generation": "a1",
         }
         for field, (_, _, secret_provider_class) in SECRETS.items()
     }
@@ -138,14 +137,40 @@ def test_secrets_can_be_named_and_encoded_otherwise(program: Program) -> None:
     spec = recorder.outputs_of("hc1")["spec"]
     kms = spec["secretEncryption"]["kms"]["azure"]["kms"]
     assert (kms["credentialsSecretName"], kms["objectEncoding"]) == ("etcd", "hex")
-    secret = recorder.one("azure-native:keyvault:Secret", "hc1-kms-credential-secret").inputs
-    assert secret["secretName"] == "etcd"
-    assert bytes.fromhex(secret["properties"]["value"]).startswith(b'{"authentication_endpoint":')
+    secret = recorder.one("idstack:index:CredentialSecret", "hc1-kms-credential-secret").inputs
+    schedule = recorder.one("idstack:index:RenewalSchedule", "hc1-kms-entra-schedule").inputs
+    assert [(each["secretName"], each["objectEncoding"]) for each in (secret, schedule)] == [("etcd", "hex")] * 2
     secret_provider_class = recorder.one(
         "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass", "hc1-cluster-side-kms-class-object"
     )
     objects = secret_provider_class.inputs["spec"]["parameters"]["objects"]
     assert objects == "\narray:\n  - |\n    objectName: etcd\n    objectEncoding: hex\n    objectType: secret\n"
+
+
+def test_an_identity_with_an_encoding_of_its_own_is_the_only_one_that_changes(program: Program) -> None:
+    recorder = program(hostedClusters=[hosted_cluster(identities={"ingress": {"objectEncoding": "base64"}})])
+
+    outputs = recorder.outputs_of("hc1")
+    control_plane = outputs["spec"]["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"][
+        "controlPlane"
+    ]
+    changed = {field for field, each in outputs["control_plane"].items() if each["objectEncoding"] == "base64"}
+    assert changed == {"ingress"}
+    assert control_plane == {
+        "managedIdentitiesKeyVault": {"name": "kv-idstack-dev", "tenantID": TENANT},
+        **{field: managed_identity(field) for field in SECRETS if field != "kms"},
+        "ingress": {**managed_identity("ingress"), "objectEncoding": "base64"},
+    }
+    encoded = {each.name: each.inputs["objectEncoding"] for each in recorder.all("idstack:index:CredentialSecret")}
+    encoded |= {each.name: each.inputs["objectEncoding"] for each in recorder.all("idstack:index:RenewalSchedule")}
+    assert {name for name, encoding in encoded.items() if encoding == "base64"} == {
+        "hc1-ingress-credential-secret",
+        "hc1-ingress-entra-schedule",
+    }
+    classes = recorder.all("kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass")
+    assert [each.name for each in classes if "base64" in each.inputs["spec"]["parameters"]["objects"]] == [
+        "hc1-cluster-side-ingress-class-object"
+    ]
 
 
 def test_each_application_is_named_after_its_secret(stack: RecordingMonitor) -> None:

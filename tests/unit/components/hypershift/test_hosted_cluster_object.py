@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from components.hypershift.hosted_cluster_object import conflicts, merged
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.components.world import hosted_cluster
+from tests.unit.components.world import GROUPS, IDENTITIES, hosted_cluster
 
 HOSTED_CLUSTER = "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster"
 BASE: dict[str, Any] = {
@@ -22,14 +22,26 @@ BASE: dict[str, Any] = {
     "spec": {
         "release": {"image": "quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64"},
         "pullSecret": {"name": "hc1-pull-secret"},
+        "serviceAccountSigningKey": {"name": "hc1-key"},
         "pausedUntil": "2027-01-01T00:00:00Z",
         "platform": {"type": "Azure", "azure": {"location": "eastus", "topology": "Public"}},
     },
 }
 
 
+RELEASE = "quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64"
+WRITTEN = {"releaseImage": RELEASE, "pullSecret": "hc1-pull-secret", "serviceAccountSigningKey": "hc1-key"}
+DNS = {
+    "baseDomain": "apps.example.com",
+    "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/apps.example.com",
+    "privateZoneID": f"{GROUPS}/hc1-managed/providers/Microsoft.Network/privateDnsZones/hc1.apps.example.com",
+}
+
+
 def applied(program: Program, given: dict[str, Any]) -> RecordingMonitor:
-    return program(clusterSide="hypershift", hostedClusters=[hosted_cluster(hostedCluster=given)])
+    """The stack with a HostedCluster; only a written one needs its domains."""
+    domains = {"dns": DNS, "externalDnsDomain": "control-planes.example.com"} if "releaseImage" in given else {}
+    return program(clusterSide="hypershift", hostedClusters=[hosted_cluster(hostedCluster=given, **domains)])
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +70,7 @@ def test_it_comes_after_every_secret_every_role_and_every_identity(with_object: 
     first = [
         each
         for kind in (
-            "azure-native:keyvault:Secret",
+            "idstack:index:CredentialSecret",
             "azure-native:authorization:RoleAssignment",
             "azure-native:managedidentity:UserAssignedIdentity",
             "azure-native:managedidentity:FederatedIdentityCredential",
@@ -66,7 +78,7 @@ def test_it_comes_after_every_secret_every_role_and_every_identity(with_object: 
         for each in with_object.all(kind)
     ]
 
-    assert len(with_object.all("azure-native:keyvault:Secret")) == 9
+    assert len(with_object.all("idstack:index:CredentialSecret")) == len(IDENTITIES)
     assert [each.name for each in first if not with_object.waits_for(last, each)] == []
 
 
@@ -102,6 +114,56 @@ def test_a_file_is_as_good_as_a_mapping(program: Program, with_object: Recording
     recorder = applied(program, {"file": str(tmp_path / "hc1.yaml")})
 
     assert recorder.one(HOSTED_CLUSTER).inputs == with_object.one(HOSTED_CLUSTER).inputs
+
+
+def test_the_stack_writes_the_whole_object(program: Program, with_object: RecordingMonitor) -> None:
+    """`tests/unit/hypershift_cli` compares it with the CLI's."""
+    spec = applied(program, WRITTEN).one(HOSTED_CLUSTER).inputs["spec"]
+
+    identity = with_object.one(HOSTED_CLUSTER).inputs["spec"]
+    assert {field: spec[field] for field in ("infraID", "issuerURL", "secretEncryption")} == {
+        field: identity[field] for field in ("infraID", "issuerURL", "secretEncryption")
+    }
+    assert (spec["release"], spec["pullSecret"], spec["serviceAccountSigningKey"], spec["dns"]) == (
+        {"image": RELEASE},
+        {"name": "hc1-pull-secret"},
+        {"name": "hc1-key"},
+        DNS,
+    )
+    assert [each["servicePublishingStrategy"]["route"]["hostname"] for each in spec["services"]] == [
+        f"{word}-hc1.control-planes.example.com" for word in ("api", "ignition", "konnectivity", "oauth")
+    ]
+    assert (spec["networking"]["networkType"], spec["etcd"]["managementType"]) == ("OVNKubernetes", "Managed")
+
+
+def test_a_field_that_the_user_gives_replaces_the_stacks_default(program: Program) -> None:
+    manifest: dict[str, Any] = {
+        "metadata": {"annotations": {"owner": "me"}, "labels": {"team": "a"}},
+        "spec": {
+            "controllerAvailabilityPolicy": "HighlyAvailable",
+            "etcd": {"managementType": "Unmanaged", "unmanaged": {"endpoint": "https://etcd.example.com"}},
+            "dns": {"baseDomainPrefix": "hc-1"},
+        },
+    }
+
+    got = applied(program, {**WRITTEN, "manifest": manifest}).one(HOSTED_CLUSTER).inputs
+
+    assert got["metadata"]["annotations"] == {
+        "hypershift.openshift.io/pod-security-admission-label-override": "baseline",
+        "owner": "me",
+    }
+    assert got["metadata"]["labels"] == {"team": "a"}
+    assert got["spec"]["controllerAvailabilityPolicy"] == "HighlyAvailable"
+    assert got["spec"]["etcd"] == manifest["spec"]["etcd"]
+    assert got["spec"]["dns"] == {**DNS, "baseDomainPrefix": "hc-1"}
+    assert got["spec"]["olmCatalogPlacement"] == "management"
+
+
+def test_a_manifest_without_a_release_gets_no_defaults(with_object: RecordingMonitor) -> None:
+    """Some fields cannot be changed on a cluster that exists."""
+    spec = with_object.one(HOSTED_CLUSTER).inputs["spec"]
+
+    assert {"controllerAvailabilityPolicy", "etcd", "networking", "services"} & spec.keys() == set()
 
 
 # Few names and values, so that the two parts meet.

@@ -6,10 +6,12 @@ import pytest
 
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, Registered
+from tests.unit.components.world import IDENTITIES, MOUNTS
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 CLASS = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
-SECRET = "azure-native:keyvault:Secret"
+SECRET = "idstack:index:CredentialSecret"
+GUARD = "idstack:index:NamespaceGuard"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 
 # Probe: its identity, and the configuration that its consumer reads.
@@ -77,7 +79,8 @@ def test_every_object_comes_after_its_namespace(stack: RecordingMonitor) -> None
     objects = [each for each in stack.registered if each.type.startswith("kubernetes:") and each != namespace]
 
     assert namespace.inputs["metadata"] == {"name": "clusters-hc1"}
-    assert len(objects) == 25
+    documents = sum(mount.config is not None or mount.cluster_identity for _, mount in MOUNTS)
+    assert len(objects) == len(IDENTITIES) + len(MOUNTS) + documents + len(("nodes' document",))
     assert [each.name for each in objects if not stack.waits_for(each, namespace)] == []
 
 
@@ -96,7 +99,7 @@ def test_with_cluster_side_hypershift_there_is_no_kubernetes_object(
 
 
 def test_all_else_is_the_same_for_hypershift(stack: RecordingMonitor, for_hypershift: RecordingMonitor) -> None:
-    kept = {each.urn for each in stack.registered if "kubernetes" not in each.type}
+    kept = {each.urn for each in stack.registered if "kubernetes" not in each.type and each.type != GUARD}
 
     assert {each.urn for each in for_hypershift.registered} == kept
     assert for_hypershift.stack_outputs.values == {**stack.stack_outputs.values, "clusterSide": "hypershift"}

@@ -1,8 +1,9 @@
-"""The ten credential probes: each finds its credential as the real consumer does and proves it by one call."""
+"""The credential probes: each finds its credential as the real consumer does and proves it by one call."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from components.kubernetes.credential_probe import proof_argument
 from identity.catalogue_rows import ProofTarget
 from identity.clouds import CLOUDS, Cloud, local_cloud
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.components.world import GROUPS, SUBSCRIPTION, VNET, row
+from tests.unit.components.world import GROUPS, MOUNTS, SUBSCRIPTION, VNET, row
 from tests.unit.identity.settings.world import LOCAL
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
@@ -93,7 +94,7 @@ def arguments(stack: RecordingMonitor, name: str) -> dict[str, str]:
 def test_there_is_one_probe_for_each_mount(stack: RecordingMonitor) -> None:
     deployments = [each.inputs["metadata"] for each in stack.all(DEPLOYMENT)]
 
-    assert sorted(each["name"] for each in deployments) == sorted(PROBES)
+    assert sorted(each["name"] for each in deployments) == sorted(row.probe_name(mount) for row, mount in MOUNTS)
     assert {each["namespace"] for each in deployments} == {"clusters-hc1"}
 
 
@@ -164,12 +165,20 @@ def test_a_probe_listens_on_its_own_address(stack: RecordingMonitor, name: str) 
 
 
 TARGET = ProofTarget(
-    subscription="s", managed="m", vnet_group="vg", vnet="vn", subnet="sn", key_vault="kv", key="k", key_version="v"
+    subscription="s",
+    managed="m",
+    vnet_group="vg",
+    vnet="vn",
+    subnet="sn",
+    key_vault="kv",
+    key="k",
+    key_version="v",
+    backup_storage="/b",
 )
 
 
-def proof(field: str, cloud: Cloud) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(proof_argument(row(field).proof, cloud, TARGET))
+def proof(field: str, cloud: Cloud, target: ProofTarget = TARGET) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(proof_argument(row(field).proof, cloud, target))
     return read
 
 
@@ -183,6 +192,14 @@ def test_another_cloud_has_other_endpoints_and_scopes() -> None:
     assert arm["scope"] == "https://management.core.chinacloudapi.cn//.default"
     assert vault["url"].startswith("https://kv.vault.azure.cn/keys/k/v/encrypt?")
     assert vault["scope"] == "https://vault.azure.cn/.default"
+
+
+def test_a_key_in_a_managed_hsm_is_used_there() -> None:
+    got = proof("kms", CLOUDS["AzureChinaCloud"], replace(TARGET, is_managed_hsm=True))
+
+    assert got["url"].startswith("https://kv.managedhsm.azure.cn/keys/k/v/encrypt?")
+    assert got["scope"] == "https://managedhsm.azure.cn/.default"
+    assert got["action"] == "Microsoft.KeyVault/managedHsm/keys/encrypt/action"
 
 
 def test_in_the_local_cloud_the_vault_is_named_by_the_host_header() -> None:

@@ -1,4 +1,4 @@
-"""The nine SecretProviderClasses, to the byte as HyperShift's operators write them."""
+"""The SecretProviderClasses, to the byte as HyperShift's operators write them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,11 @@ import pytest
 
 from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs, objects
 from tests.unit.components.recorder import RecordingMonitor, run
-from tests.unit.components.world import ADD_ON, TENANT
+from tests.unit.components.world import ADD_ON, IDENTITIES, TENANT
 
 CLASS = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
 
-SECRETS = {
-    "managed-azure-cloud-provider": "cloud-provider-hc1-json",
-    "managed-azure-nodepool-management": "nodepool-mgmt-hc1-json",
-    "managed-azure-cpo": "cpo-hc1-json",
-    "managed-azure-image-registry": "ciro-hc1-json",
-    "managed-azure-ingress": "ingress-hc1-json",
-    "managed-azure-network": "cncc-hc1-json",
-    "managed-azure-disk-csi": "azure-disk-hc1-json",
-    "managed-azure-file-csi": "azure-file-hc1-json",
-    "managed-azure-kms": "kms-hc1-json",
-}
+SECRETS = {each.secret_provider_class: f"{each.secret_stem}-hc1-json" for each in IDENTITIES}
 
 
 def test_there_is_one_for_each_identity_in_the_control_planes_namespace(stack: RecordingMonitor) -> None:

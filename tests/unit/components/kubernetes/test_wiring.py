@@ -31,18 +31,24 @@ NETWORK_FILE = ("ARO_HCP_CLIENT_CREDENTIALS_PATH", "/var/run/secrets/azure/x-jso
 
 # field, which of its mounts, volume and path of the credential; the configuration document's volume, directory and
 # Secret; the environment variable
-MOUNTS: list[tuple[str, int, str, str, Config | None, Variable | None]] = [
+Wiring = tuple[str, int, str, str, Config | None, Variable | None]
+CONFIGURED: list[Wiring] = [
     ("cloudProvider", 0, "cloud-provider-cert", "/mnt/certs", CLOUD_CONFIG, None),
-    ("nodePoolManagement", 0, "nodepool-management-cert", "/mnt/certs", None, None),
-    ("controlPlaneOperator", 0, "cpo-cert", "/mnt/certs", None, None),
     ("imageRegistry", 0, "image-registry-cert", "/mnt/certs", None, REGISTRY_FILE),
     ("ingress", 0, "ingress-cert", "/mnt/certs", None, REGISTRY_FILE),
     ("network", 0, "cncc-cert", "/var/run/secrets/azure", None, NETWORK_FILE),
     ("disk", 0, "azure-disk", "/mnt/certs", DISK_CONFIG, CREDENTIAL_FILE),
     ("file", 0, "azure-file", "/mnt/certs", FILE_CONFIG, CREDENTIAL_FILE),
     ("kms", 0, "kms-cert", "/mnt/certs", KMS_CONFIG, None),
-    ("kms", 1, "kms-cert", "/mnt/kms", None, None),
 ]
+# All others get the credential's volume and nothing else.
+PLAIN: list[Wiring] = [
+    (each.field, index, mount.volume, mount.path, None, None)
+    for each in CONTROL_PLANE
+    for index, mount in enumerate(each.mounts)
+    if mount.config is None and mount.credential_env is None
+]
+MOUNTS = [*CONFIGURED, *PLAIN]
 
 
 def wired(workload: Pod, mount: Mount, *containers: str, secret_provider_class: str = "a-class") -> Pod:
@@ -86,7 +92,7 @@ def test_a_mount_adds_its_volumes_its_mounts_and_its_variable(
     assert got == {"containers": [container], "volumes": volumes}
 
 
-def test_the_table_above_has_every_mount() -> None:
+def test_the_tables_above_have_every_mount() -> None:
     assert len(MOUNTS) == sum(len(each.mounts) for each in CONTROL_PLANE)
 
 

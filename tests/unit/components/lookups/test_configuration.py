@@ -10,7 +10,7 @@ import pytest
 
 from components.lookups import configuration
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
-from identity.settings import Settings
+from identity.settings import ConfigurationError, Settings
 from tests.unit.components import world
 from tests.unit.components.recorder import run
 from tests.unit.identity.settings.world import LOCAL
@@ -57,16 +57,12 @@ def test_the_projects_own_keys_are_read_and_those_of_others_are_left_alone(monke
 
 
 def test_which_keys_are_secret_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A credential in clear is refused, so one that is accepted was seen to be a secret."""
-    config = world.configuration(hostedClusters=world.with_managed_identity({"value": "{}"}))
-    own = {f"idstack:{key}": value for key, value in config.items()}
-    configured(monkeypatch, own, secret_keys=("idstack:hostedClusters",))
+    """What a report hides only because the key is one of them."""
+    own = {f"idstack:{key}": value for key, value in world.configuration(location="?").items()}
+    configured(monkeypatch, own, secret_keys=("idstack:location",))
 
-    credential = load().hosted_clusters[0].identities["imageRegistry"].credential
-
-    assert credential is not None
-    assert credential.value is not None
-    assert credential.value.get_secret_value() == "{}"
+    with pytest.raises(ConfigurationError, match="a string that is not shown because it may be a secret"):
+        load()
 
 
 def test_the_local_cloud_is_the_one_of_the_record(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from identity.catalogue import DATA_PLANE
+from tests.unit.components import world
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import (
@@ -100,7 +102,7 @@ def test_another_vault_drops_the_credentials_of_every_cluster(next_run: Run) -> 
 
     for cluster in ("hc1", "hc2"):
         lines = lost(recorder, cluster)
-        assert len(lines) == 9
+        assert len(lines) == len(world.IDENTITIES)
         assert lines[0] == (
             f"cloudProvider: {VAULT}/secrets/cloud-provider-{cluster}-json -> "
             f"{VAULT.replace('kv-idstack-dev', 'kv-other')}/secrets/cloud-provider-{cluster}-json"
@@ -110,7 +112,7 @@ def test_another_vault_drops_the_credentials_of_every_cluster(next_run: Run) -> 
 def test_another_resource_group_also_drops_the_data_plane_identities(next_run: Run) -> None:
     lines = lost(next_run(resourceGroup="identity-new"))
 
-    assert len(lines) == 9 + 3
+    assert len(lines) == len(world.IDENTITIES) + len(DATA_PLANE)
     assert lines[-1] == (
         f"fileMSIClientID: {IDENTITIES}/hc1-file-hc1-infra -> "
         f"{IDENTITIES.replace('identity-dev', 'identity-new')}/hc1-file-hc1-infra"

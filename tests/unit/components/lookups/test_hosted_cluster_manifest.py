@@ -9,11 +9,11 @@ import pytest
 
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.components.world import hosted_cluster
+from tests.unit.components.world import GROUPS, hosted_cluster
 
 
-def refused(program: Program, given: dict[str, Any]) -> RecordingMonitor:
-    clusters = [hosted_cluster(hostedCluster=given)]
+def refused(program: Program, given: dict[str, Any], **changes: Any) -> RecordingMonitor:
+    clusters = [hosted_cluster(hostedCluster={"serviceAccountSigningKey": "key"} | given, **changes)]
     recorder = program(clusterSide="hypershift", hostedClusters=clusters, options={"refused": True})
     assert [each.type for each in recorder.registered if not each.type.startswith("pulumi:providers:")] == []
     return recorder
@@ -40,6 +40,28 @@ def test_every_conflict_is_named_with_its_path_and_both_values(program: Program)
         (f"{azure}.azureAuthenticationConfig", "hosted-cluster-conflict"),
         (f"{inside}.spec.secretEncryption.kms.azure.kms.clientID", "hosted-cluster-conflict"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "accepted"),
+    [
+        (None, False),
+        ({}, False),
+        ({"disabled": ["Console"]}, False),
+        ({"disabled": "ImageRegistry"}, False),
+        ({"disabled": ["Console", "ImageRegistry"]}, True),
+    ],
+)
+def test_the_capability_of_an_identity_that_is_off_is_disabled(
+    program: Program, capabilities: dict[str, Any] | None, accepted: bool
+) -> None:
+    given = {"manifest": {"spec": {"capabilities": capabilities}}, "serviceAccountSigningKey": "key"}
+    cluster = hosted_cluster(identities={"imageRegistry": {"enabled": False}}, hostedCluster=given)
+
+    recorder = program(clusterSide="hypershift", hostedClusters=[cluster], lookups_only=True, options={"refused": True})
+
+    place = "hostedClusters[0].hostedCluster.manifest.spec.capabilities.disabled"
+    assert recorder.problems == ([] if accepted else [(place, "hosted-cluster-capability")])
 
 
 def test_a_conflict_in_a_file_is_at_the_file(program: Program, tmp_path: Path) -> None:
@@ -73,3 +95,37 @@ def test_a_file_that_holds_no_hosted_cluster_is_refused(
     assert recorder.problems == [("hostedClusters[0].hostedCluster.file", "hosted-cluster-file-unusable")]
     assert f'found:    "{file}", which cannot be used: {reason}' in str(recorder.failure)
     assert "Traceback" not in str(recorder.failure)
+
+
+@pytest.mark.parametrize("spec", [{}, {"serviceAccountSigningKey": {}}, {"serviceAccountSigningKey": "key"}])
+def test_a_hosted_cluster_without_a_signing_key_is_refused(program: Program, spec: dict[str, Any]) -> None:
+    recorder = refused(program, {"manifest": {"spec": spec}, "serviceAccountSigningKey": None})
+
+    assert recorder.problems == [("hostedClusters[0].hostedCluster.manifest", "hosted-cluster-without-signing-key")]
+
+
+def test_a_signing_key_other_than_the_configurations_is_a_conflict(program: Program) -> None:
+    recorder = refused(program, {"manifest": {"spec": {"serviceAccountSigningKey": {"name": "other"}}}})
+
+    inside = "hostedClusters[0].hostedCluster.manifest.spec.serviceAccountSigningKey.name"
+    assert recorder.problems == [(inside, "hosted-cluster-conflict")]
+
+
+def test_a_manifest_that_is_no_mapping_inside_is_a_conflict(program: Program) -> None:
+    domains = {
+        "dns": {
+            "baseDomain": "example.com",
+            "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com",
+            "privateZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/privateDnsZones/example.com",
+        },
+        "externalDnsDomain": "control-planes.example.org",
+    }
+    given = {"releaseImage": "x", "pullSecret": "x", "manifest": {"metadata": "x", "spec": ["x"]}}
+
+    recorder = refused(program, given, **domains)
+
+    inside = "hostedClusters[0].hostedCluster.manifest"
+    assert recorder.problems == [
+        (f"{inside}.metadata", "hosted-cluster-conflict"),
+        (f"{inside}.spec", "hosted-cluster-conflict"),
+    ]

@@ -27,7 +27,6 @@ _MARKER: Final = "MARKERMARKERMARKER"
 _OTHER: Final = "cccccccc-0000-4000-8000-000000000001"
 _FIELD: Final = "imageRegistry"
 _PLACE: Final = f"idstack:hostedClusters[0].identities.{_FIELD}.credential"
-_SOURCES: Final = ("value", "file")
 _ENTRY: Final = "write the key (PKCS#8 PEM, no password) and its certificate (PEM) one after the other"
 _DAY: Final = timedelta(days=1)
 
@@ -204,10 +203,8 @@ def issued() -> IssuedCertificate:
     return certificate()
 
 
-def credential(source: str, text: str, file: Path) -> dict[str, str]:
-    """The credential's configuration, with its document in the stack file or in a file of its own."""
-    if source == "value":
-        return {"value": text}
+def credential(text: str, file: Path) -> dict[str, str]:
+    """The credential's configuration, with its document in a file."""
     file.write_text(text, encoding="utf-8")
     return {"file": str(file)}
 
@@ -219,7 +216,7 @@ def identity(credential: dict[str, str], name: str = "hc1-image-registry") -> di
 
 def report(program: Program, capfd: pytest.CaptureFixture[str], *texts: str, **arguments: Any) -> str:
     """The report of the program. None of `texts`, nor a line of a key in them, is in any output."""
-    recorder = program(options={"refused": True}, secret_keys=("hostedClusters",), **arguments)
+    recorder = program(options={"refused": True}, **arguments)
     assert recorder.failure is not None
     assert {each.type.partition(":")[0] for each in recorder.registered} == {"pulumi"}, "only the providers"
     report_text = str(recorder.failure)
@@ -244,18 +241,16 @@ def problems(report_text: str) -> list[str]:
     return re.findall(r"^    - (.*)$", report_text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("source", _SOURCES)
 @pytest.mark.parametrize("invalid", INVALID, ids=lambda invalid: invalid.name)
 def test_each_problem_names_what_was_found_what_is_accepted_and_the_fix(
     program: Program,
     capfd: pytest.CaptureFixture[str],
     tmp_path: Path,
     issued: IssuedCertificate,
-    source: str,
     invalid: InvalidDocument,
 ) -> None:
     text = invalid.text(issued)
-    clusters = [hosted_cluster(identities={_FIELD: identity(credential(source, text, tmp_path / "document.json"))})]
+    clusters = [hosted_cluster(identities={_FIELD: identity(credential(text, tmp_path / "document.json"))})]
 
     report_text = report(program, capfd, text, hostedClusters=clusters)
 
@@ -323,14 +318,12 @@ def test_problems_of_several_credentials_and_clusters_are_in_one_report(
     clusters = [
         hosted_cluster(
             identities={
-                "disk": identity(credential("value", two, tmp_path / "two.json"), "disk"),
+                "disk": identity(credential(two, tmp_path / "two.json"), "disk"),
                 "ingress": identity({"file": str(tmp_path / "nowhere.json")}, "ingress"),
                 _FIELD: identity({"secretName": "ciro"}),
             }
         ),
-        hosted_cluster(
-            **second, identities={"disk": identity(credential("file", three, tmp_path / "three.json"), "disk2")}
-        ),
+        hosted_cluster(**second, identities={"disk": identity(credential(three, tmp_path / "three.json"), "disk2")}),
     ]
     answer = {"properties": {"attributes": {"enabled": False, "expires": 1577836800}}}
 
@@ -350,19 +343,16 @@ def test_problems_of_several_credentials_and_clusters_are_in_one_report(
     ]
 
 
-@pytest.mark.parametrize("source", _SOURCES)
-def test_a_good_document_is_stored_as_a_secret_and_shown_nowhere(
-    program: Program, tmp_path: Path, issued: IssuedCertificate, source: str
+def test_a_good_document_is_named_by_its_path_and_copied_nowhere(
+    program: Program, tmp_path: Path, issued: IssuedCertificate
 ) -> None:
     text = changed(issued)
-    clusters = [hosted_cluster(identities={_FIELD: identity(credential(source, text, tmp_path / "document.json"))})]
+    path = tmp_path / "document.json"
+    clusters = [hosted_cluster(identities={_FIELD: identity(credential(text, path))})]
 
-    recorder = program(hostedClusters=clusters, secret_keys=("hostedClusters",))
+    recorder = program(hostedClusters=clusters)
 
-    [secret] = [
-        each for each in recorder.all("azure-native:keyvault:Secret") if each.inputs["properties"]["value"] == text
-    ]
-    assert "properties.value" in secret.secrets
-    in_clear = "\n".join(shown for each in recorder.registered for shown in each.properties.unmarked_strings())
-    in_clear += "\n".join(shown for each in recorder.outputs.values() for shown in each.unmarked_strings())
-    assert [line for line in secret_lines(text) if line in in_clear] == []
+    secret = recorder.one("idstack:index:CredentialSecret", "hc1-image-registry-credential-secret")
+    assert (secret.inputs["file"], secret.inputs["thumbprint"]) == (str(path), issued.thumbprint)
+    everything = "\n".join(recorder.strings())
+    assert [line for line in secret_lines(text) if line in everything] == []

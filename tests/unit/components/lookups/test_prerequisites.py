@@ -19,6 +19,7 @@ from components.lookups.prerequisites import Prerequisites, look_up
 from tests.unit.components import world
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, run
+from tests.unit.components.refusals import GONE, PROVIDERS, refused
 from tests.unit.components.world import (
     ADD_ON,
     REGISTRY,
@@ -27,24 +28,10 @@ from tests.unit.components.world import (
     with_managed_identity,
 )
 
-PROVIDERS = [
-    "pulumi:providers:azure-native azure",
-    "pulumi:providers:azuread entra",
-]
-GONE = Exception('Status=404 Code="ResourceNotFound" Message="The Resource was not found."')
-
-
-def refused(program: Program, **arguments: Any) -> list[tuple[str, str]]:
-    """Place and rule of each problem; nothing but the providers was registered."""
-    recorder = program(options={"refused": True}, **arguments)
-    assert recorder.failure is not None, "everything was accepted"
-    assert recorder.names() == PROVIDERS
-    return recorder.problems
-
 
 def without(*names: str) -> Callable[[Mapping[str, Any]], Any]:
-    """An answer in which nothing of these names exists."""
-    return lambda arguments: GONE if set(names) & set(arguments.values()) else {}
+    """An answer in which nothing of these names exists, and the rest is in `eastus`."""
+    return lambda arguments: GONE if set(names) & set(arguments.values()) else {"location": "eastus"}
 
 
 def cluster_answer(**profile: Any) -> dict[str, Any]:
@@ -74,6 +61,19 @@ def test_one_missing_scope_is_one_clear_error(program: Program) -> None:
     problems = refused(program, invokes=lookups(getResourceGroup=without("dns-dev")))
 
     assert problems == [("hostedClusters[0].dnsZoneResourceGroup", "resource-missing")]
+
+
+def test_the_vault_of_each_encryption_key_must_exist(program: Program) -> None:
+    before = "https://kv-etcd-before.vault.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef"
+    kms = {**hosted_cluster()["kms"], "backupKey": before, "backupKeyVaultResourceGroup": "etcd-before"}
+
+    problems = refused(
+        program,
+        hostedClusters=[hosted_cluster(kms=kms)],
+        invokes=lookups(getVault=without("kv-etcd-before", "etcd-before")),
+    )
+
+    assert problems == [("hostedClusters[0].kms.backupKey.keyVaultName", "resource-missing")]
 
 
 def test_what_the_deployer_may_not_read_is_not_called_missing(program: Program) -> None:
@@ -146,14 +146,16 @@ def test_another_client_id_than_the_identitys_own_is_refused(program: Program) -
     assert problems == [("hostedClusters[0].identities.imageRegistry.clientId", "client-id-mismatch")]
 
 
-def test_a_document_of_another_identity_is_refused_without_showing_it(program: Program, msi_document: str) -> None:
-    clusters = with_managed_identity({"value": msi_document})
+def test_a_document_of_another_identity_is_refused_without_showing_it(
+    program: Program, msi_document: str, tmp_path: Path
+) -> None:
+    (tmp_path / "ciro.json").write_text(msi_document, encoding="utf-8")
+    clusters = with_managed_identity({"file": str(tmp_path / "ciro.json")})
     another = {**REGISTRY, "clientId": "cccccccc-0000-4000-8000-000000000001"}
 
     recorder = program(
         options={"refused": True},
         hostedClusters=clusters,
-        secret_keys=("hostedClusters",),
         invokes=lookups(getUserAssignedIdentity=another),
     )
 
@@ -228,7 +230,7 @@ def test_a_document_in_a_file_is_read(msi_document: str, tmp_path: Path) -> None
     found = imported(lookups(), {"file": str(tmp_path / "ciro.json")})
 
     assert isinstance(found.document, ImportedDocument)
-    assert found.document.text == msi_document
+    assert found.document.path == str(tmp_path / "ciro.json")
 
 
 def test_objects_are_looked_up_by_the_names_in_their_ids(stack: RecordingMonitor) -> None:

@@ -73,12 +73,11 @@ def test_a_stack_of_hosted_clusters_makes_neither_vault_nor_key_vault_user(
 
 
 def test_its_secrets_are_in_the_shared_vault_for_its_key_vault_user(cluster_stack: RecordingMonitor) -> None:
-    secrets = cluster_stack.all("azure-native:keyvault:Secret")
+    secrets = cluster_stack.all("idstack:index:CredentialSecret")
+    schedules = cluster_stack.all("idstack:index:RenewalSchedule")
     classes = cluster_stack.all("kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass")
 
-    assert {(each.inputs["resourceGroupName"], each.inputs["vaultName"]) for each in secrets} == {
-        ("identity-dev", "kv-idstack-dev")
-    }
+    assert {each.inputs["vaultId"] for each in (*secrets, *schedules)} == {VAULT}
     parameters = [each.inputs["spec"]["parameters"] for each in classes]
     assert {(each["keyvaultName"], each["userAssignedIdentityID"]) for each in parameters} == {
         ("kv-idstack-dev", ADD_ON["clientId"])

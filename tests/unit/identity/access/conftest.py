@@ -11,9 +11,13 @@ import pytest
 
 from identity.credentials.certificate import IssuedCertificate
 from localcloud.azure.local_azure import LocalAzure
+from tests.unit.azure_world import cloud, deployer
 from tests.unit.forked import idstack
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.identity.access.world import Command, Principal, Wire, certificate, principal, wire
+from tests.unit.localcloud.arm_world import world
+
+__all__ = ["cloud", "deployer", "world"]
 
 PROJECT = Path(__file__).resolve().parents[4]
 

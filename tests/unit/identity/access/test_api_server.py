@@ -12,9 +12,10 @@ from identity.access.api_server import AccessRequirements, ApiServer, ClusterNot
 from identity.access.azure_rbac import AksCluster
 from identity.access.errors import AccessError
 from identity.access.exec_user import exec_user
+from identity.access.kinds import AZURE_CLUSTER_IDENTITIES, SECRET_PROVIDER_CLASSES, CustomKind
 from identity.access.kubeconfig import Kubeconfig
 from identity.access.login import Login
-from identity.access.permissions import KINDS, Permission, manifests, permissions
+from identity.access.permissions import Permission, manifests, permissions
 from identity.login_kinds import Flavour, LoginKind
 from tests.unit.access_world import AKS, CLASSES, TENANT, FakeApiServer, program, skeleton, unsigned
 from tests.unit.hosts import Serve
@@ -108,7 +109,9 @@ def test_it_waits_for_permissions_and_kinds_and_names_them(connect: Connect, api
             api.absent = set()
 
     with connect() as server:
-        server.wait_for(AccessRequirements(permissions(), KINDS), 300, log=messages.append, sleep=sleep)
+        server.wait_for(
+            AccessRequirements(permissions(), (SECRET_PROVIDER_CLASSES,)), 300, log=messages.append, sleep=sleep
+        )
 
     where = f"waiting for the cluster at {server.server}: "
     assert messages == [
@@ -152,6 +155,20 @@ def test_a_timeout_reports_what_is_missing_for_whom_and_the_fix(connect: Connect
     text = str(caught.value)
     assert "still lacks after 300 s: permissions: patch deployments.apps, list pods" in text
     assert "give deployer-object-id (an object id, not an application id) the ClusterRole" in text
+
+
+def test_the_hint_names_what_brings_each_missing_kind(connect: Connect, api: FakeApiServer) -> None:
+    api.absent = {CLASSES, AZURE_CLUSTER_IDENTITIES.version, "example.com/v1"}
+    required = (SECRET_PROVIDER_CLASSES, AZURE_CLUSTER_IDENTITIES, CustomKind("example.com/v1", "widgets"))
+    with connect() as server:
+        assert server.missing(AccessRequirements((), required)) == [
+            f"kinds: secretproviderclasses.{CLASSES}, "
+            "azureclusteridentities.infrastructure.cluster.x-k8s.io/v1beta1, widgets.example.com/v1"
+        ]
+        assert server.hint == (
+            "Kinds: secretproviderclasses come with the add-on azure-keyvault-secrets-provider; "
+            "azureclusteridentities come with `hypershift install`; widgets come with what defines them"
+        )
 
 
 @pytest.mark.parametrize(("has_azure_rbac", "reason"), [(True, ""), (True, VERDICT), (False, VERDICT)])

@@ -202,7 +202,7 @@ def test_a_federated_token_of_another_key_or_out_of_its_time_is_refused(
 ) -> None:
     pipeline.trusts(issuer.url)
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    message = refused(by_file(issuer.token(key=stranger)), 7000272)
+    message = refused(by_file(issuer.token(key=stranger)), 50013)
     assert "with a key that its issuer publishes" in message
     assert "have it renewed" in refused(by_file(issuer.token(life=-300)), 700024)
 

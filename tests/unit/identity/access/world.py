@@ -23,6 +23,7 @@ from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import IssuedCertificate, issue
 from identity.credentials.document import encode
 from localcloud.azure.entra.api import app
+from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.azure.tenant.tokens import Caller
@@ -55,7 +56,7 @@ class Wire:
 def wire(azure: LocalAzure, serve: Callable[[Starlette], str], ca_file: Path) -> Wire:
     """Serve Entra ID and count."""
     counted: list[str] = []
-    inner = app(azure, ca_file)
+    inner = app(azure, Issuers(ca_file))
 
     class Counting:
         def __init__(self, within: ASGIApp) -> None:

@@ -16,6 +16,7 @@ from azure.core.pipeline.policies import AsyncBearerTokenCredentialPolicy
 from azure.core.rest import AsyncHttpResponse, HttpRequest
 from azure.keyvault.secrets.aio import SecretClient
 
+from identity.credentials import aio
 from identity.credentials.aio import AsyncMountedCredential
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
@@ -107,7 +108,9 @@ def test_tasks_that_wait_for_a_token_leave_the_loops_own_threads_free(use: Use, 
     use(ask)
 
 
-def test_a_task_that_is_cancelled_leaves_the_queue(use: Use, entra: Entra) -> None:
+def test_a_task_that_is_cancelled_leaves_the_queue(use: Use, entra: Entra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aio, "_THREADS", 1)
+
     async def ask(credential: AsyncMountedCredential) -> None:
         entra.answers.clear()
         first = asyncio.create_task(credential.get_token(ARM_SCOPE))
@@ -122,6 +125,37 @@ def test_a_task_that_is_cancelled_leaves_the_queue(use: Use, entra: Entra) -> No
 
     use(ask)
     assert entra.attempts == 1
+
+
+def test_a_task_that_is_cancelled_leaves_the_request_to_the_others(use: Use, entra: Entra) -> None:
+    async def ask(credential: AsyncMountedCredential) -> None:
+        entra.answers.clear()
+        first, second = (asyncio.create_task(credential.get_token(ARM_SCOPE)) for _ in range(2))
+        await asked(entra)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        entra.answers.set()
+        assert (await second).token.startswith("token-")
+
+    use(ask)
+    assert entra.attempts == 1
+
+
+def test_tasks_share_the_failure_of_the_request_that_they_wait_for(use: Use, entra: Entra) -> None:
+    async def ask(credential: AsyncMountedCredential) -> None:
+        entra.drops = True
+        entra.answers.clear()
+        scopes = [ARM_SCOPE, "https://vault.azure.net/.default"] * 8
+        waiting = [asyncio.create_task(credential.get_token(scope)) for scope in scopes]
+        await asked(entra)
+        await asked(entra)
+        entra.answers.set()
+        failures = await asyncio.gather(*waiting, return_exceptions=True)
+        assert {type(failure) for failure in failures} == {ClientAuthenticationError}
+
+    use(ask)
+    assert entra.attempts == 2, "one for each scope, both at the same time"
 
 
 def test_a_refusal_reaches_the_caller_and_later_ones_are_served(

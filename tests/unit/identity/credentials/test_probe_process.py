@@ -84,7 +84,7 @@ def test_it_serves_health_readiness_and_metrics_and_ends_on_sigterm(
     assert process.until("ready")["thumbprint"] == issued.thumbprint
     status, report = process.get("/readyz")
     assert (status, json.loads(report)["credentialFile"]) == (200, str(mount.path))
-    assert process.get("/healthz") == (200, '{"alive":true}')
+    assert process.get("/healthz") == (200, '{"alive":true,"reason":null}')
 
     samples = process.samples()
     assert samples['idstack_credential_loads_total{result="accepted"}'] == 1

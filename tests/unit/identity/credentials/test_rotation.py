@@ -9,7 +9,8 @@ from azure.core.exceptions import ClientAuthenticationError
 
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
-from identity.credentials.rotation import Rotation, TokenRequest
+from identity.credentials.rotation import Rotation
+from identity.credentials.shared_client import TokenRequest
 from tests.unit.identity.credentials.watching import ARM, Clients, Events, FakeClock, tries, x5t
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document
 
@@ -43,16 +44,16 @@ class TestKnown:
         rotation.look()
         assert [client.is_closed for client in clients.made] == [True, False]
 
-    @pytest.mark.parametrize("options", [{}, {"enable_cae": True}])
+    @pytest.mark.parametrize("enable_cae", [False, True])
     def test_it_is_proven_for_what_was_granted_last(
         self,
         rotation: Rotation,
         mount: CsiMount,
         entra: Entra,
         following: IssuedCertificate,
-        options: dict[str, bool],
+        enable_cae: bool,
     ) -> None:
-        request = TokenRequest(VAULT.scopes, {"enable_cae": True} if options else {})
+        request = TokenRequest(VAULT.scopes, enable_cae=enable_cae)
         rotation.token(ARM)
         rotation.token(request)
         entra.registered.append(following.certificate_pem)
@@ -77,7 +78,7 @@ class TestKnown:
     def test_the_claims_of_a_challenge_are_not_asked_for_again(
         self, rotation: Rotation, mount: CsiMount, entra: Entra, following: IssuedCertificate
     ) -> None:
-        rotation.token(TokenRequest(ARM.scopes, {"claims": '{"access_token": {"nbf": {"value": "1"}}}'}))
+        rotation.token(TokenRequest(ARM.scopes, claims='{"access_token": {"nbf": {"value": "1"}}}'))
         entra.registered.append(following.certificate_pem)
         mount.write(document(following, entra.url))
         rotation.look()

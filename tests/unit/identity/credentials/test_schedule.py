@@ -1,160 +1,319 @@
-"""Renewal: which slot, when, and what stays usable meanwhile."""
+"""Renewal: which slot, when, and what stays usable whatever fails."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.credentials.certificate import CLOCK_SKEW
+from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (
-    Renewal,
+    OVERLAP,
+    Decision,
+    Delivery,
+    NotDelivered,
+    NotYet,
+    ObservedSecret,
     Slot,
     Slots,
-    due,
+    Terms,
+    decide,
+    due_since,
     initial,
-    renewed,
     spare_is_free,
-    with_fresh_spare,
 )
 
 START = datetime(2026, 1, 31, 9, 30, 15, 250_000, tzinfo=UTC)
 VALID_FROM = datetime(2026, 1, 31, 9, 25, 15, tzinfo=UTC)
 DAY = timedelta(days=1)
+SECOND = timedelta(seconds=1)
+TERMS = Terms(lifetime_days=90, renew_before_days=45)
+FIRST = Slots("a", Slot(1, VALID_FROM, 90), None)
+A1 = Delivery("a", 1, START)
+# b2 was issued on day 46 and delivered.
+SECOND_LIFE = Slots("b", FIRST.a, Slot(2, VALID_FROM + 46 * DAY, 90))
+B2 = Delivery("b", 2, START + 46 * DAY)
 
 moments = st.datetimes(datetime(2020, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
 
 
+def holding(delivery: Delivery, not_before: datetime | None = None) -> ObservedSecret:
+    """A vault with the secret that was delivered."""
+    return ObservedSecret(True, delivery, not_before)
+
+
+def terms(**changes: Any) -> Terms:
+    return replace(TERMS, **changes)
+
+
 @st.composite
-def lives(draw: st.DrawFn) -> tuple[int, int]:
-    """(lifetime, renew before) in days, as the settings accept them."""
+def lives(draw: st.DrawFn) -> Terms:
+    """Lifetime and renewal as the settings accept them."""
     lifetime = draw(st.integers(2, 730))
-    return lifetime, draw(st.integers((lifetime + 1) // 2, lifetime - 1))
+    return Terms(lifetime_days=lifetime, renew_before_days=draw(st.integers((lifetime + 1) // 2, lifetime - 1)))
 
 
-def test_at_first_both_slots_are_issued_and_b_is_a_second_older() -> None:
-    assert initial(START) == Slots("a", Slot(1, VALID_FROM), Slot(1, VALID_FROM - timedelta(seconds=1)))
+def test_at_first_one_slot_is_issued() -> None:
+    assert initial(START, 90, ObservedSecret()) == Decision(FIRST, "first certificate", None)
+
+
+def test_a_new_life_comes_after_what_an_earlier_one_left_in_the_vault() -> None:
+    left = ObservedSecret(True, Delivery("b", 7, START), START.replace(microsecond=0))
+    slots = initial(START, 90, left).slots
+    assert slots.a == Slot(8, START.replace(microsecond=0) + SECOND, 90), "loaders and the schedule tell them apart"
+
+
+def test_what_is_in_the_vault_and_not_due_stays() -> None:
+    assert decide(FIRST, holding(A1), None, START + 44 * DAY, TERMS) == Decision(FIRST, None, A1)
 
 
 def test_the_defaults_renew_b_at_day_45_a_at_day_90_and_b_again_at_day_135() -> None:
-    slots = initial(START)
-    history = []
+    slots, vault, history = FIRST, holding(A1), []
     for day in range(136):
         now = START + day * DAY
-        if renewal := due(slots, now, 90, 45):
-            slots = renewed(slots, renewal, now)
-            history.append((day, renewal.slot, slots.current, slots.slot(renewal.slot).generation))
-    assert history == [(45, "b", "b", 2), (90, "a", "a", 2), (135, "b", "b", 3)]
+        decision = decide(slots, vault, None, now, TERMS)
+        if decision.why:
+            slots = decision.slots
+            delivery = Delivery(slots.current, slots.issued.generation, now)
+            vault = holding(delivery)
+            history.append((day, delivery.name))
+    assert history == [(45, "b2"), (90, "a3"), (135, "b4")]
 
 
 def test_nothing_is_due_a_second_too_early() -> None:
-    slots = initial(START)
     moment = VALID_FROM + 45 * DAY
-    assert due(slots, moment - timedelta(seconds=1), 90, 45) is None
-    assert due(slots, moment, 90, 45) == Renewal("b", moment)
+    assert decide(FIRST, holding(A1), None, moment - SECOND, TERMS).why is None
+    assert decide(FIRST, holding(A1), None, moment, TERMS).why == "slot b, due since 2026-03-17T09:25:15Z"
 
 
-def test_due_since_is_when_it_fell_due_not_when_somebody_looked() -> None:
-    assert due(initial(START), START + 60 * DAY, 90, 45) == Renewal("b", VALID_FROM + 45 * DAY)
+def test_due_is_counted_by_the_lifetime_it_was_issued_for() -> None:
+    shorter = terms(lifetime_days=30, renew_before_days=15)
+    assert decide(FIRST, holding(A1), None, START + 74 * DAY, shorter).why is None
+    renewed = decide(FIRST, holding(A1), None, START + 75 * DAY, shorter).slots
+    assert renewed.b is not None
+    assert renewed.b.valid_days == 30
 
 
-def test_after_a_year_without_a_run_one_renewal_is_due_and_it_is_the_spare() -> None:
-    slots = initial(START)
-    now = START + 365 * DAY
-    renewal = due(slots, now, 90, 45)
-    assert renewal is not None
-    assert renewal.slot == slots.spare == "b"
-    assert due(renewed(slots, renewal, now), now, 90, 45) is None
+def test_at_least_a_day_lies_between_two_renewals() -> None:
+    assert due_since(FIRST, 200) == VALID_FROM + DAY
 
 
-@given(start=moments, life=lives(), hours=st.lists(st.integers(0, 30 * 24), max_size=60))
-def test_the_current_certificate_is_never_the_one_renewed(
-    start: datetime, life: tuple[int, int], hours: list[int]
+def test_a_renewal_on_hold_waits_and_one_that_is_asked_for_does_not() -> None:
+    now = START + 60 * DAY
+    assert decide(FIRST, holding(A1), None, now, terms(hold=True)).slots == FIRST
+    asked = decide(FIRST, holding(A1), None, now, terms(hold=True, request=RenewalRequest.RENEW))
+    assert asked.slots.current == "b"
+
+
+def test_a_changed_document_takes_another_certificate_on_hold_as_well() -> None:
+    changed = decide(FIRST, holding(A1), None, START + DAY, terms(hold=True, is_stale=True))
+    assert (changed.slots.current, changed.slots.a) == ("b", FIRST.a)
+    assert changed.why == "slot b, as the configuration of the credential changed"
+
+
+def test_the_first_certificate_that_never_arrived_is_issued_again_in_its_slot() -> None:
+    later = START + timedelta(minutes=3)
+    again = decide(FIRST, ObservedSecret(), None, later, TERMS)
+    assert again.slots == Slots("a", Slot(2, VALID_FROM + timedelta(minutes=3), 90), None)
+    assert again.why == "slot a, again, as a1 never reached the vault"
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_a_first_certificate_that_never_arrived_is_issued_again_on_hold_too(hold: bool) -> None:
+    assert decide(FIRST, ObservedSecret(), None, START + DAY, terms(hold=hold)).slots.issued.generation == 2
+
+
+def test_a_renewal_that_never_arrived_leaves_the_delivered_slot_alone() -> None:
+    for day in range(47, 57):
+        again = decide(SECOND_LIFE, holding(A1), None, START + day * DAY, TERMS)
+        assert (again.slots.current, again.slots.a) == ("b", FIRST.a), "pods sign in with a1"
+        assert again.slots.b == Slot(3, VALID_FROM + day * DAY, 90)
+        assert again.delivered == A1
+
+
+def test_an_interrupted_renewal_on_hold_goes_back_to_what_was_delivered() -> None:
+    held = decide(SECOND_LIFE, holding(A1), None, START + 47 * DAY, terms(hold=True))
+    assert held.slots == replace(SECOND_LIFE, current="a")
+
+
+def test_the_overlap_counts_from_the_delivery() -> None:
+    late = replace(B2, at=START + 60 * DAY)
+    assert spare_is_free(SECOND_LIFE, late) == late.at + OVERLAP
+    soon = terms(renew_before_days=89)
+    early = decide(SECOND_LIFE, holding(late), None, late.at + OVERLAP - SECOND, soon)
+    assert early.why is None, "it is due since long, but pods may still use a1"
+    assert decide(SECOND_LIFE, holding(late), None, late.at + OVERLAP, soon).slots.current == "a"
+
+
+def test_a_request_within_the_overlap_is_refused_and_force_is_not() -> None:
+    now = B2.at + timedelta(hours=8, minutes=29)
+    with pytest.raises(NotYet) as refusal:
+        decide(SECOND_LIFE, holding(B2), None, now, terms(request=RenewalRequest.RENEW))
+    assert (refusal.value.spare, refusal.value.until) == ("a", B2.at + OVERLAP)
+    assert decide(SECOND_LIFE, holding(B2), None, now, terms(request=RenewalRequest.FORCE)).slots.current == "a"
+
+
+def test_a_changed_document_within_the_overlap_is_refused() -> None:
+    with pytest.raises(NotYet, match="the configuration of the credential changed"):
+        decide(SECOND_LIFE, holding(B2), None, B2.at + DAY / 24, terms(is_stale=True))
+
+
+def test_a_slot_without_a_certificate_is_free_at_once() -> None:
+    behind = A1.at - timedelta(minutes=4)  # another machine's clock than the one that delivered
+    assert decide(FIRST, holding(A1), None, behind, terms(request=RenewalRequest.RENEW)).slots.current == "b"
+
+
+def test_a_deleted_secret_leaves_the_certificate_that_pods_have_loaded() -> None:
+    restored = decide(FIRST, ObservedSecret(), A1, START + DAY, TERMS)
+    assert (restored.slots.current, restored.slots.a) == ("b", FIRST.a)
+    assert restored.why == "slot b, as the vault no longer has a1"
+    again = decide(restored.slots, ObservedSecret(), A1, START + DAY, TERMS)
+    assert (again.slots.current, again.slots.a) == ("b", FIRST.a), "as often as it fails"
+
+
+def test_a_secret_that_is_deleted_within_the_overlap_has_to_be_recovered() -> None:
+    with pytest.raises(NotYet):
+        decide(SECOND_LIFE, ObservedSecret(), B2, B2.at + DAY / 24, TERMS)
+
+
+def test_a_secret_that_somebody_overwrites_within_the_overlap_can_wait() -> None:
+    foreign = ObservedSecret(exists=True)
+    assert decide(SECOND_LIFE, foreign, B2, B2.at + DAY / 24, TERMS) == Decision(SECOND_LIFE, None, B2)
+    assert decide(SECOND_LIFE, foreign, B2, B2.at + DAY, TERMS).slots.current == "a"
+
+
+def test_a_secret_that_says_nothing_may_be_the_current_certificate() -> None:
+    unsure = decide(FIRST, ObservedSecret(exists=True), None, START + DAY, TERMS).slots
+    assert (unsure.current, unsure.a) == ("b", FIRST.a), "it stays registered"
+
+
+def test_the_vault_comes_before_what_the_stack_believes() -> None:
+    believed = decide(SECOND_LIFE, holding(A1), B2, START + 47 * DAY, TERMS)
+    assert (believed.delivered, believed.slots.a) == (A1, FIRST.a)
+
+
+def test_a_recovered_secret_of_another_life_is_not_this_ones() -> None:
+    recovered = holding(A1, VALID_FROM - DAY)
+    again = decide(FIRST, recovered, None, START, TERMS)
+    assert again.slots == Slots("a", Slot(2, VALID_FROM + SECOND, 90), None), "its name was a1, too"
+    assert decide(FIRST, holding(A1, VALID_FROM), None, START, TERMS).why is None
+
+
+def test_withdrawing_empties_the_spare_slot_once() -> None:
+    now = B2.at + timedelta(minutes=1)
+    withdrawn = decide(SECOND_LIFE, holding(B2), None, now, terms(request=RenewalRequest.WITHDRAW))
+    assert withdrawn.slots == Slots("b", None, SECOND_LIFE.b)
+    again = decide(withdrawn.slots, holding(B2), None, now, terms(request=RenewalRequest.WITHDRAW))
+    assert (again.slots, again.why) == (withdrawn.slots, None)
+
+
+def test_what_pods_have_is_not_withdrawn() -> None:
+    with pytest.raises(NotDelivered):
+        decide(SECOND_LIFE, holding(A1), None, B2.at, terms(request=RenewalRequest.WITHDRAW))
+
+
+@pytest.mark.parametrize("slots", [SECOND_LIFE, Slots("b", None, SECOND_LIFE.b), Slots("a", SECOND_LIFE.a, None)])
+@pytest.mark.parametrize("held", [A1, B2, None])
+def test_a_replacement_leaves_the_new_certificate_alone(slots: Slots, held: Delivery | None) -> None:
+    now = B2.at + timedelta(minutes=1)
+    vault = ObservedSecret(exists=True, delivery=held)
+
+    replaced = decide(slots, vault, None, now, terms(request=RenewalRequest.REPLACE))
+
+    assert (replaced.slots.current, replaced.slots.slot(slots.current)) == (slots.spare, None)
+    assert replaced.slots.issued.generation > max(each.generation for each in (slots.a, slots.b) if each)
+    # It is not delivered: whatever the next runs do, what was replaced does not come back.
+    again = decide(replaced.slots, vault, held, now + timedelta(hours=1), terms(is_replaced=True))
+    assert again.delivered is None
+    if held is None or not replaced.slots.have(held):
+        # Its key is lost, so nothing could prove it once more.
+        assert (again.slots.current, again.slots.slot(again.slots.spare)) == (replaced.slots.current, None)
+    assert not ({slots.a, slots.b} - {None}) & {again.slots.a, again.slots.b}
+
+
+@pytest.mark.parametrize("name", ["", "a", "a0", "c1", "a-1", "a1.0", "a01", "1a", "b9999999999", "a\u0661"])
+def test_what_is_no_name_of_a_delivery_is_none(name: str) -> None:
+    assert Delivery.named(name, START) is None
+
+
+@given(generation=st.integers(1, 999_999_999), slot=st.sampled_from(["a", "b"]))
+def test_a_delivery_is_read_by_its_name(generation: int, slot: str) -> None:
+    found = Delivery.named(f"{slot}{generation}", START)
+    assert found is not None
+    assert (found.slot, found.generation, found.name) == (slot, generation, f"{slot}{generation}")
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[timedelta, Terms, bool, str]:
+    """The time since the last run, its terms, whether it delivers, and what somebody does to the secret before."""
+    lifetime = draw(st.integers(2, 60))
+    settings = Terms(
+        lifetime_days=lifetime,
+        renew_before_days=draw(st.integers((lifetime + 1) // 2, lifetime - 1)),
+        hold=draw(st.integers(0, 5)) == 0,
+        is_stale=draw(st.integers(0, 9)) == 0,
+        request=draw(st.sampled_from([None, None, None, None, RenewalRequest.RENEW, RenewalRequest.WITHDRAW])),
+    )
+    pause = timedelta(minutes=draw(st.integers(1, 3 * 24 * 60)))
+    return (
+        pause,
+        settings,
+        draw(st.booleans()),
+        draw(st.sampled_from(["", "", "", "deleted", "overwritten", "restored"])),
+    )
+
+
+@given(history=st.lists(runs(), min_size=1, max_size=40))
+def test_whatever_fails_no_certificate_that_pods_may_use_is_issued_anew(
+    history: list[tuple[timedelta, Terms, bool, str]],
 ) -> None:
-    slots, now = initial(start), start
-    for pause in hours:
-        now += timedelta(hours=pause)
-        renewal = due(slots, now, *life)
-        if renewal is None:
+    now = START
+    slots = initial(now, 90, ObservedSecret()).slots
+    vault, last, known = ObservedSecret(), ObservedSecret(), None
+    used: dict[str, datetime] = {}  # what pods may use, until when
+    for pause, settings, arrives, meddling in history:
+        now += pause
+        vault = {"deleted": ObservedSecret(), "overwritten": ObservedSecret(last.exists), "restored": last}.get(
+            meddling, vault
+        )
+        try:
+            decision = decide(slots, vault, known, now, settings)
+        except (NotYet, NotDelivered):
             continue
-        after = renewed(slots, renewal, now)
-        assert renewal.slot == slots.spare
-        assert after.slot(slots.current) == slots.slot(slots.current), "pods may still use the one that was current"
-        assert after.current == renewal.slot
-        assert after.slot(renewal.slot).generation == slots.slot(renewal.slot).generation + 1
-        slots = after
+        kept = {f"{name}{slot.generation}" for name in ("a", "b") if (slot := decision.slots.slot(name))}
+        if settings.request is RenewalRequest.WITHDRAW:
+            used = {name: until for name, until in used.items() if name in kept}
+        assert {name for name, until in used.items() if until > now} <= kept
+        newest = max(each.not_before for each in (slots.a, slots.b) if each)
+        if decision.slots.issued not in (slots.a, slots.b):
+            assert decision.slots.issued.not_before >= newest + SECOND, "loaders keep the old one otherwise"
+        known = decision.delivered or known
+        slots = decision.slots
+        name = f"{slots.current}{slots.issued.generation}"
+        if arrives and not (vault.delivery and vault.delivery.name == name):
+            used = {each: min(until, now + OVERLAP) for each, until in used.items()} | {
+                name: datetime.max.replace(tzinfo=UTC)
+            }
+            delivery = Delivery(slots.current, slots.issued.generation, now)
+            last = vault = holding(delivery, slots.issued.not_before)
+            known = last.delivery
 
 
-@given(start=moments, life=lives(), clock=st.lists(st.integers(-7200, 7200), max_size=30))
-def test_a_new_current_certificate_is_the_latest_even_if_the_clock_goes_back(
-    start: datetime, life: tuple[int, int], clock: list[int]
-) -> None:
-    slots, now = initial(start), start
-    for seconds in clock:
-        now += timedelta(seconds=seconds)
-        before = max(slots.a.not_before, slots.b.not_before)
-        slots = renewed(slots, Renewal(slots.spare, now), now)
-        issued = slots.slot(slots.current).not_before
-        assert issued - before >= timedelta(seconds=1), "loaders silently keep the old one otherwise"
-        assert issued.microsecond == 0
-
-
-@given(start=moments, life=lives(), late=st.lists(st.integers(0, 24 * 3600), min_size=1, max_size=400))
-def test_under_daily_runs_renew_before_less_a_day_is_left(
-    start: datetime, life: tuple[int, int], late: list[int]
-) -> None:
-    lifetime, renew_before = life
-    slots = initial(start)
+@given(start=moments, settings=lives(), late=st.lists(st.integers(0, 24 * 3600), min_size=1, max_size=300))
+def test_under_daily_runs_renew_before_less_two_days_is_left(start: datetime, settings: Terms, late: list[int]) -> None:
+    slots = initial(start, settings.lifetime_days, ObservedSecret()).slots
+    vault = holding(Delivery("a", 1, start))
     for day, seconds in enumerate(late):
         run = start + (day + 1) * DAY - timedelta(seconds=seconds)
-        left = slots.slot(slots.current).not_before + lifetime * DAY - run
+        left = slots.issued.not_before + settings.lifetime_days * DAY - run
         # Two runs of "daily" lie up to two days apart here: late one day, early the next.
-        assert left >= (renew_before - 2) * DAY
-        if renewal := due(slots, run, lifetime, renew_before):
-            slots = renewed(slots, renewal, run)
-
-
-@given(start=moments, life=lives(), runs=st.integers(1, 400))
-def test_under_runs_at_the_same_hour_the_spare_outlives_its_turn(
-    start: datetime, life: tuple[int, int], runs: int
-) -> None:
-    lifetime, renew_before = life
-    slots = initial(start)
-    for day in range(1, runs + 1):
-        run = start + day * DAY
-        spare_ends = slots.slot(slots.spare).not_before + lifetime * DAY
-        assert spare_ends >= run - CLOCK_SKEW - timedelta(seconds=2)
-        current_ends = slots.slot(slots.current).not_before + lifetime * DAY
-        assert current_ends - run >= (renew_before - 1) * DAY
-        if renewal := due(slots, run, lifetime, renew_before):
-            slots = renewed(slots, renewal, run)
-
-
-def test_the_first_spare_was_never_used_and_is_free_at_once() -> None:
-    assert spare_is_free(initial(START)) == VALID_FROM + CLOCK_SKEW
-
-
-def test_a_former_current_certificate_is_free_after_the_overlap() -> None:
-    now = START + 50 * DAY
-    slots = renewed(initial(START), Renewal("b", now), now)
-    assert spare_is_free(slots) == datetime(2026, 3, 22, 18, 0, 15, tzinfo=UTC)
-
-
-def test_a_fresh_spare_is_older_than_the_current_certificate_by_a_second() -> None:
-    now = START + 50 * DAY
-    slots = renewed(initial(START), Renewal("b", now), now)
-    fresh = with_fresh_spare(slots)
-    assert (fresh.current, fresh.b) == ("b", slots.b)
-    assert fresh.a == Slot(2, slots.b.not_before - timedelta(seconds=1)), "or loaders would take it later"
-
-
-@given(start=moments, requests=st.lists(st.sampled_from(["renew", "fresh spare"]), max_size=8))
-def test_the_current_certificate_is_the_newest_and_is_never_replaced(start: datetime, requests: list[str]) -> None:
-    slots = initial(start)
-    for request in requests:
-        current = slots.slot(slots.current)
-        before = slots.current
-        slots = renewed(slots, Renewal(slots.spare, start), start) if request == "renew" else with_fresh_spare(slots)
-        assert slots.slot(before) == current
-        assert slots.slot(slots.current).not_before > slots.slot(slots.spare).not_before
+        assert left >= (settings.renew_before_days - 2) * DAY - CLOCK_SKEW
+        decision = decide(slots, vault, None, run, settings)
+        if decision.why:
+            slots = decision.slots
+            vault = holding(Delivery(slots.current, slots.issued.generation, run))

@@ -20,13 +20,18 @@ class FakeTime:
 
     def __init__(self) -> None:
         self.now = START
+        self.passed = 0.0
         self.slept: list[float] = []
 
     def clock(self) -> datetime:
         return self.now
 
+    def monotonic(self) -> float:
+        return self.passed
+
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
+        self.passed += seconds
         self.now += timedelta(seconds=seconds)
 
 
@@ -51,6 +56,7 @@ def proven(entra: Entra, issued: IssuedCertificate, time: FakeTime, **changes: A
         issued.private_key_pem,
         ARM_SCOPE,
         clock=time.clock,
+        monotonic=time.monotonic,
         **arguments,
     )
 
@@ -81,6 +87,18 @@ def test_a_failure_starts_the_row_anew(entra: Entra, issued: IssuedCertificate, 
 
     proof = proven(entra, issued, time, sleep=sleep)
     assert proof == SignInProof(10, START + timedelta(seconds=30.5), START + timedelta(seconds=60.5))
+
+
+def test_a_wall_clock_that_is_set_back_does_not_move_the_deadline(
+    entra: Entra, issued: IssuedCertificate, time: FakeTime
+) -> None:
+    def sleep(seconds: float) -> None:
+        time.sleep(seconds)
+        time.now -= timedelta(days=1)
+
+    with pytest.raises(SignInFailed, match="accepted: 5 sign-ins in a row"):
+        proven(entra, issued, time, timeout=timedelta(seconds=60), sleep=sleep)
+    assert sum(time.slept) <= 60
 
 
 def test_pauses_after_failures_grow_from_half_a_second_to_five(

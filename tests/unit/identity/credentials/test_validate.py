@@ -18,6 +18,7 @@ from tests.unit.identity.credentials.documents import (
     DAY,
     PEM,
     PFX,
+    VECTORS,
     certificate_of,
     changed,
     key_of,
@@ -227,6 +228,70 @@ class TestKeyMaterial:
             "client_secret: found an RSA key of 1024 bits; accepted: 2048 or more; issue a new certificate",
         )
         decode(with_secret(issued, bundle))
+
+
+def with_mac_iterations(count: int) -> bytes:
+    """The vector's file with another count behind its MAC, which nobody could have computed in time."""
+    encoded = count.to_bytes((count.bit_length() + 8) // 8, "big", signed=True)
+    added = len(encoded) - 2
+    assert PFX.endswith(b"\x02\x02\x08\x00")
+    body = PFX[4:-4] + bytes([2, len(encoded)]) + encoded
+    mac = PFX.rindex(b"\x30\x31\x30\x21") - 4
+    body = body[: mac + 1] + bytes([body[mac + 1] + added]) + body[mac + 2 :]
+    return b"\x30\x82" + len(body).to_bytes(2, "big") + body
+
+
+def derivations(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Notes each try to open a PKCS#12 file."""
+    tried: list[object] = []
+    monkeypatch.setattr(pkcs12, "load_key_and_certificates", lambda *arguments: tried.append(arguments))
+    return tried
+
+
+class TestIterations:
+    """PKCS#12 that would take a long time to open is refused before it is tried."""
+
+    @pytest.mark.parametrize(
+        ("count", "found"),
+        [
+            (300_000, "304096"),
+            (20_000_000, "20004096"),
+            (2**63, "more than 1000000000000"),
+            (2**400, "more than 1000000000000"),
+        ],
+    )
+    def test_of_the_mac(
+        self, issued: IssuedCertificate, monkeypatch: pytest.MonkeyPatch, count: int, found: str
+    ) -> None:
+        tried = derivations(monkeypatch)
+        (problem,) = problems(with_secret(issued, with_mac_iterations(count)))
+        assert problem.startswith(
+            f"client_secret: found PKCS#12 with too many iterations ({found}); accepted: 300000 at most"
+        )
+        assert tried == []
+
+    def test_of_the_encryptions_too(self, issued: IssuedCertificate, monkeypatch: pytest.MonkeyPatch) -> None:
+        tried = derivations(monkeypatch)
+        (problem,) = problems(with_secret(issued, (VECTORS / "many-iterations.p12").read_bytes()))
+        assert problem.startswith(
+            "client_secret: found PKCS#12 with too many iterations (303000); accepted: 300000 at most"
+        )
+        assert tried == []
+
+    def test_of_javas_files_are_few_enough(self, issued: IssuedCertificate, monkeypatch: pytest.MonkeyPatch) -> None:
+        tried = derivations(monkeypatch)
+        with pytest.raises(InvalidCredential):
+            decode(with_secret(issued, with_mac_iterations(200_000)))
+        assert tried
+
+    def test_that_cannot_be_read_are_refused(self, issued: IssuedCertificate, monkeypatch: pytest.MonkeyPatch) -> None:
+        tried = derivations(monkeypatch)
+        pbe = PFX.index(b"\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x01\x03\x30\x0e")
+        for place in (10, 11, 12):  # tag and length of the parameters, tag of the salt
+            damaged = PFX[: pbe + place] + b"\xff" + PFX[pbe + place + 1 :]
+            (problem,) = problems(with_secret(issued, damaged))
+            assert problem.startswith("client_secret: found PKCS#12 that is not written in DER; ")
+        assert tried == []
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from identity.catalogue import CONTROL_PLANE
 from identity.settings.cluster_rules import _LONGEST_NAMESPACE
 from tests.unit.identity.settings.world import (
     MANAGED_IDENTITY,
@@ -16,6 +17,7 @@ from tests.unit.identity.settings.world import (
     configuration,
     refusals,
     report,
+    with_change,
 )
 
 REGISTRY = "hostedClusters[0].identities.imageRegistry"
@@ -54,11 +56,8 @@ def test_the_network_is_in_the_stacks_subscription() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "field",
-    ["cloudProvider", "nodePoolManagement", "controlPlaneOperator", "ingress", "network", "disk", "file", "kms"],
-)
-def test_only_the_image_registry_may_be_switched_off(field: str) -> None:
+@pytest.mark.parametrize("field", [row.field for row in CONTROL_PLANE if not row.optional])
+def test_an_identity_that_the_api_requires_is_not_switched_off(field: str) -> None:
     assert refusals(configuration(hostedClusters__0__identities={field: {"enabled": False}})) == [
         (f"hostedClusters[0].identities.{field}.enabled", "identity-required")
     ]
@@ -90,10 +89,31 @@ def test_a_credential_comes_from_one_place(credential: dict[str, str], reason: s
     assert f"found:    a mapping: {reason}\n" in report(config)
 
 
-def test_a_credential_in_clear_is_refused_and_not_shown() -> None:
-    config = with_registry(**{**IMPORTED, "credential": {"value": "MARKER"}})
+@pytest.mark.parametrize("value", ["MARKER", 4711, {"secure": "MARKER"}, None])
+@pytest.mark.parametrize("others", [{}, {"file": "x"}, {"file": "x", "secretName": "y"}])
+@pytest.mark.parametrize("secret_keys", [(), ("hostedClusters",)])
+def test_the_document_itself_no_longer_stands_in_the_configuration(
+    value: object, others: dict[str, str], secret_keys: tuple[str, ...]
+) -> None:
+    config = with_registry(**{**IMPORTED, "credential": {"value": value, **others}})
 
-    assert refusals(config) == [(f"{REGISTRY}.credential.value", "credential-not-secret")]
+    assert refusals(config, secret_keys=secret_keys) == [(f"{REGISTRY}.credential.value", "credential-value-removed")]
+    assert "MARKER" not in (written := report(config, secret_keys=secret_keys))
+    assert "4711" not in written
+
+
+@pytest.mark.parametrize("path", ['{"client_secret": "x"}', "-----BEGIN PRIVATE KEY-----", "x" * 501, "a\nb", ""])
+def test_a_path_of_a_document_is_not_the_document(path: str) -> None:
+    config = with_registry(**{**IMPORTED, "credential": {"file": path}})
+
+    assert refusals(config) == [(f"{REGISTRY}.credential.file", "document-path")]
+
+
+@pytest.mark.parametrize("place", ["credential", "credential__file", "credential__secretName", "credential__other"])
+def test_a_document_in_the_wrong_place_is_not_shown(place: str) -> None:
+    key = "MARKER" * 100
+    config = with_change(with_registry(**IMPORTED), f"hostedClusters__0__identities__imageRegistry__{place}", key)
+
     assert "MARKER" not in report(config)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from identity.catalogue import CONTROL_PLANE, OPTIONAL
 from identity.settings import ConfigurationError, Settings, load_settings
 from tests.unit.identity.settings.world import LOCAL, TENANT
 
@@ -23,7 +24,7 @@ def examples(page: str) -> list[str]:
 
 
 EXAMPLES = examples("stacks.md")
-APPLIED, WORKLOADS = examples("hypershift.md")
+DOMAINS, APPLIED, CREATED, WORKLOADS = examples("hypershift.md")
 
 
 def load(document: Mapping[str, Any], **options: Any) -> Settings:
@@ -97,11 +98,45 @@ def test_the_second_local_stack_of_the_documentation_is_ready_to_run() -> None:
 
 def test_the_hosted_cluster_of_the_documentation_can_be_applied() -> None:
     document = stack_file("local")
-    [cluster], config = document["config"]["idstack:hostedClusters"], yaml.safe_load(APPLIED)
-    [described] = config["idstack:hostedClusters"]
-    document["config"] |= {**config, "idstack:hostedClusters": [{**cluster, **described}]}
+    config = document["config"]
+    [domains] = yaml.safe_load(DOMAINS.replace("<id>", config["idstack:subscriptionId"]))["idstack:hostedClusters"]
+    config["idstack:hostedClusters"][0] |= {**domains, **yaml.safe_load(APPLIED), "dnsZoneResourceGroup": "dns"}
+    config["idstack:clusterSide"] = "hypershift"
 
-    assert load(document, local=LOCAL).writes_to_management_cluster
+    settings = load(document, local=LOCAL)
+
+    assert settings.writes_to_management_cluster
+    assert settings.hosted_clusters[0].signing_key_reference == "hc1-signing-key"
+
+
+def test_the_infrastructure_of_the_documentation_needs_no_more() -> None:
+    document = stack_file("local")
+    config = document["config"]
+    [cluster] = config["idstack:hostedClusters"]
+    for key in ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup"):
+        del cluster[key]
+    described = CREATED.replace("<id>", config["idstack:subscriptionId"]).replace("<name>", "dns")
+    cluster |= yaml.safe_load(described)
+
+    [loaded] = load(document, local=LOCAL).hosted_clusters
+    assert loaded.resource_group == f"hc1-{loaded.infra_id}"
+    assert loaded.dns_zone_resource_group == "dns"
+
+
+def test_the_optional_identities_of_the_documentation_can_be_switched_on() -> None:
+    document = stack_file("local")
+    config = document["config"]
+    described = examples("optional-identities.md")[0].replace("<id>", config["idstack:subscriptionId"])
+    cluster = config["idstack:hostedClusters"][0]
+    for name, value in {"group": "identity-local", "account": "backuplocal", "registry": "idstacklocal"}.items():
+        described = described.replace(f"<{name}>", value)
+    changes = yaml.safe_load(described.replace("<issuer>", "oidc.example.com"))
+    cluster["identities"] |= changes.pop("identities")
+    cluster |= changes
+
+    [loaded] = load(document, local=LOCAL).hosted_clusters
+    assert all(loaded.identity(row).enabled for row in CONTROL_PLANE)
+    assert loaded.optional_rows == OPTIONAL
 
 
 def test_the_workload_of_the_documentation_fits_into_its_cluster() -> None:

@@ -15,7 +15,7 @@ from tests.unit import golden_report
 pytestmark = pytest.mark.skipif(golden_report.IS_REWRITING, reason="the report is being written")
 
 # By the kind of a value whose type has no rule of its own (`SchemaNode.rule`).
-KINDS: Final = {"boolean", "choice", "string", "structure"}
+KINDS: Final = {"boolean", "choice", "structure"}
 
 
 def declared() -> Iterator[str]:

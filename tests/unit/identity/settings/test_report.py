@@ -49,7 +49,6 @@ def test_a_hosted_cluster_with_only_a_name_lists_what_is_required() -> None:
         for key in (
             "dnsZoneResourceGroup",
             "issuerURL",
-            "kms",
             "resourceGroup",
             "securityGroupID",
             "subnetID",
@@ -139,7 +138,8 @@ def test_a_structure_that_is_no_json_is_one_problem(text: str) -> None:
 @pytest.mark.parametrize(
     ("tags", "reason"),
     [
-        ({str(number): "x" for number in range(51)}, "51 tags"),
+        ({str(number): "x" for number in range(11)}, "11 tags"),
+        ({"Generation": "x"}, '"Generation", which the stack writes itself'),
         ({"team": "a", "Team": "b"}, "two names differ only in the case of letters"),
     ],
 )
@@ -162,7 +162,9 @@ def test_nothing_out_of_a_key_with_a_secret_is_shown() -> None:
         vnetID=marker,
         objectEncoding=marker,
         kms={"activeKey": marker},
-        identities={"imageRegistry": {"source": "managed-identity", "credential": {"value": marker, "file": marker}}},
+        identities={
+            "imageRegistry": {"source": "managed-identity", "credential": {"secretName": f"{marker}_", "file": 7}}
+        },
     )
 
     written = report(configuration(hostedClusters=[cluster]), secret_keys=["hostedClusters"])
@@ -172,14 +174,42 @@ def test_nothing_out_of_a_key_with_a_secret_is_shown() -> None:
 
 
 def test_a_secret_that_is_no_string_is_not_shown_either() -> None:
-    identity = {"source": "managed-identity", "resourceId": MANAGED_IDENTITY, "credential": {"value": 4711}}
+    identity = {"source": "managed-identity", "resourceId": MANAGED_IDENTITY, "credential": {"file": 4711}}
     config = configuration(hostedClusters__0__identities={"imageRegistry": identity})
 
     [(place, rule)] = refusals(config)
 
-    assert (place, rule) == ("hostedClusters[0].identities.imageRegistry.credential.value", "string")
+    assert (place, rule) == ("hostedClusters[0].identities.imageRegistry.credential.file", "document-path")
     assert "4711" not in report(config)
     assert "found:    a number that is not shown because it may be a secret" in report(config)
+
+
+@pytest.mark.parametrize("name", ["[key]", "", "a.b", '"'])
+def test_a_key_of_any_name_is_reported_in_its_place(name: str) -> None:
+    config = configuration(vault={"name": "kv-identity", name: 1})
+
+    assert refusals(config) == [(f"vault[{json.dumps(name)}]", "unknown-key")]
+
+
+@pytest.mark.parametrize(("tags", "rule"), [({"[key]": 5}, "tag-value"), ({"[key]": "x", "a/b": "y"}, "tag-name")])
+def test_a_name_that_pydantic_uses_itself_is_a_name_like_others(tags: dict[str, object], rule: str) -> None:
+    [(_, found)] = refusals(configuration(tags=tags))
+
+    assert found == rule
+
+
+def test_an_identity_of_such_a_name_is_unknown() -> None:
+    assert refusals(configuration(hostedClusters__0__identities={"[key]": {"[key]": 1}})) == [
+        ('hostedClusters[0].identities["[key]"]', "identity-field")
+    ]
+
+
+def test_half_of_a_character_in_a_key_is_one_problem() -> None:
+    config = as_pulumi_passes_it(configuration()) | {"tags": '{"\\ud800": "x"}'}
+    with pytest.raises(ConfigurationError, match="a mapping: one of its keys holds half of a character") as refused:
+        load_settings(config, secret_keys=(), local=None)
+
+    assert reviewed(refused.value.problems) == [("tags", "tags")]
 
 
 def test_a_report_can_be_printed_whatever_is_in_it() -> None:

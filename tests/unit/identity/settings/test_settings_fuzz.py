@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import ipaddress
 import string
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.settings import ConfigurationError, load_settings
-from tests.unit.identity.settings.world import configuration, load, report, with_change
+from tests.unit.identity.settings.world import MANAGED_IDENTITY, configuration, creation, load, report, with_change
 
 LETTERS: Final = set(string.ascii_letters)
 LOWER: Final = set(string.ascii_lowercase + string.digits)
@@ -22,6 +23,45 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
+)
+
+
+# What a path, a command line, JSON, YAML or pydantic gives a meaning of its own.
+ODD = st.sampled_from(
+    (
+        *("[key]", "", "a.b", '"', "'", "[", "]", "[0]", "a[0]", "\ud800", "\n", "\0", "__", "0", " ", "-", "é", "$x"),
+        *("name", "value", "credential", "credential.value", "file", "identities", "cloud", "create"),
+    )
+) | st.text(max_size=4)
+ODD_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ODD,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(ODD, inner, max_size=3),
+    max_leaves=6,
+)
+# Something stands in every kind of structure.
+WHOLE: Final = configuration(
+    tags={"team": "a"},
+    credentials__propagation={"successes": 3},
+    keyVaultUser={"source": "created", "name": "csi"},
+    managementCluster=creation(access={"login": "arm"}),
+    hostedClusters__0__hostedCluster={"manifest": {"spec": 1}},
+    hostedClusters__0__identities={
+        "imageRegistry": {
+            "source": "managed-identity",
+            "resourceId": MANAGED_IDENTITY,
+            "credential": {"file": "ciro.json"},
+        }
+    },
+    hostedClusters__0__workloads=[
+        {
+            "name": "w",
+            "image": "a/b:1",
+            "identities": ["kms"],
+            "tolerations": [{"key": "a"}],
+            "nodeSelector": {"a": "b"},
+            "resources": {"requests": {"cpu": "1"}},
+        }
+    ],
 )
 
 
@@ -119,6 +159,25 @@ def test_a_hosted_cluster_may_hold_anything_without_a_crash(path: str, value: An
     _accepted_or_explained(configuration(**{f"hostedClusters__0__{path}": value}))
 
 
+@given(data=st.data())
+def test_any_place_may_hold_any_key_without_a_crash(data: st.DataObject) -> None:
+    config = copy.deepcopy(WHOLE)
+    for _ in range(data.draw(st.integers(1, 4))):
+        holder, step = data.draw(st.sampled_from(_entries(config)))
+        if isinstance(holder[step], dict) and data.draw(st.booleans()):
+            holder[step][data.draw(ODD)] = data.draw(ODD_JSON)
+        else:
+            holder[step] = data.draw(ODD_JSON)
+
+    _accepted_or_explained(config, secret_keys=data.draw(st.sampled_from(((), ("hostedClusters",)))))
+
+
+@given(st.dictionaries(ODD, ODD_JSON))
+def test_any_mapping_may_be_the_configuration_without_a_crash(config: dict[str, Any]) -> None:
+    _accepted_or_explained(config)
+    _accepted_or_explained(configuration() | config)
+
+
 @given(st.text())
 def test_a_structure_may_be_any_string_without_a_crash(text: str) -> None:
     with pytest.raises(ConfigurationError, match="tenantId"):
@@ -140,9 +199,15 @@ def is_accepted(config: dict[str, Any]) -> bool:
     return True
 
 
-def _accepted_or_explained(config: dict[str, Any]) -> None:
+def _entries(value: Any) -> list[tuple[Any, Any]]:
+    """Every mapping or list below `value`, with each of its keys or indexes."""
+    steps = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+    return [(value, step) for step in steps] + [entry for step in steps for entry in _entries(value[step])]
+
+
+def _accepted_or_explained(config: dict[str, Any], *, secret_keys: Collection[str] = ()) -> None:
     try:
-        load(config)
+        load(config, secret_keys=secret_keys)
     except ConfigurationError as error:
         for problem in error.problems:
             assert problem.accepted

@@ -10,6 +10,7 @@ from identity.settings.value_spec import PLACEHOLDER
 from tests.unit.identity.settings.cluster_value_cases import CLUSTER_CASES
 from tests.unit.identity.settings.value_cases import CLUSTER, STACK_CASES, ZEROS, ValueCase
 from tests.unit.identity.settings.world import (
+    DNS,
     KEY_VERSION,
     NETWORK,
     SUBSCRIPTION,
@@ -57,11 +58,18 @@ def test_a_good_value_is_accepted(case: ValueCase, path: str, value: Any) -> Non
 
 _GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/identity/providers/Microsoft.ManagedIdentity"
 _IDENTITY = f"{CLUSTER}identities__imageRegistry__resourceId"
+_NAT = f"{CLUSTER}private__privateLink__natSubnetID"
+_PRIVATE_LINK: dict[str, Any] = {f"{CLUSTER}topology": "Private", f"{CLUSTER}private": {"type": "PrivateLink"}}
 _RULES = {
     f"{CLUSTER}vnetID": "vnet-id",
     f"{CLUSTER}subnetID": "subnet-id",
     f"{CLUSTER}securityGroupID": "security-group-id",
+    f"{CLUSTER}backupStorageAccountID": "storage-account-id",
+    _NAT: "subnet-id",
+    f"{CLUSTER}containerRegistryID": "registry-id",
     _IDENTITY: "managed-identity-id",
+    f"{CLUSTER}dns__publicZoneID": "dns-zone-id",
+    f"{CLUSTER}dns__privateZoneID": "private-dns-zone-id",
 }
 
 
@@ -84,13 +92,32 @@ _RULES = {
             f"{NETWORK}/networkSecurityGroups/n%",
             '"n%" is no name in networkSecurityGroups',
         ),
+        (f"{CLUSTER}dns__publicZoneID", f"{DNS}/privateDnsZones/a.b", "the id of a Microsoft.Network/privateDnsZones"),
+        (f"{CLUSTER}dns__publicZoneID", f"{DNS}/dnsZones/com", '"com" is no name in dnsZones'),
+        (f"{CLUSTER}dns__privateZoneID", f"{DNS}/dnsZones/a.b", "the id of a Microsoft.Network/dnsZones"),
+        (f"{CLUSTER}dns__privateZoneID", f"{DNS}/privateDnsZones/a..b", '"a..b" is no name in privateDnsZones'),
+        (
+            f"{CLUSTER}backupStorageAccountID",
+            f"{_GROUP.replace('ManagedIdentity', 'Storage')}/storageAccounts/my-backups",
+            '"my-backups" is no name in storageAccounts',
+        ),
+        (_NAT, f"{VNET}/subnets/a.", '"a." is no name in subnets'),
+        (
+            f"{CLUSTER}containerRegistryID",
+            f"{_GROUP.replace('ManagedIdentity', 'ContainerRegistry')}/registries/acr",
+            '"acr" is no name in registries',
+        ),
         (_IDENTITY, "ciro", ""),
         (_IDENTITY, f"{_GROUP}/userAssignedIdentities/ab", '"ab" is no name in userAssignedIdentities'),
     ],
 )
 def test_a_resource_id_is_checked_down_to_the_names_in_it(path: str, value: str, reason: str) -> None:
     imported = {"source": "managed-identity", "resourceId": "", "credential": {"file": "x"}}
-    also = {f"{CLUSTER}identities": {"imageRegistry": imported}} if path == _IDENTITY else {}
+    also: dict[str, Any] = {f"{CLUSTER}identities": {"imageRegistry": imported}} if path == _IDENTITY else {}
+    if "dns__" in path:
+        also = {f"{CLUSTER}dns": {"baseDomain": "apps.example.com"}}
+    if path == _NAT:
+        also = _PRIVATE_LINK
     config = configuration(**also, **{path: value})
 
     assert refusals(config) == [(path_of(path), _RULES[path])]
@@ -116,7 +143,8 @@ def test_the_url_of_an_encryption_key_is_checked_part_by_part(url: str, reason: 
     assert f'  found:    "{url}"{f": {reason}" if reason else ""}\n' in report(config)
 
 
-def test_the_url_of_an_encryption_key_has_the_clouds_suffix() -> None:
-    url = f"https://kv-etcd.vault.azure.cn/keys/etcd/{KEY_VERSION}"
+@pytest.mark.parametrize("service", ["vault", "managedhsm"])
+def test_the_url_of_an_encryption_key_has_the_clouds_suffix(service: str) -> None:
+    url = f"https://kv-etcd.{service}.azure.cn/keys/etcd/{KEY_VERSION}"
 
     assert refusals(configuration(cloud="AzureChinaCloud", hostedClusters__0__kms__activeKey=url)) == []

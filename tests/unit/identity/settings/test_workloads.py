@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.identity.settings.world import ABSENT, OTHER, configuration, hosted_cluster, load, refusals, report
+from tests.unit.identity.settings.world import ABSENT, configuration, hosted_cluster, load, refusals, report
 
 IMAGE = "registry.example.com/backup:1"
 WORKLOAD = {"name": "backup", "image": IMAGE, "identities": ["network"]}
@@ -137,41 +137,3 @@ def test_hypershifts_operators_make_all_workloads_themselves() -> None:
     assert refusals(with_workloads(WORKLOAD) | {"clusterSide": "hypershift"}) == [
         ("hostedClusters[0].workloads", "workloads-with-hypershift-side")
     ]
-
-
-def with_hosted_cluster(given: Any, **changes: Any) -> dict[str, Any]:
-    clusters = [hosted_cluster(hostedCluster=given)]
-    return configuration(clusterSide="hypershift", hostedClusters=clusters, **changes)
-
-
-@pytest.mark.parametrize("given", [{"manifest": {"spec": {"release": {"image": "x"}}}}, {"file": "hc1.yaml"}])
-def test_a_hosted_cluster_is_given_here_or_in_a_file(given: dict[str, Any]) -> None:
-    assert refusals(with_hosted_cluster(given)) == []
-
-
-@pytest.mark.parametrize(
-    ("given", "found"), [({}, "it is empty"), ({"manifest": {}, "file": "hc1.yaml"}, "it holds both")]
-)
-def test_a_hosted_cluster_is_given_exactly_once(given: dict[str, Any], found: str) -> None:
-    config = with_hosted_cluster(given)
-
-    assert refusals(config) == [("hostedClusters[0].hostedCluster", "hosted-cluster-given-once")]
-    assert f"  found:    a mapping: {found}\n" in report(config)
-
-
-def test_with_the_stacks_cluster_side_no_hosted_cluster_is_applied() -> None:
-    assert refusals(configuration(hostedClusters=[hosted_cluster(hostedCluster={"file": "hc1.yaml"})])) == [
-        ("hostedClusters[0].hostedCluster", "hosted-cluster-with-stack-side")
-    ]
-
-
-def test_a_hosted_cluster_is_applied_with_a_kubeconfig_of_the_stacks_own() -> None:
-    assert refusals(with_hosted_cluster({"file": "hc1.yaml"}, managementCluster__kubeconfig=ABSENT)) == []
-
-
-def test_a_hosted_cluster_is_applied_to_a_management_cluster() -> None:
-    user = {"source": "existing", "clientId": OTHER, "objectId": OTHER}
-    config = with_hosted_cluster({"file": "hc1.yaml"}, managementCluster=ABSENT, keyVaultUser=user)
-
-    assert refusals(config) == [("managementCluster", "management-cluster-missing")]
-    assert "AKS cluster: hostedClusters[0].hostedCluster creates objects in it\n" in report(config)

@@ -18,6 +18,8 @@ SUBSCRIPTION: Final = "22222222-2222-4222-8222-222222222222"
 OTHER: Final = "33333333-3333-4333-8333-333333333333"
 NETWORK: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network"
 VNET: Final = f"{NETWORK}/virtualNetworks/vnet-1"
+MANAGED: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/hc1-managed/providers/Microsoft.Network"
+DNS: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network"
 MANAGED_IDENTITY: Final = (
     f"/subscriptions/{SUBSCRIPTION}/resourceGroups/identity"
     "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/ciro"
@@ -32,6 +34,7 @@ LOCAL: Final = LocalEnvironment(
     arm_endpoint="https://localhost:4002",
     graph_endpoint="https://localhost:4003",
     key_vault_endpoint="https://localhost:4004",
+    blob_endpoint="https://localhost:4006",
     imds_endpoint="http://localhost:4005",
     ca_file="/state/ca.pem",
     cluster="builtin",
@@ -58,6 +61,16 @@ def hosted_cluster(name: str = "hc1", **changes: Any) -> dict[str, Any]:
         "dnsZoneResourceGroup": "dns",
         "kms": {"activeKey": f"https://kv-etcd.vault.azure.net/keys/etcd/{KEY_VERSION}"},
     } | changes
+
+
+def domains(name: str = "hc1", **changes: Any) -> dict[str, Any]:
+    """The domains and zones of a hosted cluster, to add to it."""
+    dns = {
+        "baseDomain": "apps.example.com",
+        "publicZoneID": f"{DNS}/dnsZones/apps.example.com",
+        "privateZoneID": f"{MANAGED}/privateDnsZones/{name}.apps.example.com",
+    }
+    return {"dns": dns | changes, "externalDnsDomain": "control-planes.example.com"}
 
 
 def creation(**changes: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import ssl
+import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -189,9 +190,19 @@ def test_patching_certificates_keeps_those_named_by_their_key_id(graph: httpx.Cl
     assert "appId" not in selected
 
 
+def test_a_certificate_keeps_the_key_id_that_a_client_gives_it(graph: httpx.Client) -> None:
+    path, wanted = f"/applications/{created(graph)['id']}", str(uuid.uuid4())
+    body = {"keyCredentials": [key(keyId=wanted)]}
+
+    assert [graph.patch(path, json=body).status_code for _ in range(2)] == [204, 204]
+    assert code(graph.patch(path, json={"keyCredentials": [key(keyId=wanted)]})) == (400, "Request_BadRequest")
+    assert [each["keyId"] for each in graph.get(path).json()["keyCredentials"]] == [wanted]
+
+
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
+        ({"keyId": "one"}, "Request_BadRequest"),
         ({"key": "bm90IGEgY2VydGlmaWNhdGU="}, "Request_BadRequest"),
         ({"usage": "Sign"}, "Request_BadRequest"),
         ({"endDateTime": "2999-01-01T00:00:00Z"}, "KeyCredentialsInvalidEndDate"),

@@ -10,13 +10,23 @@ import httpx
 
 from localcloud.core.cluster import ClusterKind
 from localcloud.core.kubernetes_endpoint import Endpoint
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, cluster_body, send, vault_body
+from tests.unit.localcloud.arm_world import (
+    GROUP,
+    SUBSCRIPTION,
+    VAULT,
+    cluster_body,
+    send,
+    storage_account_body,
+    vault_body,
+)
 from tests.unit.localcloud.coverage.cloud import CoverageCloud
+from tests.unit.localcloud.coverage.network_refusals import NETWORK_REFUSALS
 
 ARM: Final = "https://management.azure.com"
 IDENTITY: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-disk"
 READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+ACCOUNTS: Final = "providers/Microsoft.Storage/storageAccounts"
 LOCATION: Final = {"location": "eastus"}
 CLUSTER: Final = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
 POOL: Final = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5"}
@@ -50,6 +60,21 @@ def _granted_anew(cloud: CoverageCloud) -> httpx.Response:
 
 def _vault(cloud: CoverageCloud, **properties: Any) -> httpx.Response:
     return cloud.call("PUT", VAULT.replace("kv-idstack-local", "kv-another"), vault_body(**properties))
+
+
+def _account(cloud: CoverageCloud, name: str = "oidc", group: str = GROUP, **changes: Any) -> httpx.Response:
+    return cloud.call("PUT", f"{group}/{ACCOUNTS}/{name}", storage_account_body() | changes)
+
+
+def _account_taken(cloud: CoverageCloud) -> httpx.Response:
+    _account(cloud)
+    return _account(cloud, group=cloud.group("other"))
+
+
+def _container(cloud: CoverageCloud, name: str = "oidc", **properties: Any) -> httpx.Response:
+    _account(cloud, properties={})
+    path = f"{GROUP}/{ACCOUNTS}/oidc/blobServices/default/containers/{name}"
+    return cloud.call("PUT", path, {"properties": properties})
 
 
 def _credential(cloud: CoverageCloud, name: str, **properties: Any) -> httpx.Response:
@@ -140,7 +165,7 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "another subscription": lambda cloud: cloud.call("GET", f"/subscriptions/{ONE}/resourceGroups/g"),
     "no ARM path": lambda cloud: cloud.call("GET", "/subscriptions//x"),
     "type that is not emulated": lambda cloud: cloud.call("GET", f"{GROUP}/providers/Microsoft.Web/sites/one"),
-    "operation that is not emulated": lambda cloud: cloud.call("PUT", GROUP, LOCATION),
+    "operation that is not emulated": lambda cloud: cloud.call("PATCH", GROUP, LOCATION),
     "write to a collection": lambda cloud: cloud.call("PUT", VAULT.rpartition("/")[0], LOCATION),
     "no role": lambda cloud: cloud.call("GET", VAULT, caller=cloud.nobody()),
     "no role on a linked resource": _subnet,
@@ -204,4 +229,14 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
         cloud, agentPoolProfiles=[POOL, {**POOL, "name": "second"}]
     ),
     "somebody's node resource group": _taken_node_group,
+    **NETWORK_REFUSALS,
+    "account name": lambda cloud: _account(cloud, "Bad_Name"),
+    "account name in use": _account_taken,
+    "account without a SKU": lambda cloud: _account(cloud, sku=None),
+    "account of an unknown kind": lambda cloud: _account(cloud, kind="V3"),
+    "unknown property of an account": lambda cloud: _account(cloud, properties={"x": 1}),
+    "container name": lambda cloud: _container(cloud, "Bad"),
+    "public container of a private account": lambda cloud: _container(cloud, publicAccess="Container"),
+    "unknown access to a container": lambda cloud: _container(cloud, publicAccess="All"),
+    "unknown property of a container": lambda cloud: _container(cloud, x=1),
 }

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from localcloud.azure.aks_webhooks.api import app as aks_webhooks_app
+from localcloud.azure.blob.api import app as blob_app
 from localcloud.azure.entra.api import app as entra_app
 from localcloud.azure.graph.api import app as graph_app
 from localcloud.azure.graph.permissions import WRITE_OWNED
@@ -29,6 +30,7 @@ class CoverageCloud(ArmWorld):
         self.entra = entra_app(self.cloud)
         self.imds = imds_app(self.cloud)
         self.graph_service = graph_app(self.cloud)
+        self.blob_service = blob_app(self.cloud)
         self.aks_webhooks = aks_webhooks_app(self.cloud)
         self.cloud.directory.grant(self.deployer.object_id, WRITE_OWNED)
         self.create_vault()

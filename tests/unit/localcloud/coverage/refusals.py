@@ -19,6 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.credentials.certificate import IssuedCertificate, issue
+from identity.credentials.signing_key import make, public_half
 from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.tenant.objects import KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.core import clock
@@ -161,6 +162,11 @@ def _federated(cloud: CoverageCloud, *, keys: Sequence[Any] | None = None, **cla
         return cloud.token(form)
 
 
+def _another_key() -> jwt.PyJWK:
+    """A key under the id that the token names, which signed nothing."""
+    return jwt.PyJWK({**public_half(make(2048)).jwk, "kid": "None"})
+
+
 def _expired_secret(cloud: CoverageCloud) -> httpx.Response:
     password, value = PasswordCredential.issue("old", clock.now())
 
@@ -178,7 +184,8 @@ ENTRA: Final[Mapping[str, Provoke]] = {
     "federated token for another audience": lambda cloud: _federated(cloud, aud="another"),
     "federated token of another subject": lambda cloud: _federated(cloud, sub="another"),
     "issuer that does not answer": _federated,
-    "federated token signed with another key": lambda cloud: _federated(cloud, keys=()),
+    "federated token of a key that is not published": lambda cloud: _federated(cloud, keys=()),
+    "federated token with a forged signature": lambda cloud: _federated(cloud, keys=[_another_key()]),
     "unknown tenant": lambda cloud: cloud.token({}, tenant="contoso"),
     "missing parameter": lambda cloud: cloud.token({"grant_type": "client_credentials"}),
     "another grant": lambda cloud: _signed(cloud, form={"grant_type": "password"}),
@@ -265,6 +272,7 @@ GRAPH: Final[Mapping[str, Provoke]] = {
     "application without a name": lambda cloud: cloud.graph("POST", "/applications", {}),
     "unique name of a deleted application": _deleted_name,
     "owner twice": _owner_twice,
+    "key id that is no UUID": lambda cloud: _keys(cloud, keyId="one"),
     "key that is no certificate": lambda cloud: _keys(cloud, key="eA=="),
     "key of another usage": lambda cloud: _keys(cloud, usage="Sign"),
     "key that begins before its certificate": lambda cloud: _keys(cloud, startDateTime="2020-01-01T00:00:00Z"),

@@ -29,6 +29,7 @@ _HEADINGS: Final = {
     "entra": "### Entra ID",
     "graph_service": "### Microsoft Graph",
     "keyvault": "### Key Vault data plane",
+    "blob_service": "### Blob Storage data plane",
     "imds": "### Instance metadata (IMDS)",
     "aks-webhooks": "### AKS's webhooks",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import html
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -16,6 +17,7 @@ from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
 from localcloud.azure.shared.faults import NO_DELAYS
 from tests.unit.localcloud.arm_world import GROUP
 from tests.unit.localcloud.coverage.arm_refusals import REFUSALS as ARM
+from tests.unit.localcloud.coverage.blob_refusals import REFUSALS as BLOB
 from tests.unit.localcloud.coverage.cloud import CoverageCloud
 from tests.unit.localcloud.coverage.refusals import ENTRA, GRAPH, IMDS, KEY_VAULT
 from tests.unit.localcloud.coverage.tables import FILE, Row, codes, matches, table
@@ -44,6 +46,7 @@ _SERVICES: Final[Mapping[str, tuple[str, Mapping[str, Provoke]]]] = {
     "entra": ("### Refusals of Entra ID", ENTRA),
     "graph": ("### Refusals of Microsoft Graph", GRAPH),
     "keyvault": ("### Refusals of the Key Vault data plane", KEY_VAULT),
+    "blob": ("### Refusals of the Blob Storage data plane", BLOB),
     "imds": ("### Refusals of IMDS", IMDS),
 }
 _ROWS: Final = [(service, row) for service, (heading, _) in _SERVICES.items() for row in table(heading)]
@@ -62,6 +65,12 @@ def cloud(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[CoverageCl
 def test_a_refusal_is_the_one_of_its_row(service: str, row: Row, cloud: CoverageCloud) -> None:
     answer = _SERVICES[service][1][row["case"]](cloud)
 
+    if service == "blob":
+        [(name, message)] = re.findall(r"<Code>(.*)</Code><Message>(.*)</Message>", answer.text, re.DOTALL)
+        assert (answer.status_code, [name]) == (int(row["status"]), codes(row["code"]))
+        assert answer.headers["x-ms-error-code"] == name
+        assert matches(row["text"], html.unescape(message))
+        return
     error = answer.json()["error"]
     found, text = ([error], answer.json()["error_description"]) if isinstance(error, str) else _parts(error)
     assert (answer.status_code, found) == (int(row["status"]), codes(row["code"]))

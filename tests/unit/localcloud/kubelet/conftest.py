@@ -31,6 +31,7 @@ def environment(api: RunningApi, world: ArmWorld, serve: Serve, serve_plain: Ser
         api,
         tmp_path / "state",
         key_vault_endpoint=serve(world.keyvault),
+        blob_endpoint="https://127.0.0.1:1",
         imds_endpoint=serve_plain(imds_app(world.cloud)),
     )
 

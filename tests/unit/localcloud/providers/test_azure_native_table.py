@@ -8,7 +8,8 @@ import re
 
 import pytest
 
-from localcloud.providers.azure_native.table import FUNCTIONS, RESOURCES, FunctionRow, ResourceRow
+from localcloud.providers.azure_native.rows import FunctionRow, ResourceRow
+from localcloud.providers.azure_native.table import FUNCTIONS, RESOURCES
 from localcloud.providers.sdk_types import properties
 
 # diff.go, replacement.go and x-ms-mutability of pulumi/pulumi-azure-native (see the table): a change of these replaces.
@@ -21,7 +22,21 @@ _REPLACES = {
         "resourceName",
         "federatedIdentityCredentialResourceName",
     },
+    "azure-native:storage:StorageAccount": {"resourceGroupName", "accountName", "isHnsEnabled", "location"},
+    "azure-native:storage:BlobContainer": {"resourceGroupName", "accountName", "containerName"},
     "azure-native:authorization:RoleAssignment": {"scope", "roleAssignmentName", "principalId"},
+    "azure-native:resources:ResourceGroup": {"resourceGroupName", "location"},
+    "azure-native:network:VirtualNetwork": {"resourceGroupName", "virtualNetworkName", "location"},
+    "azure-native:network:Subnet": {"resourceGroupName", "virtualNetworkName", "subnetName"},
+    "azure-native:network:NetworkSecurityGroup": {"resourceGroupName", "networkSecurityGroupName"},
+    "azure-native:network:PublicIPAddress": {
+        *("resourceGroupName", "publicIpAddressName", "location", "publicIPAddressVersion", "publicIPPrefix", "sku"),
+    },
+    "azure-native:network:LoadBalancer": {"resourceGroupName", "loadBalancerName"},
+    "azure-native:privatedns:PrivateZone": {"resourceGroupName", "privateZoneName", "location"},
+    "azure-native:privatedns:VirtualNetworkLink": {
+        *("resourceGroupName", "privateZoneName", "virtualNetworkLinkName", "location"),
+    },
     "azure-native:containerservice:ManagedCluster": {
         *("resourceGroupName", "resourceName", "location", "dnsPrefix", "fqdnSubdomain", "nodeResourceGroup"),
         *("diskEncryptionSetID", "linuxProfile", "windowsProfile"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -61,6 +62,33 @@ def test_ids_are_those_of_the_real_provider(
     assert principal.id == f"/servicePrincipals/{principal.state['objectId']}"
     _, registered = create(azuread, CERTIFICATE, _registration(app, certificate))
     assert registered.id == f"{app.state['objectId']}/certificate/{registered.state['keyId']}"
+
+
+def test_a_certificate_keeps_the_key_id_that_it_is_given(
+    azuread: AzureAd, application: tuple[Props, Created], certificate: str
+) -> None:
+    _, app = application
+    key_id = str(uuid.uuid5(uuid.NAMESPACE_OID, certificate))
+    wanted = _registration(app, certificate, keyId=key_id)
+    planned = azuread.resource(CERTIFICATE).create(urn(CERTIFICATE), wanted, preview=True)
+    _, registered = create(azuread, CERTIFICATE, wanted)
+
+    assert planned.state["keyId"] == registered.state["keyId"] == key_id
+    assert [each["keyId"] for each in _graph(azuread).get(app.id)["keyCredentials"]] == [key_id]
+
+
+def test_a_certificate_that_is_there_already_must_be_imported(
+    azuread: AzureAd, application: tuple[Props, Created], certificate: str
+) -> None:
+    _, app = application
+    key_id = str(uuid.uuid4())
+    create(azuread, CERTIFICATE, _registration(app, certificate, keyId=key_id))
+
+    with pytest.raises(PluginError, match=f"(?i)/certificate/{key_id}. already exists.*needs to be imported"):
+        create(azuread, CERTIFICATE, _registration(app, certificate, keyId=key_id.upper()))
+    assert len(_graph(azuread).get(app.id)["keyCredentials"]) == 1
+    (reason,) = azuread.resource(CERTIFICATE).check(urn(CERTIFICATE), None, _registration(app, "x", keyId="1")).failures
+    assert reason.reason == "expected 'keyId' to be a valid UUID"
 
 
 def test_a_refresh_right_after_a_create_changes_nothing(azuread: AzureAd, application: tuple[Props, Created]) -> None:

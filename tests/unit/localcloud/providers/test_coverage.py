@@ -22,6 +22,7 @@ from localcloud.providers.sdk_types import PropertyType, properties
 from plugin import PluginError, Props, Provider, Secret, contains_secret, unwrap
 from tests.hosted_clusters import hosted_cluster
 from tests.unit.localcloud.coverage.tables import Row, code, codes, lookup, matches, table, values
+from tests.unit.localcloud.providers.infrastructure import INFRASTRUCTURE, infrastructure_inputs
 from tests.unit.localcloud.providers.plugin_calls import checked, create, read, urn
 
 Unique = Callable[[str], str]
@@ -78,6 +79,8 @@ def _replaces_inside(provider: Provider, token: str, path: str) -> bool:
 def _azure_native_inputs(plugin: AzureNative, token: str, unique: Unique) -> Props:
     """The least that the type needs, what it lies in made on the way."""
     group: Props = {"resourceGroupName": "identity-local"}
+    if token in INFRASTRUCTURE:
+        return infrastructure_inputs(plugin, token, unique)
     match token.rpartition(":")[2]:
         case "Vault":
             sku = {"family": "A", "name": "standard"}
@@ -88,6 +91,13 @@ def _azure_native_inputs(plugin: AzureNative, token: str, unique: Unique) -> Pro
             inputs, _ = create(plugin, vault, _azure_native_inputs(plugin, vault, unique))
             secret = {"secretName": "one", "properties": {"value": Secret("marker")}}
             return {**group, "vaultName": inputs["vaultName"], **secret}
+        case "StorageAccount":
+            account = {"accountName": unique("st").replace("-", "")[:24], "location": "eastus"}
+            return {**group, **account, "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
+        case "BlobContainer":
+            account_type = "azure-native:storage:StorageAccount"
+            inputs, _ = create(plugin, account_type, _azure_native_inputs(plugin, account_type, unique))
+            return {**group, "accountName": inputs["accountName"], "containerName": "one"}
         case "UserAssignedIdentity":
             return {**group, "resourceName": unique("mi"), "location": "eastus"}
         case "ManagedCluster":

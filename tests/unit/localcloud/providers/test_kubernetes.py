@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from localcloud.kubelet.client import CONFIG_MAPS, DEPLOYMENTS
@@ -94,7 +92,7 @@ def test_a_create_waits_for_its_namespace(kubernetes: Kubernetes, monkeypatch: p
         if len(waited) == 3:
             create(kubernetes, NAMESPACE_KIND, {"metadata": {"name": "clusters-hc2"}})
 
-    monkeypatch.setattr(resource, "time", SimpleNamespace(sleep=pause))
+    monkeypatch.setattr(resource, "pause", pause)
     late: Props = {"metadata": {"name": "settings", "namespace": "clusters-hc2"}}
 
     _, created = create(kubernetes, CONFIG_MAP, late)
@@ -103,7 +101,7 @@ def test_a_create_waits_for_its_namespace(kubernetes: Kubernetes, monkeypatch: p
 
 
 def test_a_missing_namespace_is_named(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "time", SimpleNamespace(sleep=lambda _: None))
+    monkeypatch.setattr(resource, "pause", lambda _: None)
 
     placeless: Props = {"metadata": {"name": "settings", "namespace": "none"}}
 

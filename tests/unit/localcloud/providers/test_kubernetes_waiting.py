@@ -8,11 +8,13 @@ import pytest
 
 from identity.clouds import LocalEnvironment
 from localcloud.kubelet.client import DEPLOYMENTS
+from localcloud.providers.kubernetes import waiting
 from localcloud.providers.kubernetes.client import Api, Collection
 from localcloud.providers.kubernetes.provider import Kubernetes
 from localcloud.providers.kubernetes.waiting import AwaitError, is_ready, wait_until_gone
-from plugin import PluginError, Props
-from tests.unit.localcloud.kubelet_world import ClusterApi, csi_volume, running
+from plugin import InitializationFailed, PluginError, Props, unwrap
+from plugin.cancellation import Cancellation
+from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi, csi_volume, running
 from tests.unit.localcloud.kubernetes_world import deployment
 from tests.unit.localcloud.providers.plugin_calls import checked, create, urn
 
@@ -77,6 +79,21 @@ def test_waiting_for_a_deployment_without_a_kubelet_times_out(kubernetes: Kubern
 
     assert message.endswith("timed out waiting to be Ready\n  * Minimum number of live Pods was not attained")
     assert len(cluster.all(DEPLOYMENTS)) == 1, "what was written stays"
+
+
+def test_a_deployment_whose_wait_is_interrupted_gets_into_the_state(
+    kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Cancellation()
+    engine.cancel()
+    monkeypatch.setattr(waiting, "interruptible", engine.run)
+    inputs = checked(kubernetes, DEPLOYMENT, deployment())
+
+    with pytest.raises(InitializationFailed, match="was successfully created, but interrupted") as raised:
+        kubernetes.resource(DEPLOYMENT).create(urn(DEPLOYMENT), inputs, preview=False)
+
+    assert raised.value.id == f"{NAMESPACE}/web"
+    assert unwrap(raised.value.state["spec"])["replicas"] == 1
 
 
 def test_an_annotation_skips_the_wait_for_a_deployment(kubernetes: Kubernetes) -> None:

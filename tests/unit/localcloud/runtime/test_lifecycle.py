@@ -81,6 +81,21 @@ def test_start_and_stop_can_be_repeated_and_leave_nothing(command: LocalCloudCom
     assert not run.exists()
 
 
+def test_what_another_release_started_is_started_anew(command: LocalCloudCommand) -> None:
+    command("start")
+    environment = command("env", "--json")
+    before = processes.alive(command.state.pids, "daemon")
+    earlier = {name: each for name, each in json.loads(environment).items() if name != "blobEndpoint"}
+    command.state.environment_file.write_text(json.dumps(earlier), encoding="utf-8")
+    assert "is not a record of the local cloud" in command("env", expect=1)
+
+    assert "started daemon and kubelet" in command("start")
+
+    assert before is not None
+    assert not before.is_alive()
+    assert command("env", "--json") == environment, "the addresses stay"
+
+
 def test_a_start_with_a_taken_port_fails_and_harms_no_other_process(command: LocalCloudCommand) -> None:
     command("seed")
     port = int(LocalEnvironment.from_file(command.state.environment_file).arm_endpoint.rpartition(":")[2])

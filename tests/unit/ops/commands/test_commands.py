@@ -193,7 +193,11 @@ def test_up_passes_options_to_the_engine_and_ends_with_the_status(engine: FakeEn
     engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
     printed = idstack("up", "--stack", "dev", "--diff", "--target", "urn:x")
     assert printed.code == 0
-    assert engine.calls == ["up --diff --target urn:x --stack dev", "stack output --json --stack dev --non-interactive"]
+    assert engine.calls == [
+        "stack export --stack dev --non-interactive",
+        "up --diff --target urn:x --stack dev",
+        "stack output --json --stack dev --non-interactive",
+    ]
     assert printed.output.startswith("output of pulumi up\n")
     assert "managed-azure-ingress" in printed.output
 
@@ -212,13 +216,14 @@ def test_an_engine_that_fails_is_an_error_and_nothing_follows(engine: FakeEngine
         1,
         "idstack: `pulumi up` ended with code 255; the reason is printed above\n",
     )
-    assert engine.calls == ["up --stack dev"]
+    assert engine.calls[1:] == ["up --stack dev"]
 
 
 def test_preview_and_down_of_another_stack_are_the_engines(engine: FakeEngine, idstack: Idstack) -> None:
     assert idstack("preview", "--stack", "dev", "--json", "--diff").code == 0
     down = idstack("down", "--stack", "dev", "--json")
-    assert engine.calls == ["preview --json --diff --stack dev", "destroy --stack dev"]
+    looked = "stack export --stack dev --non-interactive"
+    assert engine.calls == ["preview --json --diff --stack dev", looked, "destroy --stack dev"]
     assert json.loads(down.output) == {"stack": "dev", "removed": False}
 
 
@@ -235,6 +240,7 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
     configuration = tmp_path / "state/pulumi/configuration.local.yaml"
     assert engine.calls == [
         "stack select local --create --non-interactive",
+        "stack export --stack local --non-interactive",
         f"up --yes --skip-preview --suppress-outputs --config-file {configuration} --stack local",
         "stack output --json --stack local --non-interactive",
     ]
@@ -281,11 +287,12 @@ def test_down_of_the_local_stack_ends_the_local_cloud_last(
     assert printed.code == 0
     assert [" ".join(call.split()[:2]) for call in engine.calls] == [
         "stack select",
+        "stack export",
         "destroy --yes",
         "stack rm",
         "stack ls",
     ]
-    assert engine.calls[2] == "stack rm --yes --preserve-config --stack local"
+    assert engine.calls[3] == "stack rm --yes --preserve-config --stack local"
     assert ran == ["start", "seed", "stop --remove"]
     assert printed.output.endswith("nothing of the local stack is left\n")
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ops.outputs.hypershift import hosted_clusters
+from ops.outputs.hypershift import HostedClusterExport, hosted_clusters
 from tests.unit.ops.conftest import FakeEngine, Idstack
-from tests.unit.specification import specification
+from tests.unit.specification import GROUPS, specification
 
 GOLDEN = Path(__file__).parent / "golden/hypershift"
 FIELDS = (
@@ -53,10 +53,25 @@ def described(name: str = "hc1", cloud: str = "AzurePublicCloud") -> Any:
             },
             kms=managed_identity(9, f"kms-{name}-json"),
         ),
+        "hostedClusterBase": {
+            "metadata": {"annotations": {"hypershift.openshift.io/pod-security-admission-label-override": "baseline"}},
+            "spec": {"dns": DNS, "services": [{"service": "APIServer"}]},
+        },
+        "externalDnsDomain": "control-planes.example.com",
+        "dnsZoneResourceGroup": "dns-dev",
     }
 
 
-OUTPUTS: Any = {"keyVaultUserClientId": client_id(10), "hostedClusters": {"hc1": described()}}
+DNS = {
+    "baseDomain": "apps.example.com",
+    "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/apps.example.com",
+    "privateZoneID": f"{GROUPS}/hc1-managed/providers/Microsoft.Network/privateDnsZones/hc1.apps.example.com",
+}
+OUTPUTS: Any = {
+    "clusterSide": "hypershift",
+    "keyVaultUserClientId": client_id(10),
+    "hostedClusters": {"hc1": described()},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +83,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("file", ["managed-identities.json", "data-plane-identities.json", "workload-identities.json"])
+@pytest.mark.parametrize(
+    "file", ["managed-identities.json", "data-plane-identities.json", "infra.json", "hosted-cluster.yaml"]
+)
 def test_a_file_has_the_shape_that_the_cli_reads(engine: FakeEngine, idstack: Idstack, file: str) -> None:
     engine.has(OUTPUTS)
 
@@ -78,7 +95,7 @@ def test_a_file_has_the_shape_that_the_cli_reads(engine: FakeEngine, idstack: Id
 
 
 def test_the_files_have_the_stacks_values(engine: FakeEngine, idstack: Idstack) -> None:
-    """The CLI reads two of them as YAML, and the third as JSON."""
+    """The CLI reads them as YAML."""
     engine.has(OUTPUTS)
     idstack("export", "hypershift", "--stack", "dev", "--directory", "out")
 
@@ -88,9 +105,11 @@ def test_the_files_have_the_stacks_values(engine: FakeEngine, idstack: Idstack) 
     for file, expected in (("managed", identities["controlPlane"]), ("data-plane", identities["dataPlane"])):
         text = Path(f"out/hc1/{file}-identities.json").read_text()
         assert yaml.safe_load(text) == json.loads(text) == expected
-    workload = json.loads(Path("out/hc1/workload-identities.json").read_text())
-    assert workload.pop("kmsClientID") == client_id(9)
-    assert workload == {field: {"clientID": client_id(at)} for at, (field, _) in enumerate(FIELDS, 1)}
+    infra = json.loads(Path("out/hc1/infra.json").read_text())
+    assert (infra["controlPlaneMIs"], infra["kmsClientID"]) == (
+        {"controlPlane": identities["controlPlane"]},
+        client_id(9),
+    )
 
 
 def test_the_commands_have_their_flags(engine: FakeEngine, idstack: Idstack) -> None:
@@ -107,16 +126,76 @@ def test_scripts_get_the_same_as_json(engine: FakeEngine, idstack: Idstack) -> N
     document = json.loads(idstack("export", "hypershift", "--stack", "dev", "--json").output)
 
     commands = [line.replace("\\\n", " ") for line in (GOLDEN / "commands.txt").read_text().split("\n\n")[1:]]
-    shown = [shlex.split(command) for command in commands]
+    definitions, install, create, render = (shlex.split(command) for command in commands)
+    cluster = document["clusters"]["hc1"]
     assert document["stack"] == "dev"
-    assert ["hypershift", "install", *document["install"]] == shown[0][: 2 + len(document["install"])]
-    create = document["clusters"]["hc1"]["createClusterAzure"]
-    assert ["hypershift", "create", "cluster", "azure", *create] == shown[1][: 4 + len(create)]
-    assert document["clusters"]["hc1"]["files"] == {
+    assert document["definitions"] == [word for word in definitions if word.startswith("https://")]
+    for words, arguments in (
+        (install[2:], document["install"]),
+        (create[4:], cluster["createClusterAzure"]),
+        (render[4:], cluster["renderClusterAzure"]),
+    ):
+        assert words[: len(arguments)] == arguments
+        assert all(word.startswith(("--", "$")) for word in words[len(arguments) :]), "the rest are variables"
+    assert cluster["files"] == {
         "--managed-identities-file": "hypershift/hc1/managed-identities.json",
         "--data-plane-identities-file": "hypershift/hc1/data-plane-identities.json",
-        "--workload-identities-file": "hypershift/hc1/workload-identities.json",
+        "--infra-json": "hypershift/hc1/infra.json",
     }
+    assert cluster["manifest"] == "hypershift/hc1/hosted-cluster.yaml"
+
+
+@pytest.mark.parametrize(
+    ("without", "left_out", "flags"),
+    [
+        (
+            ("externalDnsDomain",),
+            ["hypershift/hc1/hosted-cluster.yaml is left out: it needs externalDnsDomain"],
+            ['--external-dns-domain "$MGMT_DNS_ZONE_NAME"'],
+        ),
+        (
+            ("hostedClusterBase",),
+            [
+                "hypershift/hc1/infra.json is left out: it needs dns.baseDomain, dns.publicZoneID, dns.privateZoneID",
+                "hypershift/hc1/hosted-cluster.yaml is left out: it needs dns.baseDomain, dns.publicZoneID, "
+                "dns.privateZoneID",
+            ],
+            ['--base-domain "$PARENT_DNS_ZONE"'],
+        ),
+        (("dnsZoneResourceGroup",), [], []),
+    ],
+)
+def test_what_the_stack_does_not_know_is_a_variable(
+    engine: FakeEngine, idstack: Idstack, without: tuple[str, ...], left_out: list[str], flags: list[str]
+) -> None:
+    cluster = {key: value for key, value in described().items() if key not in without}
+    engine.has({**OUTPUTS, "hostedClusters": {"hc1": cluster}})
+
+    lines = idstack("export", "hypershift", "--stack", "dev").output.splitlines()
+
+    assert [line for line in lines if "is left out" in line] == left_out
+    assert [flag for flag in flags if not any(flag in line for line in lines)] == []
+    written = {Path(line) for line in lines[: lines.index("")] if "is left out" not in line}
+    assert set(Path("hypershift/hc1").iterdir()) == written
+
+
+def test_clusters_of_one_domain_give_the_filter_of_external_dns(engine: FakeEngine, idstack: Idstack) -> None:
+    other = {**described("hc2"), "externalDnsDomain": "elsewhere.example.com"}
+    engine.has({**OUTPUTS, "hostedClusters": {"hc1": described(), "hc2": other}})
+
+    install = idstack("export", "hypershift", "--stack", "dev").output.split("\n\n")[2]
+
+    assert '--external-dns-domain-filter "$MGMT_DNS_ZONE_NAME"' in install
+
+
+def test_the_manifest_says_what_is_to_be_added(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has(OUTPUTS)
+
+    idstack("export", "hypershift", "--stack", "dev")
+
+    assert Path("hypershift/hc1/hosted-cluster.yaml").read_text().splitlines()[0] == (
+        "# Add spec.release.image, spec.pullSecret.name, spec.serviceAccountSigningKey.name."
+    )
 
 
 def test_one_cluster_or_all_of_them(engine: FakeEngine, idstack: Idstack, folder: Path) -> None:
@@ -169,10 +248,96 @@ def test_a_cluster_that_the_cli_would_write_otherwise_is_refused(
     assert idstack("export", "hypershift", "--stack", "dev", "--cluster", "hc1").code == 0
 
 
+@pytest.mark.parametrize("arguments", [(), ("--json",), ("--cluster", "hc1")])
+def test_a_stack_that_owns_the_control_planes_namespace_exports_nothing(
+    engine: FakeEngine, idstack: Idstack, folder: Path, arguments: tuple[str, ...]
+) -> None:
+    engine.has({**OUTPUTS, "clusterSide": "stack"})
+
+    printed = idstack("export", "hypershift", "--stack", "dev", *arguments)
+
+    assert (printed.code, printed.output, list(folder.iterdir())) == (1, "", [])
+    assert printed.error == (
+        "idstack: the stack dev was brought up with `clusterSide: stack`, so it owns clusters-hc1, where HyperShift "
+        "puts the control plane: the two would overwrite each other's objects. Nothing was written. Leave the "
+        "namespace to HyperShift first: `pulumi config set --stack dev clusterSide hypershift`, `make up STACK=dev`, "
+        "then export again\n"
+    )
+
+
+def exported(**changes: Any) -> HostedClusterExport:
+    """`hc1` with changes of its specification: `azure` are those of the platform, `kms` those of the keys."""
+    other = copy.deepcopy(described())
+    spec = other["hostedClusterSpec"]
+    spec["platform"]["azure"] |= changes.get("azure", {})
+    spec["secretEncryption"]["kms"]["azure"] |= changes.get("kms", {})
+    if changes.get("without_kms"):
+        del spec["secretEncryption"]
+    return hosted_clusters({"hostedClusters": {"hc1": other}}, Path())["hc1"]
+
+
+def test_without_kms_the_cli_makes_a_key_of_its_own() -> None:
+    cluster = exported(without_kms=True)
+
+    assert {"--kms-credentials-secret-name", "--encryption-key-id"}.isdisjoint(cluster.create)
+    _, infrastructure = cluster.files["--infra-json"]
+    assert "kmsClientID" not in infrastructure
+    assert list(cluster.obstacles()) == []
+
+
+def test_a_key_in_a_managed_hsm_is_named_by_its_url() -> None:
+    arguments = exported(kms={"keyVaultType": "ManagedHSM"}).create
+
+    key = arguments[arguments.index("--encryption-key-id") + 1]
+    assert key.startswith("https://kv-etcd-dev.managedhsm.azure.net/")
+
+
+def test_private_access_by_private_link_has_flags() -> None:
+    link = {"natSubnetID": "/subscriptions/x", "additionalAllowedSubscriptions": ["a", "b"]}
+    cluster = exported(azure={"topology": "PublicAndPrivate", "private": {"type": "PrivateLink", "privateLink": link}})
+
+    at = cluster.create.index("--endpoint-access")
+    assert cluster.create[at : at + 6] == [
+        "--endpoint-access",
+        "PublicAndPrivate",
+        "--endpoint-access-private-nat-subnet-id",
+        "/subscriptions/x",
+        "--endpoint-access-private-additional-allowed-subscriptions",
+        "a,b",
+    ]
+    assert list(cluster.obstacles()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (
+            {"azure": {"topology": "Private", "private": {"type": "Swift", "swift": {"podNetworkInstance": "pni"}}}},
+            "it makes private access by PrivateLink only, but this cluster's is by Swift",
+        ),
+        (
+            {"kms": {"keyVaultAccess": "Private"}},
+            "it leaves keyVaultAccess out, which means Public, but this cluster's is Private",
+        ),
+        (
+            {"kms": {"kms": {**managed_identity(9, "kms-hc1-json"), "objectEncoding": "hex"}}},
+            "it writes the encoding utf-8 for every secret, but these are stored as hex",
+        ),
+    ],
+)
+def test_what_the_cli_has_no_flag_for_is_an_obstacle(changes: dict[str, Any], reason: str) -> None:
+    assert list(exported(**changes).obstacles()) == [reason]
+
+
 def test_the_key_is_named_by_its_clouds_suffix() -> None:
     cluster = hosted_clusters({"hostedClusters": {"hc1": described(cloud="AzureUSGovernmentCloud")}}, Path())["hc1"]
 
-    assert cluster.create[-2:] == [
-        "--encryption-key-id",
-        "https://kv-etcd-dev.vault.usgovcloudapi.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef",
-    ]
+    assert cluster.create[cluster.create.index("--encryption-key-id") + 1] == (
+        "https://kv-etcd-dev.vault.usgovcloudapi.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef"
+    )
+
+
+def test_a_name_that_the_cli_refuses_is_an_obstacle() -> None:
+    cluster = hosted_clusters({"hostedClusters": {"hc.1": described("hc.1")}}, Path())["hc.1"]
+
+    assert list(cluster.obstacles()) == ["it takes no name with a dot"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from identity.credentials import rfc3339
+from ops.stack.renewable import RenewedType
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.world import output
 
@@ -22,7 +24,7 @@ def _resources(name: str, *, renewed: datetime | None = None) -> list[dict[str, 
     component = f"{_STACK}::{_IDENTITY}::{name}"
     entra = f"{_STACK}::{_ENTRA}::{name}-entra"
     issued = {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90}
-    newer = {"generation": 2, "notBefore": rfc3339.render(renewed or datetime(2026, 1, 31, tzinfo=UTC))}
+    newer = {**issued, "generation": 2, "notBefore": rfc3339.render(renewed or datetime(2026, 1, 31, tzinfo=UTC))}
     slots = {"current": "b" if renewed else "a", "a": issued, "b": newer if renewed else issued}
     return [
         {"urn": component, "type": _IDENTITY, "parent": f"{_STACK}::idstack:hypershift:HostedCluster::hc1"},
@@ -32,6 +34,12 @@ def _resources(name: str, *, renewed: datetime | None = None) -> list[dict[str, 
             "type": "idstack:index:RenewalSchedule",
             "parent": entra,
             "inputs": slots,
+        },
+        {
+            "urn": f"{_STACK}::{_IDENTITY}${RenewedType.SECRET}::{name}-credential-secret",
+            "type": RenewedType.SECRET,
+            "parent": component,
+            "outputs": {"generation": "b2" if renewed else "a1", "deliveredAt": newer["notBefore"]},
         },
     ]
 
@@ -51,20 +59,33 @@ def stack(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
 
 def _targets(engine: FakeEngine) -> list[str]:
-    """Names of the resources that each `pulumi up` was limited to."""
+    """Names of the identities that each `pulumi up` was limited to; of each, every resource that a renewal touches."""
     return [
-        " ".join(word.rpartition("::")[2] for word in call.split() if word.startswith("urn:"))
+        " ".join(_identities({word.rpartition("::")[2]: 0 for word in call.split() if word.startswith("urn:")}))
         for call in engine.calls
         if call.startswith("up ")
     ]
+
+
+def _identities(names: Iterable[str]) -> list[str]:
+    [*found] = [name.removesuffix("-entra-schedule") for name in names if name.endswith("-entra-schedule")]
+    assert sorted(names) == sorted(
+        name
+        for each in found
+        for name in (
+            f"{each}-entra-schedule",
+            *(f"{each}-entra-{part}-{slot}" for part in ("certificate", "registration", "gate") for slot in "ab"),
+            f"{each}-credential-secret",
+        )
+    )
+    return found
 
 
 def test_every_certificate_of_the_stack_is_renewed_in_one_run(stack: FakeEngine, idstack: Idstack) -> None:
     printed = idstack("rotate", "--stack", "dev", "--yes")
 
     assert printed.code == 0
-    assert _targets(stack) == ["hc1-ingress hc1-ingress-entra hc1-ingress-entra-schedule hc1-disk hc1-disk-entra "
-                               "hc1-disk-entra-schedule"]  # fmt: skip
+    assert _targets(stack) == ["hc1-ingress hc1-disk"]
     [up] = [call for call in stack.calls if call.startswith("up ")]
     assert up.endswith("--yes --stack dev"), "the engine asks, unless its own option turns that off"
 
@@ -72,7 +93,7 @@ def test_every_certificate_of_the_stack_is_renewed_in_one_run(stack: FakeEngine,
 @pytest.mark.parametrize("name", ["disk", "hc1/disk"])
 def test_one_identity_is_chosen_by_its_field(stack: FakeEngine, idstack: Idstack, name: str) -> None:
     assert idstack("rotate", "--stack", "dev", "--identity", name).code == 0
-    assert _targets(stack) == ["hc1-disk hc1-disk-entra hc1-disk-entra-schedule"]
+    assert _targets(stack) == ["hc1-disk"]
 
 
 @pytest.mark.parametrize("name", ["imageRegistry", "hc2/disk", "dsik"])
@@ -111,7 +132,7 @@ def _renewed_two_hours_ago(stack: FakeEngine) -> str:
         "kms": output("managed-azure-kms", "kms-hc1-json", notAfter="2999-02-19T16:50:04Z"),
     }
     stack.has({"hostedClusters": {"hc1": {"controlPlane": rows}}})
-    return rfc3339.render(renewed + timedelta(minutes=5) + timedelta(hours=8, minutes=30))
+    return rfc3339.render(renewed + timedelta(hours=8, minutes=30))
 
 
 _KMS_PODS = "azure-kms-provider-active in kube-apiserver, control-plane-operator in control-plane-operator"
@@ -147,7 +168,7 @@ def test_force_names_the_pods_at_risk_before_it_goes_on(stack: FakeEngine, idsta
     printed = idstack("rotate", "--stack", "dev", "--force")
 
     assert printed.code == 0
-    assert printed.output.partition("output of pulumi up\n")[0] == (
+    assert printed.output.partition("renewed now: ")[0] == (
         "These pods cannot sign in if they have not loaded the current certificate yet:\n"
         f"  hc1/kms: {_KMS_PODS}, until {until} at the latest\n"
     )
@@ -155,7 +176,7 @@ def test_force_names_the_pods_at_risk_before_it_goes_on(stack: FakeEngine, idsta
 
 
 def test_force_prints_no_warning_if_no_pod_is_at_risk(stack: FakeEngine, idstack: Idstack) -> None:
-    assert idstack("rotate", "--stack", "dev", "--force").output.startswith("output of pulumi up\n")
+    assert idstack("rotate", "--stack", "dev", "--force").output.startswith("renewed now: hc1/ingress, hc1/disk\n")
 
 
 def test_a_revocation_first_prints_who_fails_and_for_how_long(stack: FakeEngine, idstack: Idstack) -> None:
@@ -164,8 +185,8 @@ def test_a_revocation_first_prints_who_fails_and_for_how_long(stack: FakeEngine,
     printed = idstack("rotate", "--stack", "dev", "--identity", "kms", "--revoke")
 
     assert printed.code == 0
-    assert printed.output.partition("output of pulumi up\n")[0] == (
-        "Both certificates are replaced: the spare first, which the secret then carries, at the end the leaked one.\n"
+    assert printed.output.partition("renewed now: ")[0] == (
+        "Another certificate is delivered first; then the leaked one is taken out of use.\n"
         "From then on nobody can sign in with the old key. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver has "
         "polled; restart them to speed that up:\n"
@@ -178,8 +199,8 @@ def test_a_revocation_replaces_the_spare_then_the_leaked_one_however_soon(stack:
 
     assert idstack("rotate", "--stack", "dev", "--identity", "kms", "--revoke").code == 0
 
-    assert _targets(stack) == ["hc1-kms hc1-kms-entra hc1-kms-entra-schedule"] * 2
-    assert stack.renewals == [{"hc1-kms-entra-schedule": "force"}, {"hc1-kms-entra-schedule": "fresh-spare"}]
+    assert _targets(stack) == ["hc1-kms"] * 2
+    assert stack.renewals == [{"hc1-kms-entra-schedule": "force"}, {"hc1-kms-entra-schedule": "withdraw"}]
 
 
 def test_a_revocation_ends_where_its_first_half_fails(stack: FakeEngine, idstack: Idstack) -> None:
@@ -188,6 +209,36 @@ def test_a_revocation_ends_where_its_first_half_fails(stack: FakeEngine, idstack
 
     assert idstack("rotate", "--stack", "dev", "--identity", "disk", "--revoke").code == 1
     assert stack.renewals == [{"hc1-disk-entra-schedule": "force"}]
+
+
+def test_revoking_now_replaces_all_in_one_run_and_says_who_waits(stack: FakeEngine, idstack: Idstack) -> None:
+    _renewed_two_hours_ago(stack)
+
+    printed = idstack("rotate", "--stack", "dev", "--identity", "kms", "--revoke", "--now")
+
+    assert (printed.code, stack.renewals) == (0, [{"hc1-kms-entra-schedule": "replace"}])
+    assert printed.output.partition("renewed now: ")[0] == (
+        "Every certificate is taken out of use now; then new ones are issued, proven and delivered.\n"
+        "From now on nobody can sign in with an old key. Tokens issued before stay valid for up to 90 minutes.\n"
+        "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours after "
+        "the CSI driver has polled; restart them after this command to speed that up:\n"
+        f"  hc1/kms: {_KMS_PODS}\n"
+    )
+
+
+def test_revoking_now_that_changed_nothing_says_to_run_it_again(stack: FakeEngine, idstack: Idstack) -> None:
+    stack.ends_with(1)
+
+    printed = idstack("rotate", "--stack", "dev", "--identity", "disk", "--revoke", "--now")
+
+    assert printed.code == 1
+    assert printed.error.endswith("\nNothing has changed for hc1/disk: run the command again\n")
+
+
+def test_now_goes_with_revoke(stack: FakeEngine, idstack: Idstack) -> None:
+    printed = idstack("rotate", "--stack", "dev", "--now")
+    assert (printed.code, stack.calls) == (1, [])
+    assert "it goes with --revoke" in printed.error
 
 
 @pytest.mark.parametrize("option", ["--force", "--revoke"])

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from kubernetes import client, config
 
+from identity.access.azure_client import AzureClient
 from localcloud.kubernetes.api import app as kubernetes
-from ops.access.azure import AzureClient
 from ops.recovery.finders import Finders
 from ops.recovery.kubernetes_objects import KubernetesObjects, connected
+from tests.unit.azure_world import azure, cloud, deployer
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import ArmWorld, world
 from tests.unit.localcloud.kubernetes_world import TOKEN, write_kubeconfig
-from tests.unit.ops.azure_world import azure, cloud, deployer
 
 __all__ = ["azure", "cloud", "deployer", "world"]
 

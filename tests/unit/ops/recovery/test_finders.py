@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,26 +11,32 @@ import pytest
 from cryptography import x509
 from kubernetes import client
 
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AzureRefused
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
 from localcloud.azure.tenant.objects import Application, KeyCredential
 from localcloud.providers.azure_native.table import RESOURCES
 from localcloud.providers.azuread.provider import AzureAd
-from ops.access.azure import AzureClient
 from ops.recovery.finders import Finders
 from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.stack.errors import CommandError
+from tests.unit.azure_world import IssuedTokens
 from tests.unit.hosts import Certificates
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, cluster_body
+from tests.unit.localcloud import network_world
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, cluster_body, storage_account_body
 from tests.unit.localcloud.kubernetes_world import config_map, model
-from tests.unit.ops.azure_world import IssuedTokens
 from tests.unit.ops.recovery.conftest import FindersOf
 
 APPLICATION = "azuread:index/application:Application"
 PRINCIPAL = "azuread:index/servicePrincipal:ServicePrincipal"
 REGISTRATION = "azuread:index/applicationCertificate:ApplicationCertificate"
+OWN_SECRET = "idstack:index:CredentialSecret"
+# Of states that the release before wrote; the program has none of it.
+BEFORE = "azure-native:keyvault:Secret"
 TAG = "idstack:local:hc1-kms-entra"
 CSI = "secrets-store.csi.x-k8s.io"
+KEY_ID = "3a7b47a2-a1d0-5cc8-a2df-c3f5130e5401"
 BEGIN = datetime(2026, 11, 21, 17, 13, 57, tzinfo=UTC)
 # ARM spells it this way.
 IDENTITY = (
@@ -37,15 +44,16 @@ IDENTITY = (
 )
 FEDERATED = f"{IDENTITY}/federatedIdentityCredentials/hc1-disk-fed-id-node"
 SECRET = f"{VAULT}/secrets/kms-hc1-json"
+ACCOUNT = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/hc1oidc"
+CONTAINER = f"{ACCOUNT}/blobServices/default/containers/hc1oidc"
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
 ASSIGNMENT = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/9883867c-f74a-573e-94cc-d5d1434935bb"
 
+MANAGED = {"resourceGroupName": "hc1-infra"}
+
 IN_ARM: dict[str, tuple[str, dict[str, Any]]] = {
     "azure-native:keyvault:Vault": (VAULT, {"resourceGroupName": "identity-local", "vaultName": "kv-idstack-local"}),
-    "azure-native:keyvault:Secret": (
-        SECRET,
-        {"resourceGroupName": "identity-local", "vaultName": "kv-idstack-local", "secretName": "kms-hc1-json"},
-    ),
+    OWN_SECRET: (SECRET, {"vaultId": VAULT, "secretName": "kms-hc1-json"}),
     "azure-native:managedidentity:UserAssignedIdentity": (
         IDENTITY,
         {"resourceGroupName": "identity-local", "resourceName": "hc1-disk"},
@@ -62,9 +70,34 @@ IN_ARM: dict[str, tuple[str, dict[str, Any]]] = {
         ASSIGNMENT,
         {"scope": GROUP, "roleAssignmentName": "9883867c-f74a-573e-94cc-d5d1434935bb"},
     ),
+    "azure-native:storage:StorageAccount": (
+        ACCOUNT,
+        {"resourceGroupName": "identity-local", "accountName": "hc1oidc"},
+    ),
+    "azure-native:storage:BlobContainer": (
+        CONTAINER,
+        {"resourceGroupName": "identity-local", "accountName": "hc1oidc", "containerName": "hc1oidc"},
+    ),
     "azure-native:containerservice:ManagedCluster": (
         CLUSTER,
         {"resourceGroupName": "identity-local", "resourceName": "mgmt"},
+    ),
+    "azure-native:resources:ResourceGroup": (network_world.MANAGED, MANAGED),
+    "azure-native:network:VirtualNetwork": (network_world.VNET, {**MANAGED, "virtualNetworkName": "hc1-infra"}),
+    "azure-native:network:Subnet": (
+        network_world.SUBNET,
+        {**MANAGED, "virtualNetworkName": "hc1-infra", "subnetName": "default"},
+    ),
+    "azure-native:network:NetworkSecurityGroup": (
+        network_world.SECURITY_GROUP,
+        {**MANAGED, "networkSecurityGroupName": "hc1-infra-nsg"},
+    ),
+    "azure-native:network:PublicIPAddress": (network_world.ADDRESS, {**MANAGED, "publicIpAddressName": "infra"}),
+    "azure-native:network:LoadBalancer": (network_world.BALANCER, {**MANAGED, "loadBalancerName": "infra"}),
+    "azure-native:privatedns:PrivateZone": (network_world.ZONE, {**MANAGED, "privateZoneName": "hc1.example.com"}),
+    "azure-native:privatedns:VirtualNetworkLink": (
+        network_world.LINK,
+        {**MANAGED, "privateZoneName": "hc1.example.com", "virtualNetworkLinkName": "hc1-infra"},
     ),
 }
 
@@ -81,9 +114,12 @@ def made(world: ArmWorld) -> ArmWorld:
         (IDENTITY, {"location": "eastus"}),
         (FEDERATED, {"properties": trust}),
         (ASSIGNMENT, {"properties": {"roleDefinitionId": reader, **assignee}}),
+        (ACCOUNT, storage_account_body()),
+        (CONTAINER, {"properties": {"publicAccess": "Container"}}),
         (CLUSTER, cluster_body()),
     ):
         assert world.call("PUT", path, body).status_code in {200, 201}
+    network_world.make(world)
     return world
 
 
@@ -92,7 +128,7 @@ def application(world: ArmWorld, *tags: str) -> Application:
 
 
 def test_every_type_that_the_program_has_in_azure_is_looked_for() -> None:
-    assert IN_ARM.keys() == RESOURCES.keys()
+    assert IN_ARM.keys() == RESOURCES.keys() - {BEFORE} | {OWN_SECRET}
     assert {APPLICATION, PRINCIPAL, REGISTRATION} == AzureAd()._resources.keys()
 
 
@@ -142,10 +178,11 @@ def test_a_service_principal_is_found_by_its_applications_client_id(finders: Fin
     assert finders().find(PRINCIPAL, {"clientId": app_id}) == f"/servicePrincipals/{principal.object_id}"
 
 
-def register(world: ArmWorld, owner: Application, begin: datetime) -> str:
+def register(world: ArmWorld, owner: Application, begin: datetime, key_id: str | None = None) -> str:
     """Register one more certificate; returns the id that azuread gives it."""
     issued = issue("kms-hc1", not_before=begin, lifetime=timedelta(days=90))
     key = KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
+    key = key if key_id is None else replace(key, key_id=key_id)
     current = world.cloud.directory.application(owner.object_id)
     assert current is not None
     world.cloud.directory.set_key_credentials(owner.object_id, [*current.key_credentials, key])
@@ -164,6 +201,18 @@ def test_a_registration_is_found_by_the_second_its_certificate_begins(finders: F
     assert finders().find(REGISTRATION, {**inputs, "startDate": "2027-01-05T17:13:58Z"}) is None
 
 
+def test_a_registration_is_found_by_the_key_id_that_the_plan_knows(finders: FindersOf, world: ArmWorld) -> None:
+    owner = application(world, TAG)
+    register(world, owner, BEGIN)
+    mine = register(world, owner, BEGIN, KEY_ID)
+    inputs = {"applicationId": f"/applications/{owner.object_id}", "startDate": "2026-11-21T17:13:57Z"}
+    assert finders().find(REGISTRATION, {**inputs, "keyId": KEY_ID.upper()}) == mine
+    assert finders({(REGISTRATION, mine)}).find(REGISTRATION, {**inputs, "keyId": KEY_ID}) is None
+    assert finders().find(REGISTRATION, {**inputs, "keyId": KEY_ID.replace("4", "5")}) is None, (
+        "a certificate of the same second is another one"
+    )
+
+
 def test_of_two_certificates_of_one_second_the_state_may_have_one(finders: FindersOf, world: ArmWorld) -> None:
     owner = application(world, TAG)
     first, second = (register(world, owner, BEGIN) for _ in range(2))
@@ -180,6 +229,7 @@ def test_of_two_certificates_of_one_second_the_state_may_have_one(finders: Finde
     [
         (REGISTRATION, {"startDate": "2026-11-21T17:13:57Z"}),
         (PRINCIPAL, {}),
+        (OWN_SECRET, {"vaultId": VAULT}),
         (APPLICATION, {"tags": []}),
         ("azure-native:authorization:RoleAssignment", {"scope": GROUP}),
         ("idstack:index:Certificate", {"commonName": "kms-hc1"}),
@@ -262,7 +312,7 @@ def test_a_principal_without_rights_gets_the_refusal(world: ArmWorld, cloud: Clo
     vault, inputs = IN_ARM["azure-native:keyvault:Vault"]
     with AzureClient(cloud, IssuedTokens(world, world.principal()), str(certificates.ca_file)) as stranger:
         finders = Finders(stranger, None, world.cloud.subscription_id, frozenset())
-        with pytest.raises(CommandError, match=rf"reading https://127.0.0.1:\d+{vault}: 403 .*AuthorizationFailed"):
+        with pytest.raises(AzureRefused, match=rf"reading https://127.0.0.1:\d+{vault}: 403 .*AuthorizationFailed"):
             finders.find("azure-native:keyvault:Vault", inputs)
-        with pytest.raises(CommandError, match=r"reading .*/v1.0/applications: 403 .*Authorization_RequestDenied"):
+        with pytest.raises(AzureRefused, match=r"reading .*/v1.0/applications: 403 .*Authorization_RequestDenied"):
             finders.find(APPLICATION, {"tags": [TAG]})

@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 
 from identity.clouds import LocalEnvironment
+from identity.state_schema import CURRENT
 from ops.commands import recover
 from ops.recovery import settle
 from ops.recovery.orphans import Orphan
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.streaming import run_streaming
+from ops.stack.streaming import Ended
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 # The next answer to each command; the last one stays.
@@ -98,7 +99,7 @@ def orphans(monkeypatch: pytest.MonkeyPatch) -> list[Orphan]:
         return found
 
     monkeypatch.setattr(settle, "find_orphans", find)
-    monkeypatch.setattr(recover, "up", lambda context, stack, as_json: Engine(stack).up(context.args))
+    monkeypatch.setattr(recover, "up", lambda context, stack, **_: Engine(stack).up(context.args))
     return found
 
 
@@ -128,7 +129,7 @@ def test_with_nothing_to_find_the_state_is_refreshed_and_brought_up(
 ) -> None:
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0
-    assert answers.asked == ["refresh", "stack export", "up"]
+    assert answers.asked == ["refresh", "stack export", "stack export", "up"]
     assert answers.calls[0] == "refresh --yes --non-interactive --skip-preview --clear-pending-creates --stack dev"
     assert answers.calls[-1] == "up --yes --stack dev"
 
@@ -140,7 +141,7 @@ def test_what_a_replacement_deleted_first_is_refreshed_without_its_mark(
     state = {"version": 3, "deployment": {"resources": [marked]}}
     answers.to("stack export", (0, json.dumps(state), ""))
     assert idstack("recover", "--stack", "dev", "--yes").code == 0
-    assert answers.asked == ["refresh", "stack export", "stack import", "refresh", "up"]
+    assert answers.asked == ["refresh", "stack export", "stack import", "refresh", "stack export", "up"]
     [entered] = answers.imported["deployment"]["resources"]
     assert entered == {key: value for key, value in marked.items() if key != "pendingReplacement"}
 
@@ -182,7 +183,7 @@ def _of(application: str, token: str) -> dict[str, Any]:
         "urn": f"urn:pulumi:dev::idstack::{token}::{application}",
         "type": token,
         "parent": f"urn:pulumi:dev::idstack::idstack:azure:EntraApplication::{application}",
-        "inputs": {"applicationId": f"/applications/{application}"},
+        "inputs": {"schema": CURRENT, "applicationId": f"/applications/{application}"},
     }
 
 
@@ -192,6 +193,12 @@ def _credential(application: str) -> list[dict[str, Any]]:
     own = ("RenewalSchedule", "Certificate", "SignInGate")
     tokens = (*(f"azuread:index/{kind}" for kind in kinds), *(f"idstack:index:{kind}" for kind in own))
     return [_of(application, token) for token in tokens]
+
+
+def _secret(application: str) -> dict[str, Any]:
+    """The secret with the application's credential, which belongs to another component."""
+    component = f"urn:pulumi:dev::idstack::idstack:azure:CredentialSecret::{application}"
+    return {**_of(application, "idstack:index:CredentialSecret"), "parent": component}
 
 
 @pytest.fixture
@@ -206,7 +213,7 @@ def only_one_left(answers: EngineAnswers, monkeypatch: pytest.MonkeyPatch) -> En
         yield DeletedApplications("/applications/one")
 
     monkeypatch.setattr(settle, "deployer", deployer)
-    resources = [*_credential("one"), *_credential("two")]
+    resources = [*_credential("one"), *_credential("two"), _secret("two")]
     answers.to("stack export", (0, json.dumps({"deployment": {"resources": resources}}), ""))
     answers.to("preview", (0, json.dumps({"steps": [], "config": {"idstack:tenantId": "t"}}), ""))
     return answers
@@ -220,7 +227,8 @@ def test_certificates_of_a_deleted_application_leave_the_state(
     assert done.code == 0, done.error
     assert "removing the certificates of deleted applications from the state:\n  two\n" in done.output
     kept = [each["urn"] for each in only_one_left.imported["deployment"]["resources"]]
-    assert kept == [each["urn"] for each in (*_credential("one"), _of("two", "azuread:index/application:Application"))]
+    left = (*_credential("one"), _of("two", "azuread:index/application:Application"), _secret("two"))
+    assert kept == [each["urn"] for each in left], "the vault has the secret still"
     assert only_one_left.asked.count("refresh") == 2
 
 
@@ -248,7 +256,7 @@ def test_the_lock_of_a_dead_owner_is_taken_away(
     answers.to("refresh", (255, "", lock_of(DEAD)), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0
-    assert answers.asked == ["refresh", "cancel", "refresh", "stack export", "up"]
+    assert answers.asked == ["refresh", "cancel", "refresh", "stack export", "stack export", "up"]
     assert "cancel dev --yes --non-interactive" in answers.calls
 
 
@@ -264,8 +272,35 @@ def test_recover_refuses_when_the_owner_is_elsewhere(answers: EngineAnswers, ids
     answers.to("refresh", (255, "", lock_of(DEAD, "runner-7")))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 1
-    assert "unlock with `pulumi cancel dev`" in done.error
+    assert "`make recover STACK=dev ARGS=--unlock`" in done.error
     assert answers.asked == ["refresh"]
+
+
+def test_a_lock_of_a_job_that_is_gone_is_taken_away_on_request(
+    answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack
+) -> None:
+    answers.to("refresh", (255, "", lock_of(DEAD, "runner-7")), (0, "", ""))
+    done = idstack("recover", "--stack", "dev", "--unlock", "--no-up")
+    assert done.code == 0
+    assert answers.asked == ["refresh", "cancel", "refresh", "stack export", "stack export"]
+
+
+def test_no_request_takes_away_the_lock_of_an_owner_that_runs(
+    answers: EngineAnswers, living: int, idstack: Idstack
+) -> None:
+    answers.to("refresh", (255, "", lock_of(living)))
+    done = idstack("recover", "--stack", "dev", "--unlock")
+    assert "which still runs; wait until it ends" in done.error
+    assert answers.asked == ["refresh"]
+
+
+def test_an_interrupted_refresh_removes_nothing(only_one_left: EngineAnswers, idstack: Idstack) -> None:
+    only_one_left.to("refresh", (255, "", ""))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ops.stack.engine.run_streaming", lambda *_, **__: Ended(255, "", "SIGTERM"))
+        done = idstack("recover", "--stack", "dev", "--yes")
+    assert done.error.startswith("idstack: interrupted by SIGTERM: `pulumi refresh` has ended what it had begun")
+    assert only_one_left.asked == []
 
 
 @pytest.mark.parametrize("command", ["up", "down"])
@@ -289,10 +324,3 @@ def test_the_errors_of_a_preview_are_reported(answers: EngineAnswers) -> None:
     answers.to("preview", (255, "", "error: no stack named 'dev' found\n"))
     with pytest.raises(CommandError, match="no stack named 'dev' found"):
         Engine("dev").planned()
-
-
-def test_an_interrupt_is_the_engines_to_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    script = "kill -INT $PPID; echo 'ended what had begun' >&2; exit 7"
-    ended = run_streaming(["sh", "-c", script], directory=tmp_path, environment=os.environ, output=sys.stdout.fileno())
-    assert ended == (7, "ended what had begun\n")
-    assert capfd.readouterr().err == "ended what had begun\n"

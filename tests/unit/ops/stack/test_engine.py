@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 import yaml
 
+from ops.stack.deadline import Deadline
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, RunInterrupted
+from ops.stack.streaming import Ended
 from tests.harness import LocalStack
 from tests.unit.ops.conftest import FakeEngine
 
@@ -121,3 +124,35 @@ def test_a_local_stack_without_a_configuration_names_the_missing_file(engine: Fa
         CommandError, match=r"the stack local-hc9 has no configuration: there is no Pulumi.local-hc9.yaml"
     ):
         Engine("local-hc9", project).prepare()
+
+
+@pytest.mark.parametrize(
+    ("ended", "message"),
+    [
+        (
+            Ended(0, "", "the time limit of 40 minutes"),
+            "interrupted by the time limit of 40 minutes: `pulumi up` has ended what it had begun and unlocked the "
+            "stack. Run the command again, which goes on from there",
+        ),
+        (
+            Ended(-9, "", None),
+            "`pulumi up` was killed by signal 9. `make recover STACK=dev` unlocks the stack, settles what is half "
+            "done, and goes on",
+        ),
+    ],
+)
+def test_an_interrupted_run_is_an_error_with_the_way_on(
+    engine: FakeEngine, project: Path, monkeypatch: pytest.MonkeyPatch, ended: Ended, message: str
+) -> None:
+    monkeypatch.setattr("ops.stack.engine.run_streaming", lambda *_, **__: ended)
+
+    with pytest.raises(RunInterrupted) as caught:
+        Engine("dev", project).up()
+
+    assert str(caught.value) == message
+
+
+def test_after_the_deadline_no_engine_is_started(engine: FakeEngine, project: Path) -> None:
+    with pytest.raises(RunInterrupted, match="time limit of 40 minutes has passed before `pulumi refresh` began"):
+        Engine("dev", project, deadline=Deadline(40.0, time.monotonic())).refresh()
+    assert engine.calls == []

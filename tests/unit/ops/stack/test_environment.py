@@ -154,6 +154,11 @@ def test_the_local_stack_signs_in_as_the_deployer_of_the_local_cloud(local: dict
     assert variables("dev", stray)["ARM_TENANT_ID"] == "somebody's"
 
 
+def test_a_local_cloud_of_another_release_can_be_started(local: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "environment.json").write_text('{"tenantId": "10ca1000-0000-4000-8000-000000000001"}')
+    assert "ARM_TENANT_ID" not in variables("local", local)
+
+
 def test_the_local_cloud_is_not_named_to_any_other_stack(local: dict[str, str]) -> None:
     inherited = {**local, "IDSTACK_LOCAL_ENVIRONMENT": "/somewhere/environment.json"}
     assert "IDSTACK_LOCAL_ENVIRONMENT" not in variables("dev", inherited)
@@ -186,3 +191,34 @@ def test_the_passphrase_is_made_once_and_its_owners_alone(tmp_path: Path) -> Non
     assert stat.S_IMODE(paths.passphrase.stat().st_mode) == 0o600
     for directory in (paths.state, paths.engine, paths.backend, paths.home):
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "IDSTACK_CLOCK",
+        "IDSTACK_RENEWALS",
+        "IDSTACK_ANYTHING",
+        "PULUMI_DEBUG_GRPC",
+        "PULUMI_DEBUG_PROVIDERS",
+        "PULUMI_TRACING_HEADER",
+        "PULUMI_OTEL_EXPORTER_OTLP_ENDPOINT",
+        "PULUMI_OPTION_SHOW_SECRETS",
+        "TF_LOG",
+        "TF_LOG_PATH",
+        "GRPC_TRACE",
+        "SSLKEYLOGFILE",
+    ],
+)
+def test_what_tests_and_debugging_set_does_not_reach_a_stack_on_azure(local: dict[str, str], name: str) -> None:
+    stray = {**local, name: "left over"}
+    assert name not in variables("dev", stray)
+    assert variables("local", stray)[name] == "left over"
+
+
+def test_where_tokens_are_kept_is_the_users_choice(local: dict[str, str]) -> None:
+    chosen = {**local, "IDSTACK_TOKEN_CACHE": "/somewhere", "PULUMI_OPTION_REFRESH": "true"}
+    assert variables("dev", chosen).items() >= {
+        ("IDSTACK_TOKEN_CACHE", "/somewhere"),
+        ("PULUMI_OPTION_REFRESH", "true"),
+    }

@@ -13,6 +13,7 @@ from tests.unit.ops.conftest import FakeEngine, Idstack
 
 _STACK = "urn:pulumi:dev::idstack"
 _AZURE = f"{_STACK}::pulumi:providers:azure-native::azure"
+_OWN = f"{_STACK}::pulumi:providers:idstack"
 _SUBSCRIPTION = "5b2c7e0e-0000-4000-8000-000000000001"
 _VAULT = f"/subscriptions/{_SUBSCRIPTION}/resourceGroups/identity/providers/Microsoft.KeyVault/vaults/kv-dev"
 _ASSIGNMENTS = "/subscriptions/s/resourceGroups/hc1/providers/Microsoft.Authorization/roleAssignments"
@@ -24,8 +25,8 @@ _KEY_VAULT = (
     {"resourceGroupName": "identity", "vaultName": "kv-dev", "location": "westeurope"},
 )
 _SECRET = (
-    "azure-native:keyvault:Secret",
-    {"resourceGroupName": "identity", "vaultName": "kv-dev", "secretName": "cpo-hc1-json", "properties": {}},
+    "idstack:index:CredentialSecret",
+    {"cloud": "AzurePublicCloud", "tenantId": "tenant", "vaultId": _VAULT, "secretName": "cpo-hc1-json"},
 )
 _CLASS = (
     "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass",
@@ -35,17 +36,23 @@ _NAMESPACE = ("kubernetes:core/v1:Namespace", {"metadata": {"name": "clusters-hc
 _PRINCIPAL = ("azuread:index/servicePrincipal:ServicePrincipal", {"clientId": "c"})
 
 
-def _log(resource: tuple[str, dict[str, Any]], error: str, operation: str = "create") -> list[str]:
+def _log(
+    resource: tuple[str, dict[str, Any]], error: str, operation: str = "create", provider: str = _AZURE
+) -> list[str]:
     type_token, inputs = resource
     urn = f"{_STACK}::idstack:azure:Parent${type_token}::thing"
     subscription = {"subscriptionId": _SUBSCRIPTION}
-    provider = {"urn": _AZURE, "type": "pulumi:providers:azure-native", "inputs": subscription}
+    azure = {"urn": _AZURE, "type": "pulumi:providers:azure-native", "inputs": subscription}
     new = {"type": type_token, "urn": urn, "parent": f"{_STACK}::idstack:azure:Parent::parent", "inputs": inputs}
     events = [
-        {"resourcePreEvent": {"metadata": {"op": "same", "new": provider}}},
+        {"resourcePreEvent": {"metadata": {"op": "same", "new": azure}}},
         {"diagnosticEvent": {"prefix": "error: ", "message": "update failed\n", "severity": "error"}},
         {"diagnosticEvent": {"urn": urn, "prefix": "error: ", "message": f"{error}\n", "severity": "error"}},
-        {"resOpFailedEvent": {"metadata": {"op": operation, "urn": urn, "new": {**new, "provider": f"{_AZURE}::id"}}}},
+        {
+            "resOpFailedEvent": {
+                "metadata": {"op": operation, "urn": urn, "new": {**new, "provider": f"{provider}::id"}}
+            }
+        },
         {"summaryEvent": {}},
     ]
     return [json.dumps(event) for event in events]
@@ -90,7 +97,8 @@ def test_what_exists_is_adopted_by_one_line(resource: tuple[str, dict[str, Any]]
         ),
         (
             _SECRET,
-            "Secret cpo-hc1-json is currently in a deleted but recoverable state, and its name cannot be reused",
+            "the secret was not written: changing https://arm.example/x: 409 Secret cpo-hc1-json is currently in a "
+            "deleted but recoverable state, and its name cannot be reused",
             f"{_VAULT}/secrets/cpo-hc1-json",
             f"az keyvault secret recover --vault-name kv-dev --name cpo-hc1-json --subscription {_SUBSCRIPTION}",
         ),
@@ -103,8 +111,42 @@ def test_a_name_that_a_deleted_thing_holds_takes_two_lines(
 
     first, second = found.commands("dev")
     assert first == recover
-    assert f" {resource[0]} thing {id} " in second
+    before = "AzurePublicCloud/tenant" if resource == _SECRET else ""
+    assert f" {resource[0]} thing {before}{id} " in second
     assert found.commands("local")[0] == f".venv/bin/idstack local recover {id}"
+
+
+def test_a_deleted_secret_that_the_state_has_is_recovered_and_not_imported() -> None:
+    error = "the secret was not written: 409 Secret cpo-hc1-json is currently in a deleted but recoverable state"
+    found = existing.read(_log(_SECRET, error, "update"))
+    recover = f"az keyvault secret recover --vault-name kv-dev --name cpo-hc1-json --subscription {_SUBSCRIPTION}"
+
+    assert [each.commands("dev") for each in found] == [[recover]]
+    hint = existing.hint(found, "dev")
+    assert hint is not None
+    assert hint.startswith(f"Somebody deleted these, and the vault keeps their names:\n  thing\n    {recover}\n")
+    assert "state of the stack" not in hint
+
+
+def test_the_plugins_own_secret_is_adopted_with_its_cloud_and_tenant() -> None:
+    secret = f"{_VAULT}/secrets/cpo-hc1-json"
+    log = _log(_SECRET, f"cannot create already existing resource '{secret}'", provider=f"{_OWN}::default")
+
+    [found] = existing.read(log)
+
+    assert found.commands("dev") == [
+        f".venv/bin/idstack import --stack dev {_SECRET[0]} thing AzurePublicCloud/tenant{secret} "
+        f"--parent parent={_STACK}::idstack:azure:Parent::parent"
+    ]
+
+
+@pytest.mark.parametrize(("name", "is_named"), [("default", False), ("default_0_1_0", False), ("defaults", True)])
+def test_a_default_provider_is_not_named(name: str, is_named: bool) -> None:
+    log = _log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'", provider=f"{_OWN}::{name}")
+
+    [found] = existing.read(log)
+
+    assert ("--provider" in found.commands("dev")[0]) == is_named
 
 
 def test_urns_with_dollars_survive_a_shell() -> None:
@@ -119,6 +161,7 @@ def test_urns_with_dollars_survive_a_shell() -> None:
     [
         ('Status=403 Code="AuthorizationFailed" Message="The client does not have authorization"', "create"),
         (f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'", "delete"),
+        (f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'", "update"),
     ],
 )
 def test_other_failures_are_left_to_the_engine(error: str, operation: str) -> None:

@@ -100,6 +100,7 @@ def locked(*found: Owner, stack: str = "dev", command: str = "up") -> Locked:
 def test_a_living_owner_is_named_and_waited_for(engine: subprocess.Popen[bytes]) -> None:
     lock = locked(owner(engine.pid), DEAD)
     assert not lock.is_abandoned
+    assert not lock.is_unseen
     assert str(lock) == (
         f"the stack dev is locked by root@{HERE} (pid {engine.pid}, since 2026-11-21T17:13:57Z), which still runs; "
         "wait until it ends"
@@ -124,7 +125,8 @@ def test_an_owner_on_another_machine_is_left_to_a_person() -> None:
     lock = locked(elsewhere, DEAD)
     assert not lock.is_abandoned
     assert f"locked by {elsewhere}, which this machine cannot see" in str(lock)
-    assert "`pulumi cancel dev`, then `make recover STACK=dev`" in str(lock)
+    assert "If you know that it is gone, `make recover STACK=dev ARGS=--unlock`, or on GitHub the" in str(lock)
+    assert '`make recover STACK=dev ARGS="--no-up --unlock"`' in str(locked(elsewhere, command="destroy"))
 
 
 def test_an_owner_of_the_local_stack_is_of_this_machine_by_any_name() -> None:

@@ -77,9 +77,9 @@ def test_a_type_that_is_not_emulated_is_named(world: ArmWorld) -> None:
 
 
 def test_a_method_that_is_not_emulated_is_named(world: ArmWorld) -> None:
-    answer = world.call("PUT", f"{GROUP}/providers/Microsoft.Network/virtualNetworks/one", {"location": "eastus"})
+    answer = world.call("PATCH", f"{GROUP}/providers/Microsoft.Network/virtualNetworks/one", {"tags": {}})
     assert error(answer)[:2] == (501, "NotEmulated")
-    assert "PUT of Microsoft.Network/virtualNetworks" in answer.text
+    assert "PATCH of Microsoft.Network/virtualNetworks" in answer.text
 
 
 def test_a_caller_without_rights_does_not_learn_what_exists(world: ArmWorld) -> None:

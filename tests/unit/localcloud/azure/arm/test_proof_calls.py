@@ -21,6 +21,8 @@ NETWORK = f"{V}/providers/Microsoft.Network/virtualNetworks/hc1-vnet"
 SUBNET = f"{NETWORK}/subnets/default"
 SECURITY_GROUP = f"{N}/providers/Microsoft.Network/networkSecurityGroups/hc1-nsg"
 ZONE = f"{D}/providers/Microsoft.Network/dnsZones/example.com"
+ACCOUNT = f"{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.Storage/storageAccounts/backups"
+CONTAINERS = f"{ACCOUNT}/blobServices/default/containers"
 KEY_VERSION = "0123456789abcdef0123456789abcdef"
 
 CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
@@ -36,8 +38,9 @@ IDENTITIES = {
     "disk": ("5b7237c5-45e1-49d6-bc18-a1f62f400748", (M,)),
     "file": ("0d7aedc0-15fd-4a67-a412-efad370c947e", (M, N, V)),
     "kms": ("12338af0-0e69-4776-bea7-57ae8d297424", (ETCD,)),
+    "etcdBackup": ("ba92f5b4-2d11-453d-a403-e96b0029c9fe", (ACCOUNT,)),
 }
-NINE = [name for name in IDENTITIES if "built-in" not in name]
+EVERY = [name for name in IDENTITIES if "built-in" not in name]
 
 LOAD_BALANCERS = f"{M}/providers/Microsoft.Network/loadBalancers"
 MACHINES = f"{M}/providers/Microsoft.Compute/virtualMachines"
@@ -65,6 +68,8 @@ GRANTED = [
     ("disk", M, "2021-04-01"),
     ("file", ACCOUNTS, "2025-01-01"),
     ("file", SUBNET, "2025-01-01"),
+    ("etcdBackup", CONTAINERS, "2023-05-01"),
+    ("etcdBackup", f"{CONTAINERS}/etcd", "2023-05-01"),
 ]
 
 REFUSED = [
@@ -85,6 +90,12 @@ REFUSED = [
     *((name, SECURITY_GROUP, "Network/networkSecurityGroups", SECURITY_GROUP) for name in ("disk", "imageRegistry")),
     ("kms", M, "Resources/subscriptions/resourceGroups", M),
     ("kms", ETCD, "KeyVault/vaults", ETCD),
+    ("etcdBackup", ACCOUNT, "Storage/storageAccounts", ACCOUNT),
+    ("etcdBackup", M, "Resources/subscriptions/resourceGroups", M),
+    *(
+        (name, CONTAINERS, "Storage/storageAccounts/blobServices/containers", f"{ACCOUNT}/blobServices/default")
+        for name in ("imageRegistry", "file", "kms")
+    ),
     ("kms", DISKS, "Compute/disks", f"{M}/providers/Microsoft.Compute"),
 ]
 
@@ -98,6 +109,10 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmWorld]:
     world.put(NETWORK, "Microsoft.Network/virtualNetworks", {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}})
     world.put(SUBNET, "Microsoft.Network/virtualNetworks/subnets", {"addressPrefix": "10.0.0.0/24"})
     world.put(SECURITY_GROUP, "Microsoft.Network/networkSecurityGroups", {"securityRules": []})
+    blobs = "Microsoft.Storage/storageAccounts/blobServices"
+    world.put(ACCOUNT, "Microsoft.Storage/storageAccounts", {})
+    world.put(f"{ACCOUNT}/blobServices/default", blobs, {})
+    world.put(f"{CONTAINERS}/etcd", f"{blobs}/containers", {"publicAccess": "None"})
     world.put(ZONE, "Microsoft.Network/dnsZones", {"zoneType": "Public"})
     assert world.call("PUT", ETCD, vault_body()).status_code == 201
     vault = Vaults(world.resources).named("kv-etcd")
@@ -133,7 +148,7 @@ def test_a_call_that_no_role_grants_is_refused_in_azures_words(
     )
 
 
-@pytest.mark.parametrize("name", NINE)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_key_encrypts_for_kms_alone(environment: ArmWorld, name: str) -> None:
     answer = environment.vault(
         "POST",
@@ -145,7 +160,7 @@ def test_the_key_encrypts_for_kms_alone(environment: ArmWorld, name: str) -> Non
     assert answer.status_code == (200 if name == "kms" else 403), answer.text
 
 
-@pytest.mark.parametrize("name", NINE)
+@pytest.mark.parametrize("name", EVERY)
 def test_no_identity_reads_a_secret(environment: ArmWorld, name: str) -> None:
     environment.vault("PUT", "/secrets/one", {"value": "v"}, host="kv-etcd.vault.azure.net")
     answer = environment.vault(

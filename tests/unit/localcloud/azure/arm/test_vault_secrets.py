@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld, error
+from tests.unit.localcloud.arm_world import GROUP, VAULT, ArmWorld, error
 
 SECRET = f"{VAULT}/secrets/cpo-hc1-json"
 
@@ -53,6 +53,64 @@ def test_each_put_is_a_new_version_of_one_secret(vault: ArmWorld) -> None:
     assert (first.status_code, second.status_code) == (201, 200)
     assert by_version == ["one", "two"]
     assert vault.vault("GET", "/secrets/cpo-hc1-json/").json()["value"] == "two"
+
+
+def test_a_put_of_what_is_there_already_adds_no_version(vault: ArmWorld) -> None:
+    attributes = {"enabled": True, "nbf": 1, "exp": 2}
+    first, again = (put(vault, contentType="text/plain", attributes=attributes) for _ in range(2))
+
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json() == first.json()
+    assert len(vault.vault("GET", "/secrets/cpo-hc1-json/versions").json()["value"]) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"tags": {"a": "c"}},
+        {"properties": {"value": "other"}},
+        {"properties": {"value": "marker-value", "contentType": "text/plain"}},
+        {"properties": {"value": "marker-value", "attributes": {"exp": 2}}},
+        {"properties": {"value": "marker-value", "attributes": {"enabled": False}}},
+    ],
+)
+def test_a_put_that_changes_anything_adds_a_version(vault: ArmWorld, changed: dict[str, object]) -> None:
+    before = put(vault).json()["properties"]["secretUriWithVersion"]
+    body = {"tags": {"a": "b"}, "properties": {"value": "marker-value"}, **changed}
+
+    assert vault.call("PUT", SECRET, body).json()["properties"]["secretUriWithVersion"] != before
+
+
+def test_a_reader_sees_dates_and_tags_and_changes_nothing(vault: ArmWorld) -> None:
+    written = put(vault, attributes={"enabled": True, "nbf": 1, "exp": 2}).json()
+    reader = vault.principal(("Reader", GROUP))
+    body = {"properties": {"value": "v"}}
+
+    assert vault.call("GET", SECRET, caller=reader).json() == written
+    assert vault.call("GET", f"{VAULT}/secrets", caller=reader).json()["value"] == [written]
+    refused = [vault.call(method, SECRET, body, caller=reader) for method in ("PUT", "PATCH", "DELETE")]
+    assert {error(each)[:2] for each in refused} == {(403, "AuthorizationFailed")}
+
+
+def test_a_patch_of_tags_keeps_version_and_dates(vault: ArmWorld) -> None:
+    before = put(vault, contentType="text/plain", attributes={"enabled": True, "nbf": 1, "exp": 2}).json()
+    patched = vault.call("PATCH", SECRET, {"tags": {"c": "d"}}).json()
+
+    assert patched["tags"] == {"c": "d"}
+    assert patched["properties"]["attributes"].pop("updated") >= before["properties"]["attributes"].pop("updated")
+    assert patched["properties"] == before["properties"]
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH"])
+@pytest.mark.parametrize(
+    ("place", "code"),
+    [("resourceGroups/other", "ResourceGroupNotFound"), ("vaults/kv-other", "ParentResourceNotFound")],
+)
+def test_a_secret_needs_its_group_and_vault(vault: ArmWorld, method: str, place: str, code: str) -> None:
+    there = {"resourceGroups/other": "resourceGroups/identity-local", "vaults/kv-other": "vaults/kv-idstack-local"}
+    path = SECRET.replace(there[place], place)
+
+    assert error(vault.call(method, path, {"properties": {"value": "v"}}))[:2] == (404, code)
 
 
 def test_a_version_written_through_the_vault_is_seen_by_arm(vault: ArmWorld) -> None:

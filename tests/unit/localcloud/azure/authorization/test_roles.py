@@ -19,9 +19,14 @@ COUNTS = {
     "Azure Red Hat OpenShift Hosted Control Planes Control Plane Operator": (3, 0),
     "Azure Red Hat OpenShift Hosted Control Planes Cluster API Provider": (16, 0),
     "Azure Red Hat OpenShift Federated Credential": (4, 0),
+    "Storage Blob Data Contributor": (4, 5),
+    "AcrPull": (1, 0),
+    "DNS Zone Contributor": (7, 0),
+    "Managed Identity Operator": (7, 0),
     "Key Vault Crypto User": (0, 9),
     "Key Vault Crypto Officer": (10, 2),
     "Key Vault Secrets User": (0, 2),
+    "Key Vault Reader": (10, 2),
 }
 
 
@@ -40,6 +45,7 @@ def test_a_role_has_as_many_actions_as_azure_lists(name: str, counts: tuple[int,
         ("Contributor", "b24988ac-6180-42a0-ab88-20f7382dd24c"),
         ("User Access Administrator", "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9"),
         ("Reader", "acdd72a7-3385-48ef-bd42-f606fba81ae7"),
+        ("Key Vault Reader", "21090545-7ca7-4776-b22c-e363652d74d2"),
         ("Key Vault Secrets Officer", "b86a8fe4-44ce-4948-aee5-eccb2c155cd7"),
         ("Azure Kubernetes Service RBAC Cluster Admin", "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"),
     ],
@@ -58,7 +64,7 @@ def test_a_role_that_the_program_assigns_is_known_by_its_name(assigned: Role) ->
 
 def test_every_role_grants_something() -> None:
     empty = [each.role_name for each in built_in_roles().values() if not each.actions + each.data_actions]
-    assert (len(built_in_roles()), empty) == (26, [])
+    assert (len(built_in_roles()), empty) == (31, [])
 
 
 @pytest.mark.parametrize(
@@ -71,6 +77,17 @@ def test_every_role_grants_something() -> None:
         ("User Access Administrator", "Microsoft.Authorization/roleAssignments/write", False, True),
         ("User Access Administrator", "Microsoft.KeyVault/vaults/write", False, False),
         ("Reader", "Microsoft.Network/virtualNetworks/subnets/read", False, True),
+        ("AcrPull", "Microsoft.ContainerRegistry/registries/pull/read", False, True),
+        ("AcrPull", "Microsoft.ContainerRegistry/registries/push/write", False, False),
+        ("DNS Zone Contributor", "Microsoft.Network/dnsZones/TXT/write", False, True),
+        ("DNS Zone Contributor", "Microsoft.Network/privateDnsZones/A/write", False, False),
+        (
+            "Managed Identity Operator",
+            "Microsoft.ManagedIdentity/userAssignedIdentities/acr/assign/action",
+            False,
+            True,
+        ),
+        ("Managed Identity Operator", "Microsoft.ManagedIdentity/userAssignedIdentities/write", False, False),
         ("Key Vault Secrets User", "Microsoft.KeyVault/vaults/read", False, False),
         ("Key Vault Secrets Officer", "Microsoft.KeyVault/vaults/secrets/delete", True, True),
         ("Key Vault Secrets Officer", "Microsoft.KeyVault/vaults/keys/read", True, False),

@@ -32,6 +32,13 @@ def test_a_secret_is_set_read_updated_and_listed(clients: VaultClients) -> None:
     assert len(list(client.list_properties_of_secret_versions("one"))) == 2
 
 
+def test_a_client_goes_through_all_pages_of_versions(clients: VaultClients) -> None:
+    client = clients.secrets(clients.world.principal(OFFICER))
+    made = {client.set_secret("one", "v").properties.version for _ in range(27)}
+
+    assert {each.version for each in client.list_properties_of_secret_versions("one")} == made
+
+
 def test_a_secret_is_deleted_blocked_recovered_and_purged(clients: VaultClients) -> None:
     client = clients.secrets(clients.world.principal(OFFICER))
     client.set_secret("one", "v")

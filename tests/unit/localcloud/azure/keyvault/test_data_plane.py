@@ -105,6 +105,8 @@ def test_a_refusal_names_caller_action_and_resource(vault: ArmWorld) -> None:
         ("Key Vault Secrets Officer", [200, 200, 200, 200, 200]),
         ("Key Vault Crypto User", [403, 403, 403, 403, 403]),
         ("Contributor", [403, 403, 403, 403, 403]),
+        ("Reader", [403, 403, 403, 403, 403]),
+        ("Key Vault Reader", [403, 200, 403, 403, 403]),
     ],
 )
 def test_each_role_opens_what_azure_lets_it_open(vault: ArmWorld, role: str, statuses: list[int]) -> None:
@@ -118,6 +120,59 @@ def test_each_role_opens_what_azure_lets_it_open(vault: ArmWorld, role: str, sta
         ("DELETE", "/secrets/one", None),
     ]
     assert [vault.vault(*request, caller=caller).status_code for request in requests] == statuses
+
+
+def test_a_disabled_version_is_listed_and_not_read(vault: ArmWorld) -> None:
+    old, current = (vault.vault("PUT", "/secrets/one", {"value": each}).json()["id"] for each in ("old", "new"))
+    officer = vault.principal(("Key Vault Secrets Officer", VAULT))
+    path = old.removeprefix(URI)
+    updated = vault.vault("PATCH", path, {"attributes": {"enabled": False}}, caller=officer)
+
+    assert (updated.status_code, updated.json()["attributes"]["enabled"]) == (200, False)
+    assert "value" not in updated.json()
+    assert inner(vault.vault("GET", path, caller=officer)) == "SecretDisabled"
+    assert vault.vault("GET", "/secrets/one", caller=officer).json()["id"] == current
+    listed = vault.vault("GET", "/secrets/one/versions", caller=officer).json()["value"]
+    assert {each["id"]: each["attributes"]["enabled"] for each in listed} == {old: False, current: True}
+    assert not [each for each in listed if "value" in each]
+
+
+def test_versions_are_listed_by_their_names_and_not_by_age(vault: ArmWorld) -> None:
+    made = [vault.vault("PUT", "/secrets/one", {"value": "v"}).json()["id"] for _ in range(8)]
+    listed = [each["id"] for each in vault.vault("GET", "/secrets/one/versions").json()["value"]]
+
+    assert listed == sorted(made) != made
+
+
+@pytest.mark.parametrize(
+    ("asked", "sizes"), [("", [25, 5]), ("?maxresults=12", [12, 12, 6]), ("?maxresults=1", [1] * 30)]
+)
+def test_a_list_comes_in_pages_that_link_to_each_other(vault: ArmWorld, asked: str, sizes: list[int]) -> None:
+    made = {vault.vault("PUT", "/secrets/one", {"value": "v"}).json()["id"] for _ in range(30)}
+    link: str | None = f"{URI}/secrets/one/versions{asked}"
+    pages: list[list[str]] = []
+    token = vault.cloud.tokens.issue(vault.deployer, "https://vault.azure.net")
+    while link:
+        path = httpx.URL(link).path
+        # The link is whole: api-version and page size are in it.
+        query = dict(httpx.URL(link).params) if pages else {**httpx.URL(link).params, "api-version": "7.4"}
+        page = asyncio.run(send(vault.keyvault, URI, "GET", path, query, token, None)).json()
+        pages.append([each["id"] for each in page["value"]])
+        link = page["nextLink"]
+        assert link is None or link.startswith(f"{URI}:443/secrets/one/versions?")
+
+    assert [len(each) for each in pages] == sizes
+    assert {each for page in pages for each in page} == made
+
+
+@pytest.mark.parametrize("query", ["maxresults=0", "maxresults=26", "maxresults=x", "$skiptoken=x"])
+def test_a_page_that_is_none_is_refused(vault: ArmWorld, query: str) -> None:
+    name, _, value = query.partition("=")
+    token = vault.cloud.tokens.issue(vault.deployer, "https://vault.azure.net")
+    params = {"api-version": "7.4", name: value}
+    answer = asyncio.run(send(vault.keyvault, URI, "GET", "/secrets", params, token, None))
+
+    assert error(answer)[:2] == (400, "BadParameter")
 
 
 def test_purge_protection_keeps_a_deleted_secret_until_its_time(world: ArmWorld) -> None:

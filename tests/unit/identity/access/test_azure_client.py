@@ -13,12 +13,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AzureRefused
 from identity.clouds import Cloud
-from ops.access.azure import AzureClient
-from ops.stack.errors import CommandError
+from tests.unit.azure_world import IssuedTokens
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import ArmWorld
-from tests.unit.ops.azure_world import IssuedTokens
 
 
 class RefusedCredential(TokenCredential):
@@ -31,7 +31,7 @@ class RefusedCredential(TokenCredential):
 def test_a_sign_in_that_fails_is_reported_with_its_reason(cloud: Cloud, certificates: Certificates) -> None:
     with (
         AzureClient(cloud, RefusedCredential(), str(certificates.ca_file)) as azure,
-        pytest.raises(CommandError, match=r"signing in to read .*AADSTS700027"),
+        pytest.raises(AzureRefused, match=r"signing in to read .*AADSTS700027"),
     ):
         azure.directory_object("/applications/x")
 
@@ -59,7 +59,7 @@ def test_a_throttled_request_is_repeated_when_the_service_asks_for_it(
         if found:
             assert azure.resource("/x", "2024-11-01") == {"id": "/x"}
         else:
-            with pytest.raises(CommandError, match="429 slow down"):
+            with pytest.raises(AzureRefused, match="429 slow down"):
                 azure.resource("/x", "2024-11-01")
     assert waits == [7.0] * min(refusals, 5)
 
@@ -80,7 +80,7 @@ def test_an_action_is_repeated_as_well_and_needs_its_resource(
     monkeypatch.setattr(RequestsTransport, "sleep", lambda _, seconds: None)
     with AzureClient(busy, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
         assert azure.action("/x", "list", "2025-09-01", {"server-fqdn": "public"}) == {"kubeconfigs": []}
-        with pytest.raises(CommandError, match="/x does not exist"):
+        with pytest.raises(AzureRefused, match="/x does not exist"):
             azure.action("/x", "list", "2025-09-01", {})
     assert asked == [
         "/x/list?api-version=2025-09-01&server-fqdn=public",
@@ -93,6 +93,6 @@ def test_a_cloud_that_does_not_answer_is_reported(world: ArmWorld, certificates:
     nowhere = Cloud(**{**vars(cloud), "arm_endpoint": "https://127.0.0.1:1"})
     with (
         AzureClient(nowhere, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure,
-        pytest.raises(CommandError, match=r"https://127.0.0.1:1/x does not answer"),
+        pytest.raises(AzureRefused, match=r"https://127.0.0.1:1/x does not answer"),
     ):
         azure.resource("/x", "2024-11-01")

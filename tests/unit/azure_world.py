@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from azure.core.credentials import AccessToken, TokenCredential
 
+from identity.access.azure_client import AzureClient
 from identity.clouds import Cloud, LocalEnvironment, local_cloud
 from localcloud.azure.arm.api import app as arm
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.tenant.objects import ServicePrincipal
-from ops.access.azure import AzureClient
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import ArmWorld
 from tests.unit.ops.world import local_environment

@@ -1,0 +1,148 @@
+"""The OIDC issuer of a hosted cluster: its storage account, its documents, and the keys that it publishes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+from pulumi_azure_native import storage
+
+from components.azure.credential_store import CredentialStore
+from components.azure.issuer_resources import IssuerDocuments, SigningKey
+from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from identity.naming import resource_id, signing_key_vault_secret
+from identity.roles import STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE
+from identity.settings import HostedClusterSettings, Settings, SigningKeySettings
+
+# Takes the place of HyperShift's RBAC key in the name of the role assignment.
+_COMPONENT: Final = "deployer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SigningKeyFacts:
+    """The key that signs: the secret that the vault has it in, its id, and the public halves of the others (PEM)."""
+
+    secret_name: str
+    key_id: pulumi.Output[str]
+    old_public_keys: tuple[pulumi.Output[str], ...]
+    resources: tuple[pulumi.Resource, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OidcIssuerArgs:
+    """Inputs of `OidcIssuer`; `name` is that of the account and of its container, `deployer` an object id."""
+
+    settings: Settings
+    cluster: HostedClusterSettings
+    key: SigningKeySettings
+    name: str
+    store: CredentialStore
+    deployer: str
+
+
+class OidcIssuer(pulumi.ComponentResource):
+    """A public container with the issuer's documents, as `ccoctl azure create-oidc-issuer` makes it, without an account
+    key: shared keys are off, and the deployer writes with a role of its own.
+
+    Outputs: `signing_key`, whose secret and resources are known before they exist.
+    """
+
+    def __init__(self, name: str, args: OidcIssuerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:azure:OidcIssuer", name, None, opts)
+        settings, cluster, wanted = args.settings, args.cluster, args.key
+        account = storage.StorageAccount(
+            f"{name}-account",
+            account_name=args.name,
+            resource_group_name=settings.resource_group,
+            location=settings.location,
+            tags=settings.tags,
+            kind=storage.Kind.STORAGE_V2,
+            sku=storage.SkuArgs(name=storage.SkuName.STANDARD_LRS),
+            # Entra ID reads the documents as anybody does.
+            allow_blob_public_access=True,
+            allow_shared_key_access=False,
+            minimum_tls_version=storage.MinimumTlsVersion.TLS1_2,
+            opts=pulumi.ResourceOptions(parent=self, protect=settings.protect),
+        )
+        container = storage.BlobContainer(
+            f"{name}-container",
+            container_name=args.name,
+            account_name=args.name,
+            resource_group_name=settings.resource_group,
+            public_access=storage.PublicAccess.CONTAINER,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[account]),
+        )
+        account_id = resource_id(
+            settings.subscription_id, settings.resource_group, "Microsoft.Storage/storageAccounts", args.name
+        )
+        role = RoleGrants(
+            f"{name}-deployer",
+            RoleGrantsArgs(
+                infra_id=args.name,
+                component=_COMPONENT,
+                role=STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
+                scopes={"account": account_id},
+                subscription_id=settings.subscription_id,
+                principal_id=args.deployer,
+                is_deployer=True,
+            ),
+            pulumi.ResourceOptions(parent=self, depends_on=[account]),
+        )
+        keys = {
+            generation: signing_key(
+                f"{name}-key-{generation}",
+                settings,
+                args.store,
+                secret_name=signing_key_vault_secret(cluster.name, generation),
+                source="made",
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+            for generation in wanted.published
+        }
+        documents = IssuerDocuments(
+            f"{name}-documents",
+            cloud=settings.cloud.name,
+            tenant_id=settings.tenant_id,
+            issuer=cluster.issuer_url,
+            keys=[{"generation": generation, "jwk": key.jwk} for generation, key in keys.items()],
+            signing=wanted.signing,
+            force=cluster.name in settings.allow_credential_loss,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[container, role]),
+        )
+        self.signing_key = SigningKeyFacts(
+            secret_name=signing_key_vault_secret(cluster.name, wanted.signing),
+            key_id=keys[wanted.signing].key_id,
+            old_public_keys=tuple(key.public_key_pem for number, key in keys.items() if number != wanted.signing),
+            # What is published first signs next.
+            resources=(documents,),
+        )
+        self.register_outputs({"key_id": self.signing_key.key_id, "secret_name": self.signing_key.secret_name})
+
+
+def signing_key(
+    name: str,
+    settings: Settings,
+    store: CredentialStore,
+    *,
+    secret_name: str,
+    source: str,
+    file: str | None = None,
+    file_key_id: str | None = None,
+    opts: pulumi.ResourceOptions,
+) -> SigningKey:
+    """A signing key in the stack's vault."""
+    # A rotation takes keys out; a deleted one can be recovered for the vault's retention period.
+    after = pulumi.ResourceOptions(depends_on=store.vault)
+    return SigningKey(
+        name,
+        cloud=settings.cloud.name,
+        tenant_id=settings.tenant_id,
+        vault_id=store.vault_id,
+        secret_name=secret_name,
+        source=source,
+        file=file,
+        file_key_id=file_key_id,
+        tags=settings.tags,
+        opts=pulumi.ResourceOptions.merge(opts, after),
+    )

@@ -1,0 +1,102 @@
+"""Managed identities that few hosted clusters need: of nodes, or of service accounts of the management cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_azure_native import managedidentity
+
+from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from components.azure.scopes import scope_ids
+from identity.catalogue import MANAGEMENT_AUDIENCE
+from identity.catalogue_rows import OptionalManagedIdentity
+from identity.naming import parse_arm_id
+from identity.roles import MANAGED_IDENTITY_OPERATOR_ROLE
+from identity.settings import HostedClusterSettings, Settings
+from identity.settings.managed_identities import managed_identity_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttacherArgs:
+    """The control-plane identity that attaches a managed identity to nodes."""
+
+    component: str  # HyperShift's RBAC key
+    principal_id: pulumi.Input[str]  # object id of its service principal
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionalIdentityArgs:
+    """Inputs of `OptionalIdentityComponent`. `attacher` is None if nobody attaches the identity.
+
+    `infrastructure` is what the role's scopes are in, empty if it exists already.
+    """
+
+    row: OptionalManagedIdentity
+    settings: Settings
+    cluster: HostedClusterSettings
+    attacher: AttacherArgs | None
+    infrastructure: Sequence[pulumi.Resource] = ()
+
+
+class OptionalIdentityComponent(pulumi.ComponentResource):
+    """A managed identity, its role, its federated credentials, and the right of another identity to attach it to nodes.
+
+    Without that right the cluster API provider cannot create a node (api/hypershift/v1beta1/azure.go:581-584). Outputs:
+    `client_id` (Output[str]) and `resource_id` (str), known before it exists.
+    """
+
+    def __init__(self, name: str, args: OptionalIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:azure:OptionalIdentity", name, None, opts)
+        row, settings, cluster = args.row, args.settings, args.cluster
+        self.resource_id = managed_identity_of(settings, cluster, row)
+        identity_name = parse_arm_id(self.resource_id).name
+        identity = managedidentity.UserAssignedIdentity(
+            f"{name}-identity",
+            resource_name_=identity_name,
+            resource_group_name=settings.resource_group,
+            location=settings.location,
+            tags=settings.tags,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        previous: pulumi.Resource = identity
+        for subject in row.subjects:
+            # Azure rejects concurrent writes to the credentials of one identity.
+            previous = managedidentity.FederatedIdentityCredential(
+                f"{name}-federated-{subject.suffix}",
+                federated_identity_credential_resource_name=f"{identity_name}-{subject.suffix}",
+                resource_name_=identity_name,
+                resource_group_name=settings.resource_group,
+                issuer=cluster.management_issuer_url,
+                subject=subject.subject,
+                audiences=[MANAGEMENT_AUDIENCE],
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[previous]),
+            )
+        RoleGrants(
+            f"{name}-roles",
+            RoleGrantsArgs(
+                infra_id=cluster.infra_id,
+                component=row.component,
+                role=row.grant.role,
+                scopes=scope_ids(settings, cluster, row.grant),
+                subscription_id=settings.subscription_id,
+                principal_id=identity.principal_id,
+            ),
+            pulumi.ResourceOptions(parent=self, depends_on=list(args.infrastructure) or None),
+        )
+        if args.attacher is not None:
+            RoleGrants(
+                f"{name}-attacher-roles",
+                RoleGrantsArgs(
+                    infra_id=cluster.infra_id,
+                    component=args.attacher.component,
+                    role=MANAGED_IDENTITY_OPERATOR_ROLE,
+                    scopes={"identity": self.resource_id},
+                    subscription_id=settings.subscription_id,
+                    principal_id=args.attacher.principal_id,
+                ),
+                pulumi.ResourceOptions(parent=self, depends_on=[identity]),
+            )
+        self.client_id: pulumi.Output[str] = identity.client_id
+        self.register_outputs({"client_id": self.client_id, "resource_id": self.resource_id})

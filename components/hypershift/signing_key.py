@@ -1,0 +1,91 @@
+"""The signing key of a hosted cluster: its issuer, if the stack makes it, and the Secret that HyperShift reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+
+from components.azure.credential_store import CredentialStore
+from components.azure.issuer_resources import SigningKeySecret
+from components.azure.oidc_issuer import OidcIssuer, OidcIssuerArgs, SigningKeyFacts, signing_key
+from components.azure.providers import ClusterConnection
+from identity.naming import signing_key_vault_secret
+from identity.settings import HostedClusterSettings, Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class SigningKeyArgs:
+    """Inputs of the functions below.
+
+    `deployer` is an object id; `file_key_id` is the id of the key in the file that the settings name; `connection`
+    leads to the management cluster, None if the stack has nothing there.
+    """
+
+    settings: Settings
+    cluster: HostedClusterSettings
+    store: CredentialStore
+    deployer: str
+    file_key_id: str | None
+    connection: ClusterConnection | None
+
+
+def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs) -> SigningKeyFacts | None:
+    """Make the issuer with its keys, or take the key of an existing one; None if the stack knows of none."""
+    cluster, wanted = args.cluster, args.cluster.signing_key
+    options = pulumi.ResourceOptions(parent=parent)
+    if wanted is None:
+        return None
+    if cluster.issuer_name is not None:
+        issuer = OidcIssuer(
+            f"{name}-issuer",
+            OidcIssuerArgs(
+                settings=args.settings,
+                cluster=cluster,
+                key=wanted,
+                name=cluster.issuer_name,
+                store=args.store,
+                deployer=args.deployer,
+            ),
+            options,
+        )
+        return issuer.signing_key
+    secret_name = wanted.vault_secret_name or signing_key_vault_secret(cluster.name)
+    key = signing_key(
+        f"{name}-signing-key",
+        args.settings,
+        args.store,
+        secret_name=secret_name,
+        source="vault" if wanted.file is None else "file",
+        file=wanted.file,
+        file_key_id=args.file_key_id,
+        opts=options,
+    )
+    return SigningKeyFacts(secret_name=secret_name, key_id=key.key_id, old_public_keys=(), resources=(key,))
+
+
+def signing_key_secret(
+    name: str, parent: pulumi.Resource, args: SigningKeyArgs, key: SigningKeyFacts | None
+) -> Sequence[pulumi.Resource]:
+    """The Secret that `spec.serviceAccountSigningKey` names, after what publishes its key; none without a key."""
+    settings, cluster, connection = args.settings, args.cluster, args.connection
+    if key is None or connection is None:
+        return ()
+    return [
+        SigningKeySecret(
+            name,
+            kubeconfig=connection.kubeconfig,
+            context=connection.context,
+            cluster_id=connection.cluster_id,
+            namespace=cluster.namespace,
+            secret=cluster.signing_key_secret,
+            cloud=settings.cloud.name,
+            tenant_id=settings.tenant_id,
+            vault_id=args.store.vault_id,
+            secret_name=key.secret_name,
+            key_id=key.key_id,
+            old_public_keys=key.old_public_keys,
+            opts=pulumi.ResourceOptions(parent=parent, depends_on=list(key.resources)),
+        )
+    ]

@@ -1,0 +1,104 @@
+"""Refuses an update or a preview that takes the role on a vault away whose key HyperShift still needs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pulumi
+
+from components.azure.providers import Providers, management_cluster_id
+from components.kubernetes.provider import file_content
+from components.lookups.access_check import aks_kubeconfig
+from identity.access.api_server import ApiServer
+from identity.access.azure_rbac import AksCluster
+from identity.access.errors import AccessError
+from identity.access.kubeconfig import Kubeconfig
+from identity.outputs import StackOutputs, encryption_keys
+from identity.settings import ConfigurationError, HostedClusterSettings, ManagementClusterSettings, Settings
+from identity.settings.key_rotation import dropped_vaults, finished, moved_keys, unfinished
+
+_PATH: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedclusters/{}"
+
+
+async def check_key_rotations(
+    settings: Settings,
+    providers: Providers,
+    last: StackOutputs[Any],
+    aks: AksCluster | None,
+    kubeconfig: Kubeconfig | None,
+) -> None:
+    """Compare the keys with those of the `last` complete run, and with what HyperShift's status says of them.
+
+    `aks` is the management cluster as ARM describes it, None if there is none, or none yet; `kubeconfig` is what AKS
+    has given out for it, None if that was not asked. Raises ConfigurationError. If the status cannot be read, whoever
+    removes a backup key answers for it: the run warns and goes on.
+    """
+    if problems := list(moved_keys(settings, last)):
+        raise ConfigurationError(problems)
+    asked = {index: each for index, each in enumerate(settings.hosted_clusters) if _is_asked(settings, each, last)}
+    if not asked:
+        return
+    try:
+        found = await _found(settings, providers, aks, kubeconfig, asked)
+    except AccessError as error:
+        for each in asked.values():
+            for vault in dropped_vaults(each, encryption_keys(last, each.name)):
+                pulumi.log.warn(
+                    f"the KMS identity of {each.name} loses its role on {vault}, and whether HyperShift still needs "
+                    f"the key there cannot be seen ({error}): status.secretEncryption of the HostedCluster must say "
+                    "Completed"
+                )
+        return
+    problems = [problem for index, document in found.items() for problem in unfinished(settings, index, document)]
+    if problems:
+        raise ConfigurationError(problems)
+    for index, document in found.items():
+        if (text := finished(settings, index, document)) is not None:
+            pulumi.log.info(text)
+
+
+def _is_asked(settings: Settings, cluster: HostedClusterSettings, last: StackOutputs[Any]) -> bool:
+    """Whether HyperShift's status of the cluster counts: the stack writes its keys, or takes a role away."""
+    if settings.cluster_side != "hypershift" or cluster.kms is None or cluster.kms.is_managed_hsm:
+        return False
+    return cluster.hosted_cluster is not None or bool(dropped_vaults(cluster, encryption_keys(last, cluster.name)))
+
+
+async def _found(
+    settings: Settings,
+    providers: Providers,
+    aks: AksCluster | None,
+    kubeconfig: Kubeconfig | None,
+    asked: Mapping[int, HostedClusterSettings],
+) -> dict[int, Mapping[str, Any]]:
+    """The HostedClusters that exist, by index; raises AccessError."""
+    cluster = settings.management_cluster
+    if cluster is None:
+        raise AccessError("the stack has no managementCluster")
+    if cluster.kubeconfig is None and aks is None:
+        return {}  # the stack makes the cluster, and nothing runs there yet
+    if kubeconfig is None:
+        kubeconfig = await _kubeconfig(settings, cluster, providers)
+    aks = AksCluster(management_cluster_id(settings, cluster))
+    return await asyncio.to_thread(_read, kubeconfig, aks, cluster.context, asked)
+
+
+async def _kubeconfig(settings: Settings, cluster: ManagementClusterSettings, providers: Providers) -> Kubeconfig:
+    if cluster.kubeconfig is not None:
+        return Kubeconfig.parse(file_content(cluster, Path(cluster.kubeconfig)), cluster.kubeconfig)
+    return await aks_kubeconfig(settings, cluster, providers)
+
+
+def _read(
+    kubeconfig: Kubeconfig, aks: AksCluster, context: str | None, asked: Mapping[int, HostedClusterSettings]
+) -> dict[int, Mapping[str, Any]]:
+    found: dict[int, Mapping[str, Any]] = {}
+    with ApiServer(kubeconfig, aks, context=context) as server:
+        for index, cluster in asked.items():
+            document = server.read(_PATH.format(cluster.namespace, cluster.name))
+            if document is not None:
+                found[index] = document
+    return found

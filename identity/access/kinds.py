@@ -1,0 +1,61 @@
+"""The custom kinds of the stack's objects on the management cluster, and what brings each to a plain AKS cluster.
+
+A kind whose definition is missing fails the first object of it, after minutes of waiting in the Kubernetes provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from identity.hypershift import API_VERSION
+
+_ADD_ON: Final = "the add-on azure-keyvault-secrets-provider"
+# It applies the CRDs of HyperShift and of Cluster API's Azure provider
+# (openshift/hypershift 3ee9615, `cmd/install/assets/crds/assets.go:24-97`).
+_HYPERSHIFT: Final = "`hypershift install`"
+
+
+@dataclass(frozen=True)
+class CustomKind:
+    """A kind by `version` (group/version) and `plural`; `source` is what brings its definition, None if unknown."""
+
+    version: str
+    plural: str
+    source: str | None = None
+
+    @property
+    def path(self) -> str:
+        """`<group>/<version>/<plural>`."""
+        return f"{self.version}/{self.plural}"
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.version}"
+
+
+SECRET_PROVIDER_CLASSES: Final = CustomKind("secrets-store.csi.x-k8s.io/v1", "secretproviderclasses", _ADD_ON)
+AZURE_CLUSTER_IDENTITIES: Final = CustomKind(
+    "infrastructure.cluster.x-k8s.io/v1beta1", "azureclusteridentities", _HYPERSHIFT
+)
+HOSTED_CLUSTERS: Final = CustomKind(API_VERSION, "hostedclusters", _HYPERSHIFT)
+_ALL: Final = (SECRET_PROVIDER_CLASSES, AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS)
+
+
+def required_kinds(*, makes_cluster_side: bool, applies_hosted_clusters: bool) -> tuple[CustomKind, ...]:
+    """The custom kinds of a stack's objects, by what it makes on the management cluster."""
+    cluster_side = (SECRET_PROVIDER_CLASSES, AZURE_CLUSTER_IDENTITIES) if makes_cluster_side else ()
+    return (*cluster_side, *((HOSTED_CLUSTERS,) if applies_hosted_clusters else ()))
+
+
+def kind_of(path: str) -> CustomKind:
+    """The kind with this `<group>/<version>/<plural>`, also one that is not in the table."""
+    version, _, plural = path.rpartition("/")
+    return next((each for each in _ALL if each.path == path), CustomKind(version, plural))
+
+
+def sources(missing: Collection[CustomKind]) -> Iterator[str]:
+    """What brings the missing kinds, one phrase for each source."""
+    for source in dict.fromkeys(each.source for each in missing):
+        names = " and ".join(each.plural for each in missing if each.source == source)
+        yield f"{names} come with {source or 'what defines them'}"

@@ -1,0 +1,72 @@
+"""Which commit of the project a checkout is, as far as that decides what a stack becomes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+DIRTY: Final = "-dirty"
+"""Ends the name of a commit with changes that are not committed."""
+# Program and plugin, what they are installed from, and the project's file; the stack's file is the one besides.
+_DECIDING: Final = (
+    "__main__.py",
+    "components",
+    "identity",
+    "plugin",
+    "provider",
+    "requirements.txt",
+    "Pulumi.yaml",
+)
+_TIMEOUT: Final = 30  # seconds; git answers in milliseconds
+_UNBORN: Final = "(initial)"
+
+
+def deciding_paths(stack: str) -> tuple[str, ...]:
+    """The paths in the project that decide what the stack becomes; `stack` may have its organization in front."""
+    return (*_DECIDING, f"Pulumi.{stack.rpartition('/')[2]}.yaml")
+
+
+def commit(root: Path, stack: str) -> str | None:
+    """The full id of the commit that is checked out in `root`, with `-dirty` if deciding paths differ from it.
+
+    None if `root` is not the project in a git repository, or git does not answer.
+    """
+    try:
+        if not git(root, "ls-files", "Pulumi.yaml"):
+            return None  # a directory below somebody else's repository
+        status = git(root, "status", "--porcelain=v2", "--branch", "--", *deciding_paths(stack)).splitlines()
+    except (OSError, subprocess.SubprocessError):
+        return None
+    [found] = [line.removeprefix("# branch.oid ") for line in status if line.startswith("# branch.oid ")] or [_UNBORN]
+    if found == _UNBORN:
+        return None
+    return found + DIRTY if any(not line.startswith("#") for line in status) else found
+
+
+def git(root: Path, *arguments: str) -> str:
+    """What git prints about the repository of `root`.
+
+    Raises OSError if there is no git, subprocess.SubprocessError if it fails (with its `stderr`) or takes too long.
+    """
+    return subprocess.run(
+        # Without the lock that a second command would have to wait for.
+        ["git", "--no-optional-locks", *arguments],
+        cwd=root,
+        env=_without_repository(os.environ),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT,
+        check=True,
+    ).stdout
+
+
+# A git hook's: git would take another repository than the directory's.
+_OF_A_HOOK: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"})
+
+
+def _without_repository(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name not in _OF_A_HOOK}

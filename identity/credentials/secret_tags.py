@@ -1,0 +1,20 @@
+"""The tags of a Key Vault secret that holds a credential: who reads only metadata sees from them what it is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# SHA-1 of the certificate, upper-case hexadecimal.
+THUMBPRINT: Final = "thumbprint"
+# Slot and number of a certificate that the stack issued (`a2`).
+GENERATION: Final = "generation"
+# When the credential was written, RFC 3339.
+DELIVERED_AT: Final = "delivered_at"
+# msi-dataplane's (pkg/dataplane/keyvault.go), RFC 3339.
+RENEW_AFTER: Final = "renew_after"
+CANNOT_RENEW_AFTER: Final = "cannot_renew_after"
+# Of a key that signs service-account tokens: the `kid` of these tokens. No credential has it.
+SIGNING_KEY_ID: Final = "signing_key_id"
+OWN_TAGS: Final = (THUMBPRINT, GENERATION, DELIVERED_AT, RENEW_AFTER, CANNOT_RENEW_AFTER)
+# learn.microsoft.com/azure/key-vault/secrets/about-secrets
+MOST_TAGS: Final = 15

@@ -1,0 +1,150 @@
+"""The key that signs the tokens of a cluster's service accounts, and the documents in which its issuer publishes it.
+
+What HyperShift and kube-apiserver read (openshift/hypershift at 3ee9615): one PEM block that holds a PKCS#1 RSA key
+(support/certs/tls.go:250), tokens whose `kid` is the hash of the public key (kubernetes pkg/serviceaccount/jwt.go,
+keyIDFromPublicKey). The documents are those of `ccoctl azure create-oidc-issuer`
+(openshift/cloud-credential-operator pkg/cmd/provisioning/azure/create_oidc_issuer.go, utils.go) and of
+support/oidc/oidc.go:36-90.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+# openshift/cloud-credential-operator pkg/cmd/provisioning/keypair.go, createKeys.
+KEY_BITS: Final = 4096
+_LEAST_BITS: Final = 2048
+DISCOVERY_PATH: Final = "/.well-known/openid-configuration"
+JWKS_PATH: Final = "/openid/v1/jwks"
+
+
+class UnusableKey(ValueError):
+    """What cannot sign service-account tokens; the message never shows any of it."""
+
+
+class UnusableIssuer(ValueError):
+    """Documents of an issuer that Entra ID could not use."""
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """The public half: `key_id` is the `kid` of its tokens, `pem` its SubjectPublicKeyInfo, `jwk` its RFC 7517 form."""
+
+    key_id: str
+    pem: str
+    jwk: Mapping[str, str]
+
+
+def make(bits: int = KEY_BITS) -> str:
+    """A new private key as HyperShift reads it: PKCS#1, PEM, no password."""
+    return _encode(rsa.generate_private_key(public_exponent=65537, key_size=bits))
+
+
+def normalize(pem: str) -> str:
+    """A private key in the form that HyperShift reads, whatever its form was; raises UnusableKey."""
+    return _encode(_private_key(pem))
+
+
+def public_half(pem: str) -> PublicKey:
+    """The public half of a private key in PEM; raises UnusableKey."""
+    return _public(_private_key(pem).public_key())
+
+
+def discovery_document(issuer: str) -> bytes:
+    """What stands at `<issuer>/.well-known/openid-configuration`."""
+    document = {
+        "issuer": issuer,
+        "jwks_uri": f"{issuer}{JWKS_PATH}",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["RS256"],
+    }
+    return _json(document)
+
+
+def jwks_document(keys: Sequence[Mapping[str, str]]) -> bytes:
+    """What stands at `<issuer>/openid/v1/jwks`."""
+    return _json({"keys": [dict(each) for each in keys]})
+
+
+def jwks_address(discovery: bytes, issuer: str) -> str:
+    """Where an issuer's keys are; raises UnusableIssuer unless the document is the issuer's own."""
+    found = _parsed(discovery)
+    if found.get("issuer") != issuer:
+        raise UnusableIssuer(f'its discovery document names the issuer "{found.get("issuer")}"')
+    address = found.get("jwks_uri")
+    if not isinstance(address, str) or not address.startswith("https://"):
+        raise UnusableIssuer("its discovery document names no jwks_uri that begins with https://")
+    return address
+
+
+def published_keys(jwks: bytes) -> dict[str, tuple[str, str]]:
+    """Modulus and exponent of each RSA key by its id; raises UnusableIssuer."""
+    keys = _parsed(jwks).get("keys")
+    if not isinstance(keys, list):
+        raise UnusableIssuer("its JWKS has no list of keys")
+    rsa_keys = [each for each in keys if isinstance(each, dict) and each.get("kty") == "RSA"]
+    return {str(each.get("kid")): (str(each.get("n")), str(each.get("e"))) for each in rsa_keys}
+
+
+def _private_key(pem: str) -> rsa.RSAPrivateKey:
+    try:
+        key = serialization.load_pem_private_key(pem.encode(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise UnusableKey("no private key in PEM without a password") from None
+    if not isinstance(key, rsa.RSAPrivateKey):
+        raise UnusableKey("a private key that is not RSA")
+    if key.key_size < _LEAST_BITS:
+        raise UnusableKey(f"an RSA key of {key.key_size} bits; {_LEAST_BITS} are the least")
+    return key
+
+
+def _encode(key: rsa.RSAPrivateKey) -> str:
+    form = serialization.PrivateFormat.TraditionalOpenSSL
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
+
+
+def _public(key: rsa.RSAPublicKey) -> PublicKey:
+    info = serialization.PublicFormat.SubjectPublicKeyInfo
+    key_id = _base64url(hashlib.sha256(key.public_bytes(serialization.Encoding.DER, info)).digest())
+    numbers = key.public_numbers()
+    jwk = {
+        "use": "sig",
+        "kty": "RSA",
+        "kid": key_id,
+        "alg": "RS256",
+        "n": _base64url(_bytes(numbers.n)),
+        "e": _base64url(_bytes(numbers.e)),
+    }
+    return PublicKey(key_id, key.public_bytes(serialization.Encoding.PEM, info).decode(), jwk)
+
+
+def _bytes(number: int) -> bytes:
+    return number.to_bytes((number.bit_length() + 7) // 8, "big")
+
+
+def _base64url(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _json(document: Mapping[str, Any]) -> bytes:
+    return (json.dumps(document, indent=2) + "\n").encode()
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        raise UnusableIssuer("one of its documents is no JSON") from None
+    if not isinstance(found, dict):
+        raise UnusableIssuer("one of its documents is no JSON object")
+    return found

@@ -1,0 +1,87 @@
+"""When a signing key may change: the order of a rotation, and how long each step has to wait.
+
+A key is published before it signs, because Entra ID keeps an issuer's keys for a while; it stays published after it has
+signed until its last token has expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+# learn.microsoft.com/entra/identity-platform/signing-key-rollover ("General considerations"): keys are cached for 24
+# hours. Microsoft does not publish for how long Entra ID itself keeps those of an issuer.
+PUBLISHED_BEFORE: Final = timedelta(hours=24)
+# The longest life of a pod's token for Entra ID that azure-workload-identity takes (annotation
+# azure.workload.identity/service-account-token-expiration: 3600 to 86400 seconds).
+KEPT_AFTER: Final = timedelta(hours=24)
+
+
+class TooEarly(ValueError):
+    """A step of a rotation before its time; the message says what, and until when to wait."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What an issuer publishes: since when each key, by its number; which key signs, and since when."""
+
+    since: Mapping[int, datetime]
+    signing: int
+    signing_since: datetime
+
+
+def first(published: Iterable[int], signing: int, now: datetime) -> Publication:
+    """The first publication of a new issuer: no token was signed yet, so nothing has to wait."""
+    return Publication(dict.fromkeys(published, now), signing, now)
+
+
+def changed(before: Publication, published: Iterable[int], signing: int, now: datetime, *, force: bool) -> Publication:
+    """The publication after a change; raises TooEarly for a step that would cost tokens their use, unless `force`."""
+    kept = set(published)
+    since = {number: before.since.get(number, now) for number in sorted(kept)}
+    if signing == before.signing:
+        changed_to = Publication(since, signing, before.signing_since)
+    else:
+        changed_to = Publication(since, signing, now)
+        if not force:
+            _require_published(signing, before, now)
+    if not force:
+        _require_expired(set(before.since) - kept, before, changed_to, now)
+    return changed_to
+
+
+def _require_published(signing: int, before: Publication, now: datetime) -> None:
+    if signing not in before.since:
+        raise TooEarly(
+            f"key {signing} is not published yet; publish it first, with key {before.signing} still signing, and let "
+            f"it sign {_hours(PUBLISHED_BEFORE)} later"
+        )
+    ready = before.since[signing] + PUBLISHED_BEFORE
+    if now < ready:
+        raise TooEarly(
+            f"key {signing} is published since {_moment(before.since[signing])}, and Entra ID may not know it yet; let "
+            f"it sign from {_moment(ready)} on"
+        )
+
+
+def _require_expired(removed: set[int], before: Publication, after: Publication, now: datetime) -> None:
+    for number in sorted(removed):
+        if number == before.signing:
+            raise TooEarly(
+                f"tokens of key {number} are still in use; keep it published until {_hours(KEPT_AFTER)} after key "
+                f"{after.signing} has begun to sign"
+            )
+        ready = before.signing_since + KEPT_AFTER
+        # One that is published only since the present one signs has never signed itself.
+        if before.since[number] < before.signing_since and now < ready:
+            raise TooEarly(f"tokens of key {number} are in use until {_moment(ready)}; keep it published until then")
+
+
+def _hours(span: timedelta) -> str:
+    return f"{span // timedelta(hours=1)} hours"
+
+
+def _moment(instant: datetime) -> str:
+    return instant.strftime("%Y-%m-%dT%H:%M:%SZ")

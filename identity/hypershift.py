@@ -1,0 +1,12 @@
+"""What HyperShift's API has that both the program and the `idstack` command write."""
+
+from __future__ import annotations
+
+from typing import Final
+
+API_VERSION: Final = "hypershift.openshift.io/v1beta1"
+KIND: Final = "HostedCluster"
+# The label of the control plane's namespace for the admission of pods, which HyperShift's script for AKS sets
+# (contrib/managed-azure/create_basic_hosted_cluster.sh:74); else it is `restricted` or `privileged`, by release
+# (hypershift-operator/controllers/hostedcluster/hostedcluster_controller.go:1862-1875).
+POD_SECURITY: Final = ("hypershift.openshift.io/pod-security-admission-label-override", "baseline")

@@ -1,0 +1,182 @@
+"""Microsoft.Network: public IP addresses and load balancers.
+
+A load balancer's parts are members of its body; each gets an id below the load balancer's. No traffic passes. Left
+out: IPv6, zones, prefixes, cross-region balancers, the parts as resources of their own. All is there at once.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from starlette.responses import JSONResponse, Response
+
+from localcloud.azure.arm import errors
+from localcloud.azure.arm.network_rules import (
+    LOAD_BALANCERS,
+    PUBLIC_ADDRESSES,
+    SUBNETS,
+    check_name,
+    known,
+    missing_reference,
+    reference,
+    referenced,
+    require_join,
+    subscription_resources,
+)
+from localcloud.azure.arm.resource_type import Call, StoredType
+from localcloud.azure.resource_store import public
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core.store import Document
+
+_FRONTENDS: Final = "frontendIPConfigurations"
+_PARTS: Final = (
+    *(_FRONTENDS, "backendAddressPools", "probes", "loadBalancingRules", "outboundRules"),
+    *("inboundNatRules", "inboundNatPools"),
+)
+_REFERRING: Final = ("loadBalancingRules", "outboundRules", "inboundNatRules", "inboundNatPools")
+_SKU: Final = {"name": "Basic", "tier": "Regional"}
+_OF_AN_ADDRESS: Final = {"publicIPAddressVersion", "publicIPAllocationMethod", "idleTimeoutInMinutes"}
+_ANSWERED: Final = {"provisioningState", "resourceGuid", "ipAddress", "ipConfiguration", "ipTags", "ddosSettings"}
+_MINUTES: Final = range(4, 31)
+
+
+class PublicIPAddresses(StoredType):
+    """Public addresses; a static one has its address from the start."""
+
+    name = PUBLIC_ADDRESSES
+
+    async def put(self, call: Call) -> Response:
+        resource, current = self.envelope(call, tracked=True), call.current
+        check_name(call.path.name)
+        sku = {**_SKU, **(call.body.get("sku") or {})}
+        properties = known(call.properties, _OF_AN_ADDRESS | _ANSWERED, self.name)
+        method = properties.get("publicIPAllocationMethod", "Dynamic")
+        if sku["name"] != "Basic" and method != "Static":
+            raise ServiceError(
+                400,
+                "StandardAndStandardV2SkuPublicIPAddressesMustBeStatic",
+                f"{sku['name']} sku publicIp {resource['id']} must have AllocationMethod set to Static.",
+            )
+        minutes = properties.get("idleTimeoutInMinutes", 4)
+        if minutes not in _MINUTES:
+            raise errors.bad_request(f"The idle timeout of {minutes} minutes is not valid: 4-30.")
+        # TEST-NET-3 (RFC 5737), so that nobody takes it for an address of Azure's.
+        address = f"203.0.113.{zlib.crc32(resource['id'].lower().encode()) % 254 + 1}"
+        kept = {
+            "publicIPAddressVersion": properties.get("publicIPAddressVersion", "IPv4"),
+            "publicIPAllocationMethod": method,
+            "idleTimeoutInMinutes": minutes,
+            "ipTags": [],
+            "provisioningState": "Succeeded",
+            **({"ipAddress": address} if method == "Static" else {}),
+        }
+        call.resources.put({**resource, "sku": sku, "properties": kept})
+        return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
+
+    async def delete(self, call: Call) -> Response:
+        found = call.current
+        if found is None:
+            return Response(status_code=204)
+        if users := list(frontends_with(call, found["id"])):
+            raise ServiceError(
+                400,
+                "PublicIPAddressCannotBeDeleted",
+                f"Public IP address {found['id']} can not be deleted since it is still allocated to resource "
+                f"{users[0]}.",
+            )
+        call.resources.delete(found["id"])
+        return Response(status_code=200)
+
+    def present(self, call: Call, resource: Document) -> dict[str, Any]:
+        used = next(frontends_with(call, resource["id"]), None)
+        allocated = {"ipConfiguration": {"id": used}} if used else {}
+        return {**public(resource), "properties": {**resource["properties"], **allocated}}
+
+
+class LoadBalancers(StoredType):
+    """Load balancers, written as a whole: what a PUT leaves out is gone."""
+
+    name = LOAD_BALANCERS
+
+    async def put(self, call: Call) -> Response:
+        resource, current = self.envelope(call, tracked=True), call.current
+        check_name(call.path.name)
+        sku = {**_SKU, **(call.body.get("sku") or {})}
+        properties = known(call.properties, {*_PARTS, *_ANSWERED}, self.name)
+        parts = {key: [_part(resource["id"], key, each) for each in properties.get(key) or []] for key in _PARTS}
+        for frontend in parts[_FRONTENDS]:
+            self._check_frontend(call, {**resource, "sku": sku}, frontend)
+        ids = {each["id"].lower() for found in parts.values() for each in found}
+        for rule in (each for key in _REFERRING for each in parts[key]):
+            _check_references(rule, resource["id"], ids)
+        call.resources.put({**resource, "sku": sku, "properties": {**parts, "provisioningState": "Succeeded"}})
+        return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
+
+    async def delete(self, call: Call) -> Response:
+        return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+
+    def _check_frontend(self, call: Call, balancer: Document, frontend: Document) -> None:
+        address = reference(frontend["properties"].get("publicIPAddress"))
+        subnet = reference(frontend["properties"].get("subnet"))
+        if address is None and subnet is None:
+            raise ServiceError(
+                400,
+                "FrontendIPConfigHasNoSubnetOrPublicIP",
+                f"Frontend IP Configuration {frontend['id']} must reference either a Subnet or a Public IP Address.",
+            )
+        if subnet is not None:
+            require_join(call, self.name, f"{SUBNETS}/join/action", [subnet])
+            referenced(call, subnet, frontend["id"])
+        if address is None:
+            return
+        require_join(call, self.name, f"{PUBLIC_ADDRESSES}/join/action", [address])
+        found = referenced(call, address, frontend["id"], balancer["location"])
+        if found["sku"]["name"] != balancer["sku"]["name"]:
+            raise ServiceError(
+                400,
+                "PublicIPAndLBSkuDoNotMatch",
+                f"{balancer['sku']['name']} sku load balancer {balancer['id']} cannot reference {found['sku']['name']} "
+                f"sku publicIP {found['id']}.",
+            )
+        others = [each for each in frontends_with(call, found["id"]) if each.lower() != frontend["id"].lower()]
+        if others:
+            raise ServiceError(
+                400,
+                "PublicIPAddressInUse",
+                f"Resource {frontend['id']} is referencing public IP address {found['id']} that is already allocated "
+                f"to resource {others[0]}.",
+            )
+
+
+def frontends_with(call: Call, address_id: str) -> Iterator[str]:
+    """Ids of the frontends that have this public address."""
+    for balancer in subscription_resources(call, LOAD_BALANCERS):
+        for frontend in balancer["properties"].get(_FRONTENDS, []):
+            if (reference(frontend["properties"].get("publicIPAddress")) or "").lower() == address_id.lower():
+                yield frontend["id"]
+
+
+def _part(balancer_id: str, key: str, given: Mapping[str, Any]) -> Document:
+    name = str(given.get("name") or "")
+    check_name(name)
+    part = {"name": name, "id": f"{balancer_id}/{key}/{name}", "type": f"{LOAD_BALANCERS}/{key}"}
+    return {**part, "properties": {**(given.get("properties") or {}), "provisioningState": "Succeeded"}}
+
+
+def _check_references(rule: Document, balancer_id: str, ids: set[str]) -> None:
+    """Whatever a rule refers to is a part of the same load balancer; an outbound rule has a frontend and a pool."""
+    properties = rule["properties"]
+    if rule["type"].endswith("/outboundRules") and not (
+        properties.get(_FRONTENDS) and reference(properties.get("backendAddressPool"))
+    ):
+        raise errors.bad_request(
+            f"The outbound rule {rule['id']} must have a backend address pool and a frontend IP configuration."
+        )
+    single = [properties.get(key) for key in ("frontendIPConfiguration", "backendAddressPool", "probe")]
+    for each in (*single, *(properties.get(_FRONTENDS) or [])):
+        target = reference(each)
+        # The SDK of HyperShift's CLI sends ids without a first slash, too, and Azure takes them.
+        if target is not None and f"/{target.lower().strip('/')}" not in ids:
+            raise missing_reference(target, rule["id"])

@@ -1,0 +1,106 @@
+"""Rules that several types of Microsoft.Network share: what a body may hold, address ranges, references.
+
+Messages as users report them; `localcloud/COVERAGE.md` has the source of each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from ipaddress import IPv4Network
+from typing import Any, Final
+
+from localcloud.azure.arm import errors
+from localcloud.azure.arm.resource_type import Call
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core.store import Document
+
+VIRTUAL_NETWORKS: Final = "Microsoft.Network/virtualNetworks"
+SUBNETS: Final = f"{VIRTUAL_NETWORKS}/subnets"
+SECURITY_GROUPS: Final = "Microsoft.Network/networkSecurityGroups"
+LOAD_BALANCERS: Final = "Microsoft.Network/loadBalancers"
+PUBLIC_ADDRESSES: Final = "Microsoft.Network/publicIPAddresses"
+INTERFACES: Final = "Microsoft.Network/networkInterfaces"
+# Of each of them: azure-docs `resource-name-rules`, 1-80 characters (a virtual network's: 2-64).
+NAME: Final = re.compile(r"[a-zA-Z0-9]([\w.-]{0,78}\w)?", re.ASCII)
+
+
+def known(found: Mapping[str, Any], names: Collection[str], what: str) -> dict[str, Any]:
+    """The properties; 501 for one that the local cloud would only pretend to have."""
+    if unknown := sorted(set(found) - set(names)):
+        raise errors.not_emulated(f"the property {unknown[0]} of {what}")
+    return dict(found)
+
+
+def check_name(name: str, pattern: re.Pattern[str] = NAME) -> None:
+    """Refuse a name that Azure would not take: 400."""
+    if not pattern.fullmatch(name):
+        raise ServiceError(
+            400,
+            "InvalidResourceName",
+            f"Resource name {name} is invalid. The name can be up to 80 characters long. It must begin with a word "
+            "character, and it must end with a word character or with '_'. The name may contain word characters or "
+            "'.', '-', '_'.",
+        )
+
+
+def network(prefix: object, resource_id: str) -> IPv4Network:
+    """An address range in CIDR notation; raises 400."""
+    try:
+        if "/" not in str(prefix):
+            raise ValueError
+        return IPv4Network(str(prefix))
+    except ValueError:
+        raise ServiceError(
+            400,
+            "InvalidAddressPrefixFormat",
+            f"Address prefix {prefix} of resource {resource_id} is not formatted correctly. It should follow CIDR "
+            "notation, for example 10.0.0.0/24.",
+        ) from None
+
+
+def reference(value: object) -> str | None:
+    """The id in `{"id": ...}`, None without one."""
+    found = value.get("id") if isinstance(value, Mapping) else None
+    return found if isinstance(found, str) else None
+
+
+def referenced(call: Call, resource_id: str, referrer: str, location: str | None = None) -> Document:
+    """The resource that another one refers to; 400 if it is not there, or not in `location`."""
+    found = call.resources.get(resource_id)
+    if found is None or (location is not None and found["location"] != location):
+        raise missing_reference(resource_id, referrer)
+    return found
+
+
+def missing_reference(resource_id: str, referrer: str) -> ServiceError:
+    """400: a resource refers to one that is not there."""
+    return ServiceError(
+        400,
+        "InvalidResourceReference",
+        f"Resource {resource_id} referenced by resource {referrer} was not found. Please make sure that the referenced "
+        "resource exists, and that both resources are in the same region.",
+    )
+
+
+def subscription_resources(call: Call, type_name: str) -> Iterator[Document]:
+    """All resources of a type."""
+    return call.resources.below(f"/subscriptions/{call.cloud.subscription_id}", type_name)
+
+
+def users_of_subnet(call: Call, subnet_id: str) -> list[str]:
+    """Ids of the configurations of network interfaces and load balancers in a subnet."""
+    return [
+        f"{owner['id']}/{key}/{each['name']}"
+        for type_name, key in ((INTERFACES, "ipConfigurations"), (LOAD_BALANCERS, "frontendIPConfigurations"))
+        for owner in subscription_resources(call, type_name)
+        for each in owner["properties"].get(key, [])
+        if (reference(each["properties"].get("subnet")) or "").lower() == subnet_id.lower()
+    ]
+
+
+def require_join(call: Call, type_name: str, linked_action: str, linked: list[str]) -> None:
+    """Linked authorization: the writer may join each resource that the written one refers to."""
+    call.cloud.authorization.require_linked(
+        call.caller.object_id, f"{type_name}/write", call.path.id, linked_action, linked
+    )

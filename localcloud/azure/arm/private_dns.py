@@ -1,0 +1,165 @@
+"""Microsoft.Network: private DNS zones and their links to virtual networks.
+
+Names are not resolved, and records are not emulated. Sources: REST reference of private DNS 2024-06-01, azure-docs
+`dns/private-dns-virtual-network-links` and `resource-name-rules`. All is there at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from starlette.responses import JSONResponse, Response
+
+from localcloud.azure.arm import errors
+from localcloud.azure.arm.network_rules import (
+    VIRTUAL_NETWORKS,
+    check_name,
+    known,
+    reference,
+    referenced,
+    require_join,
+    subscription_resources,
+)
+from localcloud.azure.arm.resource_type import Call, StoredType
+from localcloud.azure.resource_store import public
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core.store import Document
+
+ZONES: Final = "Microsoft.Network/privateDnsZones"
+LINKS: Final = f"{ZONES}/virtualNetworkLinks"
+_LABEL: Final = re.compile(r"[a-zA-Z0-9_]([\w-]{0,61}[a-zA-Z0-9_])?", re.ASCII)
+_JOIN: Final = f"{VIRTUAL_NETWORKS}/join/action"
+_ANSWERED: Final = {"provisioningState", "virtualNetworkLinkState"}
+
+
+class PrivateDnsZones(StoredType):
+    """Private DNS zones; a zone with links cannot be deleted."""
+
+    name = ZONES
+
+    async def put(self, call: Call) -> Response:
+        resource, current = self.envelope(call, tracked=True), call.current
+        _check_global(self.name, resource)
+        _check_zone_name(call.path.name)
+        call.resources.put({**resource, "properties": {"provisioningState": "Succeeded"}})
+        return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
+
+    async def delete(self, call: Call) -> Response:
+        found = call.current
+        if found is None:
+            return Response(status_code=204)
+        links = [f"{ZONES}/{found['name']}/virtualNetworkLinks/{each['name']}" for each in _links(call, found)]
+        if links:
+            raise ServiceError(
+                409,
+                "CannotDeleteResource",
+                "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: "
+                f"'{', '.join(links)}'. Please delete all nested resources before deleting this resource.",
+            )
+        call.resources.delete(found["id"])
+        return Response(status_code=200)
+
+    def present(self, call: Call, resource: Document) -> dict[str, Any]:
+        links = _links(call, resource)
+        counts = {
+            "maxNumberOfRecordSets": 25000,
+            "numberOfRecordSets": 1,
+            "maxNumberOfVirtualNetworkLinks": 1000,
+            "numberOfVirtualNetworkLinks": len(links),
+            "maxNumberOfVirtualNetworkLinksWithRegistration": 100,
+            "numberOfVirtualNetworkLinksWithRegistration": len(
+                [each for each in links if each["properties"]["registrationEnabled"]]
+            ),
+        }
+        return {**public(resource), "properties": {**resource["properties"], **counts}}
+
+
+class VirtualNetworkLinks(StoredType):
+    """Links: one for each pair of zone and network, one zone of a name for a network, one zone that registers."""
+
+    name = LINKS
+
+    async def put(self, call: Call) -> Response:
+        resource, current = self.envelope(call, tracked=True), call.current
+        _check_global(self.name, resource)
+        check_name(call.path.name)
+        properties = known(call.properties, {"virtualNetwork", "registrationEnabled", *_ANSWERED}, self.name)
+        target = reference(properties.get("virtualNetwork"))
+        if target is None:
+            raise errors.bad_request("The property 'virtualNetwork' of a virtual network link is required.")
+        require_join(call, self.name, _JOIN, [target])
+        target = referenced(call, target, resource["id"])["id"]
+        registers = bool(properties.get("registrationEnabled", False))
+        _refuse_moved(current, target)
+        self._refuse_second(call, target, registers=registers)
+        kept = {
+            "virtualNetwork": {"id": target},
+            "registrationEnabled": registers,
+            "virtualNetworkLinkState": "Completed",
+            "provisioningState": "Succeeded",
+        }
+        call.resources.put({**resource, "properties": kept})
+        return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
+
+    async def delete(self, call: Call) -> Response:
+        return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+
+    def _refuse_second(self, call: Call, target: str, *, registers: bool) -> None:
+        zone, own = str(call.path.parent_id), call.path.key
+        for each in links_to(call, target):
+            other = each["id"].rpartition("/virtualNetworkLinks/")[0]
+            if each["id"].lower() == own:
+                continue
+            if other.lower() == zone.lower():
+                raise ServiceError(
+                    409,
+                    "Conflict",
+                    f"The virtual network '{target}' is already linked to the private DNS zone '{zone}'.",
+                )
+            names = [part.rpartition("/")[2] for part in (other, zone)]
+            if names[0].lower() == names[1].lower():
+                raise errors.bad_request(
+                    "A virtual network cannot be linked to multiple zones with overlapping namespaces. You tried to "
+                    f"link virtual network with '{names[1]}' and '{names[0]}' zones."
+                )
+            if registers and each["properties"]["registrationEnabled"]:
+                raise errors.bad_request(
+                    f"The virtual network '{target}' registers its machines in the private DNS zone '{names[0]}' "
+                    "already."
+                )
+
+
+def links_to(call: Call, network_id: str) -> Iterator[Document]:
+    """The links of all zones to one virtual network."""
+    for each in subscription_resources(call, LINKS):
+        if each["properties"]["virtualNetwork"]["id"].lower() == network_id.lower():
+            yield each
+
+
+def _links(call: Call, zone: Document) -> list[Document]:
+    return list(call.resources.below(zone["id"], LINKS))
+
+
+def _refuse_moved(current: Document | None, target: str) -> None:
+    if current is not None and current["properties"]["virtualNetwork"]["id"].lower() != target.lower():
+        raise errors.bad_request(f"The virtual network of the link '{current['name']}' cannot be changed.")
+
+
+def _check_zone_name(name: str) -> None:
+    labels = name.split(".")
+    if not 2 <= len(labels) <= 34 or len(name) > 253 or not all(_LABEL.fullmatch(each) for each in labels):
+        raise errors.bad_request(
+            f"The zone name '{name}' is not valid: 2-34 labels of 1-63 letters, digits, '-' and '_', separated by dots."
+        )
+
+
+def _check_global(type_name: str, resource: Document) -> None:
+    if resource["location"] != "global":
+        raise ServiceError(
+            400,
+            "LocationNotAvailableForResourceType",
+            f"The provided location '{resource['location']}' is not available for resource type '{type_name}'. List of "
+            "available regions for the resource type is 'global'.",
+        )

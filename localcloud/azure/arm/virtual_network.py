@@ -1,0 +1,222 @@
+"""Microsoft.Network: virtual networks, their subnets, and network security groups.
+
+A PUT of a network replaces its subnets by those in the body; a subnet can be written by itself as well. Left out:
+peerings, DHCP options, delegations, service endpoints, IPv6, the judging of security rules. All is there at once.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from ipaddress import IPv4Network
+from typing import Any, Final
+
+from starlette.responses import JSONResponse, Response
+
+from localcloud.azure.arm import errors
+from localcloud.azure.arm.network_rules import (
+    NAME,
+    SECURITY_GROUPS,
+    SUBNETS,
+    VIRTUAL_NETWORKS,
+    check_name,
+    known,
+    network,
+    reference,
+    referenced,
+    require_join,
+    subscription_resources,
+    users_of_subnet,
+)
+from localcloud.azure.arm.private_dns import links_to
+from localcloud.azure.arm.resource_type import Call, StoredType
+from localcloud.azure.resource_store import public
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core.store import Document
+
+_NETWORK_NAME: Final = re.compile(r"[a-zA-Z0-9][\w.-]{0,62}\w", re.ASCII)
+_OF_A_NETWORK: Final = {
+    *("addressSpace", "subnets", "virtualNetworkPeerings", "enableDdosProtection", "enableVmProtection"),
+}
+_OF_A_SUBNET: Final = {"addressPrefix", "addressPrefixes", "networkSecurityGroup"}
+_OF_A_GROUP: Final = {"securityRules", "flushConnection"}
+# What an answer has beside, so a client may send it back.
+_ANSWERED: Final = {"provisioningState", "resourceGuid", "subnets", "defaultSecurityRules"}
+# The two policies' defaults since 2023 (azure-docs `private-link/disable-private-endpoint-network-policy`).
+_POLICIES: Final = {"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled"}
+_JOIN: Final = f"{SECURITY_GROUPS}/join/action"
+
+
+class VirtualNetworks(StoredType):
+    """Virtual networks; the answer carries the subnets."""
+
+    name = VIRTUAL_NETWORKS
+
+    async def put(self, call: Call) -> Response:
+        resource, current = self.envelope(call, tracked=True), call.current
+        check_name(call.path.name, _NETWORK_NAME)
+        properties = known(call.properties, _OF_A_NETWORK | _ANSWERED, self.name)
+        if properties.get("virtualNetworkPeerings"):
+            raise errors.not_emulated(f"peerings of {self.name}")
+        prefixes = (properties.get("addressSpace") or {}).get("addressPrefixes") or []
+        if not prefixes:
+            raise errors.bad_request(f"The address space of the virtual network '{call.path.name}' is empty.")
+        for each in prefixes:
+            network(each, resource["id"])
+        guid = current["properties"]["resourceGuid"] if current else str(uuid.uuid4())
+        kept = {
+            "addressSpace": {"addressPrefixes": prefixes},
+            "enableDdosProtection": properties.get("enableDdosProtection", False),
+            "virtualNetworkPeerings": [],
+            "resourceGuid": guid,
+            "provisioningState": "Succeeded",
+        }
+        with call.cloud.store.transaction():
+            call.resources.put({**resource, "properties": kept})
+            self._replace_subnets(call, resource["id"], properties.get("subnets") or [])
+        return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
+
+    async def delete(self, call: Call) -> Response:
+        found = call.current
+        if found is None:
+            return Response(status_code=204)
+        for each in call.resources.below(found["id"], SUBNETS):
+            _refuse_used_subnet(call, each)
+        with call.cloud.store.transaction():
+            # azure-docs `dns/private-dns-virtual-network-links`: a deleted network's links are deleted with it.
+            for link in list(links_to(call, found["id"])):
+                call.resources.delete(link["id"])
+            call.resources.delete(found["id"])
+        return Response(status_code=200)
+
+    def present(self, call: Call, resource: Document) -> dict[str, Any]:
+        subnets = [public(each) for each in call.resources.below(resource["id"], SUBNETS)]
+        return {**public(resource), "properties": {**resource["properties"], "subnets": subnets}}
+
+    def _replace_subnets(self, call: Call, network_id: str, wanted: list[Document]) -> None:
+        names = {str(each.get("name")).lower() for each in wanted}
+        for each in list(call.resources.below(network_id, SUBNETS)):
+            if each["name"].lower() not in names:
+                _refuse_used_subnet(call, each)
+                call.resources.delete(each["id"])
+        for each in wanted:
+            write_subnet(call, network_id, str(each.get("name")), each.get("properties") or {})
+
+
+class Subnets(StoredType):
+    """Subnets, written one by one."""
+
+    name = SUBNETS
+
+    async def put(self, call: Call) -> Response:
+        current = call.current
+        self.envelope(call, tracked=False)
+        write_subnet(call, str(call.path.parent_id), call.path.name, call.properties)
+        return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
+
+    async def delete(self, call: Call) -> Response:
+        found = call.current
+        if found is None:
+            return Response(status_code=204)
+        _refuse_used_subnet(call, found)
+        call.resources.delete(found["id"])
+        return Response(status_code=200)
+
+
+class NetworkSecurityGroups(StoredType):
+    """Network security groups; their rules are kept, and judge nothing."""
+
+    name = SECURITY_GROUPS
+
+    async def put(self, call: Call) -> Response:
+        resource, current = self.envelope(call, tracked=True), call.current
+        check_name(call.path.name)
+        properties = known(call.properties, _OF_A_GROUP | _ANSWERED, self.name)
+        guid = current["properties"].get("resourceGuid") if current else None
+        kept = {
+            "securityRules": properties.get("securityRules") or [],
+            "resourceGuid": guid or str(uuid.uuid4()),
+            "provisioningState": "Succeeded",
+        }
+        call.resources.put({**resource, "properties": kept})
+        return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
+
+    async def delete(self, call: Call) -> Response:
+        found = call.current
+        if found is None:
+            return Response(status_code=204)
+        if users := subnets_with(call, found["id"]):
+            raise ServiceError(
+                400,
+                "InUseNetworkSecurityGroupCannotBeDeleted",
+                f"Network security group {found['id']} cannot be deleted because it is in use by the following "
+                f"resources: {', '.join(users)}. In order to delete the Network security group, remove the association "
+                "with the resource(s).",
+            )
+        call.resources.delete(found["id"])
+        return Response(status_code=200)
+
+    def present(self, call: Call, resource: Document) -> dict[str, Any]:
+        used = [{"id": each} for each in subnets_with(call, resource["id"])]
+        return {**public(resource), "properties": {**resource["properties"], **({"subnets": used} if used else {})}}
+
+
+def write_subnet(call: Call, network_id: str, name: str, properties: dict[str, Any]) -> None:
+    """Write one subnet of a network; raises 400 for a range that does not fit, or a group that is not there."""
+    owner = call.resources.get(network_id)
+    if owner is None:
+        raise AssertionError("the front door has found the network")
+    check_name(name, NAME)
+    wanted = known(properties, _OF_A_SUBNET | set(_POLICIES) | _ANSWERED, SUBNETS)
+    full_id = f"{owner['id']}/subnets/{name}"
+    prefix = wanted.get("addressPrefix") or next(iter(wanted.get("addressPrefixes") or []), None)
+    _check_range(call, owner, name, network(prefix, full_id))
+    group = reference(wanted.get("networkSecurityGroup"))
+    if group is not None:
+        require_join(call, SUBNETS, _JOIN, [group])
+        group = referenced(call, group, full_id, owner["location"])["id"]
+    kept = {
+        **_POLICIES,
+        **{key: wanted[key] for key in _POLICIES if key in wanted},
+        "addressPrefix": prefix,
+        **({"networkSecurityGroup": {"id": group}} if group else {}),
+        "provisioningState": "Succeeded",
+    }
+    call.resources.put({"id": full_id, "name": name, "type": SUBNETS, "properties": kept})
+
+
+def _check_range(call: Call, owner: Document, name: str, wanted: IPv4Network) -> None:
+    space = owner["properties"]["addressSpace"]["addressPrefixes"]
+    if not any(wanted.subnet_of(IPv4Network(each)) for each in space):
+        raise ServiceError(
+            400,
+            "NetcfgSubnetRangeOutsideVnet",
+            f"Subnet '{name}' is not valid because its IP address range is outside the IP address range of virtual "
+            f"network '{owner['name']}'.",
+        )
+    others = [each for each in call.resources.below(owner["id"], SUBNETS) if each["name"].lower() != name.lower()]
+    if any(wanted.overlaps(IPv4Network(each["properties"]["addressPrefix"])) for each in others):
+        raise ServiceError(
+            400,
+            "NetcfgSubnetRangesOverlap",
+            f"Subnet '{name}' is not valid because its IP address range overlaps with that of an existing subnet in "
+            f"virtual network '{owner['name']}'.",
+        )
+
+
+def _refuse_used_subnet(call: Call, subnet: Document) -> None:
+    if users := users_of_subnet(call, subnet["id"]):
+        raise ServiceError(
+            400,
+            "InUseSubnetCannotBeDeleted",
+            f"Subnet {subnet['name']} is in use by {' and '.join(users)} and cannot be deleted.",
+        )
+
+
+def subnets_with(call: Call, group_id: str) -> list[str]:
+    """Ids of the subnets that have this network security group."""
+    return [
+        each["id"]
+        for each in subscription_resources(call, SUBNETS)
+        if (reference(each["properties"].get("networkSecurityGroup")) or "").lower() == group_id.lower()
+    ]

@@ -1,0 +1,152 @@
+"""Blob Storage's data plane: block blobs, written whole by a role, read by a role or by anybody.
+
+The account is named by the Host header. Source: REST reference of Blob Storage (Put Blob, Get Blob, Delete Blob,
+"Authorize with Microsoft Entra ID", "Configure anonymous read access"). Left out: keys and shared access signatures,
+blocks, ranges, conditions, leases, lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from email.utils import format_datetime
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from localcloud.azure.blob import errors
+from localcloud.azure.blob.accounts import Accounts, allows_anyone, is_public
+from localcloud.azure.blob.contents import Blob, Blobs
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.http import bearer, service_app
+from localcloud.azure.tenant.resources import STORAGE_AUDIENCES
+from localcloud.azure.tenant.tokens import InvalidToken
+from localcloud.core.store import Document
+
+SUFFIX: Final = ".blob.core.windows.net"
+_PATH: Final = "/{container}/{name:path}"
+_ACTION: Final = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
+# The first version that takes tokens of Entra ID.
+_FIRST_VERSION: Final = "2017-11-09"
+
+
+def app(cloud: LocalAzure) -> Starlette:
+    """The data plane of every storage account of the local cloud, to be served over TLS."""
+    plane = _DataPlane(cloud)
+    routes = [
+        plane.route("GET", "read", plane.get_blob),
+        plane.route("PUT", "write", plane.put_blob),
+        plane.route("DELETE", "delete", plane.delete_blob),
+        Route("/{path:path}", _not_emulated, methods=["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]),
+    ]
+    return service_app("blob", routes, faults=cloud.faults, holder=cloud.holder, render=errors.render)
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """A request that was let in."""
+
+    request: Request
+    account: str
+    container: str
+    name: str
+
+
+_Handler = Callable[[_Visit], Awaitable[Response]]
+
+
+class _DataPlane:
+    def __init__(self, cloud: LocalAzure) -> None:
+        self._cloud = cloud
+        self._accounts = Accounts(Resources(cloud.store))
+        self._blobs = Blobs(cloud.store)
+
+    def route(self, method: str, operation: str, handler: _Handler) -> Route:
+        """A route behind the door: account, then caller, then container, in the service's own order."""
+
+        async def admitted(request: Request) -> Response:
+            account = self._account(request)
+            container = self._accounts.container(account, request.path_params["container"])
+            self._admit(request, account, container, operation)
+            if container is None:
+                raise errors.container_not_found()
+            name = request.path_params["name"]
+            return await handler(_Visit(request, account["name"], container["name"], name))
+
+        return Route(_PATH, admitted, methods=[method])
+
+    async def get_blob(self, visit: _Visit) -> Response:
+        blob = self._blobs.get(visit.account, visit.container, visit.name)
+        if blob is None:
+            raise errors.blob_not_found()
+        cached = {"Cache-Control": blob.cache_control} if blob.cache_control else {}
+        headers = {**_headers(blob), **cached, "Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
+        return Response(blob.content, headers=headers)
+
+    async def put_blob(self, visit: _Visit) -> Response:
+        headers = visit.request.headers
+        kind = headers.get("x-ms-blob-type")
+        if visit.request.query_params:
+            raise errors.not_emulated("blocks, tags and properties")
+        if kind is None:
+            raise errors.header_missing()
+        if kind != "BlockBlob":
+            raise errors.not_emulated(kind)
+        content_type = headers.get("x-ms-blob-content-type") or headers.get("content-type")
+        blob = self._blobs.put(
+            visit.account,
+            visit.container,
+            visit.name,
+            await visit.request.body(),
+            content_type or "application/octet-stream",
+            headers.get("x-ms-blob-cache-control"),
+        )
+        return Response(status_code=201, headers=_headers(blob))
+
+    async def delete_blob(self, visit: _Visit) -> Response:
+        if not self._blobs.delete(visit.account, visit.container, visit.name):
+            raise errors.blob_not_found()
+        return Response(status_code=202)
+
+    def _account(self, request: Request) -> Document:
+        host = request.headers.get("host", "").rpartition(":")[0] or request.headers.get("host", "")
+        account = self._accounts.named(host.removesuffix(SUFFIX)) if host.endswith(SUFFIX) else None
+        if account is None:
+            raise errors.account_not_found(host)
+        return account
+
+    def _admit(self, request: Request, account: Document, container: Document | None, operation: str) -> None:
+        token = bearer(request)
+        challenge = (
+            f"Bearer authorization_uri={self._cloud.authority_host}{self._cloud.tenant_id}/oauth2/authorize "
+            "resource_id=https://storage.azure.com"
+        )
+        if token is None:
+            if operation != "read":
+                raise errors.not_authenticated(challenge)
+            if not allows_anyone(account):
+                raise errors.public_access_not_permitted()
+            if container is None or not is_public(container):
+                raise errors.resource_not_found()
+            return
+        try:
+            caller = self._cloud.tokens.verify(token, STORAGE_AUDIENCES)
+        except InvalidToken:
+            raise errors.bearer_refused(challenge) from None
+        if request.headers.get("x-ms-version", "") < _FIRST_VERSION:
+            raise errors.bearer_refused(challenge)
+        scope = f"{account['id']}/blobServices/default/containers/{request.path_params['container']}"
+        if not self._cloud.authorization.allowed(caller.object_id, f"{_ACTION}/{operation}", scope, data=True):
+            raise errors.permission_mismatch()
+
+
+def _headers(blob: Blob) -> dict[str, str]:
+    return {"ETag": blob.etag, "Last-Modified": format_datetime(blob.changed, usegmt=True)}
+
+
+async def _not_emulated(request: Request) -> Response:
+    raise errors.not_emulated(f"{request.method} {request.url.path}")

@@ -1,0 +1,81 @@
+"""The blobs of every account: their bytes, type and time of change."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from localcloud.core import clock
+from localcloud.core.store import Store
+
+_KIND: Final = "blob"
+
+
+@dataclass(frozen=True)
+class Blob:
+    """One block blob."""
+
+    content: bytes
+    content_type: str
+    cache_control: str | None
+    changed: datetime
+
+    @property
+    def etag(self) -> str:
+        """Another one for each write."""
+        return f'"0x{hashlib.sha256(self.content + self.changed.isoformat().encode()).hexdigest()[:15].upper()}"'
+
+
+class Blobs:
+    """Blobs by account, container and name."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, account: str, container: str, name: str) -> Blob | None:
+        """A blob, None if there is none."""
+        found = self._store.get(_KIND, _key(account, container, name))
+        if found is None:
+            return None
+        changed = datetime.fromisoformat(found["changed"])
+        return Blob(base64.b64decode(found["content"]), found["contentType"], found["cacheControl"], changed)
+
+    def put(
+        self, account: str, container: str, name: str, content: bytes, content_type: str, cache_control: str | None
+    ) -> Blob:
+        """Write a blob whole."""
+        blob = Blob(content, content_type, cache_control, clock.now())
+        self._store.put(
+            _KIND,
+            _key(account, container, name),
+            {
+                "content": base64.b64encode(content).decode(),
+                "contentType": content_type,
+                "cacheControl": cache_control,
+                "changed": blob.changed.isoformat(),
+            },
+        )
+        return blob
+
+    def delete(self, account: str, container: str, name: str) -> bool:
+        """Remove a blob; returns whether it existed."""
+        return self._store.delete(_KIND, _key(account, container, name))
+
+    def delete_container(self, account: str, container: str) -> None:
+        """Remove all blobs of a container."""
+        self._delete_all(f"{account}/{container}/")
+
+    def delete_account(self, account: str) -> None:
+        """Remove all blobs of an account."""
+        self._delete_all(f"{account}/")
+
+    def _delete_all(self, prefix: str) -> None:
+        for key, _ in self._store.items(_KIND, prefix):
+            self._store.delete(_KIND, key)
+
+
+def _key(account: str, container: str, name: str) -> str:
+    return f"{account}/{container}/{name}"

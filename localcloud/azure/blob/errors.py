@@ -1,0 +1,93 @@
+"""The blob service's own errors: XML with code and message, the code once more in a header.
+
+Seen in AzureStorageExplorer issue 3767 (permission), azure-rest-api-specs issue 11331 and COMPASS issue 3 (public
+access), and in Microsoft's list of Blob Storage error codes.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from xml.sax.saxutils import escape
+
+from starlette.responses import Response
+
+from localcloud.azure.shared.http import ServiceError
+
+
+def render(error: ServiceError) -> Response:
+    """The response to an error."""
+    suffix = f"\nRequestId:{uuid.uuid4()}\nTime:{datetime.now(UTC).isoformat()}"
+    text = f"<Code>{error.code}</Code><Message>{escape(error.message + suffix)}</Message>"
+    return Response(
+        f'<?xml version="1.0" encoding="utf-8"?><Error>{text}</Error>',
+        status_code=error.status,
+        media_type="application/xml",
+        headers={"x-ms-error-code": error.code, **error.headers},
+    )
+
+
+def account_not_found(host: str) -> ServiceError:
+    """404 of the local cloud: in Azure the name does not resolve."""
+    return ServiceError(404, "AccountNotFound", f"There is no storage account '{host}' in the local cloud.")
+
+
+def not_authenticated(challenge: str) -> ServiceError:
+    """401 for a request without a bearer that needs one."""
+    return ServiceError(
+        401,
+        "NoAuthenticationInformation",
+        "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.",
+        {"WWW-Authenticate": challenge},
+    )
+
+
+def bearer_refused(challenge: str) -> ServiceError:
+    """401 for a token that is not Azure Storage's, or not valid."""
+    return ServiceError(
+        401,
+        "InvalidAuthenticationInfo",
+        "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.",
+        {"WWW-Authenticate": challenge},
+    )
+
+
+def public_access_not_permitted() -> ServiceError:
+    """409 for an anonymous request to an account that allows none."""
+    return ServiceError(409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account.")
+
+
+def resource_not_found() -> ServiceError:
+    """404, which hides a private container from an anonymous caller."""
+    return ServiceError(404, "ResourceNotFound", "The specified resource does not exist.")
+
+
+def container_not_found() -> ServiceError:
+    """404 for a blob of a container that is not there."""
+    return ServiceError(404, "ContainerNotFound", "The specified container does not exist.")
+
+
+def blob_not_found() -> ServiceError:
+    """404 for a blob that is not there."""
+    return ServiceError(404, "BlobNotFound", "The specified blob does not exist.")
+
+
+def permission_mismatch() -> ServiceError:
+    """403 for a caller without a role that grants the data action."""
+    return ServiceError(
+        403,
+        "AuthorizationPermissionMismatch",
+        "This request is not authorized to perform this operation using this permission.",
+    )
+
+
+def header_missing() -> ServiceError:
+    """400 for a header that the operation needs."""
+    return ServiceError(
+        400, "MissingRequiredHeader", "An HTTP header that's mandatory for this request is not specified."
+    )
+
+
+def not_emulated(what: str) -> ServiceError:
+    """501: Azure would do this, the local cloud does not."""
+    return ServiceError(501, "NotEmulated", f"The local cloud does not emulate {what} of Blob Storage.")

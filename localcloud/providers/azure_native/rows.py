@@ -1,0 +1,119 @@
+"""What a row of the emulated azure-native's table holds: the provider's metadata of a type, which the SDK lacks."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Final
+
+IN_A_GROUP: Final = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}"
+_SCOPE: Final = "scope"
+_LOADING: Final = threading.Lock()
+
+
+@cache
+def _sdk_class(module: str, name: str) -> type:
+    """A class of the SDK. Its module loads at first use, under a lock, because other threads would see half of it."""
+    with _LOADING:
+        found: type = getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TypeRow:
+    token: str
+    api_version: str
+    path: str
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """Inputs that are part of the path, in its order."""
+        return tuple(name for name in re.findall(r"{(\w+)}", self.path) if name != "subscriptionId")
+
+    @property
+    def module_name(self) -> str:
+        """The SDK's module: the middle of the token."""
+        return self.token.split(":")[1]
+
+    @property
+    def type_name(self) -> str:
+        """The last part of the token: a class of the SDK, or a function in camelCase."""
+        return self.token.split(":")[2]
+
+    def resource_id(self, subscription_id: str, inputs: Mapping[str, str]) -> str:
+        """The ARM id that the inputs lead to."""
+        values = {name: inputs[name].strip("/") if name == _SCOPE else inputs[name] for name in self.parameters}
+        return self.path.format(subscriptionId=subscription_id, **values)
+
+    def _sdk(self, name: str) -> type:
+        return _sdk_class(self.module_name, name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceRow(_TypeRow):
+    """A resource type.
+
+    Attributes:
+        name_input: the input that names it; the real provider makes one up, the emulated one demands it.
+        flattened: whether the SDK's arguments lie in `properties` of the request although the SDK shows no such level.
+        force_new: inputs of the body, or dotted paths in them, whose change replaces; those of the path always do.
+        patterns: what an input must look like, refused before any request.
+        sub_resources: arrays that are resources of their own, as paths of inputs: `[]` on create and left alone on
+            update when not given.
+        vault_collection: the collection at the vault's own endpoint that deletes it, because ARM cannot.
+        has_namesake: whether the SDK has a class of the type's name for a property, too.
+    """
+
+    name_input: str
+    flattened: bool = False
+    force_new: frozenset[str] = frozenset()
+    patterns: Mapping[str, str] = field(default_factory=dict)
+    sub_resources: tuple[tuple[str, ...], ...] = ()
+    vault_collection: str | None = None
+    has_namesake: bool = False
+
+    @property
+    def arguments(self) -> type:
+        """The SDK's class of arguments; its name differs where a property's class has taken it."""
+        return self._sdk(f"{self.type_name}{'InitArgs' if self.has_namesake else 'Args'}")
+
+    def wire_path(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """Where the inputs at `path` are in the body of a request."""
+        return ("properties", *path) if self.flattened else path
+
+    @property
+    def outputs(self) -> type:
+        """The SDK's class of the resource, whose properties are its outputs."""
+        return self._sdk(self.type_name)
+
+    def replaces(self, path: str) -> bool:
+        """Whether a change at this property path replaces the resource."""
+        names = re.sub(r"\[\d+\]", "", path).split(".")
+        return not {".".join(names[:end]) for end in range(1, len(names) + 1)}.isdisjoint(
+            {*self.parameters, *self.force_new}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionRow(_TypeRow):
+    """A function that reads one resource, or with `action` posts that to it.
+
+    `options` are arguments of the SDK, and the query parameters of the API that they are sent as.
+    """
+
+    action: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """All inputs of the function."""
+        return (*self.parameters, *self.options)
+
+    @property
+    def outputs(self) -> type:
+        """The SDK's class of the result."""
+        return self._sdk(f"{self.type_name[0].upper()}{self.type_name[1:]}Result")

@@ -1,0 +1,121 @@
+"""The commands of HyperShift's CLI with their flags, for a shell that has the variables of HyperShift's scripts.
+
+Sources inside openshift/hypershift at 3ee9615: `contrib/managed-azure/setup_install_ho_on_aks.sh`,
+`contrib/managed-azure/create_basic_hosted_cluster.sh`, and where the flags are: `cmd/install/install.go:443-520`,
+`cmd/cluster/core/create.go:68-119`, `cmd/cluster/azure/create.go:83-115`, `cmd/nodepool/azure/create.go:73-76`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from identity.hypershift import POD_SECURITY
+from identity.outputs import StackOutputs
+
+# HyperShift's operator watches Routes and writes monitoring objects, which AKS does not have
+# (setup_install_ho_on_aks.sh:16-19).
+_MONITORING: Final = (
+    "https://raw.githubusercontent.com/prometheus-operator/prometheus-operator/main/example/prometheus-operator-crd/"
+)
+DEFINITIONS: Final = (
+    *(
+        f"{_MONITORING}monitoring.coreos.com_{kind}.yaml"
+        for kind in ("servicemonitors", "prometheusrules", "podmonitors")
+    ),
+    "https://raw.githubusercontent.com/openshift/api/6bababe9164ea6c78274fd79c94a3f951f8d5ab2/route/v1/"
+    "zz_generated.crd-manifests/routes.crd.yaml",
+)
+_DOMAIN_FILTER: Final = "--external-dns-domain-filter"
+_EXTERNAL_DOMAIN: Final = "--external-dns-domain"
+_BASE_DOMAIN: Final = "--base-domain"
+# What the stack does not know; the variables have the names of the scripts, and MARKETPLACE_... those of its values.
+_INSTALL_OWN: Final = {
+    "--external-dns-credentials": "EXTERNAL_DNS_SERVICE_PRINCIPAL_FILEPATH",
+    _DOMAIN_FILTER: "MGMT_DNS_ZONE_NAME",
+    "--hypershift-image": "HYPERSHIFT_IMAGE",
+    "--pull-secret": "PULL_SECRET",
+}
+_CLUSTER_OWN: Final = {
+    _BASE_DOMAIN: "PARENT_DNS_ZONE",
+    _EXTERNAL_DOMAIN: "MGMT_DNS_ZONE_NAME",
+    "--azure-creds": "AZURE_CREDS",
+    "--pull-secret": "PULL_SECRET",
+    "--release-image": "RELEASE_IMAGE",
+    "--sa-token-issuer-private-key-path": "SA_TOKEN_ISSUER_PRIVATE_KEY_PATH",
+    "--marketplace-sku": "MARKETPLACE_SKU",
+    "--marketplace-version": "MARKETPLACE_VERSION",
+}
+
+
+@dataclass(frozen=True)
+class CliCommand:
+    """One command: the program's words, the arguments that the stack knows, and a variable for each of the others."""
+
+    program: str
+    arguments: Sequence[str]
+    own: Mapping[str, str]
+
+    def __str__(self) -> str:
+        lines = [self.program]
+        for word in self.arguments:
+            if word.startswith("--"):
+                lines.append(word)
+            else:
+                lines[-1] += f" {shlex.quote(word)}"
+        lines += [f'{flag} "${variable}"' for flag, variable in self.own.items() if flag not in self.arguments]
+        return " \\\n  ".join(lines)
+
+
+def definitions() -> str:
+    """The commands that apply what a management cluster lacks before `hypershift install`."""
+    return "\n".join(f"kubectl apply --server-side -f {url}" for url in DEFINITIONS)
+
+
+def install(outputs: StackOutputs[str]) -> CliCommand:
+    """`hypershift install` on the management cluster.
+
+    `--tech-preview-no-upgrade` is not among the flags: nothing reads the gate of managed identities
+    (`hypershift-operator/featuregate/feature.go:17`), and the flag switches on all the others.
+    """
+    clusters = outputs.get("hostedClusters", {}).values()
+    domains = {each.get("externalDnsDomain") for each in clusters}
+    arguments = [
+        "--enable-conversion-webhook=false",
+        *("--external-dns-provider", "azure"),
+        *("--managed-service", "ARO-HCP"),
+        *("--aro-hcp-key-vault-users-client-id", outputs["keyVaultUserClientId"]),
+        *("--limit-crd-install", "Azure"),
+    ]
+    # External DNS takes one filter: the domain of all clusters, if they share it.
+    if len(domains) == 1 and (domain := domains.pop()) is not None:
+        arguments += [_DOMAIN_FILTER, domain]
+    return CliCommand("hypershift install", arguments, _INSTALL_OWN)
+
+
+def create(arguments: Sequence[str]) -> CliCommand:
+    """`hypershift create cluster azure` with these arguments and those that no configuration of the stack changes."""
+    fixed = {
+        # create_basic_hosted_cluster.sh:61,67,74,75,81
+        "--annotations": "=".join(POD_SECURITY),
+        "--node-pool-replicas": "2",
+        "--marketplace-publisher": "azureopenshift",
+        "--marketplace-offer": "aro4",
+        "--diagnostics-storage-account-type": "Managed",
+    }
+    words = [*arguments, *(word for pair in fixed.items() for word in pair), "--generate-ssh"]
+    return CliCommand("hypershift create cluster azure", words, _CLUSTER_OWN)
+
+
+def render(arguments: Sequence[str]) -> CliCommand:
+    """`hypershift create cluster azure --render`, which prints the objects and asks neither Azure nor Kubernetes."""
+    own = {flag: variable for flag, variable in _CLUSTER_OWN.items() if not flag.startswith("--marketplace")}
+    words = [*arguments, "--annotations", "=".join(POD_SECURITY), "--render"]
+    return CliCommand("hypershift create cluster azure", words, own)
+
+
+def domain_arguments(external: str | None, base: str | None) -> dict[str, str]:
+    """The flags of the domains that the stack knows; either is None if it does not."""
+    return {flag: value for flag, value in ((_EXTERNAL_DOMAIN, external), (_BASE_DOMAIN, base)) if value is not None}

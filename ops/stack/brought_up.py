@@ -1,0 +1,112 @@
+"""The commit of the project that a stack was last brought up from, checked out beside the checkout that runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from rich.console import Console
+
+from identity import checkout
+from ops.stack.engine import Engine
+from ops.stack.environment import local_paths
+from ops.stack.errors import CommandError
+from ops.stack.streaming import run_passing_on
+
+# What `tools/setup` reads.
+_SET_UP: Final = ("requirements.txt", "tools")
+_INSTALLED: Final = (".venv", ".tools")
+
+
+def is_clean(recorded: str | None) -> bool:
+    """Whether a run recorded its commit, and there was nothing else in its checkout."""
+    return recorded is not None and not recorded.endswith(checkout.DIRTY)
+
+
+def run_instead(engine: Engine, recorded: str | None, console: Console) -> int | None:
+    """Run this process's command line at the recorded commit; returns its exit code.
+
+    None if the engine's project is at that commit, or if no clean commit was recorded: then nothing has run. Raises
+    CommandError if the commit is not in the repository, or cannot be set up.
+    """
+    if recorded is None or not is_clean(recorded) or checkout.commit(engine.root, engine.stack) == recorded:
+        return None
+    console.print(f"at commit {recorded}, from which {engine.stack} was last brought up; this checkout is another")
+    try:
+        return _run_at(recorded, engine.root, engine.stack, console)
+    finally:
+        engine.prepare()  # the emulated plugins are this checkout's again
+
+
+def _run_at(commit: str, root: Path, stack: str, console: Console) -> int:
+    with work_tree(commit, root, stack) as directory:
+        if not (directory / ".venv").exists():
+            console.print("its packages are others than this checkout's: they are installed for it")
+            if subprocess.run([directory / "tools/setup"], cwd=directory, stdout=sys.stderr).returncode:
+                raise CommandError(f"commit {commit} could not be set up; the reason is printed above")
+        # Its own modules come first, whatever the packages' environment belongs to.
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(directory),
+            "LOCALCLOUD_STATE_DIR": str(local_paths().state),
+        }
+        command = [str(directory / ".venv/bin/python"), "-m", "ops", *sys.argv[1:]]
+        return run_passing_on(command, directory=directory, environment=environment)
+
+
+@contextmanager
+def work_tree(commit: str, root: Path, stack: str) -> Iterator[Path]:
+    """The project at the commit, with all that git does not know of in `root`; it is removed afterwards.
+
+    Raises CommandError if the commit is not in the repository.
+    """
+    try:
+        checkout.git(root, "cat-file", "-e", f"{commit}^{{commit}}")
+    except (OSError, subprocess.SubprocessError):
+        raise CommandError(
+            f"the stack {stack} was last brought up from commit {commit}, which this clone does not have. "
+            "Certificates are renewed with that commit's program and configuration: fetch it (`git fetch --unshallow`; "
+            "for GitHub's actions/checkout `fetch-depth: 0`), or run `make up`"
+        ) from None
+    with TemporaryDirectory(prefix="idstack-") as temporary:
+        top = Path(temporary).resolve() / commit[:12]
+        checkout.git(root, "worktree", "prune")  # those of killed runs
+        try:
+            checkout.git(root, "worktree", "add", "--detach", "--quiet", str(top), commit)
+        except subprocess.CalledProcessError as error:
+            raise CommandError(f"commit {commit} cannot be checked out beside {root}: {error.stderr.strip()}") from None
+        try:
+            directory = top / checkout.git(root, "rev-parse", "--show-prefix").strip()
+            _link_what_git_does_not_know(root, directory, stack, commit)
+            if checkout.commit(directory, stack) != commit:
+                raise CommandError(f"a fresh work tree of commit {commit} differs from it: look at its git attributes")
+            yield directory
+        finally:
+            checkout.git(root, "worktree", "remove", "--force", str(top))
+
+
+def _link_what_git_does_not_know(root: Path, directory: Path, stack: str, commit: str) -> None:
+    """Packages, the local cloud's state, and files that the configuration names, but nothing that decides the plan."""
+    others = ("ls-files", "--others", "--directory", "-z")
+    deciding = checkout.git(root, *others, "--exclude-standard", "--", *checkout.deciding_paths(stack))
+    linked = set(checkout.git(root, *others).split("\0")) - set(deciding.split("\0"))
+    for name in sorted(path.rstrip("/") for path in linked if path):
+        link = directory / name
+        if "__pycache__" in Path(name).parts or not link.parent.is_dir() or link.is_symlink() or link.exists():
+            continue
+        if name not in _INSTALLED or _is_set_up_alike(root, commit):
+            link.symlink_to(root / name)
+
+
+def _is_set_up_alike(root: Path, commit: str) -> bool:
+    try:
+        checkout.git(root, "diff", "--quiet", commit, "--", *_SET_UP)
+    except subprocess.CalledProcessError:
+        return False
+    return True

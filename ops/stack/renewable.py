@@ -1,0 +1,123 @@
+"""The resources that a renewal of one identity touches, by their URNs: those in the state, and those that may come."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from identity.catalogue import CONTROL_PLANE
+from identity.naming import control_plane_identity_name
+from identity.outputs import StackOutputs
+from ops.stack.state import StateResource, name_of
+
+
+class RenewedType(StrEnum):
+    """The types of all resources that a renewal touches."""
+
+    SCHEDULE = "idstack:index:RenewalSchedule"
+    CERTIFICATE = "idstack:index:Certificate"
+    REGISTRATION = "azuread:index/applicationCertificate:ApplicationCertificate"
+    GATE = "idstack:index:SignInGate"
+    SECRET = "idstack:index:CredentialSecret"
+
+
+# The resources of a slot, by the part of their names before the slot (`components/azure/entra_application.py`). Those
+# of the second slot come with the first renewal, so they are not looked up in the state.
+_OF_A_SLOT: Final = {
+    RenewedType.CERTIFICATE: "certificate",
+    RenewedType.REGISTRATION: "registration",
+    RenewedType.GATE: "gate",
+}
+SLOTS: Final = ("a", "b")
+_OTHER_SLOT: Final = {"a": "b", "b": "a"}
+
+
+@dataclass(frozen=True)
+class Renewable:
+    """One identity whose certificates the stack issues.
+
+    `name` is `<cluster>/<field>`, or the name of its component if no whole run has handed its credential over yet.
+    `schedule` is the schedule's name in the program. `targets` has the type of each resource by its URN, whether it
+    exists yet or not; `secret` is the vault secret's URN, None before the first one is written. `dependents` are the
+    URNs of the other resources in the state that depend on a target, children and theirs included.
+    """
+
+    name: str
+    schedule: str
+    targets: Mapping[str, RenewedType]
+    secret: str | None
+    dependents: frozenset[str]
+
+    @property
+    def schedule_urn(self) -> str:
+        """The schedule's URN."""
+        return next(urn for urn, kind in self.targets.items() if kind is RenewedType.SCHEDULE)
+
+    def of_slot(self, slot: str) -> list[str]:
+        """The URNs of a slot's resources."""
+        return [urn for urn, kind in self.targets.items() if kind in _OF_A_SLOT and urn.endswith(f"-{slot}")]
+
+
+def other_slot(urn: str) -> str:
+    """The URN of the same resource of the other slot."""
+    return urn[:-1] + _OTHER_SLOT[urn[-1]]
+
+
+def renewable(outputs: StackOutputs[str], resources: Iterable[StateResource]) -> list[Renewable]:
+    """The identities that have a schedule in the state, in the order of the state."""
+    by_urn = {each["urn"]: each for each in resources}
+    names = {
+        control_plane_identity_name(name, row.field): f"{name}/{row.field}"
+        for name in outputs.get("hostedClusters", {})
+        for row in CONTROL_PLANE
+    }
+    secrets = {name_of(urn): urn for urn, each in by_urn.items() if each["type"] == RenewedType.SECRET}
+    dependents = _dependents(by_urn.values())
+    found = []
+    for urn in (urn for urn, each in by_urn.items() if each["type"] == RenewedType.SCHEDULE):
+        schedule = name_of(urn)
+        component = schedule.removesuffix("-entra-schedule")
+        secret = secrets.get(f"{component}-credential-secret")
+        targets = {urn: RenewedType.SCHEDULE, **_slots(urn)} | ({secret: RenewedType.SECRET} if secret else {})
+        found.append(
+            Renewable(
+                name=names.get(component, component),
+                schedule=schedule,
+                targets=targets,
+                secret=secret,
+                dependents=frozenset(_closure(targets, dependents) - targets.keys()),
+            )
+        )
+    return found
+
+
+def _slots(schedule: str) -> dict[str, RenewedType]:
+    """The types of both slots' resources, siblings of the schedule, by URN."""
+    parent, _, name = schedule.rpartition(f"${RenewedType.SCHEDULE}::")
+    stem = name.removesuffix("schedule")
+    return {f"{parent}${kind}::{stem}{part}-{slot}": kind for slot in SLOTS for kind, part in _OF_A_SLOT.items()}
+
+
+def _dependents(resources: Iterable[StateResource]) -> Mapping[str, set[str]]:
+    """By URN, those that depend on it."""
+    found = defaultdict(set)
+    for each in resources:
+        properties = (each.get("propertyDependencies") or {}).values()
+        parents = [each["parent"]] if each.get("parent") else []
+        for urn in (*parents, *(each.get("dependencies") or ()), *(urn for urns in properties for urn in urns or ())):
+            found[urn].add(each["urn"])
+    return found
+
+
+def _closure(urns: Iterable[str], dependents: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    pending = list(urns)
+    while pending:
+        urn = pending.pop()
+        if urn not in found:
+            found.add(urn)
+            pending.extend(dependents.get(urn, ()))
+    return found

@@ -1,0 +1,44 @@
+"""How a stack on Azure encrypts what is secret in its state: a passphrase must be one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from ops.stack.errors import CommandError
+
+_VALUE: Final = "PULUMI_CONFIG_PASSPHRASE"
+_FILE: Final = "PULUMI_CONFIG_PASSPHRASE_FILE"
+# Values of `secretsprovider` that name no key service.
+_NO_KEY: Final = frozenset({None, "", "default", "passphrase"})
+
+
+def require_passphrase(configuration: Path, stack: str, environment: Mapping[str, str]) -> None:
+    """Raise CommandError if the stack would be encrypted with an empty passphrase, which the engine accepts.
+
+    `configuration` is the stack's file, which may be missing; `environment` has the engine's variables. The value goes
+    before the file, and without either the engine asks (pulumi/pulumi `pkg/secrets/passphrase/manager.go`).
+    """
+    text = configuration.read_text(encoding="utf-8") if configuration.exists() else ""
+    known = yaml.safe_load(text) or {}
+    if known.get("secretsprovider") in _NO_KEY and (source := _empty(environment)):
+        raise CommandError(
+            f"the stack {stack} has no key service that encrypts its secrets, and {source} is empty: whoever reads the "
+            f"state could read them. Encrypt it with a key: `pulumi stack change-secrets-provider "
+            f"azurekeyvault://<vault>.vault.azure.net/keys/<key> --stack {stack}`, or set {_VALUE} or {_FILE} "
+            "(docs/stacks.md)"
+        )
+
+
+def _empty(environment: Mapping[str, str]) -> str:
+    """The variable that gives an empty passphrase; empty if none does."""
+    if (value := environment.get(_VALUE)) is not None:
+        return "" if value.strip() else _VALUE
+    try:
+        file = Path(environment.get(_FILE, ""))
+        return f"the file of {_FILE}" if file.is_file() and not file.read_text(encoding="utf-8").strip() else ""
+    except (OSError, ValueError):
+        return ""  # the engine names what is wrong with it

@@ -1,0 +1,27 @@
+"""The cloud in which a resource lives, and requests to it as whoever runs the engine."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Final
+
+from identity.access.azure_client import AzureClient
+from identity.access.azure_connection import connected
+from identity.access.errors import LoginRefused
+from plugin import PluginError
+
+# One for each cloud and tenant, with its connections and tokens, for as long as the plugin lives.
+_CLIENTS: Final[dict[tuple[str, str], AzureClient]] = {}
+_LOCK: Final = threading.Lock()
+
+
+def client(cloud: str, tenant_id: str) -> AzureClient:
+    """Requests in the cloud of that name (`identity/clouds.py`); raises `PluginError` for an unknown one."""
+    with _LOCK:
+        if (cloud, tenant_id) not in _CLIENTS:
+            try:
+                _CLIENTS[cloud, tenant_id] = connected(cloud, tenant_id, os.environ)
+            except LoginRefused as error:
+                raise PluginError(str(error)) from None
+        return _CLIENTS[cloud, tenant_id]

@@ -1,0 +1,183 @@
+"""`IssuerDocumentsResource`: the discovery document and the keys of an OIDC issuer in a public blob container.
+
+Written with a role of the deployer's (Storage Blob Data Contributor), never with the account's key; read as Entra ID
+reads them, by anybody. `identity/credentials/signing_keys.py` has the order in which keys change.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AccessError, AzureRefused
+from identity.credentials import rfc3339, signing_keys
+from identity.credentials.backoff import Backoff
+from identity.credentials.signing_key import DISCOVERY_PATH, JWKS_PATH, discovery_document, jwks_document
+from identity.credentials.signing_keys import Publication, TooEarly
+from plugin import (
+    Checked,
+    CheckFailure,
+    Created,
+    Diff,
+    PluginError,
+    PropertyChange,
+    Props,
+    ReadResult,
+    Resource,
+    diff_properties,
+    log_info,
+    pause,
+)
+from provider import clock, cloud, schema
+from provider.inputs import Inputs
+
+_CONTENT_TYPE: Final = "application/json"
+# A role takes effect within ten minutes (azure-docs `role-based-access-control/troubleshooting`), and a new account's
+# name has to spread, too.
+_LONGEST_WAIT: Final = 900.0
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 15.0
+_PASSING: Final = frozenset({None, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
+# It lets a rotation go faster than its order; it says nothing about the documents.
+_FORCE: Final = "force"
+_SINCE, _SIGNING_SINCE = "publishedSince", "signingSince"
+# Only a refresh has it among the inputs, so the next update writes them again.
+_CHANGED: Final = "changed"
+
+
+class IssuerDocumentsResource(Resource):
+    """Inputs of a program: `cloud`, `tenantId`, `issuer` (its https URL), `keys` (each `generation` and `jwk`),
+    `signing` (the generation that signs), `force` (whether a rotation may go faster than its order).
+
+    Inputs after Check, and outputs: the same but `force`, `publishedSince` (RFC 3339 by generation) and `signingSince`;
+    after a refresh `changed`, if what anybody gets there differs.
+    """
+
+    def check(self, urn: str, old: Props | None, new: Props) -> Checked:
+        """Validate, and note since when each key is published and signs; refuse a step before its time."""
+        inputs = Inputs(new)
+        for name in ("cloud", "tenantId", "issuer"):
+            inputs.string(name)
+        inputs.integer("signing", least=1)
+        generations = _generations(new.get("keys"))
+        if not generations:
+            inputs.refuse("keys", "a list of one generation and jwk at least")
+        inputs.boolean(_FORCE)
+        if old is not None:
+            schema.require(old)
+        marked = schema.marked({name: value for name, value in new.items() if name != _FORCE})
+        if inputs.failures:
+            return Checked(marked, inputs.failures)
+        now = clock.now(new["cloud"])
+        try:
+            publication = (
+                signing_keys.first(generations, new["signing"], now)
+                if old is None
+                else signing_keys.changed(_publication(old), generations, new["signing"], now, force=new[_FORCE])
+            )
+        except TooEarly as error:
+            return Checked(marked, [CheckFailure("keys", f"{error}. allowCredentialLoss lets it go faster")])
+        return Checked(marked | _written(publication))
+
+    def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
+        """Another address is another issuer; everything else changes in place."""
+        changes = diff_properties(old_inputs, new_inputs)
+        return Diff({path: PropertyChange(each.kind, replace=path == "issuer") for path, each in changes.items()})
+
+    def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
+        """Write both documents, and read them as Entra ID does; the id is the issuer's address."""
+        if preview:
+            return Created("", dict(inputs))
+        _publish(inputs)
+        return Created(inputs["issuer"], dict(inputs))
+
+    def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        """Whether anybody still gets these documents there; raises PluginError for an import."""
+        if not state:
+            raise PluginError(
+                f"{urn.rsplit('::', 1)[-1]} cannot be imported: since when a key is published is known to its stack "
+                "alone. Remove the import and let `pulumi up` write the documents"
+            )
+        try:
+            azure = cloud.client(inputs["cloud"], inputs["tenantId"])
+            found = {path: azure.public_document(f"{inputs['issuer']}{path}") for path in _documents(inputs)}
+        except AccessError as error:
+            raise PluginError(f"the issuer's documents cannot be read: {error}") from None
+        if not any(found.values()):
+            return None
+        live = dict(inputs) if found == _documents(inputs) else inputs | {_CHANGED: True}
+        return ReadResult(id, live, state | live)
+
+    def update(
+        self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
+    ) -> Props:
+        """Write them again."""
+        if not preview:
+            _publish(new_inputs)
+        return dict(new_inputs)
+
+    def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
+        """Do nothing: the container, which is deleted next, takes them along."""
+
+
+def _generations(keys: Any) -> list[int]:
+    if not isinstance(keys, list):
+        return []
+    found = [each.get("generation") if isinstance(each, Mapping) else None for each in keys]
+    return [each for each in found if isinstance(each, int)] if all(isinstance(each, int) for each in found) else []
+
+
+def _publication(inputs: Props) -> Publication:
+    since = {int(number): rfc3339.parse(moment) for number, moment in inputs[_SINCE].items()}
+    return Publication(since, inputs["signing"], rfc3339.parse(inputs[_SIGNING_SINCE]))
+
+
+def _written(publication: Publication) -> Props:
+    since = {str(number): rfc3339.render(moment) for number, moment in publication.since.items()}
+    return {_SINCE: since, _SIGNING_SINCE: rfc3339.render(publication.signing_since)}
+
+
+def _documents(inputs: Props) -> dict[str, bytes]:
+    """The content of each document by its path below the issuer's address."""
+    return {
+        DISCOVERY_PATH: discovery_document(inputs["issuer"]),
+        JWKS_PATH: jwks_document([each["jwk"] for each in inputs["keys"]]),
+    }
+
+
+def _publish(inputs: Props) -> None:
+    azure = cloud.client(inputs["cloud"], inputs["tenantId"])
+    deadline = time.monotonic() + _LONGEST_WAIT
+    for path, content in _documents(inputs).items():
+        url = f"{inputs['issuer']}{path}"
+        _until(deadline, f"the deployer may write {url}", partial(azure.write_blob, url, content, _CONTENT_TYPE))
+        _until(deadline, f"anybody may read {url}", partial(_require_public, azure, url, content))
+
+
+def _require_public(azure: AzureClient, url: str, content: bytes) -> None:
+    if azure.public_document(url) != content:
+        raise AzureRefused(f"{url} is not what was written there", HTTPStatus.CONFLICT)
+
+
+def _until(deadline: float, what: str, attempt: Callable[[], None]) -> None:
+    """Repeat what a role or a public container that has just been made does not allow yet."""
+    backoff, said = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE), False
+    while True:
+        try:
+            return attempt()
+        except AzureRefused as error:
+            if error.status not in _PASSING or time.monotonic() >= deadline:
+                raise PluginError(
+                    f"the issuer's documents were not published: {error}. The deployer needs the role Storage Blob "
+                    "Data Contributor on the storage account, and no policy may forbid its public access"
+                ) from None
+            if not said:
+                said = True
+                log_info(f"waiting until {what}")
+            pause(backoff.next())
+        except AccessError as error:
+            raise PluginError(f"the issuer's documents were not published: {error}") from None

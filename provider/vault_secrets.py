@@ -1,0 +1,154 @@
+"""One secret of a Key Vault: its metadata and its writes by ARM, its versions by the vault itself.
+
+ARM shows everything but the value, to a Reader, and writes without access to the values. It knows neither versions nor
+deletion (azure-rest-api-specs keyvault 2024-11-01, secrets.json), so those are requests to the vault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Self
+
+from identity.access.azure_client import AzureClient, AzureObject
+from identity.access.errors import AzureRefused
+from identity.naming import parse_arm_id, vault_id
+from plugin import PluginError, Props
+from provider import cloud
+
+_API_VERSION: Final = "2024-11-01"
+_TYPE: Final = "Microsoft.KeyVault/vaults/secrets"
+
+
+@dataclass(frozen=True)
+class SecretMetadata:
+    """A secret as ARM shows it. `not_before`, `expires` and `created` are Unix seconds; `created` is the version's."""
+
+    id: str
+    version: str
+    uri: str
+    content_type: str | None
+    enabled: bool
+    created: int
+    not_before: int | None
+    expires: int | None
+    tags: Mapping[str, str]
+
+    @classmethod
+    def of(cls, found: AzureObject) -> Self:
+        """Read ARM's answer (Microsoft.KeyVault/vaults/secrets)."""
+        properties = found["properties"]
+        attributes = properties.get("attributes") or {}
+        return cls(
+            id=found["id"],
+            version=properties["secretUriWithVersion"].rstrip("/").rpartition("/")[2],
+            uri=properties["secretUri"],
+            content_type=properties.get("contentType"),
+            enabled=attributes.get("enabled", True),
+            created=attributes["created"],
+            not_before=attributes.get("nbf"),
+            expires=attributes.get("exp"),
+            tags=found.get("tags") or {},
+        )
+
+
+@dataclass(frozen=True)
+class VaultSecret:
+    """The secret called `name` in a vault (`vault_id`, an ARM id). Every method raises AzureRefused."""
+
+    azure: AzureClient
+    vault_id: str
+    name: str
+
+    @classmethod
+    def of(cls, inputs: Mapping[str, Any]) -> Self:
+        """The secret that a resource's inputs name: `cloud`, `tenantId`, `vaultId`, `secretName`."""
+        return cls(cloud.client(inputs["cloud"], inputs["tenantId"]), inputs["vaultId"], inputs["secretName"])
+
+    @property
+    def id(self) -> str:
+        """The secret's ARM id."""
+        return f"{self.vault_id}/secrets/{self.name}"
+
+    def metadata(self) -> SecretMetadata | None:
+        """The current version, None if there is no such secret, vault or resource group."""
+        return self.metadata_with_date()[0]
+
+    def metadata_with_date(self) -> tuple[SecretMetadata | None, datetime | None]:
+        """The current version, and ARM's time."""
+        answer = self.azure.resource_with_date(self.id, _API_VERSION)
+        return None if answer.found is None else SecretMetadata.of(answer.found), answer.date
+
+    def value(self) -> str:
+        """The current version's value, by the vault itself: it takes a role that reads secrets (Key Vault Secrets
+        Officer). A secret that is gone raises AzureRefused, too.
+        """
+        found = self.azure.vault(self._vault, "GET", f"/secrets/{self.name}")
+        if found is None:
+            raise AzureRefused(f"{self.id} does not exist; recover it, or correct its name")
+        return str(found["value"])
+
+    def write(self, properties: Mapping[str, Any], tags: Mapping[str, str]) -> SecretMetadata:
+        """Add a version; `properties` with its value."""
+        return self._changed("PUT", properties, tags)
+
+    def amend(self, properties: Mapping[str, Any], tags: Mapping[str, str]) -> SecretMetadata:
+        """Change the current version, its value aside."""
+        return self._changed("PATCH", properties, tags)
+
+    def disable_all_but(self, current: str, before: str) -> None:
+        """Disable every version but `current` and the one `before`, which pods may still mount for a moment.
+
+        After a run that was cut short, `before` is the current one, and the newest of the others stays.
+        """
+        kept = {current, before}
+        found = [each for each in self._versions() if _version(each) not in kept]
+        if len(kept) == 1:
+            found = sorted(found, key=lambda each: int(each["attributes"]["created"]))[:-1]
+        for each in found:
+            if each["attributes"].get("enabled", True):
+                path = f"/secrets/{self.name}/{_version(each)}"
+                self.azure.vault(self._vault, "PATCH", path, {"attributes": {"enabled": False}})
+
+    def delete(self) -> None:
+        """Delete the secret with all its versions; the vault keeps it for its retention period."""
+        self.azure.vault(self._vault, "DELETE", f"/secrets/{self.name}")
+
+    @property
+    def _vault(self) -> str:
+        return parse_arm_id(self.vault_id).name
+
+    def _changed(self, verb: str, properties: Mapping[str, Any], tags: Mapping[str, str]) -> SecretMetadata:
+        body = {"properties": dict(properties), "tags": dict(tags)}
+        changed = self.azure.change_resource(verb, self.id, _API_VERSION, body)
+        if changed is None:
+            raise AzureRefused(f"{self.id} cannot be written: its vault does not exist; create it, or correct its name")
+        return SecretMetadata.of(changed)
+
+    def _versions(self) -> list[AzureObject]:
+        versions: list[AzureObject] = []
+        page: str | None = f"/secrets/{self.name}/versions"
+        while page:
+            answer = self.azure.vault(self._vault, "GET", page) or {}
+            versions += answer.get("value") or []
+            page = answer.get("nextLink")
+        return versions
+
+
+def _version(found: AzureObject) -> str:
+    return str(found["id"]).rstrip("/").rpartition("/")[2]
+
+
+def inputs_of_import(id: str) -> Props:
+    """The place of a secret that an import's id names: an ARM id alone says neither cloud nor tenant."""
+    cloud_name, _, rest = id.partition("/")
+    tenant_id, slash, arm_id = rest.partition("/")
+    try:
+        secret = parse_arm_id(slash + arm_id)
+    except ValueError:
+        secret = None
+    if secret is None or secret.type != _TYPE:
+        raise PluginError(f"found another id; accepted: <cloud>/<tenant id>/subscriptions/.../{_TYPE}'s id of a secret")
+    vault = vault_id(secret.subscription, secret.resource_group, secret.names[0])
+    return {"cloud": cloud_name, "tenantId": tenant_id, "vaultId": vault, "secretName": secret.names[1]}

@@ -1,0 +1,110 @@
+"""Faults that a test holds for as long as a block runs; the local cloud goes on meanwhile, without a restart.
+
+`with held(stack, vault_write_fails(stack), gate_refuses(stack, "hc1-cloud-provider")):`. An identity is named as its
+component in the stack (`identity.naming.control_plane_identity_name`), and must have been brought up once; without one
+a fault is about all of them. Blocks may be nested. By default a write is refused with 403, which no client repeats:
+azuread repeats 5xx for ten minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Final
+
+from localcloud.azure.shared.held import FaultHolder, HeldAnswer, HeldFaults, HeldReplication
+from localcloud.core.state_directory import StateDirectory
+from tests.harness import LocalStack
+
+Fault = HeldAnswer | HeldReplication
+DROPPED: Final = None
+"""As a status: the connection is closed without an answer."""
+
+
+@contextmanager
+def held(stack: LocalStack, *faults: Fault, date_shift: Mapping[str, float] | None = None) -> Iterator[None]:
+    """Hold faults on the stack's local cloud, beside those that are held already.
+
+    `date_shift`: seconds that the `Date` header of a service's answers is ahead, by service (`{"arm": 86400}`).
+    """
+    file = StateDirectory(stack.state).held_faults_file
+    before = FaultHolder(file).now()
+    _write(
+        stack,
+        HeldFaults(
+            answers=(*(each for each in faults if isinstance(each, HeldAnswer)), *before.answers),
+            replication=(*(each for each in faults if isinstance(each, HeldReplication)), *before.replication),
+            date_shift={**before.date_shift, **(date_shift or {})},
+        ),
+    )
+    try:
+        yield
+    finally:
+        _write(stack, before)
+
+
+def gate_refuses(stack: LocalStack, identity: str | None = None) -> HeldReplication:
+    """Entra ID accepts no certificate that is registered from now on, so that no gate passes it.
+
+    The certificates that pods have go on working: a test that sees one refused has found one that was removed.
+    """
+    return HeldReplication(datetime.now(UTC), _application(stack, identity)["clientId"].lower() if identity else None)
+
+
+def sign_ins_fail(stack: LocalStack, identity: str | None = None) -> HeldAnswer:
+    """Entra ID refuses the certificates of an application altogether, pods' sign-ins included."""
+    body = f"client_id={_application(stack, identity)['clientId']}" if identity else "client_assertion="
+    refusal = "AADSTS7000112: Application is disabled."
+    return HeldAnswer("entra", ("POST",), "/oauth2/v2.0/token$", body, 401, "unauthorized_client", refusal)
+
+
+def vault_write_fails(
+    stack: LocalStack, identity: str | None = None, *, status: int | None = 403, after: bool = False
+) -> HeldAnswer:
+    """ARM refuses to write a secret; `after`: it has written it, and only the answer is lost."""
+    secret = "[^/]+"
+    if identity:
+        secret = re.escape(stack.resource(f"{identity}-credential-secret")["id"].rpartition("/")[2])
+    code = "AuthorizationFailed" if status == 403 else "InternalServerError"
+    path = f"/vaults/[^/]+/secrets/{secret}$"
+    return HeldAnswer("arm", ("PUT", "PATCH"), path, status=status, code=code, after=after)
+
+
+def registration_fails(
+    stack: LocalStack, identity: str | None = None, *, status: int | None = 403, after: bool = False
+) -> HeldAnswer:
+    """Graph refuses to change an application's certificates; `after`: it has, and only the answer is lost."""
+    application = "/applications"
+    if identity:
+        found = _application(stack, identity)
+        application += f"(/{found['objectId']}|.appId='{found['clientId']}'.)$"
+    code = "Authorization_RequestDenied" if status == 403 else "Service_InternalServerError"
+    return HeldAnswer("graph", ("PATCH",), application, '"keyCredentials"', status, code, after=after)
+
+
+def entra_is_away(*, status: int | None = 503) -> HeldAnswer:
+    """Every request to Entra ID fails."""
+    return HeldAnswer("entra", status=status, code="temporarily_unavailable")
+
+
+def arm_is_away(*, status: int | None = 503) -> HeldAnswer:
+    """Every request to ARM fails."""
+    return HeldAnswer("arm", status=status)
+
+
+def _application(stack: LocalStack, identity: str) -> dict[str, str]:
+    outputs: dict[str, str] = stack.resource(f"{identity}-entra-application")["outputs"]
+    return outputs
+
+
+def _write(stack: LocalStack, faults: HeldFaults) -> None:
+    file = StateDirectory(stack.state).held_faults_file
+    if faults == HeldFaults():
+        file.unlink()
+        return
+    draft = file.with_suffix(f".{os.getpid()}")
+    draft.write_text(faults.to_json(), encoding="utf-8")
+    draft.replace(file)

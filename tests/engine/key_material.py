@@ -1,0 +1,252 @@
+"""Searches everything that a stack leaves behind for the private keys in its vault, in whatever form they are written.
+
+A key is searched by its secret numbers and by the lines of its PEM, plain and in two more layers of base64 or
+hexadecimal: PEM in base64 is a document's `client_secret`, and the vault may hold that document encoded once more.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import json
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+    pkcs12,
+)
+
+from localcloud.azure.keyvault.vaults import SECRET_KIND
+from localcloud.core.state_directory import StateDirectory
+from tests.harness import LocalStack
+
+_WINDOW: Final = 24
+"""Bytes by which a key is recognised: 18 bytes of it in base64."""
+_STEP: Final = 16
+"""Bytes between the places of a text that are looked at: each form of a key has a window for every remainder."""
+_LINE: Final = 64  # RFC 7468: the characters of a full line of PEM
+# What stands between the characters of a key in JSON, PEM and OpenSSL's text.
+_BETWEEN: Final = re.compile(rb"\\+[nrt]|[\s:]")
+# Ciphertext of Pulumi's passphrase provider (`pkg/secrets/passphrase`, `sdk/go/common/resource/config/crypt.go`).
+_CIPHERTEXT: Final = re.compile(r"v1:([A-Za-z0-9+/]{16}):([A-Za-z0-9+/]+={0,2})")
+_SALT: Final = re.compile(r"v1:([A-Za-z0-9+/]+=*):v1:[A-Za-z0-9+/]{16}:[A-Za-z0-9+/]+=*")
+_ITERATIONS: Final = 1_000_000
+_PAUSE: Final = 0.02
+
+
+class KeySearch:
+    """Finds the given keys, by name, in anything."""
+
+    def __init__(self, keys: Mapping[str, RSAPrivateKey]) -> None:
+        self._windows = {window: name for name, key in keys.items() for window in _windows(key)}
+
+    def names_in(self, content: bytes) -> set[str]:
+        """The names of the keys of which a part is in `content`."""
+        if content.startswith(b"\x1f\x8b"):
+            content = gzip.decompress(content)
+        return {
+            self._windows[window]
+            for text in (content, _BETWEEN.sub(b"", content))
+            for begin in range(0, len(text) - _WINDOW + 1, _STEP)
+            if (window := text[begin : begin + _WINDOW]) in self._windows
+        }
+
+    def places_in(self, everything: Iterable[tuple[str, bytes]]) -> dict[str, set[str]]:
+        """The names of the keys found, by place, without the places that hold none."""
+        return {place: found for place, content in everything if (found := self.names_in(content))}
+
+
+def vault_keys(stack: LocalStack) -> dict[str, RSAPrivateKey]:
+    """The private keys in the local cloud's vaults, disabled and soft-deleted ones, too.
+
+    By `<vault>/<secret>/<version>`; a key that several secrets hold has the name of the first.
+    """
+    store = StateDirectory(stack.state).open_store()
+    try:
+        found: dict[int, tuple[str, RSAPrivateKey]] = {}
+        for secret, document in store.items(SECRET_KIND):
+            for version in document["versions"]:
+                key = _key_of(store.unseal(version["sealed"]))
+                found.setdefault(key.public_key().public_numbers().n, (f"{secret}/{version['version']}", key))
+        return dict(found.values())
+    finally:
+        store.close()
+
+
+def everything(stack: LocalStack, printed: Mapping[str, str | bytes]) -> Iterator[tuple[str, bytes]]:
+    """All that is readable of a stack: what was printed, its files, and every secret of its states, decrypted.
+
+    States are those of the present, of history and of backups. Left out is the tmpfs, where keys belong: pods' mounts,
+    the deployer's own.
+    """
+    for name, text in printed.items():
+        yield name, text if isinstance(text, bytes) else text.encode()
+    states = _StateSecrets(stack)
+    for file in sorted(stack.root.rglob("*")):
+        if file.is_symlink() or not file.is_file() or file.is_relative_to(stack.state / "run"):
+            continue
+        content = _read(file)
+        yield str(file.relative_to(stack.root)), content
+        if secrets := states.decrypted(content):
+            yield f"{file.relative_to(stack.root)}, decrypted", secrets
+
+
+@dataclass
+class Processes:
+    """What processes of a stack showed of themselves: command lines and environments, each once."""
+
+    seen: set[bytes] = field(default_factory=set)
+
+    def look(self, stack: LocalStack) -> None:
+        """Note all that run now. A process is the stack's if its environment names the stack's directory."""
+        for process in Path("/proc").glob("[0-9]*"):
+            # It may end at any moment, or be somebody else's.
+            with suppress(OSError):
+                environment = (process / "environ").read_bytes()
+                if bytes(stack.root) in environment:
+                    self.seen |= {environment, (process / "cmdline").read_bytes()}
+
+    @property
+    def text(self) -> bytes:
+        """All of it."""
+        return b"\n".join(sorted(self.seen))
+
+
+@contextmanager
+def watched_processes(stack: LocalStack) -> Iterator[Processes]:
+    """Note every process of the stack that runs during the block for longer than some milliseconds."""
+    processes, ended = Processes(), threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_PAUSE):
+            processes.look(stack)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield processes
+    finally:
+        ended.set()
+        watcher.join()
+
+
+class _StateSecrets:
+    """Decrypts the secrets in state files with the local stack's passphrase."""
+
+    def __init__(self, stack: LocalStack) -> None:
+        self._passphrase = (stack.state / "pulumi/passphrase").read_bytes().strip()
+        self._ciphers: dict[str, AESGCM] = {}
+
+    def decrypted(self, content: bytes) -> bytes:
+        """Every secret of a file that names its salt, one a line; empty for other files."""
+        if content.startswith(b"\x1f\x8b"):
+            content = gzip.decompress(content)
+        text = content.decode(errors="replace")
+        ciphers = [self._cipher(salt) for salt in sorted(set(_SALT.findall(text)))]
+        values = {
+            value
+            for nonce, sealed in set(_CIPHERTEXT.findall(text))
+            for cipher in ciphers
+            if (value := _opened(cipher, nonce, sealed)) is not None
+        }
+        return b"\n".join(sorted(values))
+
+    def _cipher(self, salt: str) -> AESGCM:
+        if salt not in self._ciphers:
+            derive = PBKDF2HMAC(SHA256(), 32, base64.b64decode(salt), _ITERATIONS)
+            self._ciphers[salt] = AESGCM(derive.derive(self._passphrase))
+        return self._ciphers[salt]
+
+
+def _opened(cipher: AESGCM, nonce: str, sealed: str) -> bytes | None:
+    try:
+        return cipher.decrypt(base64.b64decode(nonce), base64.b64decode(sealed), None)
+    except (InvalidTag, ValueError):
+        return None
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:  # replaced by a process that goes on
+        return b""
+
+
+def _key_of(stored: str) -> RSAPrivateKey:
+    """The private key of a credential document, in any `objectEncoding` of the vault, or a signing key in PEM."""
+    is_key = stored.startswith("-----BEGIN")
+    bundle = stored.encode() if is_key else base64.b64decode(_document(stored)["client_secret"])
+    if b"-----BEGIN" in bundle:
+        key = load_pem_private_key(bundle, None)
+    else:
+        loaded = pkcs12.load_pkcs12(bundle, None).key
+        assert loaded is not None
+        key = loaded
+    assert isinstance(key, RSAPrivateKey)
+    return key
+
+
+def _document(stored: str) -> dict[str, str]:
+    for decoded in (str.encode, bytes.fromhex, base64.b64decode):
+        with suppress(ValueError, binascii.Error):
+            document: dict[str, str] = json.loads(decoded(stored))
+            return document
+    raise AssertionError("a secret of the vault is no credential document")
+
+
+def _windows(key: RSAPrivateKey) -> Iterator[bytes]:
+    """What only this private key has, in every form; nothing of it is in its certificate."""
+    numbers = key.private_numbers()
+    secret = [numbers.d, numbers.p, numbers.q, numbers.dmp1, numbers.dmq1, numbers.iqmp]
+    for number in secret:
+        raw = number.to_bytes((number.bit_length() + 7) // 8, "big")
+        yield from _middle(str(number).encode())
+        for piece in (raw[8:80], raw[-80:-8]):
+            yield from _encoded(piece)
+    for form in (PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL):
+        der = key.private_bytes(Encoding.DER, form, NoEncryption())
+        first = der.index(numbers.d.to_bytes((numbers.d.bit_length() + 7) // 8, "big"))
+        lines = base64.b64encode(der)
+        for begin in range(-(-first * 4 // 3 // _LINE) * _LINE, len(lines) - _LINE, _LINE):
+            for layer in _layers(lines[begin : begin + _LINE]):
+                for text in _layers(layer):
+                    yield from _middle(text)
+
+
+def _encoded(raw: bytes) -> Iterator[bytes]:
+    """Raw bytes as they are, in hexadecimal, and in base64 of either alphabet, which may be encoded once more."""
+    for layer in _layers(raw):
+        for text in _layers(layer):
+            yield from _middle(text)
+        yield from _middle(layer.translate(bytes.maketrans(b"+/", b"-_")))
+
+
+def _layers(text: bytes) -> Iterator[bytes]:
+    """`text` as it is, and its encodings; the same whatever stands before it."""
+    yield text
+    yield text.hex().encode()
+    yield text.hex().upper().encode()
+    for offset in range(3):
+        yield base64.b64encode(bytes(offset) + text)[4:-4]
+
+
+def _middle(text: bytes) -> Iterator[bytes]:
+    """Windows at as many places in a row as lie between two that are looked at."""
+    first = (len(text) - _WINDOW - _STEP) // 2
+    for begin in range(first, first + _STEP):
+        yield text[begin : begin + _WINDOW]

@@ -1,0 +1,184 @@
+"""Killed at each step of a certificate: what the vault has signs in all the while, and the next run finishes the rest.
+
+Each scenario is a stack whose first issue and four renewals are killed, at another step each time. `make slow` has one
+stack's five points, `make kills` all fifty.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+import pytest
+
+from identity.credentials.secret_tags import THUMBPRINT
+from localcloud.azure.keyvault.vaults import SECRET_KIND
+from localcloud.core.state_directory import StateDirectory
+from localcloud.core.store import Store
+from tests.engine.clients import Client, bare_sign_in, report
+from tests.engine.fault_daemon import Step
+from tests.engine.key_material import KeySearch, everything, vault_keys
+from tests.engine.killing import Kill, Victim, documents, interrupted, registered, registered_in_state
+from tests.engine.rotations import ageing_stack
+from tests.harness import LocalStack
+
+_SCENARIOS: Final = 10
+_SLOW: Final = 1  # seeds below
+_SECRETS: Final = ("cloud-provider-hc1-json", "nodepool-mgmt-hc1-json")
+_VAULT: Final = "kv-idstack-local"
+_NOTHING_YET: Final = "no credential yet"
+_PAUSE: Final = 0.3  # seconds between two sign-ins of a client
+_SIGN_INS: Final = 5  # of a gate at least (tests/engine/rotations.py)
+
+Recovery = Literal["recover", "up", "renew"]
+
+
+class Point(Enum):
+    """Where a new certificate is when somebody is killed."""
+
+    IN_MEMORY = "its key is in the plugin's memory, and nobody else knows of it"
+    REGISTERED = "it is registered, and the engine does not know"
+    IN_PROOF = "it is registered, and not proven"
+    PROVEN = "it is proven, and the vault does not have it"
+    DELIVERED = "the vault has it, and the engine does not know"
+    BEFORE_DISABLING = "the vault has it, and one version too many can be read"
+
+    def kill(self, victim: Victim, chance: random.Random) -> Kill:
+        """One of two applications', or of several sign-ins."""
+        one = chance.randint(1, len(_SECRETS))
+        match self:
+            case Point.IN_MEMORY:
+                return Kill(victim, one, "before", Step.REGISTER)
+            case Point.REGISTERED:
+                return Kill(victim, one, "after", Step.REGISTER)
+            case Point.IN_PROOF:
+                return Kill(victim, chance.randint(1, _SIGN_INS), chance.choice(("before", "after")), Step.PROVE)
+            case Point.PROVEN:
+                return Kill(victim, one, "before", Step.DELIVER)
+            case Point.DELIVERED:
+                return Kill(victim, one, "after", Step.DELIVER)
+            case Point.BEFORE_DISABLING:
+                return Kill(victim, one, "before", Step.DISABLE)
+
+
+@dataclass(frozen=True)
+class Interruption:
+    """Whom to kill where, and what a person does then."""
+
+    point: Point
+    kill: Kill
+    recovery: Recovery
+
+
+def _interruptions(seed: int) -> list[Interruption]:
+    """One of a first issue, then those of renewals: each at another point, and one of the points is left out."""
+    chance = random.Random(seed)  # noqa: S311  # a draw that can be repeated
+    victims: tuple[Victim, ...] = get_args(Victim)
+    points: list[Point] = [each for each in Point if each is not Point.BEFORE_DISABLING]
+    chance.shuffle(points)
+    # There are two versions before the second renewal, the third would be one too many.
+    points.insert(chance.randint(2, len(points) - 1), Point.BEFORE_DISABLING)
+    first: Recovery = chance.choice(("recover", "up"))
+    later: list[Recovery] = ["recover", "up", "renew", "up" if first == "recover" else "recover"]
+    chance.shuffle(later)
+    return [
+        Interruption(point, point.kill(victims[(seed + number) % len(victims)], chance), recovery)
+        for number, (point, recovery) in enumerate(zip(points[:5], (first, *later), strict=True))
+    ]
+
+
+def _scenarios() -> list[Any]:
+    return [
+        pytest.param(seed, id=f"stack {seed}", marks=pytest.mark.slow if seed < _SLOW else pytest.mark.kills)
+        for seed in range(_SCENARIOS)
+    ]
+
+
+def test_the_fifty_points_are_every_step_with_every_victim_and_recovery() -> None:
+    drawn = [(number, each) for seed in range(_SCENARIOS) for number, each in enumerate(_interruptions(seed))]
+
+    assert len(drawn) == 50
+    assert {(each.point, each.kill.victim) for _, each in drawn} == set(product(Point, get_args(Victim)))
+    assert {each.recovery for _, each in drawn} == set(get_args(Recovery))
+    assert {each.recovery for number, each in drawn if number == 0} == {"recover", "up"}, "there is nothing to renew"
+    assert all(number >= 2 for number, each in drawn if each.point is Point.BEFORE_DISABLING)
+
+
+@pytest.mark.parametrize("seed", _scenarios())
+def test_wherever_a_certificate_is_lost_the_vaults_one_signs_in(
+    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ageing_stack(tmp_path, warm=False) as rotating, _reading_the_vault(rotating.stack) as clients:
+        stack = rotating.stack
+        seeded = registered(stack)
+        for number, each in enumerate(_interruptions(seed)):
+            if number:
+                rotating.pass_a_day()
+            interrupted(stack, each.kill, "renew" if number else "up")
+            _go_on(stack, each)
+            stack.up("--expect-no-changes")
+
+            own = registered_in_state(stack)
+            assert registered(stack) == {**seeded, **own}, each
+            assert [len(ids) for ids in own.values()] == [min(number + 1, 2)] * len(_SECRETS), each
+            for name, versions in _versions(stack).items():
+                clients[name].await_certificate(versions[-1]["tags"][THUMBPRINT])
+                assert not any(version["enabled"] for version in versions[:-2]), each
+        keys = vault_keys(stack)
+        assert KeySearch(keys).places_in(everything(stack, {})) == {}
+
+    with capsys.disabled():
+        print(report(clients))
+    for client in clients.values():
+        # Nobody is refused, that is; the local cloud itself is killed and started anew all the time.
+        assert client.refusals == []
+
+
+def _go_on(stack: LocalStack, interruption: Interruption) -> None:
+    """What a person does who does, or does not, know of `idstack recover`."""
+    if interruption.recovery == "recover":
+        stack.idstack("recover")
+        return
+    if interruption.kill.victim == "engine":
+        refused = stack.idstack(interruption.recovery, check=False)
+        assert "`make recover STACK=local` unlocks the stack" in refused.stderr
+        stack.pulumi("cancel", "--yes")
+    stack.idstack(interruption.recovery)
+
+
+@contextmanager
+def _reading_the_vault(stack: LocalStack) -> Iterator[dict[str, Client]]:
+    """A client for each application's secret, which reads it from the vault's store for each sign-in, until the end.
+
+    So it can do from before there is an identity that could read it, and while the local cloud is dead.
+    """
+    with closing(StateDirectory(stack.state).open_store()) as store, ExitStack() as ends:
+        clients = {name: Client(_sign_in(store, name), pause=_PAUSE) for name in _SECRETS}
+        for client in clients.values():
+            ends.callback(client.stop)
+        yield clients
+
+
+def _sign_in(store: Store, name: str) -> Callable[[], str]:
+    def sign_in() -> str:
+        secret = store.get(SECRET_KIND, f"{_VAULT}/{name}")
+        if secret is None:
+            return _NOTHING_YET
+        current = secret["versions"][-1]
+        assert current["enabled"], f"{name} cannot be read"
+        return bare_sign_in(json.loads(store.unseal(current["sealed"])))
+
+    return sign_in
+
+
+def _versions(stack: LocalStack) -> dict[str, list[dict[str, Any]]]:
+    """The versions of each application's secret, the newest last."""
+    found = {each["name"]: each["versions"] for each in documents(stack, SECRET_KIND)}
+    return {name: found[name] for name in _SECRETS}

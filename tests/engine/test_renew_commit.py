@@ -1,0 +1,75 @@
+"""`idstack renew` in a git repository: at the commit that was last brought up, whatever is checked out."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from identity.checkout import git
+from identity.credentials import rfc3339
+from tests.engine.changing import FAST, with_applications
+from tests.harness import PROJECT, LocalStack, running_stack
+from tests.repositories import Repository
+
+# What the commands run; the rest of the project stays links to this checkout, which git does not know of.
+_COPIED: Final = (
+    *("__main__.py", "components", "identity", "localcloud", "ops", "plugin", "provider", "tools"),
+    *("Pulumi.yaml", "requirements.txt", ".gitignore"),
+)
+_LIFE: Final = {**FAST, "lifetimeDays": 730, "renewBeforeDays": 729}
+
+
+def _repository(stack: LocalStack) -> Repository:
+    """The stack's project as a repository with one commit."""
+    for name in _COPIED:
+        (stack.root / name).unlink()
+        if (PROJECT / name).is_dir():
+            shutil.copytree(PROJECT / name, stack.root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(PROJECT / name, stack.root / name)
+    git(stack.root, "init", "--quiet")
+    repository = Repository(stack.root)
+    _commit(repository)
+    return repository
+
+
+def _commit(repository: Repository) -> str:
+    return repository.commit(*_COPIED, "Pulumi.local.yaml")
+
+
+def test_the_program_and_configuration_of_the_last_up_renew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = datetime.now(UTC) - timedelta(days=60)
+    with running_stack(tmp_path) as stack:
+        [configured] = stack.configuration("hostedClusters")
+        cluster = with_applications(configured, "nodePoolManagement", "disk")
+        stack.configure(hostedClusters=[cluster], clusterSide="hypershift", credentials=_LIFE)
+        repository = _repository(stack)
+        monkeypatch.setenv("IDSTACK_CLOCK", rfc3339.render(clock))
+        stack.up()
+        brought_up, before = repository.head, stack.outputs
+        assert before["commit"] == brought_up
+
+        # Merged, not brought up: a program that ends at once, a configuration with fewer identities.
+        repository.write("__main__.py", "raise SystemExit('the program of main')\n")
+        fewer = with_applications(configured, "nodePoolManagement")
+        stack.configure(hostedClusters=[{**fewer, "objectEncoding": "base64"}], tags={"team": "another"})
+        merged = _commit(repository)
+        monkeypatch.setenv("IDSTACK_CLOCK", rfc3339.render(clock + timedelta(days=1)))
+        done = stack.idstack("renew")
+        after, trees = stack.outputs, git(stack.root, "worktree", "list").splitlines()
+
+        repository.write("Pulumi.local.yaml", git(stack.root, "show", f"{brought_up}:Pulumi.local.yaml"))
+        git(stack.root, "checkout", brought_up, "--", "__main__.py")
+        left = stack.preview()
+
+    assert f"at commit {brought_up}, from which local was last brought up" in done.stdout
+    rows, renewed = (each["hostedClusters"]["hc1"]["controlPlane"] for each in (before, after))
+    changed = {name for name in rows if rows[name]["thumbprint"] != renewed[name]["thumbprint"]}
+    assert changed == {"nodePoolManagement", "disk"}
+    assert (after["commit"], repository.head) == (brought_up, merged)
+    assert len(trees) == 1, "the work tree is gone"
+    assert left == {}, "the renewal left nothing for the program that was brought up"

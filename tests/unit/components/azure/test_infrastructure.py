@@ -1,0 +1,176 @@
+"""Infrastructure that the stack makes: HyperShift's names and values, what depends on what, what is left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.components.program import Program
+from tests.unit.components.recorder import RecordingMonitor
+from tests.unit.components.world import GROUPS, hosted_cluster
+
+NAMED = ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup")
+MANAGED, NETWORK, SECURITY = "hc1-hc1-infra", "hc1-vnet-hc1-infra", "hc1-nsg-hc1-infra"
+NSG = f"{GROUPS}/{SECURITY}/providers/Microsoft.Network/networkSecurityGroups/hc1-hc1-infra-nsg"
+VNET = f"{GROUPS}/{NETWORK}/providers/Microsoft.Network/virtualNetworks/hc1-hc1-infra"
+ZONE = "hc1.example.com"
+EGRESS = f"{GROUPS}/{MANAGED}/providers/Microsoft.Network/loadBalancers/hc1-infra"
+ADDRESS = f"{GROUPS}/{MANAGED}/providers/Microsoft.Network/publicIPAddresses/hc1-infra"
+PARTS = "hc1-infrastructure"
+MANIFEST = {"manifest": {"spec": {"serviceAccountSigningKey": {"name": "signing-key"}}}}
+
+
+def placed(group: str, location: str = "eastus", **inputs: Any) -> dict[str, Any]:
+    """Inputs of a part in one of the groups."""
+    return {"resourceGroupName": group, "location": location, "tags": {"team": "identity"}, **inputs}
+
+
+def created(**changes: Any) -> dict[str, Any]:
+    """The configuration of `hc1` with infrastructure of its own."""
+    kept = {key: value for key, value in hosted_cluster().items() if key not in NAMED}
+    zone = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com"
+    dns = {"baseDomain": "example.com", "publicZoneID": zone}
+    return {**kept, "infrastructure": "create", "dns": dns, "hostedCluster": MANIFEST, **changes}
+
+
+@pytest.fixture(scope="module")
+def made(program: Program) -> RecordingMonitor:
+    """The stack with `hc1`, its infrastructure and its HostedCluster."""
+    return program(hostedClusters=[created()], clusterSide="hypershift", protect="true")
+
+
+def inputs(recorder: RecordingMonitor, name: str) -> dict[str, Any]:
+    """What a part is registered with, beside the name of azure-native's defaults."""
+    [found] = [each for each in recorder.registered if each.name == f"{PARTS}-{name}"]
+    return dict(found.inputs)
+
+
+def needed(recorder: RecordingMonitor, name: str) -> set[str]:
+    """Names of what a resource depends on explicitly."""
+    [found] = [each for each in recorder.registered if each.name == name]
+    return {urn.rpartition("::")[2] for urn in found.request.dependencies}
+
+
+def test_every_part_has_hypershifts_name_and_values(made: RecordingMonitor) -> None:
+    expected: dict[str, dict[str, Any]] = {
+        "managed-resource-group": placed(MANAGED),
+        "network-resource-group": placed(NETWORK),
+        "security-resource-group": placed(SECURITY),
+        "security-group": placed(SECURITY, networkSecurityGroupName="hc1-hc1-infra-nsg"),
+        # Of the SDK: protection and policies.
+        "network": placed(
+            NETWORK,
+            virtualNetworkName="hc1-hc1-infra",
+            addressSpace={"addressPrefixes": ["10.0.0.0/16"]},
+            enableDdosProtection=False,
+            enableVmProtection=False,
+        ),
+        "subnet": {
+            "resourceGroupName": NETWORK,
+            "virtualNetworkName": "hc1-hc1-infra",
+            "subnetName": "default",
+            "addressPrefix": "10.0.0.0/24",
+            "networkSecurityGroup": {"id": NSG},
+            "privateEndpointNetworkPolicies": "Disabled",
+            "privateLinkServiceNetworkPolicies": "Enabled",
+        },
+        "private-zone": placed(MANAGED, "global", privateZoneName=ZONE),
+        "private-zone-link": placed(
+            MANAGED,
+            "global",
+            privateZoneName=ZONE,
+            virtualNetworkLinkName="hc1-hc1-infra",
+            virtualNetwork={"id": VNET},
+            registrationEnabled=False,
+        ),
+        "egress-address": placed(
+            MANAGED,
+            publicIpAddressName="hc1-infra",
+            sku={"name": "Standard"},
+            publicIPAddressVersion="IPv4",
+            publicIPAllocationMethod="Static",
+            idleTimeoutInMinutes=4,
+        ),
+    }
+    assert {name: inputs(made, name) for name in expected} == expected
+
+
+def test_the_load_balancer_is_hypershifts(made: RecordingMonitor) -> None:
+    frontend = {"name": "hc1-infra", "privateIPAllocationMethod": "Dynamic", "publicIPAddress": {"id": ADDRESS}}
+    probe = {"protocol": "Http", "port": 30595, "requestPath": "/healthz", "intervalInSeconds": 5, "probeThreshold": 2}
+    outbound = {
+        "backendAddressPool": {"id": f"{EGRESS}/backendAddressPools/hc1-infra"},
+        "frontendIPConfigurations": [{"id": f"{EGRESS}/frontendIPConfigurations/hc1-infra"}],
+        "protocol": "All",
+        "allocatedOutboundPorts": 1024,
+        "enableTcpReset": True,
+        "idleTimeoutInMinutes": 4,
+    }
+    assert inputs(made, "egress") == placed(
+        MANAGED,
+        loadBalancerName="hc1-infra",
+        sku={"name": "Standard"},
+        frontendIPConfigurations=[frontend],
+        backendAddressPools=[{"name": "hc1-infra"}],
+        probes=[{"name": "hc1-infra", **probe}],
+        outboundRules=[{"name": "hc1-infra", **outbound}],
+    )
+
+
+def test_what_the_cloud_provider_adds_to_the_load_balancer_is_left_alone(made: RecordingMonitor) -> None:
+    [balancer] = made.all("azure-native:network:LoadBalancer")
+    assert set(balancer.request.ignoreChanges) == {
+        *("frontendIPConfigurations", "backendAddressPools", "probes", "loadBalancingRules", "outboundRules"),
+        *("inboundNatRules", "inboundNatPools", "tags"),
+    }
+
+
+def test_each_part_comes_after_what_it_lies_in_or_refers_to(made: RecordingMonitor) -> None:
+    after = {
+        "security-group": {"security-resource-group"},
+        "network": {"network-resource-group"},
+        "subnet": {"network", "security-group"},
+        "private-zone": {"managed-resource-group"},
+        "private-zone-link": {"private-zone", "network"},
+        "egress-address": {"managed-resource-group"},
+        "egress": {"egress-address"},
+    }
+    found = {name: needed(made, f"{PARTS}-{name}") for name in after}
+    assert found == {name: {f"{PARTS}-{each}" for each in others} for name, others in after.items()}
+
+
+def test_roles_and_hosted_cluster_come_after_all_of_it(made: RecordingMonitor) -> None:
+    parts = {each.name for each in made.registered if each.parent == PARTS}
+    assert len(parts) == 10
+    grants = [each.name for each in made.registered if each.type == "idstack:azure:RoleGrants" and "hc1" in each.name]
+    assert len(grants) == 12
+    for component in (*grants, "hc1-hosted-cluster"):
+        assert parts <= needed(made, component), component
+
+
+def test_every_part_is_protected_as_the_vault_is(made: RecordingMonitor) -> None:
+    assert {each.request.protect for each in made.registered if each.parent == PARTS} == {True}
+
+
+def test_the_scopes_of_the_roles_are_the_new_groups(made: RecordingMonitor) -> None:
+    scopes = {each.inputs["scope"] for each in made.all("azure-native:authorization:RoleAssignment")}
+    assert {scope.rpartition("/")[2] for scope in scopes if "hc1" in scope} == {MANAGED, NETWORK, SECURITY}
+
+
+def test_the_hosted_cluster_names_the_new_network(made: RecordingMonitor) -> None:
+    azure = made.outputs_of("hc1")["spec"]["platform"]["azure"]
+    assert (azure["resourceGroup"], azure["vnetID"]) == (MANAGED, VNET)
+    assert (azure["subnetID"], azure["securityGroupID"]) == (f"{VNET}/subnets/default", NSG)
+
+
+def test_existing_infrastructure_is_not_made(stack: RecordingMonitor) -> None:
+    assert [each.name for each in stack.registered if "infrastructure" in each.name] == []
+
+
+def test_the_ranges_are_those_of_the_configuration(program: Program) -> None:
+    ranges = {"addressPrefix": "10.64.0.0/15", "subnetAddressPrefix": "10.65.0.0/22"}
+    recorder = program(hostedClusters=[created(network=ranges)], clusterSide="hypershift")
+
+    assert inputs(recorder, "network")["addressSpace"] == {"addressPrefixes": ["10.64.0.0/15"]}
+    assert inputs(recorder, "subnet")["addressPrefix"] == "10.65.0.0/22"

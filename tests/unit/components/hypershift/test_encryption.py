@@ -1,0 +1,177 @@
+"""Encryption of etcd: without KMS, with one key or two, in a vault or a managed HSM; and private access."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.unit.components.program import Program
+from tests.unit.components.recorder import RecordingMonitor
+from tests.unit.components.simulation import a_uuid
+from tests.unit.components.world import GROUPS, KMS_VAULT, SUBNET, grants, hosted_cluster, lookups
+
+CRYPTO_USER = "12338af0-0e69-4776-bea7-57ae8d297424"
+VERSION = "0123456789abcdef0123456789abcdef"
+ACTIVE = {"keyVaultName": "kv-etcd-dev", "keyName": "hc1-etcd", "keyVersion": VERSION}
+NEXT_VAULT = f"{GROUPS}/etcd-next/providers/Microsoft.KeyVault/vaults/kv-etcd-next"
+HSM = f"https://hsm-etcd.managedhsm.azure.net/keys/hc1-etcd/{VERSION}"
+ROLE_ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+
+
+def url(key: Mapping[str, str]) -> str:
+    return f"https://{key['keyVaultName']}.vault.azure.net/keys/{key['keyName']}/{key['keyVersion']}"
+
+
+def with_kms(program: Program, options: Any = None, invokes: Any = None, **kms: Any) -> RecordingMonitor:
+    configured = {**hosted_cluster()["kms"], **kms}
+    return program(
+        clusterSide="hypershift", hostedClusters=[hosted_cluster(kms=configured)], options=options, invokes=invokes
+    )
+
+
+def encryption(recorder: RecordingMonitor) -> dict[str, Any]:
+    """`spec.secretEncryption.kms.azure` without the identity."""
+    azure = recorder.outputs_of("hc1")["spec"]["secretEncryption"]["kms"]["azure"]
+    return {key: value for key, value in azure.items() if key != "kms"}
+
+
+def described(recorder: RecordingMonitor) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = recorder.stack_outputs.values["hostedClusters"]["hc1"]
+    return found
+
+
+def test_without_kms_nothing_of_its_identity_is_left(stack: RecordingMonitor, program: Program) -> None:
+    without = program(hostedClusters=[hosted_cluster(kms=None)])
+
+    gone = {each.name for each in stack.registered} - {each.name for each in without.registered}
+    assert {"hc1-kms", "hc1-cluster-side-kms-class", "hc1-cluster-side-probe-kms-2"} <= gone
+    assert [name for name in gone if "kms" not in name] == []
+    assert [each.name for each in without.registered if "kms" in each.name] == []
+    outputs = described(without)
+    assert "secretEncryption" not in outputs["hostedClusterSpec"]
+    assert outputs.keys() & {"encryptionKeys"} == set()
+    assert {"kms"}.isdisjoint(outputs["controlPlane"].keys() | outputs["credentialsInUse"].keys())
+
+
+def test_without_kms_the_users_own_encryption_is_kept(program: Program) -> None:
+    own = {"type": "aescbc", "aescbc": {"activeKey": {"name": "hc1-etcd-encryption-key"}}}
+    given = {"manifest": {"spec": {"secretEncryption": own}}, "serviceAccountSigningKey": "key"}
+
+    recorder = program(clusterSide="hypershift", hostedClusters=[hosted_cluster(kms=None, hostedCluster=given)])
+
+    applied = recorder.one("kubernetes:hypershift.openshift.io/v1beta1:HostedCluster").inputs
+    assert applied["spec"]["secretEncryption"] == own
+
+
+def test_with_kms_another_encryption_is_a_conflict(program: Program) -> None:
+    given = {"manifest": {"spec": {"secretEncryption": {"type": "aescbc"}}}, "serviceAccountSigningKey": "key"}
+
+    recorder = program(
+        clusterSide="hypershift", hostedClusters=[hosted_cluster(hostedCluster=given)], options={"refused": True}
+    )
+
+    place = "hostedClusters[0].hostedCluster.manifest.spec.secretEncryption.type"
+    assert recorder.problems == [(place, "hosted-cluster-conflict")]
+
+
+def test_a_backup_key_in_the_same_vault_is_in_the_specification(program: Program) -> None:
+    before = {**ACTIVE, "keyVersion": "f" * 32}
+
+    recorder = with_kms(program, backupKey=url(before))
+
+    assert encryption(recorder) == {"activeKey": ACTIVE, "backupKey": before}
+    assert grants(recorder, "hc1-kms") == {(CRYPTO_USER, KMS_VAULT)}
+    assert described(recorder)["encryptionKeys"] == {"activeKey": ACTIVE, "backupKey": before}
+
+
+def test_both_vaults_have_the_role_while_the_key_moves(program: Program) -> None:
+    """The API takes no backup key in another vault: HyperShift remembers the key before in its status."""
+    active = {**ACTIVE, "keyVaultName": "kv-etcd-next"}
+
+    recorder = with_kms(
+        program,
+        activeKey=url(active),
+        keyVaultResourceGroup="etcd-next",
+        backupKey=url(ACTIVE),
+        backupKeyVaultResourceGroup="etcd-dev",
+    )
+
+    assert encryption(recorder) == {"activeKey": active}
+    assert grants(recorder, "hc1-kms") == {(CRYPTO_USER, KMS_VAULT), (CRYPTO_USER, NEXT_VAULT)}
+    assert described(recorder)["encryptionKeys"] == {"activeKey": active, "backupKey": ACTIVE}
+
+
+def aliases(recorder: RecordingMonitor) -> dict[str, list[str]]:
+    """Names under which earlier releases knew the role assignments of the KMS identity."""
+    return {
+        each.name: [alias.spec.name for alias in each.request.aliases if alias.spec.name]
+        for each in recorder.all(ROLE_ASSIGNMENT)
+        if each.parent == "hc1-kms-roles"
+    }
+
+
+@pytest.mark.parametrize("keys", [{"encryptionKeys": {"activeKey": ACTIVE}}, {}], ids=["this release", "earlier"])
+def test_the_role_of_the_vault_before_is_known_by_its_earlier_name(
+    program: Program, stack: RecordingMonitor, keys: dict[str, Any]
+) -> None:
+    last = {**described(stack), **keys}
+    if not keys:
+        last.pop("encryptionKeys")
+    outputs = {"name": "", "outputs": {"hostedClusters": {"hc1": last}}, "secretOutputNames": []}
+    answers = {**lookups(), "pulumi:pulumi:readStackOutputs": outputs}
+
+    recorder = with_kms(
+        program,
+        invokes=answers,
+        activeKey=url({**ACTIVE, "keyVaultName": "kv-etcd-next"}),
+        keyVaultResourceGroup="etcd-next",
+        backupKey=url(ACTIVE),
+        backupKeyVaultResourceGroup="etcd-dev",
+    )
+
+    assert aliases(recorder) == {
+        "hc1-kms-roles-kms-vault-kv-etcd-dev": ["hc1-kms-roles-kms-vault"],
+        "hc1-kms-roles-kms-vault-kv-etcd-next": [],
+    }
+
+
+def test_a_managed_hsm_gets_no_role_but_the_command_that_assigns_it(stack: RecordingMonitor, program: Program) -> None:
+    answers = {**lookups(), "azure-native:keyvault:getManagedHsm": {}}
+
+    recorder = with_kms(program, invokes=answers, activeKey=HSM)
+
+    asked = [each.arguments for each in recorder.invoked if each.function == "azure-native:keyvault:getManagedHsm"]
+    assert asked == [{"resourceGroupName": "etcd-dev", "name": "hsm-etcd"}]
+    active = {**ACTIVE, "keyVaultName": "hsm-etcd"}
+    assert encryption(recorder) == {"activeKey": active, "keyVaultType": "ManagedHSM"}
+    assert grants(recorder, "hc1-kms") == set()
+    principal = stack.one(ROLE_ASSIGNMENT, "hc1-kms-roles-kms-vault-kv-etcd-dev").inputs["principalId"]
+    assert described(recorder)["encryptionKeys"] == {
+        "activeKey": active,
+        "roleCommands": [
+            'az keyvault role assignment create --hsm-name hsm-etcd --role "Managed HSM Crypto User" '
+            f"--scope /keys/hc1-etcd --assignee-object-id {principal} --assignee-principal-type ServicePrincipal"
+        ],
+    }
+
+
+def test_the_access_to_the_keys_is_passed_on(program: Program) -> None:
+    assert encryption(with_kms(program, keyVaultAccess="Private"))["keyVaultAccess"] == "Private"
+
+
+@pytest.mark.parametrize(
+    "private",
+    [
+        {"type": "Swift", "swift": {"podNetworkInstance": "pni"}},
+        {"type": "PrivateLink", "privateLink": {"natSubnetID": SUBNET}},
+        {"type": "PrivateLink", "privateLink": {"additionalAllowedSubscriptions": [a_uuid("other", "subscription")]}},
+    ],
+)
+def test_private_access_is_passed_on_as_it_is(program: Program, private: dict[str, Any]) -> None:
+    cluster = hosted_cluster(topology="PublicAndPrivate", private=private)
+
+    azure = program(hostedClusters=[cluster]).outputs_of("hc1")["spec"]["platform"]["azure"]
+
+    assert (azure["topology"], azure["private"]) == ("PublicAndPrivate", private)

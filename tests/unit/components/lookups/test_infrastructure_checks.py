@@ -1,0 +1,162 @@
+"""Existing infrastructure is compared with the configuration and with itself, before anything is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.unit.components.program import Program
+from tests.unit.components.refusals import GONE, refused
+from tests.unit.components.world import GROUPS, SECURITY_GROUP, VNET, egress, hosted_cluster, lookups
+
+WEST = {"location": "westus"}
+MANIFEST = {"manifest": {"spec": {"serviceAccountSigningKey": {"name": "signing-key"}}}}
+ZONES = {
+    "baseDomain": "example.com",
+    "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com",
+    "privateZoneID": f"{GROUPS}/hc1-managed/providers/Microsoft.Network/privateDnsZones/hc1.example.com",
+}
+APPLIED: dict[str, Any] = {
+    "clusterSide": "hypershift",
+    "hostedClusters": [hosted_cluster(hostedCluster=MANIFEST, dns=ZONES)],
+}
+[RULE], [FRONTEND] = egress()["outboundRules"], egress()["frontendIPConfigurations"]
+
+
+def managed_group(location: str) -> Callable[[Mapping[str, Any]], Any]:
+    """Resource groups, of which only the managed one is in `location`."""
+    return lambda arguments: {
+        "location": location if arguments["resourceGroupName"] == "hc1-managed" else "northeurope"
+    }
+
+
+@pytest.mark.parametrize(
+    ("answers", "places"),
+    [
+        ({"getVirtualNetwork": WEST}, ["vnetID"]),
+        ({"getNetworkSecurityGroup": WEST}, ["securityGroupID"]),
+        ({"getResourceGroup": managed_group("westus")}, ["resourceGroup"]),
+        ({"getVirtualNetwork": WEST, "getNetworkSecurityGroup": WEST}, ["vnetID", "securityGroupID"]),
+    ],
+    ids=["network", "security group", "managed group", "two of them"],
+)
+def test_network_security_group_and_managed_group_are_where_the_cluster_is(
+    program: Program, answers: dict[str, Any], places: list[str]
+) -> None:
+    assert refused(program, invokes=lookups(**answers)) == [
+        (f"hostedClusters[0].{place}", "location-differs") for place in places
+    ]
+
+
+def test_a_location_is_compared_as_azure_compares_it(program: Program) -> None:
+    answers = lookups(getVirtualNetwork={"location": "East US"}, getResourceGroup=managed_group("eastus"))
+
+    assert program(invokes=answers, lookups_only=True).failure is None
+
+
+def test_a_cluster_may_be_elsewhere_than_the_stack(program: Program) -> None:
+    answers = lookups(getVirtualNetwork=WEST, getNetworkSecurityGroup=WEST, getResourceGroup=managed_group("westus"))
+
+    clusters = [hosted_cluster(location="westus")]
+    assert program(invokes=answers, hostedClusters=clusters, lookups_only=True).failure is None
+
+
+@pytest.mark.parametrize(
+    "found", [{}, {"networkSecurityGroup": {"id": f"{SECURITY_GROUP}-2"}}], ids=["none", "another"]
+)
+def test_the_subnet_has_the_clusters_own_security_group(program: Program, found: dict[str, Any]) -> None:
+    assert refused(program, invokes=lookups(getSubnet=found)) == [
+        ("hostedClusters[0].subnetID", "security-group-of-other-subnet")
+    ]
+
+
+def test_the_id_of_the_subnets_security_group_is_compared_without_case(program: Program) -> None:
+    answers = lookups(getSubnet={"networkSecurityGroup": {"id": SECURITY_GROUP.upper()}})
+
+    assert program(invokes=answers, lookups_only=True).failure is None
+
+
+def test_what_is_missing_is_not_called_unequal_too(program: Program) -> None:
+    assert refused(program, invokes=lookups(getNetworkSecurityGroup=GONE, getVirtualNetwork=WEST)) == [
+        ("hostedClusters[0].securityGroupID", "resource-missing"),
+        ("hostedClusters[0].vnetID", "location-differs"),
+    ]
+
+
+def test_whatever_an_applied_hosted_cluster_needs_is_missing_in_one_report(program: Program) -> None:
+    gone = dict.fromkeys(("getLoadBalancer", "getZone", "getPrivateZone", "getVirtualNetworkLink"), GONE)
+
+    places = ("infraID", "dns.publicZoneID", "dns.privateZoneID")
+    assert refused(program, invokes=lookups(**gone), **APPLIED) == [
+        (f"hostedClusters[0].{place}", "resource-missing") for place in places
+    ]
+
+
+def test_an_applied_hosted_cluster_with_its_infrastructure_is_accepted(program: Program) -> None:
+    assert program(lookups_only=True, **APPLIED).failure is None
+
+
+def test_hypershifts_cli_makes_the_load_balancer_of_a_cluster_that_it_creates(program: Program) -> None:
+    assert program(invokes=lookups(getLoadBalancer=GONE), clusterSide="hypershift", lookups_only=True).failure is None
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        egress(outboundRules=[]),
+        egress(outboundRules=[{**RULE, "backendAddressPool": {"id": "/x/backendAddressPools/y"}}]),
+        egress(frontendIPConfigurations=[{**FRONTEND, "publicIPAddress": None}]),
+        {"location": "eastus"},
+    ],
+    ids=["no rule", "another pool", "no public address", "nothing"],
+)
+def test_a_load_balancer_that_lets_no_node_out_is_refused(program: Program, found: dict[str, Any]) -> None:
+    assert refused(program, invokes=lookups(getLoadBalancer=found), **APPLIED) == [
+        ("hostedClusters[0].infraID", "egress-without-outbound-rule")
+    ]
+
+
+def test_the_load_balancer_is_where_the_cluster_is(program: Program) -> None:
+    assert refused(program, invokes=lookups(getLoadBalancer=egress(location="westus")), **APPLIED) == [
+        ("hostedClusters[0].infraID", "location-differs")
+    ]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"getVirtualNetworkLink": {"virtualNetwork": {"id": f"{VNET}-2"}}},
+        {"getVirtualNetworkLink": GONE, "getPrivateZone": {"numberOfVirtualNetworkLinks": 0}},
+    ],
+    ids=["to another network", "to none"],
+)
+def test_a_private_zone_is_linked_to_the_network(program: Program, answers: dict[str, Any]) -> None:
+    assert refused(program, invokes=lookups(**answers), **APPLIED) == [
+        ("hostedClusters[0].dns.privateZoneID", "private-zone-not-linked")
+    ]
+
+
+def test_the_link_of_a_private_zone_may_have_another_name(program: Program) -> None:
+    assert program(invokes=lookups(getVirtualNetworkLink=GONE), lookups_only=True, **APPLIED).failure is None
+
+
+def test_of_infrastructure_that_the_stack_makes_only_the_public_zone_exists(program: Program) -> None:
+    named = ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup")
+    kept = {key: value for key, value in hosted_cluster().items() if key not in named}
+    dns = {key: value for key, value in ZONES.items() if key != "privateZoneID"}
+    made = {**kept, "infrastructure": "create", "dns": dns, "hostedCluster": MANIFEST}
+    recorder = program(hostedClusters=[made], clusterSide="hypershift", lookups_only=True)
+
+    assert recorder.failure is None
+    groups = [
+        each.arguments["resourceGroupName"]
+        for each in recorder.invoked
+        if each.function == "azure-native:resources:getResourceGroup"
+    ]
+    assert sorted(groups) == ["dns-dev", "identity-dev"]
+    asked = {each.function.rpartition(":")[2] for each in recorder.invoked}
+    assert asked.isdisjoint({"getVirtualNetwork", "getSubnet", "getNetworkSecurityGroup", "getLoadBalancer"})
+    assert "getZone" in asked
+    assert "getPrivateZone" not in asked

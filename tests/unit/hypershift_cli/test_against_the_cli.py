@@ -1,0 +1,144 @@
+"""The HostedCluster that the stack writes, and the one that HyperShift's CLI makes of the stack's files."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from components.hypershift.base_manifest import base_manifest
+from components.hypershift.hosted_cluster_object import conflicts, merged, stack_part
+from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
+from components.kubernetes.cloud_config import Platform
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.settings import Settings, load_settings
+from ops.outputs.hypershift import HostedClusterExport, hosted_clusters
+from tests.unit.components.world import configuration, hosted_cluster
+from tests.unit.identity.settings.world import as_pulumi_passes_it
+from tests.unit.specification import GROUPS
+
+HERE: Final = Path(__file__).parent
+RELEASE: Final = "quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64"
+DNS: Final = {
+    "baseDomain": "apps.example.com",
+    "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/apps.example.com",
+    "privateZoneID": f"{GROUPS}/hc1-managed/providers/Microsoft.Network/privateDnsZones/hc1.apps.example.com",
+}
+
+
+def stack_settings(**changes: Any) -> Settings:
+    cluster = hosted_cluster(
+        dns=DNS,
+        externalDnsDomain="control-planes.example.com",
+        hostedCluster={"releaseImage": RELEASE, "pullSecret": "hc1-pull-secret", "serviceAccountSigningKey": "hc1-key"},
+        **changes,
+    )
+    whole = configuration(clusterSide="hypershift", hostedClusters=[cluster])
+    return load_settings(as_pulumi_passes_it(whole), secret_keys=(), local=None)
+
+
+def client_ids(rows: Any) -> dict[str, str]:
+    return {row.field: f"{at:08}-aaaa-4aaa-8aaa-aaaaaaaaaaaa" for at, row in enumerate(rows, 1)}
+
+
+def identity_spec(settings: Settings) -> Any:
+    cluster = settings.hosted_clusters[0]
+    return hosted_cluster_spec(
+        Platform.of(settings, cluster),
+        cluster,
+        vault_name="kv-idstack-dev",
+        control_plane=client_ids(CONTROL_PLANE),
+        data_plane=client_ids(DATA_PLANE),
+    )
+
+
+def written_by_the_stack() -> dict[str, Any]:
+    settings = stack_settings()
+    cluster = settings.hosted_clusters[0]
+    return merged(base_manifest(cluster), stack_part(cluster, identity_spec(settings)))
+
+
+def exported() -> HostedClusterExport:
+    settings = stack_settings()
+    cluster = settings.hosted_clusters[0]
+    described: Any = {
+        "namespace": cluster.namespace,
+        "hostedClusterSpec": identity_spec(settings),
+        "hostedClusterBase": base_manifest(cluster),
+        "externalDnsDomain": cluster.external_dns_domain,
+    }
+    return hosted_clusters({"hostedClusters": {"hc1": described}}, Path("out"))["hc1"]
+
+
+def rendered() -> dict[str, Any]:
+    """The CLI's HostedCluster without what is empty."""
+    document = yaml.safe_load((HERE / "hosted-cluster.yaml").read_text(encoding="utf-8"))
+    del document["status"]
+    document["spec"] = {key: value for key, value in document["spec"].items() if value != {}}
+    return dict(document)
+
+
+def test_the_stack_writes_what_the_cli_renders() -> None:
+    stacks, clis = written_by_the_stack(), rendered()
+
+    azure, kms = (document["spec"]["secretEncryption"]["kms"]["azure"] for document in (clis, stacks))
+    assert azure.pop("keyVaultType") == "KeyVault", "the default of the API"
+    assert kms["kms"].pop("clientID"), "the CLI leaves it out, the API describes it as required"
+    assert stacks["spec"]["platform"]["azure"].pop("cloud") == "AzurePublicCloud", "the default of the API"
+    assert clis["spec"].pop("serviceAccountSigningKey") == {"name": "hc1sa-token-issuer-key"}, "the CLI's own Secret"
+    assert stacks["spec"].pop("serviceAccountSigningKey") == {"name": "hc1-key"}
+    assert stacks == clis
+
+
+def test_the_exported_infrastructure_is_what_the_cli_rendered_from() -> None:
+    path, content = exported().files["--infra-json"]
+
+    assert path == Path("out/hc1/infra.json")
+    assert content == json.loads((HERE / "infra.json").read_text(encoding="utf-8"))
+
+
+def test_the_exported_manifest_is_the_one_that_the_stack_applies() -> None:
+    manifest = exported().manifest
+
+    assert manifest is not None
+    assert yaml.safe_load(manifest[1]) == written_by_the_stack()
+    assert not manifest[1].startswith("#"), "nothing is to be added"
+
+
+@pytest.mark.parametrize("field", ["dns", "serviceAccountSigningKey", "release", "pullSecret"])
+def test_what_the_configuration_says_no_manifest_changes(field: str) -> None:
+    settings = stack_settings()
+    cluster = settings.hosted_clusters[0]
+    part = stack_part(cluster, identity_spec(settings))
+    other: Any = copy.deepcopy(part)
+    key = next(iter(other["spec"][field]))
+    other["spec"][field][key] = "other"
+
+    assert [each.path for each in conflicts(other, part)] == [("spec", field, key)]
+
+
+def test_nodes_of_a_private_cluster_need_no_public_names() -> None:
+    """As the CLI renders it with `--endpoint-access Private`."""
+    private = {"topology": "Private", "private": {"type": "Swift", "swift": {"podNetworkInstance": "pni"}}}
+
+    services = base_manifest(stack_settings(**private).hosted_clusters[0])["spec"]["services"]
+
+    assert {each["service"]: each["servicePublishingStrategy"].get("route") for each in services} == {
+        "APIServer": {"hostname": "api-hc1.control-planes.example.com"},
+        "Ignition": None,
+        "Konnectivity": None,
+        "OAuthServer": {"hostname": "oauth-hc1.control-planes.example.com"},
+    }
+
+
+def test_a_cluster_without_the_image_registry_disables_its_capability() -> None:
+    off: Mapping[str, Any] = {"identities": {"imageRegistry": {"enabled": False}}}
+
+    assert base_manifest(stack_settings(**off).hosted_clusters[0])["spec"]["capabilities"] == {
+        "disabled": ["ImageRegistry"]
+    }

@@ -1,0 +1,102 @@
+"""The signing key in the form that HyperShift reads, and the documents of its issuer."""
+
+from __future__ import annotations
+
+import json
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
+
+from identity.credentials import signing_key
+from identity.credentials.signing_key import UnusableIssuer, UnusableKey, public_half
+
+ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
+PUBLIC_KEY = public_half(signing_key.make(2048)).pem
+
+
+def encoded(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, password: bytes | None = None) -> str:
+    encryption = BestAvailableEncryption(password) if password else NoEncryption()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
+
+
+def test_a_key_is_made_as_hypershift_reads_it() -> None:
+    pem = signing_key.make(2048)
+
+    assert pem.startswith("-----BEGIN RSA PRIVATE KEY-----")
+    assert signing_key.normalize(pem) == pem
+    assert signing_key.KEY_BITS == 4096
+
+
+def test_a_key_of_another_form_is_the_same_key() -> None:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = signing_key.normalize(encoded(key))
+
+    assert pem.startswith("-----BEGIN RSA PRIVATE KEY-----")
+    assert public_half(pem) == public_half(encoded(key))
+
+
+@pytest.mark.parametrize(
+    ("pem", "what"),
+    [
+        ("nothing", "no private key in PEM without a password"),
+        (PUBLIC_KEY, "no private key in PEM without a password"),
+        (encoded(ec.generate_private_key(ec.SECP256R1())), "a private key that is not RSA"),
+        (encoded(rsa.generate_private_key(65537, 1024)), "an RSA key of 1024 bits; 2048 are the least"),  # noqa: S505
+        (encoded(rsa.generate_private_key(65537, 2048), b"x"), "no private key in PEM without a password"),
+    ],
+    ids=["text", "public", "elliptic", "short", "encrypted"],
+)
+def test_what_cannot_sign_is_refused_without_showing_it(pem: str, what: str) -> None:
+    with pytest.raises(UnusableKey) as refused:
+        public_half(pem)
+
+    assert str(refused.value) == what
+
+
+def test_a_token_is_verified_with_the_published_key_that_it_names() -> None:
+    pem = signing_key.make(2048)
+    key = public_half(pem)
+    token = jwt.encode({"iss": ISSUER}, pem, algorithm="RS256", headers={"kid": key.key_id})
+
+    published = jwt.PyJWKSet.from_dict(json.loads(signing_key.jwks_document([key.jwk])))
+    assert jwt.decode(token, published[jwt.get_unverified_header(token)["kid"]], ["RS256"]) == {"iss": ISSUER}
+
+
+def test_the_discovery_document_is_that_of_ccoctl() -> None:
+    assert json.loads(signing_key.discovery_document(ISSUER)) == {
+        "issuer": ISSUER,
+        "jwks_uri": f"{ISSUER}/openid/v1/jwks",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["RS256"],
+    }
+    assert signing_key.jwks_address(signing_key.discovery_document(ISSUER), ISSUER) == f"{ISSUER}/openid/v1/jwks"
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        (b"<html>", "one of its documents is no JSON"),
+        (b"[]", "one of its documents is no JSON object"),
+        (b'{"issuer": "https://other"}', 'its discovery document names the issuer "https://other"'),
+        (
+            json.dumps({"issuer": ISSUER, "jwks_uri": "http://x"}).encode(),
+            "its discovery document names no jwks_uri that begins with https://",
+        ),
+    ],
+)
+def test_a_discovery_document_that_entra_could_not_use_is_refused(document: bytes, why: str) -> None:
+    with pytest.raises(UnusableIssuer) as refused:
+        signing_key.jwks_address(document, ISSUER)
+
+    assert str(refused.value) == why
+
+
+def test_only_rsa_keys_of_a_jwks_count() -> None:
+    keys = [{"kty": "RSA", "kid": "a", "n": "1", "e": "2"}, {"kty": "EC", "kid": "b"}, "x"]
+
+    assert signing_key.published_keys(json.dumps({"keys": keys}).encode()) == {"a": ("1", "2")}
+    with pytest.raises(UnusableIssuer, match="no list of keys"):
+        signing_key.published_keys(b"{}")

@@ -1,0 +1,240 @@
+"""What nobody foresaw is reported, and neither ends the watch nor takes the served credential away."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import requests
+from azure.identity import CertificateCredential
+
+from identity.credentials import document as documents
+from identity.credentials import token_credential
+from identity.credentials.certificate import IssuedCertificate
+from identity.credentials.document import Credential
+from identity.credentials.events import Event, EventKind
+from identity.credentials.mounted_file import MountedFile
+from identity.credentials.probe.credential_source import CredentialSource
+from identity.credentials.probe.metrics import Metrics
+from identity.credentials.probe.prober import Prober
+from identity.credentials.probe.proof import ProofRequest
+from identity.credentials.probe.server import app
+from identity.credentials.rotation import Rotation
+from identity.credentials.token_credential import MountedCredential
+from tests.unit.hosts import Serve
+from tests.unit.identity.credentials.watching import PATIENCE, Clients, Events, FakeClock, connect
+from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document, proof
+
+SECRET = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"
+
+
+def raise_the_secret(*_: object, **__: object) -> Any:
+    raise KeyError(SECRET)
+
+
+def test_a_file_whose_reading_fails_in_an_unforeseen_way_is_refused(
+    served: MountedCredential,
+    mount: CsiMount,
+    entra: Entra,
+    issued: IssuedCertificate,
+    following: IssuedCertificate,
+    events: Events,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    entra.registered.append(following.certificate_pem)
+    with monkeypatch.context() as broken:
+        broken.setattr(documents, "decode", raise_the_secret)
+        mount.write(document(following, entra.url))
+        refused = events.until(EventKind.REFUSED)
+    assert "found something that this version of the loader did not foresee (KeyError in " in str(refused.problem)
+    assert SECRET not in str(refused.problem) + caplog.text
+    assert served.credential.thumbprint == issued.thumbprint
+    mount.write(document(following, entra.url))
+    events.until(EventKind.SERVED)
+    assert served.is_watching
+
+
+def test_so_is_a_credential_that_no_client_takes_until_one_does(
+    mount: CsiMount,
+    entra: Entra,
+    issued: IssuedCertificate,
+    following: IssuedCertificate,
+    events: Events,
+    clock: FakeClock,
+    clients: Clients,
+) -> None:
+    entra.registered += [issued.certificate_pem, following.certificate_pem]
+    connects: list[Callable[[Credential], CertificateCredential]] = [raise_the_secret, connect, connect]
+    mount.write(document(issued, entra.url))
+    rotation = Rotation(
+        MountedFile(mount.path, clock),
+        lambda credential: connects.pop()(credential),
+        scope=ARM_SCOPE,
+        clock=clock,
+        on_event=events,
+    )
+    connects.reverse()
+    mount.write(document(following, entra.url))
+    rotation.look()
+    assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED, EventKind.ACCEPTED, EventKind.REFUSED]
+    clock.advance(0.5)
+    rotation.look()
+    assert events.rest() == [EventKind.SERVED]
+    assert rotation.served.thumbprint == following.thumbprint
+    rotation.close()
+    assert clients.open == 0
+
+
+@pytest.mark.parametrize("failing", ["get_token_info", "close"])
+def test_a_client_that_raises_neither_stops_the_rotation_nor_stays_open(
+    rotation: Rotation,
+    mount: CsiMount,
+    entra: Entra,
+    following: IssuedCertificate,
+    events: Events,
+    clock: FakeClock,
+    clients: Clients,
+    monkeypatch: pytest.MonkeyPatch,
+    failing: str,
+) -> None:
+    entra.registered.append(following.certificate_pem)
+    mount.write(document(following, entra.url))
+    with monkeypatch.context() as broken:
+        broken.setattr(CertificateCredential, failing, raise_the_secret)
+        rotation.look()
+    clock.advance(0.5)
+    rotation.look()
+    assert rotation.served.thumbprint == following.thumbprint
+    if failing == "get_token_info":
+        assert events.rest() == [EventKind.ACCEPTED, EventKind.REFUSED, EventKind.SERVED]
+        assert clients.open == 1
+    else:
+        assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED]
+        clients.made[0].close()
+
+
+def test_a_clock_that_fails_is_reported_and_looked_at_again(
+    rotation: Rotation, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(MountedFile, "is_due", property(raise_the_secret))
+        rotation.look()
+    rotation.look()
+    assert events.rest() == [EventKind.REFUSED]
+
+
+def test_a_callback_that_raises_has_no_effect_and_is_logged(
+    mount: CsiMount,
+    entra: Entra,
+    issued: IssuedCertificate,
+    following: IssuedCertificate,
+    events: Events,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(event: Event) -> None:
+        events(event)
+        raise_the_secret()
+
+    entra.registered += [issued.certificate_pem, following.certificate_pem]
+    mount.write(document(issued, entra.url))
+    with MountedCredential(mount.path, on_event=fail) as credential:
+        assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED]
+        assert credential.reload() is False
+        mount.write("{")
+        events.until(EventKind.REFUSED)
+        mount.write(document(following, entra.url))
+        events.until(EventKind.SERVED)
+        assert credential.credential.thumbprint == following.thumbprint
+        assert credential.is_watching
+    logged = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert logged[0].startswith("on_event failed for accepted: KeyError in test_unforeseen.py, line ")
+    assert SECRET not in caplog.text
+
+
+def test_a_log_handler_that_raises_does_not_end_the_watch(
+    served: MountedCredential,
+    mount: CsiMount,
+    entra: Entra,
+    following: IssuedCertificate,
+    events: Events,
+) -> None:
+    class Broken(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise_the_secret()
+
+    handler, log = Broken(), logging.getLogger("identity.credentials")
+    log.addHandler(handler)
+    try:
+        mount.write("{")
+        events.until(EventKind.REFUSED)
+        mount.write("[")
+        events.until(EventKind.REFUSED)
+    finally:
+        log.removeHandler(handler)
+    entra.registered.append(following.certificate_pem)
+    mount.write(document(following, entra.url))
+    events.until(EventKind.SERVED)
+    assert served.is_watching
+
+
+def test_a_directory_watch_that_fails_in_any_way_is_made_up_for_by_looking(
+    mount: CsiMount,
+    entra: Entra,
+    issued: IssuedCertificate,
+    events: Events,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("watchfiles.watch", raise_the_secret)
+    mount.write(document(issued, entra.url))
+    with MountedCredential(mount.path, on_event=events) as credential:
+        events.until(EventKind.SERVED)
+        mount.write("{")
+        events.until(EventKind.REFUSED)
+        assert credential.is_watching
+
+
+def test_the_watch_ends_with_close(served: MountedCredential) -> None:
+    assert served.is_watching
+    served.close()
+    assert not served.is_watching
+
+
+class TestHealth:
+    """`/healthz` shows whether the probe's loop runs and whether the file is watched."""
+
+    def test_it_is_bad_with_the_reason_once_nothing_watches_the_file(
+        self, known: Entra, mount: CsiMount, serve_plain: Serve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ended = threading.Event()
+
+        def changes_until_ended(*_: object) -> Iterator[None]:
+            ended.wait()
+            yield from ()
+
+        monkeypatch.setattr(token_credential, "changes", changes_until_ended)
+        prober = Prober(CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(known)), Metrics())
+        url = f"{serve_plain(app(prober, Metrics(), lambda: True))}/healthz"
+        prober.prove()
+        assert health(url) == (200, {"alive": True, "reason": None})
+        (watcher,) = (thread for thread in threading.enumerate() if thread.name == f"watch {mount.path.name}")
+        ended.set()
+        watcher.join(PATIENCE)
+        reason = f"the thread that watches {mount.path} has ended: later credentials are not seen"
+        assert health(url) == (503, {"alive": False, "reason": reason})
+        prober.close()
+
+    def test_it_is_bad_with_the_reason_once_the_loop_has_ended(
+        self, known: Entra, mount: CsiMount, serve_plain: Serve
+    ) -> None:
+        prober = Prober(CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(known)), Metrics())
+        url = f"{serve_plain(app(prober, Metrics(), lambda: False))}/healthz"
+        assert health(url) == (503, {"alive": False, "reason": "the thread that proves the credential has ended"})
+
+
+def health(url: str) -> tuple[int, object]:
+    answer = requests.get(url, timeout=PATIENCE)
+    return answer.status_code, answer.json()

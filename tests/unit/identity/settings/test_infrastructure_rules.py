@@ -1,0 +1,134 @@
+"""Infrastructure that the stack makes: its names follow from the cluster's, and nothing else may be named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.identity.settings.world import (
+    ABSENT,
+    DNS,
+    SUBSCRIPTION,
+    configuration,
+    domains,
+    hosted_cluster,
+    load,
+    refusals,
+)
+
+GROUPS = f"/subscriptions/{SUBSCRIPTION}/resourceGroups"
+NAMED = ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup")
+WITHOUT_DOMAIN = [("hostedClusters[0].dns", "created-infrastructure-without-domain")]
+
+
+def created(name: str = "hc1", **changes: Any) -> dict[str, Any]:
+    """A hosted cluster whose infrastructure the stack makes; a change to ABSENT removes a key."""
+    zone = {"baseDomain": "example.com", "publicZoneID": f"{DNS}/dnsZones/example.com"}
+    given = hosted_cluster(name, infraID=f"{name}-x1", infrastructure="create", dns=zone)
+    whole = {key: value for key, value in given.items() if key not in NAMED} | changes
+    return {key: value for key, value in whole.items() if value is not ABSENT}
+
+
+def refused(**changes: Any) -> list[tuple[str, str]]:
+    return refusals(configuration(hostedClusters=[created(**changes)]))
+
+
+def test_every_name_follows_from_the_clusters() -> None:
+    [cluster] = load(configuration(hostedClusters=[created()])).hosted_clusters
+
+    assert cluster.resource_group == "hc1-hc1-x1"
+    vnet = f"{GROUPS}/hc1-vnet-hc1-x1/providers/Microsoft.Network/virtualNetworks/hc1-hc1-x1"
+    nsg = f"{GROUPS}/hc1-nsg-hc1-x1/providers/Microsoft.Network/networkSecurityGroups/hc1-hc1-x1-nsg"
+    assert (cluster.vnet_id, cluster.subnet_id) == (vnet, f"{vnet}/subnets/default")
+    assert cluster.security_group_id == nsg
+    assert cluster.dns_zone_resource_group == "dns"
+    assert cluster.dns is not None
+    zone = f"{GROUPS}/hc1-hc1-x1/providers/Microsoft.Network/privateDnsZones/hc1.example.com"
+    assert cluster.dns.private_zone_id == zone
+    assert cluster.network is not None
+    assert (cluster.network.address_prefix, cluster.network.subnet_address_prefix) == ("10.0.0.0/16", "10.0.0.0/24")
+
+
+def test_the_same_names_may_be_said() -> None:
+    [cluster] = load(configuration(hostedClusters=[created()])).hosted_clusters
+    said = {"resourceGroup": cluster.resource_group, "vnetID": cluster.vnet_id, "subnetID": cluster.subnet_id}
+
+    assert refused(**said, securityGroupID=cluster.security_group_id, dnsZoneResourceGroup="dns") == []
+
+
+@pytest.mark.parametrize("key", ["resourceGroup", "vnetID", "subnetID", "securityGroupID"])
+def test_another_name_contradicts_the_creation(key: str) -> None:
+    assert (f"hostedClusters[0].{key}", "created-infrastructure-named") in refused(**{key: hosted_cluster()[key]})
+
+
+def test_another_private_zone_contradicts_the_creation() -> None:
+    given = domains(privateZoneID=f"{DNS}/privateDnsZones/hc1.apps.example.com")
+    assert refused(**given) == [("hostedClusters[0].dns.privateZoneID", "created-infrastructure-named")]
+
+
+def test_a_private_zone_needs_the_clusters_domain() -> None:
+    assert refused(dns=ABSENT) == WITHOUT_DOMAIN
+
+
+def test_the_public_zone_exists_already_and_is_named() -> None:
+    expected = [("hostedClusters[0].dns.publicZoneID", "created-infrastructure-without-public-zone")]
+    assert refused(dns={"baseDomain": "example.com"}) == expected
+
+
+def test_a_name_that_is_too_long_for_a_network_is_refused_once() -> None:
+    assert refused(infraID="x" * 61) == [("hostedClusters[0].infraID", "created-network-name-too-long")]
+    assert refused(infraID="x" * 60) == []
+
+
+def test_a_subnet_is_inside_of_its_network() -> None:
+    given = {"addressPrefix": "10.4.0.0/16"}
+    expected = [("hostedClusters[0].network.subnetAddressPrefix", "subnet-range-outside-network")]
+    assert refused(network=given) == expected
+    assert refused(network={**given, "subnetAddressPrefix": "10.4.8.0/22"}) == []
+
+
+def test_an_existing_network_has_its_ranges() -> None:
+    given = hosted_cluster(network={"addressPrefix": "10.0.0.0/16"})
+    expected = [("hostedClusters[0].network", "ranges-of-existing-network")]
+    assert refusals(configuration(hostedClusters=[given])) == expected
+
+
+def test_a_group_that_is_made_holds_nothing_that_exists() -> None:
+    group = "hc1-hc1-x1"
+    expected = [("hostedClusters[0].infraID", "created-group-shared")]
+
+    assert refusals(configuration(resourceGroup=group.upper(), hostedClusters=[created()])) == expected
+    zone = f"{GROUPS}/{group}/providers/Microsoft.Network/dnsZones/example.com"
+    assert refused(dns={"baseDomain": "example.com", "publicZoneID": zone}) == expected
+    second = hosted_cluster("hc2", resourceGroup="hc1-vnet-hc1-x1")
+    assert refusals(configuration(hostedClusters=[created(), second])) == expected
+    assert refusals(configuration(hostedClusters=[created(), created("hc2")])) == []
+
+
+def test_existing_infrastructure_is_named() -> None:
+    given = {key: value for key, value in hosted_cluster().items() if key not in NAMED}
+    missing = [(f"hostedClusters[0].{key}", "missing") for key in NAMED]
+    assert refusals(configuration(hostedClusters=[given])) == missing
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"name": "Hc1", "infraID": "x1"}, "hostedClusters[0].name"),
+        ({"infraID": "x_1"}, "hostedClusters[0].infraID"),
+        (
+            {"dns": {"baseDomain": "a b", "publicZoneID": f"{DNS}/dnsZones/example.com"}},
+            "hostedClusters[0].dns.baseDomain",
+        ),
+        ({"dns": {"baseDomain": "example.com", "publicZoneID": "zone"}}, "hostedClusters[0].dns.publicZoneID"),
+    ],
+    ids=["name", "infraID", "domain", "public zone"],
+)
+def test_what_follows_from_a_refused_value_is_not_refused_too(changes: dict[str, Any], place: str) -> None:
+    assert [found for found, _ in refused(**changes)] == [place]
+
+
+def test_what_follows_from_a_refused_subscription_is_not_refused_too() -> None:
+    config = configuration(subscriptionId="one", hostedClusters=[created()])
+    assert [place for place, _ in refusals(config)] == ["subscriptionId"]

@@ -1,0 +1,79 @@
+"""What the optional identities of a hosted cluster need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from identity.catalogue import CONTROL_PLANE
+from tests.unit.identity.settings.world import OTHER, SUBSCRIPTION, configuration, load, refusals
+
+ACCOUNT = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/backup/providers/Microsoft.Storage/storageAccounts/backups"
+BACKUP = {"etcdBackup": {"enabled": True}}
+
+
+def with_backup(**changes: Any) -> dict[str, Any]:
+    return configuration(**{f"hostedClusters__0__{key}": value for key, value in changes.items()})
+
+
+def test_an_identity_is_on_or_off_as_its_row_says() -> None:
+    cluster = load(configuration()).hosted_clusters[0]
+
+    assert {row.field: cluster.identity(row).enabled for row in CONTROL_PLANE} == {
+        row.field: row.enabled_by_default for row in CONTROL_PLANE
+    }
+    assert not cluster.identities["etcdBackup"].enabled
+
+
+def test_an_identity_of_backups_needs_their_storage_account() -> None:
+    assert refusals(with_backup(identities=BACKUP)) == [
+        ("hostedClusters[0].backupStorageAccountID", "optional-resource-missing")
+    ]
+    assert refusals(with_backup(identities=BACKUP, backupStorageAccountID=ACCOUNT)) == []
+
+
+def test_a_storage_account_may_wait_for_its_identity() -> None:
+    assert refusals(with_backup(backupStorageAccountID=ACCOUNT)) == []
+
+
+def test_the_storage_account_is_in_the_stacks_subscription() -> None:
+    elsewhere = ACCOUNT.replace(SUBSCRIPTION, OTHER)
+
+    assert refusals(with_backup(identities=BACKUP, backupStorageAccountID=elsewhere)) == [
+        ("hostedClusters[0].backupStorageAccountID", "optional-resource-in-other-subscription")
+    ]
+
+
+REGISTRY = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/images/providers/Microsoft.ContainerRegistry/registries/acr01"
+ISSUER = "https://oidc.example.com/mgmt/"
+
+
+def test_a_managed_identity_is_one_of_the_catalogues() -> None:
+    assert refusals(with_backup(managedIdentities=["acrPul", "externalDNS"])) == [
+        ("hostedClusters[0].managedIdentities[0]", "optional-identity")
+    ]
+
+
+def test_a_managed_identity_needs_the_resource_of_its_role() -> None:
+    assert refusals(with_backup(managedIdentities=["acrPull", "velero"], managementIssuerURL=ISSUER)) == [
+        ("hostedClusters[0].backupStorageAccountID", "optional-resource-missing"),
+        ("hostedClusters[0].containerRegistryID", "optional-resource-missing"),
+    ]
+
+
+def test_service_accounts_need_the_issuer_of_their_cluster() -> None:
+    assert refusals(with_backup(managedIdentities=["velero"], backupStorageAccountID=ACCOUNT)) == [
+        ("hostedClusters[0].managementIssuerURL", "management-issuer-missing")
+    ]
+
+
+def test_all_optional_identities_fit_into_one_cluster() -> None:
+    every = with_backup(
+        identities=BACKUP,
+        managedIdentities=["acrPull", "externalDNS", "velero"],
+        backupStorageAccountID=ACCOUNT,
+        containerRegistryID=REGISTRY,
+        managementIssuerURL=ISSUER,
+    )
+
+    assert refusals(every) == []
+    assert [row.field for row in load(every).hosted_clusters[0].optional_rows] == ["acrPull", "externalDNS", "velero"]

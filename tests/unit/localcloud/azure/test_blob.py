@@ -1,0 +1,67 @@
+"""Blob Storage's data plane: who writes and reads a blob, and what goes with a container or an account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.localcloud.coverage.blob_refusals import ACCOUNT, issuer, request
+from tests.unit.localcloud.coverage.cloud import CoverageCloud
+
+PUT = {"x-ms-version": "2017-11-09", "x-ms-blob-type": "BlockBlob", "x-ms-blob-content-type": "application/json"}
+CONTAINER = f"{ACCOUNT}/blobServices/default/containers/hc1oidc"
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[CoverageCloud]:
+    built = CoverageCloud(tmp_path)
+    yield built
+    built.store.close()
+
+
+def test_anybody_reads_a_blob_of_a_public_container(cloud: CoverageCloud) -> None:
+    written = request(cloud, "PUT", caller=issuer(cloud), content=b'{"a": 1}', headers=PUT)
+    read = request(cloud, "GET")
+
+    assert (written.status_code, read.status_code) == (201, 200)
+    assert (read.content, read.headers["content-type"]) == (b'{"a": 1}', "application/json")
+    assert read.headers["etag"] == written.headers["etag"]
+
+
+@pytest.mark.parametrize(("access", "status"), [("None", 404), ("Blob", 200), ("Container", 200)])
+def test_a_containers_access_decides_about_anybody(cloud: CoverageCloud, access: str, status: int) -> None:
+    writer = issuer(cloud, access)
+    request(cloud, "PUT", caller=writer, headers=PUT)
+
+    assert request(cloud, "GET").status_code == status
+    assert request(cloud, "GET", caller=writer, headers={"x-ms-version": "2017-11-09"}).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_a_token_needs_the_data_action(cloud: CoverageCloud, method: str) -> None:
+    issuer(cloud)
+    # Whoever owns the account may not touch its blobs.
+    assert request(cloud, method, caller=cloud.deployer, headers=PUT).status_code == 403
+
+
+def test_a_deleted_container_or_account_takes_its_blobs_along(cloud: CoverageCloud) -> None:
+    request(cloud, "PUT", caller=issuer(cloud), headers=PUT)
+    assert cloud.call("DELETE", CONTAINER).status_code == 200
+    issuer(cloud)
+    assert request(cloud, "GET").status_code == 404
+
+    request(cloud, "PUT", caller=issuer(cloud), headers=PUT)
+    assert cloud.call("DELETE", ACCOUNT).status_code == 200
+    assert cloud.call("DELETE", ACCOUNT).status_code == 204
+    issuer(cloud)
+    assert request(cloud, "GET").status_code == 404
+
+
+def test_what_a_put_of_an_account_leaves_out_stays(cloud: CoverageCloud) -> None:
+    issuer(cloud, minimumTlsVersion="TLS1_2")
+    body = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "tags": {"a": "b"}}
+    changed = cloud.call("PUT", ACCOUNT, body).json()
+
+    assert (changed["properties"]["minimumTlsVersion"], changed["tags"]) == ("TLS1_2", {"a": "b"})

@@ -1,0 +1,26 @@
+"""The management cluster of a stack as the commands reach it: an API server of the test's own."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from identity.access.azure_rbac import AksCluster
+from identity.access.kubeconfig import Kubeconfig, LegacyLogin
+from ops.access.management_cluster import StackAccess
+from tests.unit.access_world import TOKEN, skeleton
+
+CLUSTER = "/subscriptions/s/resourceGroups/aks-dev/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-dev"
+
+
+def access_to(server: str) -> StackAccess:
+    """A sign-in that needs no program: the user of the kubeconfig has a token."""
+    found = Kubeconfig.parse(base64.b64decode(skeleton(server)).decode(), "test")
+    kubeconfig = found.only(found.chosen(), user={"token": TOKEN})
+    return StackAccess(kubeconfig, LegacyLogin(), AksCluster(CLUSTER))
+
+
+def reach(patch: pytest.MonkeyPatch, command: str, server: str) -> None:
+    """Let a command (a module of `ops`) reach this server instead of asking ARM for the stack's cluster."""
+    patch.setattr(f"{command}.stack_access", lambda *_, **__: access_to(server))

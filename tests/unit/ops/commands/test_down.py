@@ -1,0 +1,95 @@
+"""`idstack down` of a stack in whose namespace HyperShift has a control plane."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.access_world import FakeApiServer
+from tests.unit.hosts import Serve
+from tests.unit.ops.cluster_access import reach
+from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.world import write_kubeconfig
+
+NAMESPACE: dict[str, Any] = {
+    "urn": "urn:pulumi:dev::idstack::idstack:kubernetes:ClusterSide$kubernetes:core/v1:Namespace::hc1-namespace",
+    "type": "kubernetes:core/v1:Namespace",
+    "custom": True,
+    "inputs": {"metadata": {"name": "clusters-hc1"}},
+}
+DESTROY = "destroy --stack dev"
+
+
+@pytest.fixture
+def server(serve_plain: Serve, api: FakeApiServer) -> str:
+    return serve_plain(api.app())
+
+
+@pytest.fixture
+def api() -> FakeApiServer:
+    return FakeApiServer()
+
+
+@pytest.fixture(autouse=True)
+def _reached(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
+    reach(monkeypatch, "ops.access.management_cluster", server)
+
+
+def test_a_stack_whose_namespace_holds_a_control_plane_stays(
+    engine: FakeEngine, idstack: Idstack, api: FakeApiServer
+) -> None:
+    engine.has_resources(NAMESPACE)
+    api.has_control_plane("clusters-hc1", "hc1")
+
+    printed = idstack("down", "--stack", "dev")
+
+    assert printed.code == 1
+    assert printed.error.startswith(
+        'idstack: clusters-hc1 holds HyperShift\'s control plane "hc1", and the stack would'
+    )
+    assert DESTROY not in engine.calls
+
+
+def test_a_namespace_that_was_handed_over_is_none_of_the_stacks(
+    engine: FakeEngine, idstack: Idstack, api: FakeApiServer
+) -> None:
+    engine.has_resources({**NAMESPACE, "retainOnDelete": True})
+    api.has_control_plane("clusters-hc1", "hc1")
+
+    assert idstack("down", "--stack", "dev").code == 0
+    assert DESTROY in engine.calls
+
+
+def test_a_namespace_without_a_control_plane_goes(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has_resources(NAMESPACE)
+
+    assert idstack("down", "--stack", "dev").code == 0
+    assert DESTROY in engine.calls
+
+
+def test_a_namespace_that_cannot_be_seen_stays(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
+    engine.has_resources(NAMESPACE)
+    api.token = "another"
+
+    printed = idstack("down", "--stack", "dev")
+
+    assert printed.code == 1
+    assert "whether clusters-hc1 holds a control plane of HyperShift cannot be seen (the API server" in printed.error
+    assert DESTROY not in engine.calls
+
+
+def test_the_kubeconfig_of_the_configuration_leads_to_the_cluster(
+    engine: FakeEngine, idstack: Idstack, api: FakeApiServer, server: str, tmp_path: Path
+) -> None:
+    """The token of that file is another one than that of AKS's."""
+    file = write_kubeconfig(tmp_path / "kubeconfig", server)
+    engine.configures(
+        subscriptionId="s", managementCluster={"resourceGroup": "aks-dev", "name": "mgmt", "kubeconfig": str(file)}
+    )
+    engine.has_resources(NAMESPACE)
+    api.token = "a-token"
+    api.has_control_plane("clusters-hc1", "hc1")
+
+    assert "clusters-hc1 holds HyperShift's control plane" in idstack("down", "--stack", "dev").error

@@ -1,0 +1,148 @@
+"""`idstack renew`: whom it renews, whom it leaves out, and what the engine is asked to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.renewal_world import Identity, step
+from tests.unit.ops.world import output
+
+_DISK, _KMS = Identity("hc1-disk"), Identity("hc1-kms")
+_LATER, _PAST = "2999-02-19T16:50:04Z", "2020-01-01T00:00:00Z"
+
+
+def _has(engine: FakeEngine, *, renew_after: str = _LATER) -> None:
+    dates = {"notAfter": _LATER, "renewAfter": renew_after}
+    rows = {
+        "disk": output("managed-azure-disk-csi", "azure-disk-hc1-json", **dates),
+        "kms": output("managed-azure-kms", "kms-hc1-json", **dates),
+    }
+    engine.has({"hostedClusters": {"hc1": {"controlPlane": rows}}})
+    engine.has_resources(*_DISK.resources(), *_KMS.resources())
+
+
+@pytest.fixture
+def stack(engine: FakeEngine) -> FakeEngine:
+    """A stack with two identities that it issues certificates for; no renewal is due."""
+    _has(engine)
+    return engine
+
+
+def _asked(engine: FakeEngine, command: str) -> list[list[str]]:
+    """The schedules that are targets of each call of `command`."""
+    return [
+        [word.rpartition("::")[2] for word in call.split() if word.endswith("-schedule")]
+        for call in engine.calls
+        if call.startswith(command)
+    ]
+
+
+def test_what_the_plan_renews_goes_up_in_one_run_and_a_failure_stops_nobody(
+    stack: FakeEngine, idstack: Idstack
+) -> None:
+    stack.plans(*_DISK.renewal(), *_KMS.renewal())
+
+    printed = idstack("renew", "--stack", "dev", "--yes")
+
+    assert printed.code == 0
+    assert "renewed now: hc1/disk, hc1/kms\n" in printed.output
+    assert _asked(stack, "up") == [["hc1-disk-entra-schedule", "hc1-kms-entra-schedule"]]
+    [up] = [call for call in stack.calls if call.startswith("up ")]
+    assert up.startswith("up --continue-on-error --target ")
+    assert up.endswith("--yes --stack dev"), "the engine asks, unless its own option turns that off"
+    assert stack.renewals == [{}], "the program is told, by a request for nobody"
+
+
+def test_an_identity_that_is_not_due_is_no_target(stack: FakeEngine, idstack: Idstack) -> None:
+    stack.plans(*_DISK.renewal())
+
+    assert idstack("renew", "--stack", "dev").code == 0
+    assert _asked(stack, "up") == [["hc1-disk-entra-schedule"]]
+
+
+def test_if_nothing_is_due_nothing_runs(stack: FakeEngine, idstack: Idstack) -> None:
+    stack.plans()
+
+    printed = idstack("renew", "--stack", "dev")
+
+    assert (printed.code, _asked(stack, "up")) == (0, [])
+    assert "nothing is renewed\n" in printed.output
+
+
+@pytest.mark.parametrize(("renew_after", "code"), [(_LATER, 0), (_PAST, 1)])
+def test_who_would_bring_up_something_else_is_left_out_and_fails_if_due(
+    engine: FakeEngine, idstack: Idstack, renew_after: str, code: int
+) -> None:
+    _has(engine, renew_after=renew_after)
+    engine.plans(*_DISK.renewal(), *_KMS.renewal(), step("replace", _KMS.secret))
+
+    printed = idstack("renew", "--stack", "dev")
+
+    assert printed.code == code
+    assert (
+        "hc1/kms: left out, because a renewal would bring up more than that: replace hc1-kms-credential-secret. "
+        "`make up STACK=dev` does, and renews what is due\n"
+    ) in printed.output
+    assert _asked(engine, "up") == [["hc1-disk-entra-schedule"]]
+    assert _asked(engine, "preview") == [
+        ["hc1-disk-entra-schedule", "hc1-kms-entra-schedule"],
+        ["hc1-disk-entra-schedule"],
+    ], "what goes up was planned as it is"
+    if code:
+        assert printed.error == ("idstack: a renewal is due and was left out: hc1/kms; the reasons are printed above\n")
+
+
+def test_what_belongs_to_no_identity_stops_the_run(stack: FakeEngine, idstack: Idstack) -> None:
+    plan: Any = {"severity": "error", "message": "the vault kv-dev does not exist"}
+    stack.plans(*_DISK.renewal(), errors=[plan])
+
+    printed = idstack("renew", "--stack", "dev")
+
+    assert (printed.code, _asked(stack, "up")) == (1, [])
+    assert printed.error == (
+        "idstack: no certificate was renewed, because the plan has more in it than renewals:\n"
+        "  the vault kv-dev does not exist\n"
+    )
+
+
+def test_an_identity_whose_first_up_did_not_end_is_left_out(stack: FakeEngine, idstack: Idstack) -> None:
+    stack.has_resources(*_DISK.resources(), *(each for each in _KMS.resources() if each["urn"] != _KMS.secret))
+    stack.plans(*_DISK.renewal(), *_KMS.renewal())
+
+    printed = idstack("renew", "--stack", "dev")
+
+    assert printed.code == 0
+    assert "hc1/kms: left out" in printed.output
+    assert _asked(stack, "preview") == [["hc1-disk-entra-schedule"]]
+
+
+def test_a_failed_renewal_is_the_commands_failure(stack: FakeEngine, idstack: Idstack) -> None:
+    stack.plans(*_DISK.renewal())
+    stack.ends_with(1)
+
+    printed = idstack("renew", "--stack", "dev")
+
+    assert (printed.code, printed.error) == (1, "idstack: `pulumi up` ended with code 1; the reason is printed above\n")
+
+
+def test_a_stack_without_certificates_has_nothing_to_renew(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has_resources()
+
+    printed = idstack("renew", "--stack", "dev")
+
+    assert (printed.code, engine.calls[-1]) == (1, "stack export --stack dev --non-interactive")
+    assert printed.error == (
+        "idstack: the stack dev has no certificate to renew: `make up STACK=dev` issues the first ones\n"
+    )
+
+
+def test_for_scripts_the_lines_go_to_standard_error(stack: FakeEngine, idstack: Idstack) -> None:
+    stack.plans(*_DISK.renewal())
+
+    printed = idstack("renew", "--stack", "dev", "--json")
+
+    assert "renewed now: hc1/disk\n" in printed.error
+    assert printed.output.startswith("{")

@@ -1,0 +1,137 @@
+"""`idstack status`: what the management cluster reports, behind the credentials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from identity.access.errors import AzureRefused
+from ops.stack.errors import CommandError
+from tests.unit.access_world import FakeApiServer
+from tests.unit.hosts import Serve
+from tests.unit.ops.cluster_access import CLUSTER, reach
+from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.outputs.test_cluster_state import HOSTED_CLUSTER, OUTPUTS, POD_STATUSES, VERSIONS, pod_status
+
+VAULT = "/subscriptions/s/resourceGroups/identity-dev/providers/Microsoft.KeyVault/vaults/kv-dev"
+
+
+class FakeArm:
+    """ARM as far as the vault's secrets go; `refuses` is the answer to everything else."""
+
+    def __init__(self) -> None:
+        self.refuses: AzureRefused | None = None
+
+    def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
+        if self.refuses is not None:
+            raise self.refuses
+        secret = resource_id.removeprefix(f"{VAULT}/secrets/")
+        uri = f"https://kv-dev.vault.azure.net/secrets/{secret}/{VERSIONS[secret]}"
+        return {"properties": {"secretUriWithVersion": uri}} if secret in VERSIONS else None
+
+
+@pytest.fixture
+def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
+    arm = FakeArm()
+
+    @contextmanager
+    def deployer(*_: object) -> Iterator[FakeArm]:
+        yield arm
+
+    monkeypatch.setattr("ops.access.cluster_state.deployer", deployer)
+    return arm
+
+
+@pytest.fixture
+def api(serve_plain: Serve, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine, arm: FakeArm) -> FakeApiServer:
+    """The cluster of a stack with one pod of an old version and a condition that is not as expected."""
+    engine.has({**OUTPUTS, "keyVaultId": VAULT, "managementClusterId": CLUSTER})
+    engine.configures(managementCluster={"resourceGroup": "aks-dev", "name": "mgmt"})
+    api = FakeApiServer()
+    broken = {"type": "ValidAzureKMSConfig", "status": "False", "reason": "AzureError", "message": "encrypt failed"}
+    api.documents[HOSTED_CLUSTER] = {"status": {"conditions": [broken]}}
+    pods = [pod_status("ingress-operator-0", "managed-azure-ingress", "ingress-hc1-json", "1111")]
+    api.documents[POD_STATUSES] = {"items": pods}
+    reach(monkeypatch, "ops.access.management_cluster", serve_plain(api.app()))
+    return api
+
+
+def test_conditions_and_mounted_versions_follow_the_credentials(api: FakeApiServer, idstack: Idstack) -> None:
+    printed = idstack("status", "--stack", "dev")
+
+    lines = [" ".join(line.split()) for line in printed.output.splitlines()]
+    assert printed.code == 0
+    assert "hc1 ValidAzureKMSConfig False AzureError encrypt failed" in lines
+    assert "hc1 ingress ingress-operator-0 1111 old" in lines
+    assert "not read" not in printed.output
+
+
+def test_scripts_get_them_beside_the_rows(api: FakeApiServer, idstack: Idstack) -> None:
+    document = json.loads(idstack("status", "--stack", "dev", "--json").output)
+
+    assert len(document["rows"]) == 2
+    assert document["managementCluster"]["mounts"]["hc1"]["ingress"] == [
+        {"pod": "ingress-operator-0", "version": "1111", "vaultVersion": "2222", "state": "old"}
+    ]
+    assert document["managementCluster"]["unread"] == []
+
+
+def test_rights_that_are_missing_are_lines_and_no_error(api: FakeApiServer, arm: FakeArm, idstack: Idstack) -> None:
+    api.unreadable = {HOSTED_CLUSTER}
+    arm.refuses = AzureRefused("reading the vault: 403", 403)
+
+    printed = idstack("status", "--stack", "dev")
+
+    assert printed.code == 0
+    assert "not read: the conditions of hc1: deployer-object-id may not read" in printed.output
+    assert "not read: the vault's version of ingress-hc1-json: reading the vault: 403" in printed.output
+    assert "not known" in printed.output
+
+
+def test_a_cluster_out_of_reach_is_a_line_and_no_error(
+    api: FakeApiServer, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise CommandError("AKS does not answer")
+
+    monkeypatch.setattr("ops.access.management_cluster.stack_access", refuse)
+
+    printed = idstack("status", "--stack", "dev")
+
+    assert (printed.code, "not read: the management cluster: AKS does not answer" in printed.output) == (0, True)
+
+
+def test_doctor_lists_what_is_not_as_expected_and_fails(api: FakeApiServer, idstack: Idstack) -> None:
+    printed = idstack("doctor", "--stage", "hosted-clusters", "--stack", "dev")
+
+    assert (printed.code, printed.output) == (1, "")
+    assert printed.error.splitlines() == [
+        "idstack: hosted-clusters:",
+        "  hc1: ValidAzureKMSConfig is False (AzureError): encrypt failed",
+        "  hc1: ingress in the pod ingress-operator-0 is old, version 1111; the vault has 2222",
+    ]
+
+
+def test_doctor_is_content_with_a_cluster_as_it_should_be(api: FakeApiServer, idstack: Idstack) -> None:
+    api.documents[HOSTED_CLUSTER] = {"status": {"conditions": [{"type": "Available", "status": "True"}]}}
+    api.documents[POD_STATUSES] = {"items": []}
+
+    printed = idstack("doctor", "--stage", "hosted-clusters", "--stack", "dev")
+
+    assert (printed.code, printed.error) == (0, "")
+    assert json.loads(idstack("doctor", "--stage", "hosted-clusters", "--stack", "dev", "--json").output)["wrong"] == []
+
+
+@pytest.mark.parametrize(("side", "lines"), [("hypershift", 1), ("stack", 0)])
+def test_a_stack_without_a_management_cluster_says_so_where_it_matters(
+    api: FakeApiServer, engine: FakeEngine, idstack: Idstack, side: str, lines: int
+) -> None:
+    engine.has({**OUTPUTS, "clusterSide": side})
+
+    printed = idstack("status", "--stack", "dev")
+
+    assert printed.output.count("not read: the management cluster: the stack's configuration has no") == lines

@@ -1,0 +1,169 @@
+"""Identities with certificates as a stack's state has them, and the plan of their renewal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ops.stack.renewable import RenewedType
+
+_STACK: Final = "urn:pulumi:dev::idstack"
+_COMPONENT: Final = "idstack:azure:ControlPlaneIdentity"
+_ENTRA: Final = f"{_COMPONENT}$idstack:azure:EntraApplication"
+CLASS: Final = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
+_PARTS: Final = {
+    "certificate": RenewedType.CERTIFICATE,
+    "registration": RenewedType.REGISTRATION,
+    "gate": RenewedType.GATE,
+}
+SETTINGS: Final = {
+    "lifetimeDays": 90,
+    "renewBeforeDays": 45,
+    "keySize": 2048,
+    "commonName": "disk",
+    "applicationId": "an-id",
+    "tenantId": "a-tenant",
+    "successes": 5,
+    "objectEncoding": "utf-8",
+    "secretName": "azure-disk-hc1-json",
+    "vaultId": "/a/vault",
+    "tags": {"team": "identity"},
+}
+"""Inputs that come from the configuration, or from what it names."""
+_STORED: Final = ("objectEncoding", "secretName", "vaultId")
+_INPUTS: Final = {
+    RenewedType.SCHEDULE: {
+        **{key: SETTINGS[key] for key in ("lifetimeDays", "renewBeforeDays", *_STORED)},
+        "current": "a",
+        "a": {"generation": 1},
+        "b": {"generation": 2},
+        "renewal": "first certificate",
+    },
+    RenewedType.CERTIFICATE: {
+        **{key: SETTINGS[key] for key in ("lifetimeDays", "keySize", "commonName")},
+        "generation": 1,
+        "notBefore": "2026-01-31T09:25:15Z",
+    },
+    RenewedType.REGISTRATION: {
+        "applicationId": SETTINGS["applicationId"],
+        "value": "pem",
+        "keyId": "a-key-id",
+        "startDate": "2026-01-31T09:25:15Z",
+        "endDate": "2026-05-01T09:25:15Z",
+    },
+    RenewedType.GATE: {
+        **{key: SETTINGS[key] for key in ("tenantId", "successes")},
+        "thumbprint": "AA",
+        "registration": "a-key-id",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """One identity by the name of its component, `<cluster>-<name>`."""
+
+    name: str
+
+    @property
+    def schedule(self) -> str:
+        """URN of the schedule."""
+        return f"{_STACK}::{_ENTRA}${RenewedType.SCHEDULE}::{self.name}-entra-schedule"
+
+    @property
+    def secret(self) -> str:
+        """URN of the vault secret."""
+        return f"{_STACK}::{_COMPONENT}${RenewedType.SECRET}::{self.name}-credential-secret"
+
+    @property
+    def secret_provider_class(self) -> str:
+        """URN of an object that depends on the secret."""
+        return f"{_STACK}::{CLASS}::{self.name}-class"
+
+    def of_slot(self, part: str, slot: str) -> str:
+        """URN of a slot's `certificate`, `registration` or `gate`."""
+        return f"{_STACK}::{_ENTRA}${_PARTS[part]}::{self.name}-entra-{part}-{slot}"
+
+    def slot(self, slot: str) -> list[str]:
+        """URNs of all of a slot."""
+        return [self.of_slot(part, slot) for part in _PARTS]
+
+    def resources(self) -> list[Any]:
+        """All of them in the state."""
+        slots = [
+            resource(self.of_slot(part, slot), kind, inputs=_INPUTS[kind])
+            for slot in "ab"
+            for part, kind in _PARTS.items()
+        ]
+        return [
+            resource(self.schedule, RenewedType.SCHEDULE, inputs=_INPUTS[RenewedType.SCHEDULE]),
+            *slots,
+            resource(self.secret, RenewedType.SECRET, inputs=SECRET, depends_on=self.of_slot("gate", "a")),
+            resource(self.secret_provider_class, CLASS, depends_on=self.secret),
+        ]
+
+    def renewal(self) -> list[Any]:
+        """The steps of a renewal of slot b."""
+        schedule = _INPUTS[RenewedType.SCHEDULE]
+        certificate = _INPUTS[RenewedType.CERTIFICATE]
+        return [
+            step(
+                "update",
+                self.schedule,
+                schedule,
+                {**schedule, "current": "b", "b": {"generation": 3}, "renewal": "slot b", "delivered": {"name": "a1"}},
+            ),
+            step(
+                "replace",
+                self.of_slot("certificate", "b"),
+                certificate,
+                {**certificate, "generation": 2, "notBefore": "2026-03-01T00:00:00Z"},
+            ),
+            step(
+                "replace",
+                self.of_slot("registration", "b"),
+                _INPUTS[RenewedType.REGISTRATION],
+                {
+                    **_INPUTS[RenewedType.REGISTRATION],
+                    "value": "another",
+                    "keyId": "another",
+                    "endDate": "2026-06-01T00:00:00Z",
+                },
+            ),
+            step(
+                "update",
+                self.of_slot("gate", "b"),
+                _INPUTS[RenewedType.GATE],
+                {**_INPUTS[RenewedType.GATE], "thumbprint": "BB", "registration": "another"},
+            ),
+            step("update", self.secret, SECRET, RENEWED_SECRET),
+        ]
+
+
+SECRET: Final = {
+    **{key: SETTINGS[key] for key in (*_STORED, "tags")},
+    "thumbprint": "AA",
+    "generation": "a1",
+    "provenAt": "2026-01-31T09:26:15Z",
+    **dict.fromkeys(("notBefore", "notAfter", "renewAfter", "cannotRenewAfter"), "2026-01-31T09:25:15Z"),
+}
+RENEWED_SECRET: Final = {
+    **SECRET,
+    "thumbprint": "BB",
+    "generation": "b2",
+    "provenAt": "2026-03-01T00:05:00Z",
+    **dict.fromkeys(("notBefore", "notAfter", "renewAfter", "cannotRenewAfter"), "2026-03-01T00:00:00Z"),
+}
+
+
+def resource(urn: str, kind: str = "", *, inputs: Any = None, depends_on: str | None = None) -> Any:
+    """A resource of the state."""
+    dependencies = [depends_on] if depends_on else []
+    return {"urn": urn, "type": kind, "custom": True, "inputs": inputs or {}, "dependencies": dependencies}
+
+
+def step(operation: str, urn: str, before: Any = None, inputs: Any = None) -> Any:
+    """A step of a plan; without `before` the state has the old inputs, and without `inputs` none change."""
+    old = {} if before is None else {"oldState": resource(urn, inputs=before)}
+    new = {} if inputs is None else {"newState": resource(urn, inputs=inputs)}
+    return {"op": operation, "urn": urn, **old, **new}

@@ -1,0 +1,156 @@
+"""The commit that was last brought up: when it runs instead of the checkout, and what its work tree has in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from identity.checkout import git
+from ops.stack.brought_up import run_instead, work_tree
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from tests.repositories import Repository
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository.made(tmp_path / "project")
+
+
+def _work_trees(repository: Repository) -> list[str]:
+    listed = git(repository.root, "worktree", "list", "--porcelain").splitlines()
+    return [line for line in listed if line.startswith("worktree ")]
+
+
+def test_the_work_tree_is_the_project_at_the_commit_and_goes_afterwards(repository: Repository) -> None:
+    before = repository.head
+    repository.write("__main__.py", "later")
+    repository.write("Pulumi.dev.yaml", "config: {later: true}\n")
+    repository.commit()
+    repository.write("__main__.py", "not committed")
+
+    with work_tree(before, repository.root, "dev") as directory:
+        assert (directory / "__main__.py").read_text() == ""
+        assert (directory / "Pulumi.dev.yaml").read_text() == "config: {}\n"
+        assert git(directory, "rev-parse", "HEAD").strip() == before
+
+    assert not directory.exists()
+    assert len(_work_trees(repository)) == 1
+    assert (repository.root / "__main__.py").read_text() == "not committed"
+
+
+def test_a_project_below_the_top_of_its_repository_is_found_there(tmp_path: Path) -> None:
+    repository = Repository.made(tmp_path / "top", below="identity/stack")
+    before = repository.head
+    repository.write("__main__.py", "later")
+    repository.commit()
+
+    with work_tree(before, repository.root, "dev") as directory:
+        assert directory.parts[-2:] == ("identity", "stack")
+        assert (directory / "__main__.py").read_text() == ""
+        assert (directory / ".venv/bin/python").read_text() == "installed"
+
+
+def test_packages_and_ignored_files_are_this_checkouts(repository: Repository) -> None:
+    before = repository.head
+    repository.write("__main__.py", "later")
+    repository.commit()
+    repository.write("hc1.credential", "a document")
+    repository.write("components/__pycache__/stack.pyc", "later")
+    repository.write("components/experiment.py", "decides the plan")
+
+    with work_tree(before, repository.root, "dev") as directory:
+        for name in (".venv/bin/python", ".tools/engine.json"):
+            assert (directory / name).read_text() == "installed"
+        assert (directory / "hc1.credential").read_text() == "a document"
+        assert [each.name for each in (directory / "components").iterdir()] == ["stack.py"]
+
+    assert (repository.root / ".venv/bin/python").read_text() == "installed", "links went, not what they lead to"
+    assert (repository.root / "hc1.credential").exists()
+
+
+@pytest.mark.parametrize("path", ["requirements.txt", "tools/setup"])
+def test_other_packages_or_tools_are_not_this_checkouts(repository: Repository, path: str) -> None:
+    before = repository.head
+    repository.write(path, "another")
+    repository.commit()
+
+    with work_tree(before, repository.root, "dev") as directory:
+        assert not (directory / ".venv").exists()
+        assert not (directory / ".tools").exists()
+
+
+def test_a_commit_that_is_not_in_the_clone_is_an_error_that_says_how_to_get_it(repository: Repository) -> None:
+    with pytest.raises(CommandError) as refused, work_tree("0" * 40, repository.root, "dev"):
+        pass
+
+    assert f"commit {'0' * 40}, which this clone does not have" in str(refused.value)
+    assert "`fetch-depth: 0`" in str(refused.value)
+    assert len(_work_trees(repository)) == 1
+
+
+def test_a_work_tree_goes_when_what_runs_in_it_fails(repository: Repository) -> None:
+    with pytest.raises(ZeroDivisionError), work_tree(repository.head, repository.root, "dev"):
+        raise ZeroDivisionError
+
+    assert len(_work_trees(repository)) == 1
+
+
+@pytest.mark.parametrize("recorded", ["same", "dirty", None])
+def test_the_checkout_itself_runs_if_it_is_the_commit_or_none_is_recorded(
+    repository: Repository, recorded: str | None
+) -> None:
+    known = {"same": repository.head, "dirty": f"{'0' * 40}-dirty", None: None}[recorded]
+
+    assert run_instead(Engine("dev", repository.root), known, Console()) is None
+
+
+@pytest.mark.parametrize("change", ["commit", "edit"])
+def test_the_recorded_commit_runs_instead_of_any_other(
+    repository: Repository, change: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    repository.write(
+        ".venv/bin/python", '#!/bin/sh\necho "$PWD $@ in $(cat __main__.py)$(git rev-parse HEAD)"\nexit 7\n'
+    )
+    (repository.root / ".venv/bin/python").chmod(0o755)
+    before = repository.head
+    repository.write("__main__.py", "later")
+    if change == "commit":
+        repository.commit()
+    monkeypatch.setattr("sys.argv", ["idstack", "renew", "--stack", "dev", "--yes"])
+
+    code = run_instead(Engine("dev", repository.root), before, Console(soft_wrap=True))
+
+    printed = capfd.readouterr().out.splitlines()
+    assert code == 7
+    assert printed[0] == f"at commit {before}, from which dev was last brought up; this checkout is another"
+    assert printed[1].endswith(f" -m ops renew --stack dev --yes in {before}")
+    assert not printed[1].startswith(str(repository.root))
+
+
+def test_other_packages_are_installed_for_it(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = "#!/bin/sh\nmkdir -p .venv/bin\nprintf '#!/bin/sh\\necho own packages\\n' > .venv/bin/python\n"
+    repository.write("tools/setup", f"{script}chmod +x .venv/bin/python\n")
+    (repository.root / "tools/setup").chmod(0o755)
+    before = repository.commit()
+    repository.write("requirements.txt", "another")
+    repository.commit()
+    monkeypatch.setattr("sys.argv", ["idstack", "renew"])
+
+    assert run_instead(Engine("dev", repository.root), before, Console()) == 0
+    assert "own packages" in capfd.readouterr().out
+
+
+def test_packages_that_cannot_be_installed_are_an_error(repository: Repository) -> None:
+    repository.write("tools/setup", "#!/bin/sh\nexit 1\n")
+    (repository.root / "tools/setup").chmod(0o755)
+    before = repository.commit()
+    repository.write("requirements.txt", "another")
+    repository.commit()
+
+    with pytest.raises(CommandError, match="could not be set up"):
+        run_instead(Engine("dev", repository.root), before, Console())

@@ -1,0 +1,128 @@
+"""Signals and time limits reach the engine once, whoever sends them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import signal
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from ops.stack.deadline import Deadline
+from ops.stack.streaming import Ended, run_streaming
+
+_ROOT = Path(__file__).parents[4]
+
+
+def ended(script: str, deadline: Deadline | None = None) -> Ended:
+    """How a shell's script ends as the engine."""
+    return run_streaming(
+        ["sh", "-c", script], directory=_ROOT, environment=os.environ, output=sys.stdout.fileno(), deadline=deadline
+    )
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The signals that are sent to the engine."""
+    sent: list[int] = []
+    send = subprocess.Popen.send_signal
+
+    def recorded(process: subprocess.Popen[str], number: int) -> None:
+        sent.append(number)
+        send(process, number)
+
+    monkeypatch.setattr(subprocess.Popen, "send_signal", recorded)
+    return sent
+
+
+@pytest.mark.parametrize("name", ["INT", "TERM"])
+def test_a_signal_to_the_command_is_passed_on_and_its_end_awaited(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    script = f"sleep 3600 & trap 'kill $! 2>/dev/null; echo unlocked >&2; exit 7' {name}; kill -{name} $PPID; wait"
+
+    assert ended(script) == Ended(7, "unlocked\n", f"SIG{name}")
+    assert capfd.readouterr().err == "unlocked\n"
+
+
+def test_a_second_signal_is_not_passed_on(sent: list[int]) -> None:
+    # With the second one an engine leaves its lock and its pending operations behind.
+    script = (
+        "sleep 3600 & trap 'kill $! 2>/dev/null; kill -TERM $PPID; kill -INT $PPID; exit 7' INT; kill -INT $PPID; wait"
+    )
+
+    assert ended(script).interrupted_by == "SIGINT"
+    assert sent == [signal.SIGINT]
+
+
+def test_a_signal_while_the_engine_starts_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = subprocess.Popen
+
+    def interrupted(*arguments: Any, **options: Any) -> subprocess.Popen[str]:
+        signal.raise_signal(signal.SIGTERM)
+        return start(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+
+    assert ended("exec sleep 3600") == Ended(-signal.SIGTERM, "", "SIGTERM")
+
+
+def test_a_run_that_nothing_interrupts_ends_with_the_engines_code() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+
+    assert ended("echo wrong >&2; exit 255", Deadline.parse("60")) == Ended(255, "wrong\n", None)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_at_its_deadline_the_engine_is_interrupted() -> None:
+    passed = Deadline(40.0, time.monotonic())
+
+    assert ended("exec sleep 3600", passed) == Ended(-signal.SIGINT, "", "the time limit of 40 minutes")
+
+
+_COMMAND = """
+import os, subprocess, sys
+from pathlib import Path
+from ops.stack.streaming import run_streaming
+
+subprocess.Popen.send_signal = lambda *_: print("sent by the command", file=sys.stderr)
+script = "sleep 3600 & trap 'kill $! 2>/dev/null; echo interrupted >&2; exit 7' INT; echo ready; wait"
+ended = run_streaming(["sh", "-c", script], directory=Path(), environment=os.environ, output=1)
+print(ended, file=sys.stderr)
+"""
+
+
+def test_what_a_terminal_sends_to_both_is_not_sent_twice() -> None:
+    terminal, side = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", _COMMAND],
+        stdin=side,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=_ROOT,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    ) as command:
+        assert command.stdout is not None
+        assert command.stdout.readline() == "ready\n"
+
+        os.write(terminal, b"\x03")
+
+        assert command.communicate()[1] == (
+            "interrupted\nEnded(code=7, errors='interrupted\\n', interrupted_by='SIGINT')\n"
+        )
+    os.close(terminal)
+    os.close(side)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "soon", "nan", "inf", ""])
+def test_a_time_limit_that_is_no_number_of_minutes_is_refused(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match=f'found "{text}"; accepted: minutes, a number greater than 0'):
+        Deadline.parse(text)

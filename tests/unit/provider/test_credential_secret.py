@@ -1,0 +1,396 @@
+"""`CredentialSecretResource` against the local Key Vault: what is written, when, and what stays readable."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from identity.credentials import rfc3339
+from identity.credentials.certificate import IssuedCertificate, issue
+from identity.credentials.document import encode, validate
+from plugin import UNKNOWN, PluginError, PropertyChange, Props
+from provider import keys
+from provider.credential_secret import CredentialSecretResource
+from tests.unit.localcloud.arm_world import VAULT, ArmWorld
+from tests.unit.provider.conftest import ADDRESS, SECRET, SignIn, versions
+
+URN = "urn:pulumi:dev::idstack::idstack:index:CredentialSecret::hc1-ingress-credential-secret"
+ID = f"{VAULT}/secrets/{SECRET}"
+CLIENT = "6f2c1e7a-0000-4000-8000-00000000aaaa"
+
+resource = CredentialSecretResource()
+
+
+def issued() -> IssuedCertificate:
+    """A certificate whose key the plugin has in memory."""
+    made = issue("ingress-hc1", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=90))
+    keys.remember(made)
+    return made
+
+
+def inputs(certificate: IssuedCertificate, generation: str = "a1", **changes: Any) -> Props:
+    """The inputs of a program, after Check."""
+    program = {
+        **ADDRESS,
+        "tags": {"environment": "test"},
+        "thumbprint": certificate.thumbprint,
+        "generation": generation,
+        "authorityHost": "https://login.microsoftonline.com/",
+        "clientId": CLIENT,
+        "objectId": "6f2c1e7a-0000-4000-8000-00000000bbbb",
+        "notBefore": rfc3339.render(certificate.not_before),
+        "notAfter": rfc3339.render(certificate.not_after),
+        "renewAfter": rfc3339.render(certificate.not_after - timedelta(days=45)),
+        "cannotRenewAfter": rfc3339.render(certificate.not_after),
+        "provenAt": rfc3339.render(datetime.now(UTC)),
+        **changes,
+    }
+    return checked({name: value for name, value in program.items() if value is not None})
+
+
+def checked(program: Props, old: Props | None = None) -> Props:
+    found = resource.check(URN, old, program)
+    assert not found.failures
+    return found.inputs
+
+
+def created(wanted: Props) -> Props:
+    return resource.create(URN, wanted, preview=False).state
+
+
+def value(world: ArmWorld, version: str = "") -> dict[str, Any]:
+    """The document that the vault hands out."""
+    document: dict[str, Any] = json.loads(world.vault("GET", f"/secrets/{SECRET}/{version}").json()["value"])
+    return document
+
+
+def test_the_vault_gets_a_document_that_the_loader_takes(in_azure: ArmWorld) -> None:
+    certificate = issued()
+    state = created(inputs(certificate))
+
+    found = in_azure.vault("GET", f"/secrets/{SECRET}").json()
+    read = validate(found["value"], now=datetime.now(UTC), expected_client_id=CLIENT)
+    assert read.thumbprint == certificate.thumbprint
+    assert found["contentType"] == "application/json"
+    assert found["tags"] == {
+        "environment": "test",
+        "thumbprint": certificate.thumbprint,
+        "generation": "a1",
+        "delivered_at": state["deliveredAt"],
+        "renew_after": rfc3339.render(certificate.not_after - timedelta(days=45)),
+        "cannot_renew_after": rfc3339.render(certificate.not_after),
+    }
+    assert (found["attributes"]["nbf"], found["attributes"]["exp"]) == (
+        int(certificate.not_before.timestamp()),
+        int(certificate.not_after.timestamp()),
+    )
+    assert found["id"].endswith(state["version"])
+
+
+def test_neither_input_nor_output_shows_the_key_and_memory_forgets_it(in_azure: ArmWorld) -> None:
+    certificate = issued()
+    wanted = inputs(certificate)
+    state = created(wanted)
+
+    shown = json.dumps([wanted, state])
+    assert "PRIVATE KEY" not in shown
+    assert base64.b64encode(certificate.private_key_pem.encode()).decode()[:40] not in shown
+    assert keys.find(certificate.thumbprint) is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "base64", "hex"])
+def test_the_document_is_stored_in_the_object_encoding(in_azure: ArmWorld, encoding: str) -> None:
+    created(inputs(issued(), objectEncoding=encoding))
+    text = in_azure.vault("GET", f"/secrets/{SECRET}").json()["value"]
+    assert validate(text, now=datetime.now(UTC), object_encoding=encoding).client_id == CLIENT
+
+
+def test_a_preview_writes_nothing_and_knows_no_version(in_azure: ArmWorld) -> None:
+    planned = resource.create(URN, inputs(issued()), preview=True)
+    assert (planned.id, planned.state["version"]) == ("", UNKNOWN)
+    assert in_azure.vault("GET", f"/secrets/{SECRET}").status_code == 404
+
+
+def test_a_renewal_is_a_new_version_and_only_the_one_before_stays_enabled(in_azure: ArmWorld) -> None:
+    old = inputs(issued())
+    state = created(old)
+    for number in range(2, 6):
+        new = inputs(issued(), f"b{number}")
+        state = resource.update(URN, ID, old, state, new, preview=False)
+        old = new
+    assert value(in_azure)["client_id"] == CLIENT
+    by_id = {each["id"].rpartition("/")[2]: each["attributes"]["enabled"] for each in versions(in_azure)}
+    assert len(by_id) == 5
+    assert by_id[state["version"]]
+    assert sum(by_id.values()) == 2
+
+
+def test_versions_that_cannot_be_disabled_are_reported_and_tried_again(in_azure: ArmWorld, sign_in: SignIn) -> None:
+    old, new = inputs(issued()), inputs(issued(), "b2")
+    created(old)
+    resource.update(URN, ID, old, {}, new, preview=False)
+    newest = inputs(issued(), "a3")
+    sign_in(in_azure.principal(("Contributor", VAULT)))
+    with pytest.raises(PluginError, match=r"the secret was written, but earlier versions of it are still enabled.*403"):
+        resource.update(URN, ID, new, {}, newest, preview=False)
+    assert value(in_azure)["client_id"] == CLIENT
+
+    sign_in(in_azure.deployer)
+    resource.update(URN, ID, new, {}, newest, preview=False)
+    assert sum(each["attributes"]["enabled"] for each in versions(in_azure)) == 2
+
+
+def test_other_tags_keep_the_version(in_azure: ArmWorld) -> None:
+    certificate = issued()
+    old = inputs(certificate)
+    state = created(old)
+    new = checked({**old, "tags": {"environment": "prod"}}, old)
+
+    assert resource.diff(URN, ID, old, state, new).changes == {"tags.environment": PropertyChange("update")}
+    assert resource.update(URN, ID, old, state, new, preview=True)["version"] == state["version"]
+    updated = resource.update(URN, ID, old, state, new, preview=False)
+
+    assert updated["version"] == state["version"]
+    assert in_azure.vault("GET", f"/secrets/{SECRET}").json()["tags"] == {
+        **in_azure.call("GET", ID).json()["tags"],
+        "environment": "prod",
+        "thumbprint": certificate.thumbprint,
+        "delivered_at": state["deliveredAt"],
+    }
+
+
+def test_what_was_written_with_a_credential_stays_until_the_next(in_azure: ArmWorld) -> None:
+    old = inputs(issued())
+    later = {"renewAfter": "2030-01-01T00:00:00Z", "objectId": "another", "provenAt": "2030-01-01T00:00:00Z"}
+    new = checked({**old, **later}, old)
+    assert resource.diff(URN, ID, old, old, new).changes == {}
+
+    next_one = inputs(issued(), "b2", **later)
+    assert checked(next_one, old)["renewAfter"] == "2030-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("name", ["secretName", "vaultId"])
+def test_another_address_is_another_secret(in_azure: ArmWorld, name: str) -> None:
+    old = inputs(issued())
+    changes = resource.diff(URN, ID, old, old, {**old, name: "other"}).changes
+    assert changes == {name: PropertyChange("update", replace=True)}
+
+
+def test_a_run_that_was_cut_short_after_its_write_is_finished_without_a_key(in_azure: ArmWorld) -> None:
+    wanted = inputs(issued())
+    version = created(wanted)["version"]
+    assert created(wanted)["version"] == version, "the state did not hear of the first write"
+
+    new = inputs(issued(), "b2")
+    written = resource.update(URN, ID, wanted, {}, new, preview=False)
+    again = resource.update(URN, ID, wanted, {}, new, preview=False)
+    assert again["version"] == written["version"]
+
+
+def test_a_refresh_after_an_interrupted_write_leaves_the_versions_to_do(in_azure: ArmWorld, sign_in: SignIn) -> None:
+    old, new, newest = inputs(issued()), inputs(issued(), "b2"), inputs(issued(), "a3")
+    created(old)
+    state = resource.update(URN, ID, old, {}, new, preview=False)
+    sign_in(in_azure.principal(("Contributor", VAULT)))
+    with pytest.raises(PluginError):
+        resource.update(URN, ID, new, state, newest, preview=False)
+    sign_in(in_azure.deployer)
+
+    once = resource.read(URN, ID, new, state)
+    assert once is not None
+    twice = resource.read(URN, ID, once.inputs, once.state)
+    assert twice is not None
+    assert set(resource.diff(URN, ID, twice.inputs, twice.state, newest).changes) == {"interrupted"}
+    settled = resource.update(URN, ID, twice.inputs, twice.state, checked(newest, twice.inputs), preview=False)
+
+    assert sum(each["attributes"]["enabled"] for each in versions(in_azure)) == 2
+    again = resource.read(URN, ID, newest, settled)
+    assert again is not None
+    assert again.inputs == newest
+
+
+def test_a_key_that_is_gone_is_an_error_that_says_what_to_do(in_azure: ArmWorld) -> None:
+    certificate = issued()
+    keys.forget(certificate.thumbprint)
+    with pytest.raises(PluginError, match=rf"certificate {certificate.thumbprint} is gone.* Run the command again"):
+        created(inputs(certificate))
+    assert in_azure.vault("GET", f"/secrets/{SECRET}").status_code == 404
+
+
+def test_somebody_elses_secret_is_not_overwritten(in_azure: ArmWorld) -> None:
+    in_azure.vault("PUT", f"/secrets/{SECRET}", {"value": "theirs"})
+    with pytest.raises(PluginError, match=f"cannot create already existing resource '{ID}'"):
+        created(inputs(issued()))
+
+
+def test_a_deleted_secret_keeps_its_name_and_the_error_says_so(in_azure: ArmWorld) -> None:
+    wanted = inputs(issued())
+    state = created(wanted)
+    resource.delete(URN, ID, wanted, state)
+    resource.delete(URN, ID, wanted, state)
+
+    assert resource.read(URN, ID, wanted, state) is None
+    with pytest.raises(PluginError, match="is currently in a deleted but recoverable state"):
+        created(inputs(issued()))
+
+
+def test_a_refresh_shows_what_somebody_changed_and_an_update_restores_it(in_azure: ArmWorld) -> None:
+    wanted = inputs(issued())
+    state = created(wanted)
+    tags = {**in_azure.call("GET", ID).json()["tags"], "environment": "changed"}
+    in_azure.call("PATCH", ID, {"tags": tags, "properties": {"attributes": {"enabled": False, "exp": 2_000_000_000}}})
+
+    live = resource.read(URN, ID, wanted, state)
+
+    assert live is not None
+    changes = resource.diff(URN, ID, live.inputs, live.state, checked(wanted, live.inputs)).changes
+    assert set(changes) == {"enabled", "notAfter", "tags.environment"}
+    restored = resource.update(URN, ID, live.inputs, live.state, wanted, preview=False)
+    assert restored["version"] == state["version"]
+    again = resource.read(URN, ID, wanted, restored)
+    assert again is not None
+    assert resource.diff(URN, ID, again.inputs, again.state, wanted).changes == {}
+
+
+def test_a_refresh_of_what_nobody_changed_shows_nothing(in_azure: ArmWorld) -> None:
+    wanted = inputs(issued())
+    state = created(wanted)
+    live = resource.read(URN, ID, wanted, state)
+    assert live is not None
+    assert (live.inputs, live.state) == (wanted, state)
+
+
+def test_a_version_without_its_tags_has_the_certificate_it_was_written_with(in_azure: ArmWorld) -> None:
+    wanted = inputs(issued())
+    state = created(wanted)
+    in_azure.call("PATCH", ID, {"tags": {}})
+
+    live = resource.read(URN, ID, wanted, state)
+
+    assert live is not None
+    names = ("thumbprint", "generation")
+    assert [live.inputs[each] for each in names] == [wanted[each] for each in names]
+    restored = resource.update(URN, ID, live.inputs, live.state, checked(wanted, live.inputs), preview=False)
+    assert restored["version"] == state["version"], "the key is forgotten, and nothing has to be written anew"
+    assert in_azure.call("GET", ID).json()["tags"]["generation"] == wanted["generation"]
+
+
+def test_a_reader_may_refresh_and_not_write(in_azure: ArmWorld, sign_in: SignIn) -> None:
+    wanted = inputs(issued())
+    state = created(wanted)
+    sign_in(in_azure.principal(("Reader", VAULT)))
+
+    assert resource.read(URN, ID, wanted, state) is not None
+    with pytest.raises(PluginError, match=r"the secret was not written: .*403"):
+        resource.update(URN, ID, wanted, state, inputs(issued(), "b2"), preview=False)
+    with pytest.raises(PluginError, match=r"the secret was not deleted: .*403"):
+        resource.delete(URN, ID, wanted, state)
+
+
+def test_an_import_reads_cloud_and_tenant_from_its_id(in_azure: ArmWorld) -> None:
+    wanted = inputs(issued())
+    created(wanted)
+    imported = resource.read(URN, f"local/{ADDRESS['tenantId']}{ID}", {}, {})
+    assert imported is not None
+    assert imported.id == ID
+    unread = {"authorityHost", "clientId", "objectId", "objectEncoding", "provenAt"}
+    assert imported.inputs == {name: each for name, each in wanted.items() if name not in unread}
+    assert not resource.check(URN, imported.inputs, imported.inputs).failures, "the engine calls that a defect"
+
+
+@pytest.mark.parametrize("id", [ID, "local", f"local/tenant{VAULT}", ""])
+def test_an_import_of_anything_else_is_refused_with_the_form(in_azure: ArmWorld, id: str) -> None:
+    with pytest.raises(PluginError, match="accepted: <cloud>/<tenant id>/subscriptions/"):
+        resource.read(URN, id, {}, {})
+
+
+def document(tmp_path: Path, certificate: IssuedCertificate, **changes: Any) -> Path:
+    """A file with the document of a managed identity."""
+    end = certificate.not_after
+    fields = {
+        "authentication_endpoint": "https://login.microsoftonline.com/",
+        "client_id": CLIENT,
+        "tenant_id": ADDRESS["tenantId"],
+        "certificate_pem": certificate.certificate_pem,
+        "private_key_pem": certificate.private_key_pem,
+        "not_before": certificate.not_before,
+        "not_after": end,
+        "renew_after": end - timedelta(days=45),
+        "cannot_renew_after": end,
+    }
+    path = tmp_path / "credential.json"
+    path.write_text(encode(**{**fields, **changes}))
+    return path
+
+
+def imported(path: Path, certificate: IssuedCertificate, **changes: Any) -> Props:
+    issued_alone = {"generation": None, "authorityHost": None, "objectId": None, "provenAt": None}
+    return inputs(certificate, **{**issued_alone, "file": str(path), **changes})
+
+
+def test_a_managed_identitys_document_is_copied_from_its_file(in_azure: ArmWorld, tmp_path: Path) -> None:
+    certificate = issued()
+    path = document(tmp_path, certificate)
+    state = created(imported(path, certificate))
+    assert value(in_azure) == json.loads(path.read_text())
+    assert "generation" not in in_azure.call("GET", ID).json()["tags"]
+    assert "client_secret" not in json.dumps(state)
+
+
+def test_another_encoding_of_a_file_is_written_without_another_certificate(in_azure: ArmWorld, tmp_path: Path) -> None:
+    certificate = issued()
+    old = imported(document(tmp_path, certificate), certificate)
+    state = created(old)
+    new = checked({**old, "objectEncoding": "base64"}, old)
+    assert set(resource.diff(URN, ID, old, state, new).changes) == {"objectEncoding"}
+    resource.update(URN, ID, old, state, new, preview=False)
+    text = in_azure.vault("GET", f"/secrets/{SECRET}").json()["value"]
+    assert validate(text, now=datetime.now(UTC), object_encoding="base64").thumbprint == certificate.thumbprint
+
+
+def test_another_path_of_the_same_document_is_no_change(in_azure: ArmWorld, tmp_path: Path) -> None:
+    certificate = issued()
+    old = imported(document(tmp_path, certificate), certificate)
+    assert resource.diff(URN, ID, old, old, {**old, "file": "elsewhere.json"}).changes == {}
+
+
+def test_a_file_that_changed_under_way_is_refused(in_azure: ArmWorld, tmp_path: Path) -> None:
+    path = document(tmp_path, issued())
+    with pytest.raises(PluginError, match=r"credential\.json changed while the stack was brought up"):
+        created(imported(path, issued()))
+
+
+def test_a_file_that_is_gone_is_an_error_without_its_content(in_azure: ArmWorld, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=r"gone\.json cannot be read \(FileNotFoundError\)"):
+        created(imported(tmp_path / "gone.json", issued()))
+
+
+@pytest.mark.parametrize("generation", ["a1.0", "", "c1", "a0"])
+def test_a_generation_that_the_schedule_could_not_read_is_refused(generation: str) -> None:
+    refused = resource.check(URN, None, {**inputs(issued()), "generation": generation}).failures
+    assert [(each.property, each.reason) for each in refused] == [
+        ("generation", "found a string; accepted: slot and number, such as a2")
+    ]
+
+
+@pytest.mark.parametrize("name", ["cloud", "tenantId", "vaultId", "secretName", "thumbprint", "notAfter", "clientId"])
+def test_a_missing_input_is_refused_by_name(name: str) -> None:
+    wanted = {key: each for key, each in inputs(issued()).items() if key != name}
+    assert [each.property for each in resource.check(URN, None, wanted).failures] == [name]
+
+
+def test_unknown_inputs_are_nobodys_mistake() -> None:
+    unknown = {**inputs(issued()), **dict.fromkeys(("thumbprint", "clientId", "objectId", "provenAt"), UNKNOWN)}
+    assert checked(unknown)["thumbprint"] is UNKNOWN
+
+
+@pytest.mark.parametrize("schema", [1, 3, "x"])
+def test_a_state_of_another_release_is_refused_in_words(schema: Any) -> None:
+    wanted = inputs(issued())
+    with pytest.raises(PluginError, match="the state has the schema"):
+        resource.check(URN, {**wanted, "schema": schema}, wanted)

@@ -1,0 +1,216 @@
+"""`SigningKeySecretResource` against a vault and a Kubernetes API: what HyperShift reads, and what a refresh sees."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+
+from identity.clouds import LOCAL_TENANT_ID
+from identity.credentials import signing_key
+from identity.credentials.signing_key import public_half
+from localcloud.kubernetes.api import app as kubernetes
+from plugin import PluginError, Props, Secret, unwrap
+from provider.signing_key_secret import SigningKeySecretResource
+from tests.unit.hosts import Certificates, Serve
+from tests.unit.localcloud.arm_world import VAULT, ArmWorld
+from tests.unit.localcloud.kubernetes_world import TOKEN
+from tests.unit.provider.conftest import SignIn
+
+URN = "urn:pulumi:dev::idstack::idstack:index:SigningKeySecret::hc1-signing-key-secret"
+PATH = "/api/v1/namespaces/clusters/secrets/hc1-sa-signing-key"
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+resource = SigningKeySecretResource()
+
+
+@dataclass
+class SecretWorld:
+    """A key in the vault, and a cluster with the HostedCluster's namespace."""
+
+    azure: ArmWorld
+    kubeconfig: str
+    http: httpx.Client
+    pem: str = field(default_factory=lambda: signing_key.make(2048))
+
+    def inputs(self, **changes: Any) -> Props:
+        """Checked inputs."""
+        program = {
+            "kubeconfig": self.kubeconfig,
+            "clusterId": "/subscriptions/s/resourceGroups/g/providers/Microsoft.ContainerService/managedClusters/mgmt",
+            "namespace": "clusters",
+            "name": "hc1-sa-signing-key",
+            "cloud": "local",
+            "tenantId": LOCAL_TENANT_ID,
+            "vaultId": VAULT,
+            "secretName": "sa",
+            "keyId": public_half(self.pem).key_id,
+            "oldPublicKeys": [],
+            **changes,
+        }
+        checked = resource.check(URN, None, program)
+        assert not checked.failures
+        return checked.inputs
+
+    def store(self, pem: str) -> None:
+        """Write another version of the key into the vault."""
+        self.azure.vault("PUT", "/secrets/sa", {"value": pem})
+
+    @property
+    def data(self) -> dict[str, str]:
+        """What the Secret holds."""
+        found = self.http.get(PATH).raise_for_status().json()["data"]
+        return {name: base64.b64decode(value).decode() for name, value in found.items()}
+
+
+@pytest.fixture
+def world(in_azure: ArmWorld, serve: Serve, certificates: Certificates) -> Iterator[SecretWorld]:
+    server = serve(kubernetes(in_azure.store, TOKEN))
+    authority = base64.b64encode(certificates.ca_file.read_bytes()).decode()
+    kubeconfig = {
+        "clusters": [{"name": "mgmt", "cluster": {"server": server, "certificate-authority-data": authority}}],
+        "users": [{"name": "me", "user": {"token": TOKEN}}],
+        "contexts": [{"name": "mgmt", "context": {"cluster": "mgmt", "user": "me"}}],
+        "current-context": "mgmt",
+    }
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    trust = ssl.create_default_context(cafile=certificates.ca_file)
+    with httpx.Client(base_url=server, verify=trust, headers=headers) as http:
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "clusters"}}
+        http.post("/api/v1/namespaces", json=namespace).raise_for_status()
+        built = SecretWorld(in_azure, json.dumps(kubeconfig), http)
+        built.store(built.pem)
+        yield built
+
+
+def test_the_secret_holds_what_hypershift_reads(world: SecretWorld) -> None:
+    made = resource.create(URN, world.inputs(), preview=False)
+
+    assert made.id == "clusters/hc1-sa-signing-key"
+    assert world.data == {"key": world.pem}
+
+
+def test_neither_input_nor_output_shows_the_key(world: SecretWorld) -> None:
+    state = resource.create(URN, world.inputs(), preview=False).state
+
+    assert isinstance(state["kubeconfig"], Secret)
+    shown = json.dumps(unwrap(state))
+    assert "PRIVATE" not in shown
+    of_the_private_half = world.pem.splitlines()[-3]
+    assert of_the_private_half not in shown
+
+
+def test_keys_whose_tokens_are_in_use_stand_beside_it_until_they_go(world: SecretWorld) -> None:
+    old = public_half(signing_key.make(2048)).pem
+    first = world.inputs(oldPublicKeys=[old])
+    state = resource.create(URN, first, preview=False).state
+    assert world.data == {"key": world.pem, "old-key.pub": old}
+
+    resource.update(URN, "id", first, state, world.inputs(), preview=False)
+    assert world.data == {"key": world.pem}
+
+
+def test_a_preview_writes_nothing(world: SecretWorld) -> None:
+    resource.create(URN, world.inputs(), preview=True)
+
+    assert world.http.get(PATH).status_code == 404
+
+
+def test_a_secret_of_an_earlier_run_is_taken_over_and_no_other(world: SecretWorld) -> None:
+    resource.create(URN, world.inputs(), preview=False)
+    resource.create(URN, world.inputs(), preview=False)
+    world.http.patch(PATH, content='{"metadata": {"labels": null}}', headers=MERGE).raise_for_status()
+
+    with pytest.raises(PluginError, match="exists already, and no stack made it"):
+        resource.create(URN, world.inputs(), preview=False)
+
+
+def test_what_hypershift_notes_at_the_secret_stays(world: SecretWorld) -> None:
+    inputs = world.inputs()
+    state = resource.create(URN, inputs, preview=False).state
+    note = '{"metadata": {"annotations": {"hypershift.openshift.io/cluster": "clusters/hc1"}}}'
+    world.http.patch(PATH, content=note, headers=MERGE).raise_for_status()
+    resource.update(URN, "id", inputs | {"changed": True}, state, inputs, preview=False)
+
+    assert "hypershift.openshift.io/cluster" in world.http.get(PATH).json()["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"key": signing_key.make(2048)}, {"key": "x"}, {"old-key.pub": "x"}], ids=["key", "text", "old"]
+)
+def test_a_refresh_sees_another_content(world: SecretWorld, change: dict[str, str]) -> None:
+    inputs = world.inputs()
+    state = resource.create(URN, inputs, preview=False).state
+    same = resource.read(URN, "id", inputs, state)
+    data = {name: base64.b64encode(value.encode()).decode() for name, value in change.items()}
+    world.http.patch(PATH, content=json.dumps({"data": data}), headers=MERGE).raise_for_status()
+    other = resource.read(URN, "id", inputs, state)
+
+    assert same is not None
+    assert other is not None
+    assert ("changed" in same.inputs, "changed" in other.inputs) == (False, True)
+
+
+def test_whoever_may_not_read_secrets_sees_it_unchanged(world: SecretWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = world.inputs()
+    monkeypatch.setattr("identity.access.api_server.ApiServer.request", lambda *_: httpx.Response(403))
+    found = resource.read(URN, "id", inputs, inputs)
+
+    assert found is not None
+    assert found.inputs == inputs
+
+
+def test_a_secret_that_is_gone_is_gone(world: SecretWorld) -> None:
+    inputs = world.inputs()
+    state = resource.create(URN, inputs, preview=False).state
+    resource.delete(URN, "id", inputs, state)
+    resource.delete(URN, "id", inputs, state)
+
+    assert resource.read(URN, "id", inputs, state) is None
+
+
+def test_another_key_in_the_vault_than_the_published_one_is_refused(world: SecretWorld) -> None:
+    world.store(signing_key.make(2048))
+
+    with pytest.raises(PluginError, match=r"holds another key, .* run `pulumi up --refresh`"):
+        resource.create(URN, world.inputs(), preview=False)
+    assert world.http.get(PATH).status_code == 404
+
+
+def test_who_may_not_read_the_vault_learns_which_role_it_takes(world: SecretWorld, sign_in: SignIn) -> None:
+    sign_in(world.azure.principal(("Reader", VAULT)))
+
+    with pytest.raises(PluginError, match="role Key Vault Secrets Officer"):
+        resource.create(URN, world.inputs(), preview=False)
+
+
+def test_another_way_to_the_cluster_writes_nothing(world: SecretWorld) -> None:
+    inputs = world.inputs()
+    state = resource.create(URN, inputs, preview=False).state
+    before = world.http.get(PATH).json()["metadata"]["resourceVersion"]
+    resource.update(URN, "id", inputs, state, world.inputs(context="mgmt"), preview=False)
+
+    assert world.http.get(PATH).json()["metadata"]["resourceVersion"] == before
+
+
+def test_a_namespace_that_does_not_exist_is_named(world: SecretWorld) -> None:
+    with pytest.raises(PluginError, match=r'the API server refuses the signing key\'s Secret: 404 .*"nowhere"'):
+        resource.create(URN, world.inputs(namespace="nowhere"), preview=False)
+
+
+def test_another_name_is_another_secret(world: SecretWorld) -> None:
+    old = world.inputs()
+    changes = resource.diff(URN, "id", old, old, world.inputs(name="other", keyId="k")).changes
+
+    assert {path: change.replace for path, change in changes.items()} == {"name": True, "keyId": False}
+
+
+def test_a_secret_is_not_imported() -> None:
+    with pytest.raises(PluginError, match="hc1-signing-key-secret cannot be imported"):
+        resource.read(URN, "clusters/hc1-sa-signing-key", {}, {})
