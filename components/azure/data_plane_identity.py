@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_azure_native import managedidentity
 
-from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from components.azure.scopes import scope_ids
+from components.azure.managed_identity import ManagedIdentityArgs, managed_identity
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.catalogue_rows import DataPlaneIdentity
 from identity.naming import data_plane_identity_name
@@ -38,41 +36,19 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
     def __init__(self, name: str, args: DataPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:DataPlaneIdentity", name, None, opts)
         row, settings, cluster = args.row, args.settings, args.cluster
-        stem = f"{cluster.name}-{row.name}"
-        identity_name = data_plane_identity_name(cluster.name, row.name, cluster.infra_id)
-        identity = managedidentity.UserAssignedIdentity(
-            f"{name}-identity",
-            resource_name_=identity_name,
-            resource_group_name=settings.resource_group,
-            location=settings.location,
-            tags=settings.tags,
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        previous: pulumi.Resource = identity
-        for subject in row.subjects:
-            # Azure rejects concurrent writes to the credentials of one identity.
-            previous = managedidentity.FederatedIdentityCredential(
-                f"{name}-federated-{subject.suffix}",
-                federated_identity_credential_resource_name=f"{stem}-fed-id-{subject.suffix}",
-                resource_name_=identity_name,
-                resource_group_name=settings.resource_group,
-                # Entra ID compares it byte for byte.
+        identity = managed_identity(
+            name,
+            ManagedIdentityArgs(
+                row=row,
+                settings=settings,
+                cluster=cluster,
+                identity_name=data_plane_identity_name(cluster.name, row.name, cluster.infra_id),
+                credential_stem=f"{cluster.name}-{row.name}-fed-id",
                 issuer=cluster.issuer_url,
-                subject=subject.subject,
-                audiences=[FEDERATED_AUDIENCE],
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[previous]),
-            )
-        RoleGrants(
-            f"{name}-roles",
-            RoleGrantsArgs(
-                infra_id=cluster.infra_id,
-                component=row.component,
-                role=row.grant.role,
-                scopes=scope_ids(settings, cluster, row.grant),
-                subscription_id=settings.subscription_id,
-                principal_id=identity.principal_id,
+                audience=FEDERATED_AUDIENCE,
+                infrastructure=args.infrastructure,
             ),
-            pulumi.ResourceOptions(parent=self, depends_on=list(args.infrastructure) or None),
+            self,
         )
         self.client_id: pulumi.Output[str] = identity.client_id
         self.principal_id: pulumi.Output[str] = identity.principal_id

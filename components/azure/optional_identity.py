@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_azure_native import managedidentity
 
+from components.azure.managed_identity import ManagedIdentityArgs, managed_identity
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from components.azure.scopes import scope_ids
 from identity.catalogue import MANAGEMENT_AUDIENCE
 from identity.catalogue_rows import OptionalManagedIdentity
 from identity.naming import parse_arm_id
@@ -52,38 +51,19 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
         row, settings, cluster = args.row, args.settings, args.cluster
         self.resource_id = managed_identity_of(settings, cluster, row)
         identity_name = parse_arm_id(self.resource_id).name
-        identity = managedidentity.UserAssignedIdentity(
-            f"{name}-identity",
-            resource_name_=identity_name,
-            resource_group_name=settings.resource_group,
-            location=settings.location,
-            tags=settings.tags,
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        previous: pulumi.Resource = identity
-        for subject in row.subjects:
-            # Azure rejects concurrent writes to the credentials of one identity.
-            previous = managedidentity.FederatedIdentityCredential(
-                f"{name}-federated-{subject.suffix}",
-                federated_identity_credential_resource_name=f"{identity_name}-{subject.suffix}",
-                resource_name_=identity_name,
-                resource_group_name=settings.resource_group,
+        identity = managed_identity(
+            name,
+            ManagedIdentityArgs(
+                row=row,
+                settings=settings,
+                cluster=cluster,
+                identity_name=identity_name,
+                credential_stem=identity_name,
                 issuer=cluster.management_issuer_url,
-                subject=subject.subject,
-                audiences=[MANAGEMENT_AUDIENCE],
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[previous]),
-            )
-        RoleGrants(
-            f"{name}-roles",
-            RoleGrantsArgs(
-                infra_id=cluster.infra_id,
-                component=row.component,
-                role=row.grant.role,
-                scopes=scope_ids(settings, cluster, row.grant),
-                subscription_id=settings.subscription_id,
-                principal_id=identity.principal_id,
+                audience=MANAGEMENT_AUDIENCE,
+                infrastructure=args.infrastructure,
             ),
-            pulumi.ResourceOptions(parent=self, depends_on=list(args.infrastructure) or None),
+            self,
         )
         if args.attacher is not None:
             RoleGrants(

@@ -43,6 +43,18 @@ def refusal(found: Mapping[str, str], stack: str) -> str:
     )
 
 
+def identities_in_use(found: Mapping[str, str], hosted_clusters: Mapping[str, str]) -> str:
+    """Why no identity is deleted; `hosted_clusters` has each HostedCluster's namespace by that of its control plane."""
+    deletions = ", ".join(
+        f"`kubectl --namespace {hosted_clusters[namespace]} delete hostedcluster {name}`"
+        for namespace, name in found.items()
+    )
+    return (
+        f"{described(found)}, which signs in with the stack's identities. Nothing was deleted. Delete the hosted "
+        f"cluster first: {deletions}, and wait until it is gone, as its deletion needs the identities, too"
+    )
+
+
 def unreadable(namespaces: Iterable[str], reason: object) -> str:
     """Why it is not known whether the namespaces hold a control plane; then they count as if they did."""
     return (

@@ -1,35 +1,45 @@
-"""Refuses to take a stack down while HyperShift has a control plane in one of its namespaces."""
+"""Refuses to take a stack down while HyperShift has a control plane that would go with it, or lose its identities."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from identity.access.control_planes import control_planes, refusal, unreadable
+from identity.access.control_planes import control_planes, identities_in_use, refusal, unreadable
 from identity.access.errors import AccessError
+from identity.naming import control_plane_namespace
 from ops.access.management_cluster import api_server
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
 
 _NAMESPACE: Final = "kubernetes:core/v1:Namespace"
+_HOSTED_CLUSTER: Final = "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster"
 
 
 def require_no_control_plane(engine: Engine) -> None:
-    """Raise CommandError if `destroy` would delete a namespace with a control plane, or if that cannot be seen.
+    """Raise CommandError if `destroy` would harm a control plane, or if that cannot be seen.
 
+    It would delete a namespace with a control plane, or the identities of a hosted cluster that somebody else applied.
     The engine does not run the program then, and a stack of an earlier release has no guard in its state.
     """
-    namespaces = _deleted_namespaces(engine.resources())
+    resources = engine.resources()
+    deleted, served = _deleted_namespaces(resources), _served_namespaces(engine, resources)
+    namespaces = [*deleted, *served]
     if not namespaces:
         return
     try:
         with api_server(engine) as server:
             found = control_planes(server, namespaces)
     except (AccessError, CommandError) as error:
-        raise CommandError(unreadable(namespaces, error)) from None
+        raise CommandError(
+            f"{unreadable(namespaces, error)}. If the management cluster itself is gone, `pulumi destroy --stack "
+            f"{engine.stack}` does not ask it about identities"
+        ) from None
+    if losing := {each: found[each] for each in deleted if each in found}:
+        raise CommandError(refusal(losing, engine.stack))
     if found:
-        raise CommandError(refusal(found, engine.stack))
+        raise CommandError(identities_in_use(found, {namespace: served[namespace] for namespace in found}))
 
 
 def _deleted_namespaces(resources: Iterable[StateResource]) -> list[str]:
@@ -39,3 +49,22 @@ def _deleted_namespaces(resources: Iterable[StateResource]) -> list[str]:
         for each in resources
         if each["type"] == _NAMESPACE and not each.get("retainOnDelete")
     ]
+
+
+def _served_namespaces(engine: Engine, resources: Iterable[StateResource]) -> Mapping[str, str]:
+    """The namespaces of the control planes that use the stack's identities, with those of their HostedClusters.
+
+    A HostedCluster in the state goes first, with its control plane. Without `managementCluster` nobody can look.
+    """
+    if "managementCluster" not in engine.configured():
+        return {}
+    outputs = engine.outputs()
+    if outputs.get("clusterSide") != "hypershift":
+        return {}
+    own = {each["inputs"]["metadata"]["name"] for each in resources if each["type"] == _HOSTED_CLUSTER}
+    clusters = outputs.get("hostedClusters") or {}
+    return {
+        control_plane_namespace(each["namespace"], name): each["namespace"]
+        for name, each in clusters.items()
+        if name not in own
+    }

@@ -1,4 +1,4 @@
-"""`idstack down` of a stack in whose namespace HyperShift has a control plane."""
+"""`idstack down` of a stack in whose namespace HyperShift has a control plane, or which serves one."""
 
 from __future__ import annotations
 
@@ -93,3 +93,67 @@ def test_the_kubeconfig_of_the_configuration_leads_to_the_cluster(
     api.has_control_plane("clusters-hc1", "hc1")
 
     assert "clusters-hc1 holds HyperShift's control plane" in idstack("down", "--stack", "dev").error
+
+
+HOSTED_CLUSTER: dict[str, Any] = {
+    "urn": "urn:pulumi:dev::idstack::kubernetes:hypershift.openshift.io/v1beta1:HostedCluster::hc1-hosted-cluster",
+    "type": "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster",
+    "custom": True,
+    "inputs": {"metadata": {"name": "hc1", "namespace": "clusters"}},
+}
+
+
+@pytest.fixture
+def served(engine: FakeEngine, api: FakeApiServer) -> FakeEngine:
+    """HyperShift runs the control plane of `hc1`, whose identities are the stack's."""
+    engine.configures(managementCluster={"resourceGroup": "aks-dev", "name": "mgmt"})
+    engine.has({"clusterSide": "hypershift", "hostedClusters": {"hc1": {"namespace": "clusters"}}})
+    api.has_control_plane("clusters-hc1", "hc1")
+    return engine
+
+
+def test_identities_that_a_control_plane_uses_stay(served: FakeEngine, idstack: Idstack) -> None:
+    printed = idstack("down", "--stack", "dev")
+
+    assert printed.code == 1
+    assert printed.error == (
+        "idstack: clusters-hc1 holds HyperShift's control plane \"hc1\", which signs in with the stack's identities. "
+        "Nothing was deleted. Delete the hosted cluster first: `kubectl --namespace clusters delete hostedcluster hc1`"
+        ", and wait until it is gone, as its deletion needs the identities, too\n"
+    )
+    assert DESTROY not in served.calls
+
+
+def test_a_hosted_cluster_of_the_stack_goes_before_its_identities(served: FakeEngine, idstack: Idstack) -> None:
+    served.has_resources(HOSTED_CLUSTER)
+
+    assert idstack("down", "--stack", "dev").code == 0
+    assert DESTROY in served.calls
+
+
+def test_a_cluster_without_a_control_plane_holds_nothing_back(
+    served: FakeEngine, idstack: Idstack, api: FakeApiServer
+) -> None:
+    api.documents.clear()
+
+    assert idstack("down", "--stack", "dev").code == 0
+    assert DESTROY in served.calls
+
+
+def test_a_control_plane_that_cannot_be_seen_counts_as_one(
+    served: FakeEngine, idstack: Idstack, api: FakeApiServer
+) -> None:
+    api.token = "another"
+
+    printed = idstack("down", "--stack", "dev")
+
+    assert printed.code == 1
+    assert "`pulumi destroy --stack dev` does not ask it about identities" in printed.error
+    assert DESTROY not in served.calls
+
+
+def test_without_a_management_cluster_nobody_can_look(served: FakeEngine, idstack: Idstack) -> None:
+    served.configures()
+
+    assert idstack("down", "--stack", "dev").code == 0
+    assert DESTROY in served.calls

@@ -1,0 +1,74 @@
+"""A user-assigned managed identity with its federated credentials and its role."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_azure_native import managedidentity
+
+from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from components.azure.scopes import scope_ids
+from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
+from identity.settings import HostedClusterSettings, Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManagedIdentityArgs:
+    """What `managed_identity` registers.
+
+    Service accounts sign in by the federated credentials `<credential_stem>-<suffix>`. Entra ID compares `issuer`
+    (None if the row has no subjects) and `audience` byte for byte. `infrastructure` is what the role's scopes are in,
+    empty if it exists already.
+    """
+
+    row: DataPlaneIdentity | OptionalManagedIdentity
+    settings: Settings
+    cluster: HostedClusterSettings
+    identity_name: str
+    credential_stem: str
+    issuer: str | None
+    audience: str
+    infrastructure: Sequence[pulumi.Resource]
+
+
+def managed_identity(
+    name: str, args: ManagedIdentityArgs, parent: pulumi.Resource
+) -> managedidentity.UserAssignedIdentity:
+    """Register the identity with all that belongs to it under `parent`; their logical names begin with `name`."""
+    row, settings = args.row, args.settings
+    identity = managedidentity.UserAssignedIdentity(
+        f"{name}-identity",
+        resource_name_=args.identity_name,
+        resource_group_name=settings.resource_group,
+        location=settings.location,
+        tags=settings.tags,
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+    previous: pulumi.Resource = identity
+    for subject in row.subjects:
+        # Azure rejects concurrent writes to the credentials of one identity.
+        previous = managedidentity.FederatedIdentityCredential(
+            f"{name}-federated-{subject.suffix}",
+            federated_identity_credential_resource_name=f"{args.credential_stem}-{subject.suffix}",
+            resource_name_=args.identity_name,
+            resource_group_name=settings.resource_group,
+            issuer=args.issuer,
+            subject=subject.subject,
+            audiences=[args.audience],
+            opts=pulumi.ResourceOptions(parent=parent, depends_on=[previous]),
+        )
+    RoleGrants(
+        f"{name}-roles",
+        RoleGrantsArgs(
+            infra_id=args.cluster.infra_id,
+            component=row.component,
+            role=row.grant.role,
+            scopes=scope_ids(settings, args.cluster, row.grant),
+            subscription_id=settings.subscription_id,
+            principal_id=identity.principal_id,
+        ),
+        pulumi.ResourceOptions(parent=parent, depends_on=list(args.infrastructure) or None),
+    )
+    return identity
