@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final, cast
 
 from identity.access.control_planes import control_planes, identities_in_use, refusal, unreadable
 from identity.access.errors import AccessError
 from identity.naming import control_plane_namespace
+from identity.outputs import StackOutputs
 from ops.access.management_cluster import api_server
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
 
+_STACK: Final = "pulumi:pulumi:Stack"
 _NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 _HOSTED_CLUSTER: Final = "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster"
 
@@ -24,7 +26,7 @@ def require_no_control_plane(engine: Engine) -> None:
     The engine does not run the program then, and a stack of an earlier release has no guard in its state.
     """
     resources = engine.resources()
-    deleted, served = _deleted_namespaces(resources), _served_namespaces(engine, resources)
+    deleted, served = _deleted_namespaces(resources), _served_namespaces(resources)
     namespaces = [*deleted, *served]
     if not namespaces:
         return
@@ -51,15 +53,14 @@ def _deleted_namespaces(resources: Iterable[StateResource]) -> list[str]:
     ]
 
 
-def _served_namespaces(engine: Engine, resources: Iterable[StateResource]) -> Mapping[str, str]:
+def _served_namespaces(resources: Iterable[StateResource]) -> Mapping[str, str]:
     """The namespaces of the control planes that use the stack's identities, with those of their HostedClusters.
 
-    A HostedCluster in the state goes first, with its control plane. Without `managementCluster` nobody can look.
+    A HostedCluster in the state goes first, with its control plane. Without a management cluster nobody can look.
     """
-    if "managementCluster" not in engine.configured():
-        return {}
-    outputs = engine.outputs()
-    if outputs.get("clusterSide") != "hypershift":
+    stack = next((each for each in resources if each["type"] == _STACK), None)
+    outputs = cast("StackOutputs[Any]", (stack or {}).get("outputs") or {})
+    if outputs.get("clusterSide") != "hypershift" or "managementClusterId" not in outputs:
         return {}
     own = {each["inputs"]["metadata"]["name"] for each in resources if each["type"] == _HOSTED_CLUSTER}
     clusters = outputs.get("hostedClusters") or {}

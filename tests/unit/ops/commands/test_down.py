@@ -101,13 +101,20 @@ HOSTED_CLUSTER: dict[str, Any] = {
     "custom": True,
     "inputs": {"metadata": {"name": "hc1", "namespace": "clusters"}},
 }
+CLUSTERS = {"hc1": {"namespace": "clusters"}}
+STACK: dict[str, Any] = {
+    "urn": "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev",
+    "type": "pulumi:pulumi:Stack",
+    "custom": False,
+    "inputs": {},
+    "outputs": {"clusterSide": "hypershift", "hostedClusters": CLUSTERS, "managementClusterId": "/subscriptions/s"},
+}
 
 
 @pytest.fixture
 def served(engine: FakeEngine, api: FakeApiServer) -> FakeEngine:
     """HyperShift runs the control plane of `hc1`, whose identities are the stack's."""
-    engine.configures(managementCluster={"resourceGroup": "aks-dev", "name": "mgmt"})
-    engine.has({"clusterSide": "hypershift", "hostedClusters": {"hc1": {"namespace": "clusters"}}})
+    engine.has_resources(STACK)
     api.has_control_plane("clusters-hc1", "hc1")
     return engine
 
@@ -125,7 +132,7 @@ def test_identities_that_a_control_plane_uses_stay(served: FakeEngine, idstack: 
 
 
 def test_a_hosted_cluster_of_the_stack_goes_before_its_identities(served: FakeEngine, idstack: Idstack) -> None:
-    served.has_resources(HOSTED_CLUSTER)
+    served.has_resources(STACK, HOSTED_CLUSTER)
 
     assert idstack("down", "--stack", "dev").code == 0
     assert DESTROY in served.calls
@@ -153,7 +160,7 @@ def test_a_control_plane_that_cannot_be_seen_counts_as_one(
 
 
 def test_without_a_management_cluster_nobody_can_look(served: FakeEngine, idstack: Idstack) -> None:
-    served.configures()
+    served.has_resources({**STACK, "outputs": {"clusterSide": "hypershift", "hostedClusters": CLUSTERS}})
 
     assert idstack("down", "--stack", "dev").code == 0
     assert DESTROY in served.calls
