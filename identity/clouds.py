@@ -41,6 +41,8 @@ class LocalEnvironment:
     key_vault_endpoint: str
     blob_endpoint: str
     imds_endpoint: str
+    # An HTTP proxy that answers Azure's public names.
+    proxy_endpoint: str
     ca_file: str
     # Who answers for Kubernetes: `builtin`, or `apiserver` for kube-apiserver.
     cluster: str

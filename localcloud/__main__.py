@@ -1,4 +1,7 @@
-"""`python -m localcloud`: start, stop, run, env, seed, issue-msi, recover, kubelet. Each may be repeated."""
+"""`python -m localcloud`: start, stop, run, env, exec, shell, seed, issue-msi, recover, kubelet.
+
+Each may be repeated.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,17 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+SecretOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as",
+        metavar="SECRET",
+        help="Sign in with the credential document in this secret of the stack's vault, or <vault>/<secret>; the "
+        "deployer by default.",
+    ),
+]
 
 
 @cli.callback()
@@ -136,6 +150,46 @@ def seed(context: typer.Context) -> None:
     finally:
         prepared.close()
     typer.echo(f"local cloud seeded: {added} resources added" if added else "local cloud seeded already")
+
+
+@cli.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def exec_(
+    context: typer.Context,
+    command: Annotated[list[str], typer.Argument(help="Command with its arguments.")],
+    secret: SecretOption = None,
+) -> None:
+    """Run a command that finds Azure's public names here, signed in: `az`, an SDK, Terraform, a script."""
+    raise typer.Exit(_run(context.obj, command, secret))
+
+
+@cli.command()
+def shell(context: typer.Context, secret: SecretOption = None) -> None:
+    """Open a shell in which every command does as with `exec`."""
+    typer.echo("Azure's names lead to the local cloud in this shell; `exit` ends it.", err=True)
+    raise typer.Exit(_run(context.obj, [os.environ.get("SHELL", "/bin/sh")], secret))
+
+
+def _run(state: StateDirectory, command: Sequence[str], secret: str | None) -> int:
+    from localcloud.runtime import client_environment
+    from localcloud.runtime.environment import prepare
+
+    environment = _environment(state)
+    if processes.alive(state.pids, lifecycle.DAEMON) is None:
+        raise _failure("the local cloud does not run: `python -m localcloud start` starts it")
+    client = client_environment.deployer(environment)
+    if secret is not None:
+        prepared = prepare(state)
+        try:
+            client = client_environment.holder_of(prepared.cloud, secret)
+        except client_environment.UnknownClient as error:
+            raise _failure(f"--as {secret}: {error}") from None
+        finally:
+            prepared.close()
+    with client_environment.client_environment(environment, client) as variables:
+        code = client_environment.run(command, variables)
+    if code == client_environment.NOT_FOUND:
+        typer.echo(f"{command[0]}: not found", err=True)
+    return code
 
 
 @cli.command("issue-msi")

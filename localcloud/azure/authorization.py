@@ -80,6 +80,13 @@ class Authorization:
         """Whether the principal may perform `action` at `scope` (an ARM id; `data`: on the data plane)."""
         return any(role.grants(action, data=data) for role in self._roles(object_id, scope))
 
+    def has_any_role(self, object_id: str, scope: str) -> bool:
+        """Whether the principal has a role at `scope`, above or below it."""
+        below = (each for key, each in self._store.items("arm", f"{scope.lower()}/") if ASSIGNMENT_SEGMENT in key)
+        return any(True for _ in self._roles(object_id, scope)) or any(
+            each["properties"]["principalId"].lower() == object_id.lower() for each in below
+        )
+
     def require(self, object_id: str, action: str, scope: str) -> None:
         """Refuse a control-plane action that no role grants: 403 `AuthorizationFailed` (ARO-HCP pull request 1611)."""
         if not self.allowed(object_id, action, scope):

@@ -6,6 +6,7 @@ import ipaddress
 import os
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -13,28 +14,23 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from localcloud.core import clock
+from localcloud.core.public_names import certificate_names
 
-_HOSTS = (
-    "localhost",
-    "login.microsoftonline.com",
-    "management.azure.com",
-    "graph.microsoft.com",
-    "*.vault.azure.net",
-)
+_HOSTS: Final = ("localhost", *certificate_names())
 _LIFETIME = timedelta(days=3650)
 _RENEWED_BEFORE = timedelta(days=30)
 _BACKDATED = timedelta(hours=1)  # for clients in containers whose clock runs late
 
 
 def ensure_certificate(ca_file: Path, server_file: Path) -> None:
-    """Make both files unless they are there and good for another month.
+    """Make both files unless they are there, for the names of today, and good for another month.
 
     `ca_file` is public; `server_file` (0600) holds the server's key and certificate. The CA's key signs this one
     certificate and is never written, so no other certificate can be issued that clients of this local cloud trust.
     """
     if ca_file.exists() and server_file.exists():
         server = x509.load_pem_x509_certificate(server_file.read_bytes())
-        if server.not_valid_after_utc - _RENEWED_BEFORE > clock.now():
+        if server.not_valid_after_utc - _RENEWED_BEFORE > clock.now() and _is_for_every_host(server):
             return
     now = clock.now()
     ca_key = ec.generate_private_key(ec.SECP256R1())
@@ -75,6 +71,11 @@ def write_if_changed(file: Path, text: str) -> None:
     """As `write_private`, for a string, unless the file already holds it."""
     if not file.exists() or file.read_text() != text:
         write_private(file, text.encode())
+
+
+def _is_for_every_host(server: x509.Certificate) -> bool:
+    names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return set(names.get_values_for_type(x509.DNSName)) == set(_HOSTS)
 
 
 def _subject(name: str) -> x509.Name:

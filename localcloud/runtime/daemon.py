@@ -10,8 +10,10 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from typing import Final
 
 from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from localcloud.azure.aks_webhooks.api import app as aks_webhooks
 from localcloud.azure.arm.api import app as arm
@@ -21,12 +23,15 @@ from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.imds.api import app as imds
 from localcloud.azure.keyvault.api import app as keyvault
+from localcloud.azure.shared.asked_cloud import AtPublicNames
 from localcloud.core import processes
+from localcloud.core.public_names import SERVICES as SERVICES_WITH_PUBLIC_NAMES
 from localcloud.core.serving import ServiceServer
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.api import app as kubernetes
-from localcloud.runtime.environment import Prepared, is_plain_text, listen, prepare
+from localcloud.runtime.environment import PROXY, Prepared, is_plain_text, listen, prepare
 from localcloud.runtime.lifecycle import DAEMON
+from localcloud.runtime.proxy import Proxy
 
 _APPS: dict[str, Callable[[Prepared], Starlette]] = {
     "entra": lambda prepared: entra(
@@ -42,6 +47,10 @@ _APPS: dict[str, Callable[[Prepared], Starlette]] = {
 }
 
 
+# For what the proxy alone connects to.
+_ANY_PORT: Final = 0
+
+
 class AlreadyRunning(RuntimeError):
     """Another daemon serves this state directory."""
 
@@ -52,28 +61,36 @@ def run(state: StateDirectory) -> None:
     try:
         if other := processes.alive(state.pids, DAEMON):
             raise AlreadyRunning(f"the local cloud of {state.root} is running already, as process {other.pid}")
-        servers = [
-            (_server(prepared, service), listen(service, prepared.ports[service])) for service in prepared.services
-        ]
+        apps = {service: _APPS[service](prepared) for service in prepared.services}
+        servers = [(_server(prepared, name, app), listen(name, prepared.ports[name])) for name, app in apps.items()]
+        public = {
+            name: (_server(prepared, name, AtPublicNames(app)), listen(name, _ANY_PORT))
+            for name, app in apps.items()
+            if name in SERVICES_WITH_PUBLIC_NAMES
+        }
+        targets = {name: listener.getsockname()[1] for name, (_, listener) in public.items()}
+        proxy = Proxy({**targets, "imds": prepared.ports["imds"]})
+        proxied = listen(PROXY, prepared.ports[PROXY])
         record = processes.record(state.pids, DAEMON, os.getpid())
         try:
-            asyncio.run(_serve(servers))
+            asyncio.run(_serve([*servers, *public.values()], proxy, proxied))
         finally:
             record.file.unlink(missing_ok=True)
     finally:
         prepared.close()
 
 
-def _server(prepared: Prepared, service: str) -> ServiceServer:
-    return ServiceServer(_APPS[service](prepared), None if is_plain_text(service) else prepared.state.server_file)
+def _server(prepared: Prepared, service: str, app: ASGIApp) -> ServiceServer:
+    return ServiceServer(app, None if is_plain_text(service) else prepared.state.server_file)
 
 
-async def _serve(servers: list[tuple[ServiceServer, socket.socket]]) -> None:
+async def _serve(servers: list[tuple[ServiceServer, socket.socket]], proxy: Proxy, proxied: socket.socket) -> None:
     def end() -> None:
+        proxy.end()
         for server, _ in servers:
             server.should_exit = True
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)
-    await asyncio.gather(*(server.serve(sockets=[listener]) for server, listener in servers))
+    await asyncio.gather(proxy.serve(proxied), *(server.serve(sockets=[listener]) for server, listener in servers))

@@ -29,11 +29,12 @@ from localcloud.runtime.deployer import ensure_deployer
 ADDRESS = "127.0.0.1"
 KUBERNETES = "kubernetes"
 AKS_WEBHOOKS = "aks-webhooks"
+PROXY = "proxy"
 SERVICES = ("entra", "arm", "graph", "keyvault", "blob", "imds", AKS_WEBHOOKS, KUBERNETES)
 # Each kind of Kubernetes API needs all but one of them: the built-in one verifies tokens itself, the other is served
 # by kube-apiserver.
 _NOT_SERVED = {ClusterKind.BUILT_IN: AKS_WEBHOOKS, ClusterKind.API_SERVER: KUBERNETES}
-_PLAIN_TEXT = frozenset({"imds"})
+_PLAIN_TEXT = frozenset({"imds", PROXY})
 # Below the ports that Linux gives to outgoing connections (ip_local_port_range starts at 32768), which could take ours.
 _PORTS = range(20000, 32000)
 _KIND = "environment"
@@ -106,6 +107,7 @@ def _prepare(state: StateDirectory) -> Prepared:
         key_vault_endpoint=_url(ports, "keyvault"),
         blob_endpoint=_url(ports, "blob"),
         imds_endpoint=_url(ports, "imds"),
+        proxy_endpoint=_url(ports, PROXY),
         ca_file=str(state.ca_file),
         cluster=cluster,
         kubernetes_endpoint=_url(ports, KUBERNETES),
@@ -149,7 +151,7 @@ def _ports(store: Store) -> dict[str, int]:
     """The port of each service, picked among the free ones on the first call."""
     with store.transaction():
         known = store.get(_KIND, "ports") or {}
-        for service in SERVICES:
+        for service in (*SERVICES, PROXY):
             if service not in known:
                 known[service] = _free_port(service, taken=set(known.values()))
         store.put(_KIND, "ports", known)

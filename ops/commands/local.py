@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import typer
 
 from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.environment import LOCAL_STACK
 
 
 def local(context: typer.Context) -> None:
-    """Run a command of the local cloud: start, stop, env, seed, issue-msi, recover."""
-    raise typer.Exit(local_cloud.run(context.args))
+    """Run a command of the local cloud: start, stop, env, seed, exec, shell, issue-msi, recover.
+
+    `exec -- <command>` and `shell` let any client of Azure reach it by Azure's names, signed in as the deployer, or as
+    one of the stack's identities with `--as <cluster>/<identity>` before `--`.
+    """
+    raise typer.Exit(local_cloud.run(_with_secret(context.args), directory=Path.cwd()))
+
+
+def _with_secret(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the secret of the identity that `exec --as` or `shell --as` names, if it is the stack's."""
+    match arguments:
+        case [("exec" | "shell") as command, "--as", name, *rest] if secret := _secret_of(name):
+            return [command, "--as", secret, *rest]
+        case _:
+            return list(arguments)
+
+
+def _secret_of(identity: str) -> str | None:
+    cluster, _, field = identity.partition("/")
+    described = Engine(LOCAL_STACK).outputs().get("hostedClusters", {}).get(cluster)
+    row = described["controlPlane"].get(field) if described is not None else None
+    return None if row is None else row["credentialsSecretName"]

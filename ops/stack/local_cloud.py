@@ -5,19 +5,20 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from identity.clouds import LocalEnvironment
 from ops.stack.environment import LOCAL_STACK, ROOT, is_local, local_paths, variables
 from ops.stack.errors import CommandError
 
 
-def run(arguments: Sequence[str], *, output: int | None = None) -> int:
-    """Run `python -m localcloud`; returns its exit code.
+def run(arguments: Sequence[str], *, output: int | None = None, directory: Path = ROOT) -> int:
+    """Run `python -m localcloud` in a directory; returns its exit code.
 
     `output` is a file descriptor for its standard output, the caller's by default.
     """
     command = [sys.executable, "-m", "localcloud", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=variables(LOCAL_STACK), stdout=output).returncode
+    return subprocess.run(command, cwd=directory, env=variables(LOCAL_STACK), stdout=output).returncode
 
 
 def do(*arguments: str, output: int) -> None:

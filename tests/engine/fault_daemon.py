@@ -31,6 +31,7 @@ from localcloud.core.serving import ServiceServer
 from localcloud.core.state_directory import StateDirectory
 from localcloud.runtime import daemon
 from localcloud.runtime.environment import Prepared
+from localcloud.runtime.proxy import Proxy
 
 ANY: Final = "any"
 _OWN: Final = "-m provider"
@@ -173,9 +174,11 @@ def main(state: Path, last: int, moment: str, what: str) -> None:
 
     serve = daemon._serve
 
-    async def announced(servers: list[tuple[ServiceServer, socket.socket]]) -> None:
+    async def announced(
+        servers: list[tuple[ServiceServer, socket.socket]], proxy: Proxy, proxied: socket.socket
+    ) -> None:
         print("serving", flush=True)
-        await serve(servers)
+        await serve(servers, proxy, proxied)
 
     daemon._APPS |= {service: watched(service, make) for service, make in daemon._APPS.items()}
     daemon._serve = announced

@@ -18,10 +18,11 @@ import httpx
 from identity.access.login import AKS_SERVER_APP_ID
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.tenant.resources import GRAPH_AUDIENCES
+from localcloud.azure.tenant.resources import PUBLIC_AUDIENCES
 from localcloud.azure.tenant.tokens import InvalidToken
 
 # The least scopes that Graph requires to read a user's groups.
+_GRAPH: Final = PUBLIC_AUDIENCES.graph[0]
 _SCOPES: Final = ("User.ReadBasic.All", "GroupMember.Read.All")
 
 
@@ -35,7 +36,7 @@ class TokenReviews:
     def __init__(self, cloud: LocalAzure) -> None:
         self._tokens = cloud.tokens
         # Graph's own application, with its own permission checks.
-        self._graph = httpx.AsyncClient(transport=httpx.ASGITransport(graph(cloud)), base_url=GRAPH_AUDIENCES[0])
+        self._graph = httpx.AsyncClient(transport=httpx.ASGITransport(graph(cloud)), base_url=_GRAPH)
 
     async def status(self, token: str) -> dict[str, Any]:
         """The `status` of a TokenReview."""
@@ -57,7 +58,7 @@ class TokenReviews:
         return {"username": name, "groups": await self._groups(token, name), "extra": {"oid": [str(claims["oid"])]}}
 
     async def _groups(self, token: str, name: str) -> list[str]:
-        delegated = self._tokens.on_behalf_of(token, AKS_SERVER_APP_ID, GRAPH_AUDIENCES[0], _SCOPES)
+        delegated = self._tokens.on_behalf_of(token, AKS_SERVER_APP_ID, _GRAPH, _SCOPES)
         answer = await self._graph.post(
             f"/v1.0/users/{name}/getMemberGroups",
             json={"securityEnabledOnly": False},

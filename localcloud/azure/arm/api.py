@@ -6,8 +6,6 @@ a caller without rights learns nothing of what exists. Linked authorization is l
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import Final
 
 from starlette.applications import Starlette
@@ -24,17 +22,20 @@ from localcloud.azure.arm import (
     group_deletion,
     keyvault,
     managedidentity,
+    metadata,
     network,
     resources,
     storage,
+    subscriptions,
 )
 from localcloud.azure.arm.path import ArmPath, parse
 from localcloud.azure.arm.resource_type import Call, ResourceType
 from localcloud.azure.arm.throttle import Throttle
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
 from localcloud.azure.shared.http import ServiceError, bearer, json_object, service_app
-from localcloud.azure.tenant.resources import ARM_AUDIENCES
+from localcloud.azure.tenant.resources import audiences
 from localcloud.azure.tenant.tokens import Caller, InvalidToken
 
 _NAMESPACES: Final = (
@@ -47,19 +48,20 @@ _NAMESPACES: Final = (
     network,
     resources,
     storage,
+    subscriptions,
 )
-_API_VERSION: Final = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?")
 _OPERATIONS: Final = {"GET": "read", "HEAD": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
 
 
 def app(cloud: LocalAzure) -> Starlette:
     """The service, over the given store, directory and authorization."""
     known = {each.name.lower(): each for namespace in _NAMESPACES for each in namespace.types()}
+    type_names = tuple(each.name for each in known.values())
     store = Resources(cloud.store)
     throttle = Throttle(cloud.faults.arm_requests)
 
     async def handle(request: Request) -> Response:
-        _check_api_version(request.query_params)
+        errors.check_api_version(request.query_params.get("api-version", ""))
         caller = _authenticate(cloud, request)
         path = parse(request.url.path, request.method)
         if path.subscription is not None and path.subscription.lower() != cloud.subscription_id:
@@ -69,11 +71,14 @@ def app(cloud: LocalAzure) -> Starlette:
         resource_type = known.get(path.type.lower())
         if resource_type is None:
             raise errors.not_emulated(f"the resource type {path.type}")
-        cloud.authorization.require(
-            caller.object_id, _action(resource_type, path, request.method), path.authorization_scope
-        )
+        if not (resource_type.listed_by_access and path.is_collection):
+            cloud.authorization.require(
+                caller.object_id, _action(resource_type, path, request.method), path.authorization_scope
+            )
         _find_place(store, path, resource_type, request.method)
-        call = Call(cloud, store, path, caller, await json_object(request), request.query_params)
+        body = await json_object(request)
+        asked = cloud_of(request.scope)
+        call = Call(cloud, store, path, caller, body, request.query_params, asked, type_names)
         response = await _dispatch(resource_type, call, request.method)
         response.headers.update(headers)
         if response.headers.get("Location", "").startswith("/"):
@@ -81,37 +86,26 @@ def app(cloud: LocalAzure) -> Starlette:
         return response
 
     methods = [*_OPERATIONS, "POST"]
-    return service_app(
-        "arm", [Route("/{path:path}", handle, methods=methods)], faults=cloud.faults, holder=cloud.holder
-    )
-
-
-def _check_api_version(query: Mapping[str, str]) -> None:
-    version = query.get("api-version", "")
-    if not version:
-        raise errors.missing_api_version()
-    if not _API_VERSION.fullmatch(version):
-        raise errors.invalid_api_version(version)
+    routes = [
+        Route(metadata.PATH, metadata.endpoints, methods=["GET"]),
+        Route("/{path:path}", handle, methods=methods),
+    ]
+    return service_app("arm", routes, faults=cloud.faults, holder=cloud.holder)
 
 
 def _authenticate(cloud: LocalAzure, request: Request) -> Caller:
+    def unauthenticated(code: str, message: str) -> ServiceError:
+        authority = f"{authority_of(request.scope, cloud.authority_host)}{cloud.tenant_id}"
+        challenge = f'Bearer authorization_uri="{authority}", error="invalid_token", error_description="{message}"'
+        return ServiceError(401, code, message, {"WWW-Authenticate": challenge})
+
     token = bearer(request)
     if token is None:
-        raise _unauthenticated(
-            cloud, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing."
-        )
+        raise unauthenticated("AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing.")
     try:
-        return cloud.tokens.verify(token, ARM_AUDIENCES)
+        return cloud.tokens.verify(token, audiences(cloud_of(request.scope)).arm)
     except InvalidToken as refusal:
-        raise _unauthenticated(cloud, "InvalidAuthenticationToken", refusal.reason) from None
-
-
-def _unauthenticated(cloud: LocalAzure, code: str, message: str) -> ServiceError:
-    challenge = (
-        f'Bearer authorization_uri="{cloud.authority_host}{cloud.tenant_id}", error="invalid_token", '
-        f'error_description="{message}"'
-    )
-    return ServiceError(401, code, message, {"WWW-Authenticate": challenge})
+        raise unauthenticated("InvalidAuthenticationToken", refusal.reason) from None
 
 
 def _action(resource_type: ResourceType, path: ArmPath, method: str) -> str:

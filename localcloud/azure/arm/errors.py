@@ -6,9 +6,14 @@ cloudquery issue 6626 (api-version); azure-rest-api-specs issue 8075. `NotEmulat
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core.store import Document
+
+_API_VERSION: Final = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?")
 
 
 def not_emulated(what: str) -> ServiceError:
@@ -26,6 +31,11 @@ def invalid_content(problem: str) -> ServiceError:
     return ServiceError(
         400, "InvalidRequestContent", f"The request content was invalid and could not be deserialized: '{problem}'."
     )
+
+
+def invalid_filter(term: str) -> ServiceError:
+    """400 for a `$filter` that ARM cannot parse, or that is not emulated."""
+    return ServiceError(400, "InvalidFilterInQueryString", f"Invalid $filter '{term}' specified in the query string.")
 
 
 def method_not_allowed(method: str) -> ServiceError:
@@ -91,8 +101,15 @@ def location_differs(path: ArmPath, current: str, asked: str) -> ServiceError:
     )
 
 
-def missing_api_version() -> ServiceError:
-    """400, and before the caller is even known (MicrosoftDocs/feedback issue 2279)."""
+def check_api_version(version: str) -> None:
+    """Refuse a request without an api-version, and before the caller is even known (MicrosoftDocs/feedback 2279)."""
+    if not version:
+        raise _missing_api_version()
+    if not _API_VERSION.fullmatch(version):
+        raise _invalid_api_version(version)
+
+
+def _missing_api_version() -> ServiceError:
     return ServiceError(
         400,
         "MissingApiVersionParameter",
@@ -100,8 +117,7 @@ def missing_api_version() -> ServiceError:
     )
 
 
-def invalid_api_version(version: str) -> ServiceError:
-    """400 for a version that is not a date."""
+def _invalid_api_version(version: str) -> ServiceError:
     return ServiceError(
         400, "InvalidApiVersionParameter", f"The api-version '{version}' is invalid. It must be a date: YYYY-MM-DD."
     )

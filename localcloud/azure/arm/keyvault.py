@@ -57,7 +57,7 @@ class KeyVaults(StoredType):
         self._require_subnets(call, properties)
         system_data = _system_data(call, current)
         vaults.put({**resource, "properties": properties, "systemData": system_data, **_seeded(current)})
-        return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
+        return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
     async def patch(self, call: Call) -> Response:
         current = self.existing(call)
@@ -65,7 +65,7 @@ class KeyVaults(StoredType):
         self._require_subnets(call, properties)
         tags = call.body.get("tags", current["tags"])
         changed = {**current, "tags": tags, "properties": properties, "systemData": _system_data(call, current)}
-        return JSONResponse(public(Vaults(call.resources).put(changed).resource))
+        return JSONResponse(self.present(call, Vaults(call.resources).put(changed).resource))
 
     async def delete(self, call: Call) -> Response:
         current = call.current
@@ -74,10 +74,15 @@ class KeyVaults(StoredType):
         Vaults(call.resources).delete(KeyVault(current))
         return Response(status_code=200)
 
+    def present(self, call: Call, resource: Document) -> dict[str, Any]:
+        """The vault, with its address in the cloud that was asked."""
+        address = KeyVault(resource, call.asked.vault_suffix).uri
+        return {**public(resource), "properties": {**resource["properties"], "vaultUri": f"{address}/"}}
+
     def _recover(self, call: Call, vaults: Vaults, deleted: DeletedVault | None) -> Response:
         if deleted is None or deleted.vault.id.lower() != call.path.key:
             raise _deleted_vault_not_found(call.path.name)
-        return JSONResponse(public(vaults.recover(deleted).resource))
+        return JSONResponse(self.present(call, vaults.recover(deleted).resource))
 
     def _require_subnets(self, call: Call, properties: dict[str, Any]) -> None:
         rules = properties.get("networkAcls", {}).get("virtualNetworkRules", [])
@@ -196,7 +201,7 @@ def _vault(call: Call) -> KeyVault:
     resource = call.resources.get(str(call.path.parent_id))
     if resource is None:
         raise errors.parent_not_found(call.path, VaultSecrets.name, "read")
-    return KeyVault(resource)
+    return KeyVault(resource, call.asked.vault_suffix)
 
 
 def _secret_properties(call: Call) -> dict[str, Any]:

@@ -1,19 +1,22 @@
 """Parses the path of an ARM request; whether the resource exists is checked elsewhere.
 
-Three forms, all of which ARM compares without case (Azure REST guidelines; azure-docs `resource-id`):
+Four forms, all of which ARM compares without case (Azure REST guidelines; azure-docs `resource-id`):
 
 - `/subscriptions/{s}` and `/subscriptions/{s}/resourceGroups/{g}`, themselves of namespace Microsoft.Resources;
 - `{scope}/providers/{namespace}/{type}/{name}[/{childType}/{childName}...]`, also on another resource as scope;
-- either of them without the last name (a collection), or with one more segment in a POST (an action).
+- `/subscriptions/{s}/providers` and `/subscriptions/{s}/providers/{namespace}`, the providers themselves;
+- the first two without the last name (a collection), or with one more segment in a POST (an action).
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from localcloud.azure.shared.http import ServiceError
 
 RESOURCES = "Microsoft.Resources"
+_PROVIDERS = re.compile(r"/?subscriptions/[^/]+/providers(/[^/]+)?/?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ def parse(path: str, method: str) -> ArmPath:
     lowered = [segment.lower() for segment in segments]
     if "" in segments:
         raise _no_such_path(path)
-    if "providers" not in lowered:
+    if "providers" not in lowered or _PROVIDERS.fullmatch(path):
         namespace, scope, rest = RESOURCES, None, segments
     else:
         at = len(lowered) - 1 - lowered[::-1].index("providers")

@@ -6,12 +6,13 @@ runs. A method that a type does not have is answered `NotEmulated`, never guesse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from starlette.responses import JSONResponse, Response
 
+from identity.clouds import Cloud
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.local_azure import LocalAzure
@@ -35,6 +36,8 @@ class Call:
         path: the parsed request path.
         body: the JSON body, {} when there is none.
         query: the query parameters.
+        asked: the cloud whose names the client uses.
+        type_names: every resource type that is emulated.
     """
 
     cloud: LocalAzure
@@ -43,6 +46,8 @@ class Call:
     caller: Caller
     body: dict[str, Any]
     query: Mapping[str, str]
+    asked: Cloud
+    type_names: Sequence[str]
 
     @property
     def current(self) -> Document | None:
@@ -59,10 +64,14 @@ class Call:
 
 
 class ResourceType:
-    """A resource type; `name` in Azure's own letter case. `extension`: it hangs on any other scope."""
+    """A resource type; `name` in Azure's own letter case. `extension`: it hangs on any other scope.
+
+    `listed_by_access`: anybody may list it, and sees what they have access to.
+    """
 
     name: str
     extension: ClassVar[bool] = False
+    listed_by_access: ClassVar[bool] = False
 
     async def get(self, call: Call) -> Response:
         """GET (and HEAD) of one resource."""

@@ -1,4 +1,4 @@
-"""Microsoft.Resources: the subscription and its resource groups, seeded or made by a stack."""
+"""Microsoft.Resources: resource groups, seeded or made by a stack."""
 
 from __future__ import annotations
 
@@ -18,22 +18,11 @@ _GROUP_NAME: Final = re.compile(r"[\w().-]{0,89}[\w()-]", re.ASCII)
 _OPERATIONS: Final = "Microsoft.Resources/subscriptions/operationresults"
 
 
-class Subscriptions(ResourceType):
-    """The one subscription of the local tenant."""
-
-    name = "Microsoft.Resources/subscriptions"
-
-    async def get(self, call: Call) -> Response:
-        return JSONResponse(_subscription(call))
-
-    async def list(self, call: Call) -> Response:
-        return collection([_subscription(call)])
-
-
 class ResourceGroups(ResourceType):
     """Resource groups. A deletion takes all that is in the group along, and ends later (`group_deletion.py`)."""
 
     name = "Microsoft.Resources/subscriptions/resourceGroups"
+    listed_by_access = True
 
     async def get(self, call: Call) -> Response:
         return JSONResponse(public(_existing(call)))
@@ -81,7 +70,11 @@ class ResourceGroups(ResourceType):
     async def list(self, call: Call) -> Response:
         # A group prints a shorter type than its actions have.
         groups = call.resources.below(str(call.path.parent_id), "Microsoft.Resources/resourceGroups")
-        return collection(public(group) for group in groups)
+        return collection(
+            public(group)
+            for group in groups
+            if call.cloud.authorization.allowed(call.caller.object_id, f"{self.name}/read", group["id"])
+        )
 
 
 class OperationResults(ResourceType):
@@ -112,17 +105,6 @@ def _accepted(operation: str, call: Call) -> Response:
     return Response(status_code=202, headers={"Location": location, "Retry-After": "0"})
 
 
-def _subscription(call: Call) -> dict[str, object]:
-    subscription = call.cloud.subscription_id
-    return {
-        "id": f"/subscriptions/{subscription}",
-        "subscriptionId": subscription,
-        "tenantId": call.cloud.tenant_id,
-        "displayName": "local",
-        "state": "Enabled",
-    }
-
-
 def types() -> tuple[ResourceType, ...]:
     """The namespace's resource types."""
-    return Subscriptions(), ResourceGroups(), OperationResults()
+    return ResourceGroups(), OperationResults()

@@ -22,12 +22,12 @@ from localcloud.azure.blob.accounts import Accounts, allows_anyone, is_public
 from localcloud.azure.blob.contents import Blob, Blobs
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
 from localcloud.azure.shared.http import bearer, service_app
-from localcloud.azure.tenant.resources import STORAGE_AUDIENCES
+from localcloud.azure.tenant.resources import audiences
 from localcloud.azure.tenant.tokens import InvalidToken
 from localcloud.core.store import Document
 
-SUFFIX: Final = ".blob.core.windows.net"
 _PATH: Final = "/{container}/{name:path}"
 _ACTION: Final = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
 # The first version that takes tokens of Entra ID.
@@ -114,17 +114,16 @@ class _DataPlane:
 
     def _account(self, request: Request) -> Document:
         host = request.headers.get("host", "").rpartition(":")[0] or request.headers.get("host", "")
-        account = self._accounts.named(host.removesuffix(SUFFIX)) if host.endswith(SUFFIX) else None
+        suffix = f".blob.{cloud_of(request.scope).storage_suffix}"
+        account = self._accounts.named(host.removesuffix(suffix)) if host.endswith(suffix) else None
         if account is None:
             raise errors.account_not_found(host)
         return account
 
     def _admit(self, request: Request, account: Document, container: Document | None, operation: str) -> None:
         token = bearer(request)
-        challenge = (
-            f"Bearer authorization_uri={self._cloud.authority_host}{self._cloud.tenant_id}/oauth2/authorize "
-            "resource_id=https://storage.azure.com"
-        )
+        authority = f"{authority_of(request.scope, self._cloud.authority_host)}{self._cloud.tenant_id}"
+        challenge = f"Bearer authorization_uri={authority}/oauth2/authorize resource_id=https://storage.azure.com"
         if token is None:
             if operation != "read":
                 raise errors.not_authenticated(challenge)
@@ -134,7 +133,7 @@ class _DataPlane:
                 raise errors.resource_not_found()
             return
         try:
-            caller = self._cloud.tokens.verify(token, STORAGE_AUDIENCES)
+            caller = self._cloud.tokens.verify(token, audiences(cloud_of(request.scope)).storage)
         except InvalidToken:
             raise errors.bearer_refused(challenge) from None
         if request.headers.get("x-ms-version", "") < _FIRST_VERSION:

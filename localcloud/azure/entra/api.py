@@ -1,6 +1,6 @@
 """The sign-in endpoints at the root of the authority: metadata, signing keys, tokens, device codes.
 
-Left out on purpose: instance discovery (clients of a private authority switch it off), the authorization code flow.
+Left out on purpose: the authorization code flow.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import base64
 import json
 from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from identity.clouds import CLOUDS
 from localcloud.azure.arm.managedidentity import FEDERATED_CREDENTIALS
 from localcloud.azure.entra import assertion, errors, sessions
 from localcloud.azure.entra.federation import Issuers, Trust
@@ -28,6 +29,7 @@ from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
 from localcloud.azure.tenant.people import User
 from localcloud.azure.tenant.resources import PUBLIC_CLIENTS, first_party_audiences
 from localcloud.core import clock
+from localcloud.core.public_names import authorities, named
 
 _OPENID_SCOPES = {"openid", "offline_access", "profile", "email"}
 _DEFAULT = "/.default"
@@ -46,6 +48,7 @@ def app(cloud: LocalAzure, issuers: Issuers | None = None) -> Starlette:
     routes = [
         Route("/{tenant}/v2.0/.well-known/openid-configuration", entra.metadata, methods=["GET"]),
         Route("/{tenant}/.well-known/openid-configuration", entra.metadata_v1, methods=["GET"]),
+        Route("/common/discovery/instance", entra.instances, methods=["GET"]),
         Route("/{tenant}/discovery/v2.0/keys", entra.keys, methods=["GET"]),
         Route("/{tenant}/oauth2/v2.0/token", entra.token, methods=["POST"]),
         Route("/{tenant}/oauth2/v2.0/devicecode", entra.device_code, methods=["POST"]),
@@ -94,6 +97,24 @@ class _Entra:
                 "response_types_supported": ["code", "id_token", "token"],
                 "subject_types_supported": ["pairwise"],
                 "id_token_signing_alg_values_supported": ["RS256"],
+            }
+        )
+
+    async def instances(self, request: Request) -> Response:
+        """The names of each cloud's authority, which clients ask for before they trust one they do not know."""
+        asked = urlsplit(request.query_params.get("authorization_endpoint", "")).hostname or ""
+        found = named(asked)
+        if found is None or found.service != "entra":
+            raise errors.instance_invalid(asked)
+        clouds = [authorities(cloud) for cloud in CLOUDS.values()]
+        return JSONResponse(
+            {
+                "tenant_discovery_endpoint": f"https://{asked}/{self._tenant}/v2.0/.well-known/openid-configuration",
+                "api-version": "1.1",
+                "metadata": [
+                    {"preferred_network": names[0], "preferred_cache": names[0], "aliases": list(names)}
+                    for names in clouds
+                ],
             }
         )
 

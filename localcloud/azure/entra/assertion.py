@@ -1,8 +1,8 @@
 """Client assertions: the JWT that an application signs with its certificate's key instead of sending a secret.
 
 Rules: RFC 7523 3, and Microsoft's page on certificate credentials: RS256 or PS256, the certificate named by `x5t`
-(SHA-1) or `x5t#S256`, `iss` = `sub` = client id, `aud` = the token endpoint. A chain in `x5c` proves nothing here:
-trust by subject name and issuer is for first-party applications.
+(SHA-1), `x5t#S256`, or `kid` with the value of `x5t`, `iss` = `sub` = client id, `aud` = the token endpoint. A chain in
+`x5c` proves nothing here: trust by subject name and issuer is for first-party applications.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def verify(assertion: str, *, client_id: str, audience: str, keys: Sequence[KeyC
 
 
 def _thumbprint(header: Mapping[str, Any]) -> tuple[str, bytes]:
-    for name, algorithm in (("x5t#S256", "sha256"), ("x5t", "sha1")):
+    # HashiCorp's go-azure-sdk names the certificate by `kid` alone, with the value of `x5t`.
+    for name, algorithm in (("x5t#S256", "sha256"), ("x5t", "sha1"), ("kid", "sha1")):
         text = header.get(name)
         if isinstance(text, str):
             try:

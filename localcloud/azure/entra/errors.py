@@ -55,6 +55,11 @@ def tenant_not_found(tenant: str, *, code: str = "invalid_request") -> EntraErro
     )
 
 
+def instance_invalid(host: str) -> EntraError:
+    """50049, in an instance discovery."""
+    return EntraError(50049, "invalid_instance", f"Unknown or invalid instance '{host}'.", 400)
+
+
 def application_not_found(client_id: str, tenant: str) -> EntraError:
     """700016."""
     return EntraError(

@@ -21,11 +21,13 @@ from urllib.parse import urlsplit
 import httpx
 import jwt
 
-from localcloud.azure.blob.api import SUFFIX as BLOB_SUFFIX
+from identity.clouds import CLOUDS, DEFAULT_CLOUD
 from localcloud.azure.entra import errors
 from localcloud.core import clock
 
 _ALGORITHMS: Final = ("RS256",)
+# A local address means the public cloud.
+_BLOBS: Final = f".blob.{CLOUDS[DEFAULT_CLOUD].storage_suffix}"
 _WITHIN: Final = 5.0  # seconds that an issuer has to answer
 
 
@@ -99,7 +101,7 @@ class Issuers:
     async def _document(self, http: httpx.AsyncClient, url: str) -> dict[str, Any]:
         parts = urlsplit(url)
         host, headers = parts.hostname or "", {}
-        if self._blob_endpoint is not None and host.endswith(BLOB_SUFFIX):
+        if self._blob_endpoint is not None and host.endswith(_BLOBS):
             url, headers = f"{self._blob_endpoint}{parts.path}", {"Host": host}
         elif not _is_of_this_machine(url):
             raise errors.issuer_unreachable()

@@ -9,7 +9,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -20,6 +20,7 @@ from localcloud.azure.graph import odata, permissions, representation
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, json_object, service_app
 from localcloud.azure.tenant.objects import Application, PasswordCredential, ServicePrincipal
+from localcloud.azure.tenant.people import User
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core import clock
 
@@ -28,9 +29,17 @@ Entry = Application | ServicePrincipal
 
 def app(cloud: LocalAzure) -> Starlette:
     """Graph's application."""
-    parts = (_Applications(cloud), _ServicePrincipals(cloud), _DeletedItems(cloud), _Users(cloud))
+    parts = (
+        _Applications(cloud),
+        _ServicePrincipals(cloud),
+        _DeletedItems(cloud),
+        _DirectoryObjects(cloud),
+        _Users(cloud),
+    )
     routes = [route for part in parts for route in part.routes()]
-    return service_app("graph", routes, faults=cloud.faults, holder=cloud.holder, render=_render)
+    service = service_app("graph", routes, faults=cloud.faults, holder=cloud.holder, render=_render)
+    service.add_middleware(odata.BetaAsWell)
+    return service
 
 
 class _Collection(ABC):
@@ -106,6 +115,9 @@ class _Collection(ABC):
     def apply(self, caller: Caller, entry: Entry, body: dict[str, Any]) -> None:
         """Apply a PATCH body to a member."""
         permissions.require_write(caller, entry)
+        # The object's own id may stand in the body: some clients send what they have read.
+        if str(body.pop("id", entry.object_id)) != entry.object_id:
+            raise ServiceError(400, "Request_BadRequest", "Property 'id' is read-only and cannot be set.")
         properties = representation.writable(body, self.kind)
         keys = None
         if "keyCredentials" in body:
@@ -345,15 +357,55 @@ class _DeletedItems:
         return {"@odata.type": _TYPES[type(entry)], **representation.to_json(entry)}
 
 
+class _DirectoryObjects:
+    """Objects of any kind by their ids, with which clients find the names of principals."""
+
+    def __init__(self, cloud: LocalAzure) -> None:
+        self._directory = cloud.directory
+        self._people = cloud.people
+        self._tokens = cloud.tokens
+
+    def routes(self) -> Sequence[BaseRoute]:
+        return [Route("/v1.0/directoryObjects/getByIds", self.by_ids, methods=["POST"])]
+
+    async def by_ids(self, request: Request) -> Response:
+        permissions.require_read(permissions.authenticate(request, self._tokens))
+        body = await json_object(request)
+        wanted, kinds = body.get("ids"), body.get("types") or [_kind(each) for each in (*_TYPES.values(), _USER)]
+        if not isinstance(wanted, list) or len(wanted) > _MOST_IDS:
+            raise ServiceError(400, "Request_BadRequest", f"Too many or no 'ids': at most {_MOST_IDS} are accepted.")
+        found = (self._find(str(each)) for each in wanted)
+        items = [each for each in found if each is not None and _kind(each["@odata.type"]) in kinds]
+        return JSONResponse(odata.collection(request, "directoryObjects", items))
+
+    def _find(self, object_id: str) -> dict[str, Any] | None:
+        entry = self._directory.service_principal(object_id) or self._directory.application(object_id)
+        if entry is not None:
+            return {"@odata.type": _TYPES[type(entry)], **representation.to_json(entry)}
+        user = self._people.user(object_id)
+        return None if user is None else _user_json(user)
+
+
 class _Users:
-    """The groups that a user is in. Users themselves are not served."""
+    """The signed-in user, and the groups that a user is in."""
 
     def __init__(self, cloud: LocalAzure) -> None:
         self._people = cloud.people
         self._tokens = cloud.tokens
 
     def routes(self) -> Sequence[BaseRoute]:
-        return [Route("/v1.0/users/{user}/getMemberGroups", self.member_groups, methods=["POST"])]
+        return [
+            Route("/v1.0/me", self.me, methods=["GET"]),
+            Route("/v1.0/users/{user}/getMemberGroups", self.member_groups, methods=["POST"]),
+        ]
+
+    async def me(self, request: Request) -> Response:
+        caller = permissions.authenticate(request, self._tokens)
+        user = self._people.user(caller.object_id)
+        if user is None:
+            message = "/me request is only valid with delegated authentication flow."
+            raise ServiceError(400, "BadRequest", message)
+        return JSONResponse(odata.entity(request, "users", _user_json(user)))
 
     async def member_groups(self, request: Request) -> Response:
         permissions.require_memberships(permissions.authenticate(request, self._tokens))
@@ -364,6 +416,24 @@ class _Users:
         return JSONResponse(odata.strings(request, self._people.groups_of(user.object_id)))
 
 
+def _kind(odata_type: str) -> str:
+    """`servicePrincipal` of `#microsoft.graph.servicePrincipal`."""
+    return odata_type.rpartition(".")[2]
+
+
+def _user_json(user: User) -> dict[str, Any]:
+    return {
+        "@odata.type": _USER,
+        "id": user.object_id,
+        "displayName": user.display_name,
+        "userPrincipalName": user.user_principal_name,
+        "mail": None,
+    }
+
+
+_USER: Final = "#microsoft.graph.user"
+# Graph v1.0 reference, directoryObject: getByIds.
+_MOST_IDS: Final = 1000
 _TYPES: dict[type[Entry], str] = {
     Application: "#microsoft.graph.application",
     ServicePrincipal: "#microsoft.graph.servicePrincipal",

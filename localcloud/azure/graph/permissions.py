@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
+from localcloud.azure.shared.asked_cloud import cloud_of
 from localcloud.azure.shared.http import ServiceError, bearer
 from localcloud.azure.tenant.objects import Application, ServicePrincipal
-from localcloud.azure.tenant.resources import GRAPH_APP_ID, GRAPH_AUDIENCES
+from localcloud.azure.tenant.resources import GRAPH_APP_ID, audiences
 from localcloud.azure.tenant.tokens import Caller, InvalidToken, Tokens
 
 WRITE_OWNED = "Application.ReadWrite.OwnedBy"
@@ -28,7 +29,7 @@ def authenticate(request: Request, tokens: Tokens) -> Caller:
     if token is None:
         raise ServiceError(401, "InvalidAuthenticationToken", "Access token is empty.")
     try:
-        return tokens.verify(token, (*GRAPH_AUDIENCES, GRAPH_APP_ID))
+        return tokens.verify(token, (*audiences(cloud_of(request.scope)).graph, GRAPH_APP_ID))
     except InvalidToken as error:
         raise ServiceError(401, "InvalidAuthenticationToken", error.reason) from None
 

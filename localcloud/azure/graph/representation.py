@@ -55,6 +55,7 @@ _PRINCIPAL_DEFAULTS: Mapping[str, Any] = {
     "homepage": None,
     "loginUrl": None,
     "tags": [],
+    "alternativeNames": [],
     "notificationEmailAddresses": [],
     "preferredSingleSignOnMode": None,
     "samlSingleSignOnSettings": None,
@@ -81,7 +82,7 @@ def to_json(entry: Application | ServicePrincipal, *, with_keys: bool = False) -
         **entry.properties,
         "servicePrincipalType": entry.kind,
         "servicePrincipalNames": [entry.app_id],
-        "alternativeNames": ["isExplicit=True", entry.resource_id] if managed else [],
+        **({"alternativeNames": ["isExplicit=True", entry.resource_id]} if managed else {}),
     }
 
 
@@ -92,11 +93,23 @@ def writable(body: Mapping[str, Any], kind: type[Application | ServicePrincipal]
         ServiceError: 400 for a property that the type does not have.
     """
     known = _APPLICATION_DEFAULTS if kind is Application else _PRINCIPAL_DEFAULTS
+    body = {name: without_annotations(value) for name, value in body.items() if not _is_annotation(name)}
     structural = {"displayName", "keyCredentials", OWNERS, *(() if kind is Application else ("appId",))}
     for name in body:
         if name not in known and name not in structural:
             raise ServiceError(400, "Request_BadRequest", f"Invalid property '{name}'.")
     return {name: value for name, value in body.items() if name in known}
+
+
+def without_annotations(value: object) -> object:
+    """A JSON value without the annotations of OData (`@odata.type`), which may stand at any object of a request."""
+    if isinstance(value, Mapping):
+        return {name: without_annotations(each) for name, each in value.items() if not _is_annotation(name)}
+    return [without_annotations(each) for each in value] if isinstance(value, list) else value
+
+
+def _is_annotation(name: str) -> bool:
+    return "@odata." in name and name != OWNERS
 
 
 def owners(body: Mapping[str, Any]) -> tuple[str, ...]:

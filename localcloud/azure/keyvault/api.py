@@ -3,14 +3,14 @@
 The vault is named by the Host header; a loopback Host means the stack's own vault. Network rules of a vault are stored
 by ARM and not enforced here: every caller is on this machine. Access policies are not emulated, ARM refuses such a
 vault. Source: Key Vault REST 7.4 and the paths that azure-keyvault-secrets and -keys use. Left out: certificates,
-backup, creating keys.
+backup, deleting keys, their attributes and tags.
 """
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from starlette.applications import Starlette
@@ -25,12 +25,12 @@ from localcloud.azure.keyvault.secrets import SecretChange, Secrets
 from localcloud.azure.keyvault.vaults import KeyVault, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
 from localcloud.azure.shared.http import bearer, json_object, service_app
-from localcloud.azure.tenant.resources import VAULT_AUDIENCES
+from localcloud.azure.tenant.resources import audiences
 from localcloud.azure.tenant.tokens import Caller, InvalidToken
 from localcloud.core.store import Document
 
-_SUFFIX: Final = ".vault.azure.net"
 _PAGE_SIZE: Final = 25
 _METHODS: Final = ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]
 # Of an asymmetric key, whoever may read the public half can use it: `keys/read` opens these two as well (text of the
@@ -60,6 +60,7 @@ def app(cloud: LocalAzure) -> Starlette:
         plane.route("GET", f"{keys}/versions", plane.list_key_versions),
         plane.route("GET", keys, plane.get_key),
         plane.route("GET", keys + "/{version:path}", plane.get_key),
+        plane.route("POST", f"{keys}/create", plane.create_key),
         plane.route("POST", keys + "/{version:path}/{operation}", plane.use_key),
         Route("/{path:path}", _not_emulated, methods=_METHODS),
     ]
@@ -187,6 +188,13 @@ class _DataPlane:
         key = self._keys.find(visit.vault, name, visit.part("version"))
         return JSONResponse(present.key_bundle(visit.vault, key, self._keys.public_numbers(key)))
 
+    async def create_key(self, visit: _Visit) -> Response:
+        name = visit.part("name")
+        self._require(visit, "keys/create/action", f"keys/{name}")
+        body = await _body(visit, "kty key_size key_ops attributes tags release_policy crv public_exponent")
+        created = self._keys.create(visit.vault, name, body.get("kty"), body.get("key_size"))
+        return JSONResponse(present.key_bundle(visit.vault, created, self._keys.public_numbers(created)))
+
     async def use_key(self, visit: _Visit) -> Response:
         name, operation = visit.part("name"), visit.part("operation")
         if operation in _PUBLIC_OPERATIONS:
@@ -204,32 +212,32 @@ class _DataPlane:
         return JSONResponse({"kid": present.key_id(visit.vault, key), "value": result})
 
     def _vault(self, request: Request) -> KeyVault:
-        host = request.url.hostname or ""
-        if host.endswith(_SUFFIX):
-            vault = self._vaults.named(host.removesuffix(_SUFFIX))
-            missing = f"There is no vault {host.removesuffix(_SUFFIX)!r} in the local cloud."
+        host, suffix = request.url.hostname or "", cloud_of(request.scope).vault_suffix
+        if host.endswith(f".{suffix}"):
+            name = host.removesuffix(f".{suffix}")
+            vault = self._vaults.named(name)
+            missing = f"There is no vault {name!r} in the local cloud."
         elif host == "localhost" or _is_loopback(host):
             vault = self._vaults.stacks_own()
             missing = (
                 "A loopback address means the stack's own vault, and the local cloud has none or several. Name the "
-                f"vault in the Host header: <vault>{_SUFFIX}."
+                f"vault in the Host header: <vault>.{suffix}."
             )
         else:
-            vault, missing = None, f"{host!r} names no vault: <vault>{_SUFFIX} is expected."
+            vault, missing = None, f"{host!r} names no vault: <vault>.{suffix} is expected."
         if vault is None:
             raise VaultError(404, "VaultNotFound", missing)
-        return vault
+        return replace(vault, suffix=suffix)
 
     def _caller(self, request: Request) -> Caller:
-        challenge = (
-            f'Bearer authorization="{self._cloud.authority_host}{self._cloud.tenant_id}", '
-            f'resource="{VAULT_AUDIENCES[0]}"'
-        )
+        accepted = audiences(cloud_of(request.scope)).vault
+        authority = authority_of(request.scope, self._cloud.authority_host)
+        challenge = f'Bearer authorization="{authority}{self._cloud.tenant_id}", resource="{accepted[0]}"'
         token = bearer(request)
         if token is None:
             raise errors.unauthorized("AKV10000: Request is missing a Bearer or PoP token.", challenge)
         try:
-            return self._cloud.tokens.verify(token, VAULT_AUDIENCES)
+            return self._cloud.tokens.verify(token, accepted)
         except InvalidToken as refusal:
             raise errors.unauthorized(f"Error validating token: {refusal.reason}", challenge) from None
 
@@ -270,15 +278,13 @@ def _page(visit: _Visit, items: list[dict[str, Any]]) -> Response:
         raise errors.bad_parameter("$skiptoken is invalid")
     end = int(begin) + int(size)
     link = visit.request.url.include_query_params(**{"$skiptoken": str(end)})
-    if (link.hostname or "").endswith(_SUFFIX):
+    if (link.hostname or "").endswith(f".{visit.vault.suffix}"):
         link = link.replace(port=443)  # the vault's own address, written out as in the examples of the reference
     return JSONResponse({"value": items[int(begin) : end], "nextLink": str(link) if end < len(items) else None})
 
 
 async def _not_emulated(request: Request) -> Response:
-    raise VaultError(
-        501, "NotEmulated", f"The local cloud does not emulate {request.method} {request.url.path} of Key Vault."
-    )
+    raise errors.not_emulated(f"{request.method} {request.url.path}")
 
 
 def _is_loopback(host: str) -> bool:

@@ -48,6 +48,11 @@ def bad_parameter(message: str) -> VaultError:
     return VaultError(400, "BadParameter", message)
 
 
+def not_emulated(what: str) -> VaultError:
+    """501: Key Vault would do this, the local cloud does not."""
+    return VaultError(501, "NotEmulated", f"The local cloud does not emulate {what} of Key Vault.")
+
+
 def not_found(kind: str, name: str) -> VaultError:
     """404 `SecretNotFound` or `KeyNotFound`; `kind`: secret or key."""
     return VaultError(

@@ -21,6 +21,7 @@ from localcloud.core.clock import now
 from localcloud.core.store import Store
 
 _BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]+")
+_SIZES: Final = (2048, 3072, 4096)
 _HASHES: Final = {"RSA-OAEP": hashes.SHA1, "RSA-OAEP-256": hashes.SHA256}
 
 
@@ -58,6 +59,14 @@ class Keys:
         added = KeyVersion(name, version or uuid.uuid4().hex, self._store.seal(pem.decode()), int(now().timestamp()))
         self._store.put(KEY_KIND, _key(vault, name), {"versions": [asdict(each) for each in (*versions, added)]})
         return added
+
+    def create(self, vault: KeyVault, name: str, kind: object, size: object) -> KeyVersion:
+        """A new version as a client asks for it: `kty` and `key_size`; raises 400, and 501 for what is left out."""
+        if kind != "RSA":
+            raise errors.not_emulated(f"keys of the kind {kind}")
+        if size not in (None, *_SIZES):
+            raise errors.bad_parameter(f"Invalid key size '{size}': {', '.join(map(str, _SIZES))}.")
+        return self.add(vault, name, key_size=_SIZES[0] if size is None else int(str(size)))
 
     def versions(self, vault: KeyVault, name: str) -> list[KeyVersion]:
         """Every version of the key, the newest last; empty when there is no such key."""

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from identity.clouds import CLOUDS, DEFAULT_CLOUD
 from localcloud.azure.resource_store import Resources
 from localcloud.core.clock import now
 from localcloud.core.store import Document
 
 VAULTS: Final = "Microsoft.KeyVault/vaults"
+PUBLIC_SUFFIX: Final = CLOUDS[DEFAULT_CLOUD].vault_suffix
 SECRET_KIND: Final = "keyvault-secret"
 KEY_KIND: Final = "keyvault-key"
 _DELETED_KIND: Final = "keyvault-deleted"
@@ -24,9 +26,10 @@ DEFAULT_RETENTION_DAYS: Final = 90
 
 @dataclass(frozen=True)
 class KeyVault:
-    """A vault as the data plane sees it."""
+    """A vault as the data plane sees it; `suffix` is that of the vaults of the cloud that was asked."""
 
     resource: Document
+    suffix: str = PUBLIC_SUFFIX
 
     @property
     def name(self) -> str:
@@ -45,8 +48,8 @@ class KeyVault:
 
     @property
     def uri(self) -> str:
-        """Its address without a trailing slash: `https://<name>.vault.azure.net`."""
-        return f"https://{self.name.lower()}.vault.azure.net"
+        """Its address without a trailing slash: `https://<name>.<suffix>`."""
+        return f"https://{self.name.lower()}.{self.suffix}"
 
     @property
     def retention(self) -> timedelta:

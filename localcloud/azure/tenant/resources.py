@@ -6,36 +6,57 @@ Sources: the first-party application ids that Microsoft publishes for sign-in re
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
 
 from identity.access.login import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
+from identity.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
 
-ARM_AUDIENCES = (
-    "https://management.core.windows.net/",
-    "https://management.core.windows.net",
-    "https://management.azure.com/",
-    "https://management.azure.com",
-)
-VAULT_AUDIENCES = ("https://vault.azure.net", "https://vault.azure.net/")
-GRAPH_AUDIENCES = ("https://graph.microsoft.com", "https://graph.microsoft.com/")
-STORAGE_AUDIENCES = ("https://storage.azure.com", "https://storage.azure.com/")
+GRAPH_APP_ID: Final = "00000003-0000-0000-c000-000000000000"
+_ARM_APP_ID: Final = "797f4846-ba00-4fd7-ba43-dac1f8f63013"
+_VAULT_APP_ID: Final = "cfa8b339-82a2-471a-a3c9-0fc0be7a4093"
+_STORAGE_APP_ID: Final = "e406a681-f3d4-42a8-90b6-c2b029497af1"
 
-GRAPH_APP_ID = "00000003-0000-0000-c000-000000000000"
 
-FIRST_PARTY_APP_IDS = {
-    "797f4846-ba00-4fd7-ba43-dac1f8f63013": ARM_AUDIENCES,
-    "cfa8b339-82a2-471a-a3c9-0fc0be7a4093": VAULT_AUDIENCES,
-    GRAPH_APP_ID: GRAPH_AUDIENCES,
-    "e406a681-f3d4-42a8-90b6-c2b029497af1": STORAGE_AUDIENCES,
-    AKS_SERVER_APP_ID: (),
-}
-"""Application id of each first-party service: the identifier URIs it is also known by."""
+@dataclass(frozen=True)
+class Audiences:
+    """What the `aud` of a token for each service of one cloud may be; each tuple begins with the usual one."""
 
-PUBLIC_CLIENTS = frozenset({AKS_CLIENT_APP_ID})
-"""Application ids of the first-party clients with which a person signs in; they have no secret."""
+    arm: tuple[str, ...]
+    vault: tuple[str, ...]
+    graph: tuple[str, ...]
+    storage: tuple[str, ...]
+
+
+def audiences(cloud: Cloud) -> Audiences:
+    """The audiences of a cloud's services."""
+    return Audiences(
+        arm=_with_and_without_slash(cloud.arm_scope.removesuffix("//.default"), cloud.arm_endpoint),
+        vault=_with_and_without_slash(cloud.vault_scope.removesuffix("/.default")),
+        graph=_with_and_without_slash(cloud.graph_endpoint),
+        storage=_with_and_without_slash(cloud.storage_scope.removesuffix("/.default")),
+    )
 
 
 def first_party_audiences() -> Iterator[str]:
     """Everything that names a first-party service in a scope: its application id and its identifier URIs."""
-    for app_id, uris in FIRST_PARTY_APP_IDS.items():
-        yield app_id
-        yield from uris
+    yield from (_ARM_APP_ID, _VAULT_APP_ID, GRAPH_APP_ID, _STORAGE_APP_ID, AKS_SERVER_APP_ID)
+    for cloud in CLOUDS.values():
+        found = audiences(cloud)
+        yield from (*found.arm, *found.vault, *found.graph, *found.storage)
+
+
+def is_graph(resource: str) -> bool:
+    """Whether this is the Graph of any cloud, as tokens name it."""
+    return resource == GRAPH_APP_ID or any(resource in audiences(cloud).graph for cloud in CLOUDS.values())
+
+
+def _with_and_without_slash(*addresses: str) -> tuple[str, ...]:
+    return tuple(f"{address}{end}" for address in addresses for end in ("", "/"))
+
+
+PUBLIC_AUDIENCES: Final = audiences(CLOUDS[DEFAULT_CLOUD])
+"""Those of the public cloud, whose names the local addresses have."""
+
+PUBLIC_CLIENTS: Final = frozenset({AKS_CLIENT_APP_ID})
+"""Application ids of the first-party clients with which a person signs in; they have no secret."""

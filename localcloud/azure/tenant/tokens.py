@@ -25,7 +25,7 @@ from identity.access.login import AKS_SERVER_APP_ID
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.azure.tenant.people import People, User
-from localcloud.azure.tenant.resources import GRAPH_APP_ID, GRAPH_AUDIENCES
+from localcloud.azure.tenant.resources import is_graph
 from localcloud.core import clock
 from localcloud.core.store import Store
 
@@ -90,7 +90,7 @@ class Tokens:
         }
         if principal.resource_id is not None:
             claims["xms_mirid"] = principal.resource_id
-        if principal.roles and resource in (*GRAPH_AUDIENCES, GRAPH_APP_ID):
+        if principal.roles and is_graph(resource):
             claims["roles"] = list(principal.roles)
         return self._signed(claims, resource, lifetime)
 

@@ -15,6 +15,7 @@ _LOCAL = LocalEnvironment(
     key_vault_endpoint="https://localhost:5004",
     blob_endpoint="https://localhost:5007",
     imds_endpoint="http://localhost:5005",
+    proxy_endpoint="http://localhost:5005",
     ca_file="/state/ca.pem",
     cluster="builtin",
     kubernetes_endpoint="https://localhost:5006",

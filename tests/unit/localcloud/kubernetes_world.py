@@ -54,6 +54,7 @@ def local_environment(api: RunningApi, directory: Path, **endpoints: str) -> Loc
             "key_vault_endpoint": nowhere,
             "blob_endpoint": nowhere,
             "imds_endpoint": nowhere,
+            "proxy_endpoint": nowhere,
             "ca_file": str(api.ca_file),
             "cluster": "builtin",
             "kubernetes_endpoint": api.server,

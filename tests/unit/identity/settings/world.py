@@ -36,6 +36,7 @@ LOCAL: Final = LocalEnvironment(
     key_vault_endpoint="https://localhost:4004",
     blob_endpoint="https://localhost:4006",
     imds_endpoint="http://localhost:4005",
+    proxy_endpoint="http://localhost:4005",
     ca_file="/state/ca.pem",
     cluster="builtin",
     kubernetes_endpoint="https://localhost:5006",

@@ -29,7 +29,7 @@ from localcloud.azure.entra.api import app
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.tenant.objects import KeyCredential
-from localcloud.azure.tenant.resources import ARM_AUDIENCES
+from localcloud.azure.tenant.resources import PUBLIC_AUDIENCES
 from localcloud.core import clock
 from tests.stores import open_store
 from tests.unit.hosts import Certificates, Serve
@@ -87,8 +87,15 @@ class TokenClient:
             connection_verify=str(self.ca_file),
         )
 
-    def post(self, *, claims: Mapping[str, Any] | None = None, algorithm: str = "RS256", **form: str) -> httpx.Response:
-        """A token request made by hand; `claims` and `form` replace single values of a right one."""
+    def post(
+        self,
+        *,
+        claims: Mapping[str, Any] | None = None,
+        algorithm: str = "RS256",
+        headers: Mapping[str, str] | None = None,
+        form: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """A token request made by hand; `claims` and `form` replace single values of a right one, `headers` all."""
         endpoint = f"{self.authority}/{LOCAL_TENANT_ID}/oauth2/v2.0/token"
         now = int(time.time())
         right = {"aud": endpoint, "iss": self.app_id, "sub": self.app_id, "nbf": now, "exp": now + 600}
@@ -98,7 +105,7 @@ class TokenClient:
             {**right, "jti": str(uuid.uuid4()), **(claims or {})},
             _private_key(self.issued.private_key_pem),
             algorithm=algorithm,
-            headers={"x5t#S256": digest},
+            headers=dict(headers or {"x5t#S256": digest}),
         )
         fields = {
             "grant_type": "client_credentials",
@@ -106,7 +113,7 @@ class TokenClient:
             "scope": ARM_SCOPE,
             "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
             "client_assertion": assertion,
-            **form,
+            **(form or {}),
         }
         with self.http() as client:
             return client.post(endpoint, data=fields)
@@ -121,10 +128,19 @@ def client(azure: LocalAzure, serve: Serve, certificates: Certificates) -> Token
     return TokenClient.create(azure, serve(app(azure)), certificates.ca_file)
 
 
+def test_a_certificate_may_be_named_by_the_key_id_alone(client: TokenClient) -> None:
+    """As HashiCorp's go-azure-sdk does: `kid` has the value of `x5t`, with its padding."""
+    digest = hashlib.sha1(registration(client.issued).certificate).digest()  # noqa: S324  # what `x5t` is
+
+    assert client.post(headers={"kid": base64.urlsafe_b64encode(digest).decode()}).is_success
+    refused = client.post(headers={"kid": base64.urlsafe_b64encode(digest[::-1]).decode()}).json()
+    assert "AADSTS700027" in refused["error_description"]
+
+
 def test_a_certificate_credential_of_azure_identity_gets_a_token_for_arm(client: TokenClient) -> None:
     answer = client.credential().get_token(ARM_SCOPE)
 
-    caller = client.azure.tokens.verify(answer.token, ARM_AUDIENCES)
+    caller = client.azure.tokens.verify(answer.token, PUBLIC_AUDIENCES.arm)
     principal = client.azure.directory.service_principal_by_app(client.app_id)
     assert principal is not None
     assert (caller.client_id, caller.object_id) == (client.app_id, principal.object_id)
@@ -136,7 +152,8 @@ def test_a_certificate_chain_in_the_assertion_is_accepted(client: TokenClient) -
 
 
 def test_an_assertion_as_go_clients_send_it_is_accepted(client: TokenClient) -> None:
-    answer = client.post(algorithm="PS256", scope="https://vault.azure.net/.default openid offline_access profile")
+    scope = {"scope": "https://vault.azure.net/.default openid offline_access profile"}
+    answer = client.post(algorithm="PS256", form=scope)
 
     assert answer.status_code == 200
     assert client.azure.tokens.verify(answer.json()["access_token"], ["https://vault.azure.net"])
@@ -228,7 +245,7 @@ def test_another_tenants_metadata_and_tokens_are_error_90002(client: TokenClient
 def test_each_wrong_request_has_entras_error_code(
     client: TokenClient, claims: dict[str, Any], form: dict[str, str], code: int, error: str
 ) -> None:
-    body = client.post(claims=claims, **form).json()
+    body = client.post(claims=claims, form=form).json()
 
     assert (body["error_codes"], body["error"]) == ([code], error)
     assert body["error_description"].startswith(f"AADSTS{code}: ")

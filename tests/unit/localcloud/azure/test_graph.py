@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from identity.access.login import AKS_CLIENT_APP_ID
 from identity.credentials.certificate import issue
 from localcloud.azure.entra.api import app as entra
 from localcloud.azure.graph.api import app
@@ -337,3 +338,79 @@ def test_federated_credentials_are_added_listed_and_removed(caller_as: As, deplo
     assert http.delete(f"{federated}/ci").status_code == 204
     assert http.delete(f"{federated}/ci").status_code == 404
     assert http.get(federated).json()["value"] == []
+
+
+def test_what_clients_of_graph_send_beside_the_reference_is_taken(graph: httpx.Client) -> None:
+    """Annotations of OData at any object, the object's own id, and `/beta`, as the real azuread sends them."""
+    annotation = {"@odata.type": "#microsoft.graph.application"}
+    body = {**annotation, "displayName": "a", "web": {**annotation, "homePageUrl": "h"}}
+    made = graph.post("/applications", json=body).json()
+    beta = str(graph.base_url).replace("/v1.0", "/beta")
+
+    changed = graph.patch(f"{beta}applications/{made['id']}", json={"id": made["id"], "displayName": "b"})
+    found = graph.get(f"{beta}applications/{made['id']}").json()
+
+    assert changed.status_code == httpx.codes.NO_CONTENT
+    assert (found["displayName"], found["web"]) == ("b", {"homePageUrl": "h"})
+    assert "/beta/$metadata" in found["@odata.context"]
+
+
+def test_a_service_principal_is_found_by_its_names_and_keeps_other_names(graph: httpx.Client) -> None:
+    app_id = graph.post("/applications", json={"displayName": "a"}).json()["appId"]
+    made = graph.post("/servicePrincipals", json={"appId": app_id, "alternativeNames": ["mine"]}).json()
+
+    for expression in (f"servicePrincipalNames/any(c:c eq '{app_id}')", "alternativeNames/any(x:x eq 'mine')"):
+        found = graph.get("/servicePrincipals", params={"$filter": expression}).json()["value"]
+        assert [each["id"] for each in found] == [made["id"]]
+
+
+def test_a_list_comes_in_pages_with_a_count(graph: httpx.Client) -> None:
+    for number in range(5):
+        graph.post("/applications", json={"displayName": f"page-{number}"}).raise_for_status()
+    query = {"$filter": "startswith(displayName,'page-')", "$top": "2", "$count": "true", "$select": "displayName"}
+
+    page = graph.get("/applications", params=query).json()
+    names = [each["displayName"] for each in page["value"]]
+    assert (page["@odata.count"], len(names)) == (5, 2)
+    while link := page.get("@odata.nextLink"):
+        page = graph.get(link).json()
+        names += [each["displayName"] for each in page["value"]]
+
+    assert sorted(names) == [f"page-{number}" for number in range(5)]
+    assert code(graph.get("/applications", params={"$top": "some"})) == (400, "BadRequest")
+
+
+def test_display_names_are_searched(graph: httpx.Client) -> None:
+    for name in ("idstack-hc1-disk", "idstack-hc1-file", "another"):
+        graph.post("/applications", json={"displayName": name}).raise_for_status()
+    eventually = {"ConsistencyLevel": "eventual"}
+
+    found = graph.get("/applications", params={"$search": '"displayName:HC1"'}, headers=eventually).json()["value"]
+    refused = graph.get("/applications", params={"$search": "hc1"}, headers=eventually)
+
+    assert {each["displayName"] for each in found} == {"idstack-hc1-disk", "idstack-hc1-file"}
+    assert code(refused) == (400, "Request_UnsupportedQuery")
+
+
+def test_objects_of_any_kind_are_found_by_their_ids(graph: httpx.Client, azure: LocalAzure) -> None:
+    application = graph.post("/applications", json={"displayName": "a"}).json()
+    principal = graph.post("/servicePrincipals", json={"appId": application["appId"]}).json()
+    user = azure.people.create_user("someone@example.com", "Someone")
+    ids = [application["id"], principal["id"], user.object_id, str(uuid.uuid4())]
+
+    every = graph.post("/directoryObjects/getByIds", json={"ids": ids}).json()["value"]
+    users = graph.post("/directoryObjects/getByIds", json={"ids": ids, "types": ["user"]}).json()["value"]
+
+    assert [each["id"] for each in every] == ids[:3]
+    assert [each["userPrincipalName"] for each in users] == ["someone@example.com"]
+
+
+def test_a_user_reads_their_own_account(azure: LocalAzure, serve: Serve, certificates: Certificates) -> None:
+    user = azure.people.create_user("someone@example.com", "Someone")
+    bearer = azure.tokens.issue_for_user(user, AKS_CLIENT_APP_ID, GRAPH)
+    trusting = ssl.create_default_context(cafile=certificates.ca_file)
+
+    with httpx.Client(verify=trusting, headers={"Authorization": f"Bearer {bearer}"}) as http:
+        found = http.get(f"{serve(app(azure))}/v1.0/me").json()
+
+    assert (found["id"], found["displayName"]) == (user.object_id, "Someone")

@@ -177,6 +177,10 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "no location": lambda cloud: cloud.call("PUT", IDENTITY, {}),
     "another location": lambda cloud: cloud.call("PUT", VAULT, {**vault_body(), "location": "westus"}),
     "vault name": lambda cloud: cloud.call("PUT", VAULT.replace("kv-idstack-local", "1kv"), vault_body()),
+    "filter that is not understood": lambda cloud: cloud.call(
+        "GET", f"{SUBSCRIPTION}/resources", **{"$filter": "tagName eq 'a'"}
+    ),
+    "unknown resource provider": lambda cloud: cloud.call("GET", f"{SUBSCRIPTION}/providers/Microsoft.Nothing"),
     "vault name in use": lambda cloud: cloud.call(
         "PUT", f"{cloud.group('other')}/providers/Microsoft.KeyVault/vaults/kv-idstack-local", vault_body()
     ),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from starlette.applications import Starlette
 
 from localcloud.azure.aks_webhooks.api import app as aks_webhooks_app
 from localcloud.azure.blob.api import app as blob_app
@@ -18,7 +19,7 @@ from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.tenant.objects import ServicePrincipal
 from tests.unit.localcloud.arm_world import ArmWorld, send
 
-AUTHORITY = "https://login.example.com"
+AUTHORITY = "https://login.microsoftonline.com"
 AKS_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 
 
@@ -34,6 +35,17 @@ class CoverageCloud(ArmWorld):
         self.aks_webhooks = aks_webhooks_app(self.cloud)
         self.cloud.directory.grant(self.deployer.object_id, WRITE_OWNED)
         self.create_vault()
+
+    def services(self) -> dict[str, Starlette]:
+        """The applications by the names of their services."""
+        return {
+            "arm": self.arm,
+            "entra": self.entra,
+            "graph": self.graph_service,
+            "keyvault": self.keyvault,
+            "blob": self.blob_service,
+            "imds": self.imds,
+        }
 
     def graph(
         self, method: str, path: str, body: object = None, *, anonymous: bool = False, **query: str

@@ -23,7 +23,7 @@ from identity.credentials.signing_key import make, public_half
 from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.tenant.objects import KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.core import clock
-from tests.unit.localcloud.arm_world import send
+from tests.unit.localcloud.arm_world import SUBSCRIPTION, send
 from tests.unit.localcloud.coverage.cloud import AKS_CLIENT, AUTHORITY, CoverageCloud
 
 Provoke: TypeAlias = Callable[[CoverageCloud], httpx.Response]
@@ -187,6 +187,9 @@ ENTRA: Final[Mapping[str, Provoke]] = {
     "federated token of a key that is not published": lambda cloud: _federated(cloud, keys=()),
     "federated token with a forged signature": lambda cloud: _federated(cloud, keys=[_another_key()]),
     "unknown tenant": lambda cloud: cloud.token({}, tenant="contoso"),
+    "discovery of an unknown authority": lambda cloud: cloud.without(
+        cloud.entra, AUTHORITY, "GET", "/common/discovery/instance", authorization_endpoint="https://login.example.com/"
+    ),
     "missing parameter": lambda cloud: cloud.token({"grant_type": "client_credentials"}),
     "another grant": lambda cloud: _signed(cloud, form={"grant_type": "password"}),
     "unknown application": lambda cloud: _signed(cloud, form={"client_id": ONE}),
@@ -243,6 +246,10 @@ def _deleted_name(cloud: CoverageCloud) -> httpx.Response:
     return cloud.graph("POST", "/applications", {"displayName": "app", "uniqueName": "mine"})
 
 
+def _another_id(cloud: CoverageCloud) -> httpx.Response:
+    return cloud.graph("PATCH", f"/applications/{_application(cloud)['id']}", {"id": ONE})
+
+
 def _owner_twice(cloud: CoverageCloud) -> httpx.Response:
     reference = {"@odata.id": f"https://graph.microsoft.com/v1.0/directoryObjects/{cloud.deployer.object_id}"}
     return cloud.graph("POST", f"/applications/{_application(cloud)['id']}/owners/$ref", reference)
@@ -269,6 +276,10 @@ GRAPH: Final[Mapping[str, Provoke]] = {
     "second principal of an application": _twice,
     "absent object": lambda cloud: cloud.graph("GET", f"/applications/{ONE}"),
     "unknown property": lambda cloud: cloud.graph("POST", "/applications", {"displayName": "a", "x": 1}),
+    "another object's id in a PATCH": _another_id,
+    "search without the header": lambda cloud: cloud.graph("GET", "/applications", search='"displayName:a"'),
+    "application that asks for itself as a user": lambda cloud: cloud.graph("GET", "/me"),
+    "too many ids": lambda cloud: cloud.graph("POST", "/directoryObjects/getByIds", {"ids": [ONE] * 1001}),
     "application without a name": lambda cloud: cloud.graph("POST", "/applications", {}),
     "unique name of a deleted application": _deleted_name,
     "owner twice": _owner_twice,
@@ -286,6 +297,11 @@ def _deleted_secret(cloud: CoverageCloud, method: str, path: str, body: object =
     cloud.vault("PUT", "/secrets/one", {"value": "v"})
     cloud.vault("DELETE", "/secrets/one")
     return cloud.vault(method, path, body)
+
+
+def _odd_size(cloud: CoverageCloud) -> httpx.Response:
+    officer = cloud.principal(("Key Vault Crypto Officer", SUBSCRIPTION))
+    return cloud.vault("POST", "/keys/etcd/create", {"kty": "RSA", "key_size": 1024}, caller=officer)
 
 
 def _disabled_secret(cloud: CoverageCloud) -> httpx.Response:
@@ -309,6 +325,7 @@ KEY_VAULT: Final[Mapping[str, Provoke]] = {
     "purge under protection": lambda cloud: _deleted_secret(
         cloud, "DELETE", "/deletedsecrets/one", enablePurgeProtection=True
     ),
+    "size of a key": _odd_size,
     "secret without a value": lambda cloud: cloud.vault("PUT", "/secrets/one", {}),
     "secret name": lambda cloud: cloud.vault("PUT", "/secrets/one_two", {"value": "v"}),
     "secret of more than 25 KB": lambda cloud: cloud.vault("PUT", "/secrets/one", {"value": "v" * 25601}),

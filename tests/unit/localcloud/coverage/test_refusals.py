@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import html
 import re
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -21,6 +23,7 @@ from tests.unit.localcloud.coverage.blob_refusals import REFUSALS as BLOB
 from tests.unit.localcloud.coverage.cloud import CoverageCloud
 from tests.unit.localcloud.coverage.refusals import ENTRA, GRAPH, IMDS, KEY_VAULT
 from tests.unit.localcloud.coverage.tables import FILE, Row, codes, matches, table
+from tests.unit.localcloud.public_host import PublicHost, running_public_host
 
 Provoke: TypeAlias = Callable[[CoverageCloud], httpx.Response]
 
@@ -41,6 +44,8 @@ _LIMITED: Final[Mapping[str, Provoke]] = {
     "more requests than the limit": _throttled,
     "more requests than the tenant's limit": _tenant_throttled,
 }
+# Seconds within which a second request arrives through the proxy while the first is at work.
+_LONG_WRITE: Final = 2.0
 _SERVICES: Final[Mapping[str, tuple[str, Mapping[str, Provoke]]]] = {
     "arm": ("### Refusals of Azure Resource Manager", {**ARM, **_LIMITED}),
     "entra": ("### Refusals of Entra ID", ENTRA),
@@ -52,11 +57,29 @@ _SERVICES: Final[Mapping[str, tuple[str, Mapping[str, Provoke]]]] = {
 _ROWS: Final = [(service, row) for service, (heading, _) in _SERVICES.items() for row in table(heading)]
 
 
-@pytest.fixture
-def cloud(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[CoverageCloud]:
-    """A cloud without delays, one that takes a single read where the case is about limits."""
-    is_limited = request.node.callspec.params["row"]["case"] in _LIMITED
-    built = CoverageCloud(tmp_path, replace(NO_DELAYS, arm_requests={"read": (1, 0.1)}) if is_limited else NO_DELAYS)
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PublicHost]:
+    with running_public_host(tmp_path_factory.mktemp("public")) as host:
+        yield host
+
+
+@pytest.fixture(params=["in process", pytest.param("by name", marks=pytest.mark.slow)])
+def cloud(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[CoverageCloud]:
+    """A cloud without delays, one that takes a single read where the case is about limits.
+
+    It is asked in this process, or by Azure's public names through the proxy.
+    """
+    case, is_by_name = request.node.callspec.params["row"]["case"], request.param == "by name"
+    faults = replace(NO_DELAYS, arm_requests={"read": (1, 0.1)}) if case in _LIMITED else NO_DELAYS
+    if is_by_name and case == "two credentials at once":
+        faults = replace(faults, federated_credential_write=_LONG_WRITE)
+    built = CoverageCloud(tmp_path, faults)
+    if is_by_name:
+        host: PublicHost = request.getfixturevalue("running")
+        host.apps.update(built.services())
+        trusted = ssl.create_default_context(cafile=host.ca_file)
+        by_name = partial(httpx.AsyncHTTPTransport, proxy=host.proxy, verify=trusted)
+        monkeypatch.setattr("httpx.ASGITransport", lambda _: by_name())
     yield built
     built.store.close()
 

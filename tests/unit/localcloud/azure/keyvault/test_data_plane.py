@@ -276,8 +276,23 @@ def test_an_absent_key_is_not_found(vault: ArmWorld) -> None:
     assert error(vault.vault("POST", "/keys/absent//encrypt", ALGORITHMS, caller=crypto))[:2] == (404, "KeyNotFound")
 
 
+def test_a_key_is_made_and_used(vault: ArmWorld) -> None:
+    officer = vault.principal(("Key Vault Crypto Officer", VAULT))
+    wanted = {"kty": "RSA", "key_size": 3072, "key_ops": ["encrypt"]}
+    first, second = (vault.vault("POST", "/keys/etcd/create", wanted, caller=officer) for _ in range(2))
+    kid = second.json()["key"]["kid"]
+
+    assert kid.startswith(f"{URI}/keys/etcd/")
+    assert kid != first.json()["key"]["kid"]
+    assert len(second.json()["key"]["n"]) == 512, "3072 bits in base64url"
+    used = vault.vault("POST", f"{kid.removeprefix(URI)}/encrypt", ALGORITHMS, caller=officer)
+    assert used.json()["kid"] == kid
+    elliptic = vault.vault("POST", "/keys/etcd/create", {"kty": "EC"}, caller=officer)
+    assert error(elliptic)[:2] == (501, "NotEmulated")
+
+
 @pytest.mark.parametrize(
-    ("method", "path"), [("POST", "/keys/etcd/create"), ("GET", "/certificates"), ("POST", "/keys/etcd//sign")]
+    ("method", "path"), [("POST", "/keys/etcd/import"), ("GET", "/certificates"), ("POST", "/keys/etcd//sign")]
 )
 def test_what_is_not_emulated_is_named(vault: ArmWorld, method: str, path: str) -> None:
     answer = vault.vault(method, path, {})

@@ -1,0 +1,209 @@
+"""Microsoft.Resources above the resource groups: tenant, subscription, its locations, providers and resources.
+
+Sources: REST reference of Microsoft.Resources 2022-12-01 (subscriptions, tenants, locations) and 2021-04-01 (providers,
+resources, the properties of `$filter`). What a list has depends on who asks: it is never refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from starlette.responses import JSONResponse, Response
+
+from localcloud.azure.arm import errors
+from localcloud.azure.arm.resource_type import Call, ResourceType, collection
+from localcloud.azure.resource_store import KIND, public
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core.store import Document
+
+# Some of Azure's regions, with the names that people read.
+_LOCATIONS: Final[Mapping[str, str]] = {
+    "eastus": "East US",
+    "eastus2": "East US 2",
+    "westus2": "West US 2",
+    "westus3": "West US 3",
+    "northeurope": "North Europe",
+    "westeurope": "West Europe",
+    "uksouth": "UK South",
+}
+# Emulated types take any version; Azure has a list for each.
+_VERSIONS: Final = ("2024-11-01", "2023-07-01", "2023-01-31", "2022-04-01")
+_MEMBERS: Final = ("id", "name", "type", "location", "tags", "kind", "sku", "identity", "managedBy", "zones")
+_NO_RESOURCES: Final = ("microsoft.resources/", "microsoft.authorization/")
+_TERM: Final = re.compile(r"(resourceType|name|location|resourceGroup) eq '([^']*)'", re.IGNORECASE)
+
+
+class Tenants(ResourceType):
+    """The tenant that the caller is in."""
+
+    name = "Microsoft.Resources/tenants"
+    listed_by_access = True
+
+    async def list(self, call: Call) -> Response:
+        tenant = call.cloud.tenant_id
+        return collection(
+            [
+                {
+                    "id": f"/tenants/{tenant}",
+                    "tenantId": tenant,
+                    "displayName": "local",
+                    "countryCode": "US",
+                    "domains": [],
+                    "tenantCategory": "Home",
+                }
+            ]
+        )
+
+
+class Subscriptions(ResourceType):
+    """The one subscription of the local tenant."""
+
+    name = "Microsoft.Resources/subscriptions"
+    listed_by_access = True
+
+    async def get(self, call: Call) -> Response:
+        return JSONResponse(_subscription(call))
+
+    async def list(self, call: Call) -> Response:
+        is_seen = call.cloud.authorization.has_any_role(call.caller.object_id, _subscription_id(call))
+        return collection([_subscription(call)] if is_seen else [])
+
+
+class Locations(ResourceType):
+    """The regions that the subscription may use."""
+
+    name = "Microsoft.Resources/subscriptions/locations"
+
+    async def list(self, call: Call) -> Response:
+        subscription = _subscription_id(call)
+        return collection(
+            {
+                "id": f"{subscription}/locations/{name}",
+                "name": name,
+                "type": "Region",
+                "displayName": display_name,
+                "regionalDisplayName": display_name,
+                "metadata": {"regionType": "Physical", "regionCategory": "Recommended"},
+            }
+            for name, display_name in _LOCATIONS.items()
+        )
+
+
+class ResourceProviders(ResourceType):
+    """The emulated resource providers, all of them registered."""
+
+    name = "Microsoft.Resources/subscriptions/providers"
+
+    async def get(self, call: Call) -> Response:
+        namespace = next((each for each in _namespaces(call) if each.lower() == call.path.name.lower()), None)
+        if namespace is None:
+            raise ServiceError(
+                404, "InvalidResourceNamespace", f"The resource namespace '{call.path.name}' is invalid."
+            )
+        return JSONResponse(_provider(call, namespace))
+
+    async def list(self, call: Call) -> Response:
+        return collection(_provider(call, namespace) for namespace in _namespaces(call))
+
+
+class ResourcesOfSubscription(ResourceType):
+    """Every resource with a location, without its properties, as far as the caller may read it."""
+
+    name = "Microsoft.Resources/subscriptions/resources"
+    listed_by_access = True
+
+    async def list(self, call: Call) -> Response:
+        return _resources(call, str(call.path.parent_id))
+
+
+class ResourcesOfGroup(ResourceType):
+    """The same of one resource group."""
+
+    name = "Microsoft.Resources/subscriptions/resourceGroups/resources"
+    listed_by_access = True
+
+    async def list(self, call: Call) -> Response:
+        return _resources(call, str(call.path.group_id))
+
+
+def types() -> tuple[ResourceType, ...]:
+    """The types of this module."""
+    return Tenants(), Subscriptions(), Locations(), ResourceProviders(), ResourcesOfSubscription(), ResourcesOfGroup()
+
+
+def _namespaces(call: Call) -> dict[str, None]:
+    return dict.fromkeys(name.partition("/")[0] for name in call.type_names)
+
+
+def _provider(call: Call, namespace: str) -> dict[str, Any]:
+    types = [name.partition("/")[2] for name in call.type_names if name.startswith(f"{namespace}/")]
+    return {
+        "id": f"{_subscription_id(call)}/providers/{namespace}",
+        "namespace": namespace,
+        "registrationState": "Registered",
+        "registrationPolicy": "RegistrationRequired",
+        "resourceTypes": [
+            {"resourceType": each, "locations": list(_LOCATIONS.values()), "apiVersions": list(_VERSIONS)}
+            for each in types
+        ],
+    }
+
+
+def _resources(call: Call, scope: str) -> Response:
+    wanted = _filter(call.query.get("$filter", ""))
+    return collection(
+        {name: value for name, value in public(each).items() if name in _MEMBERS}
+        for each in _tracked(call, scope)
+        if wanted(each) and _may_read(call, each)
+    )
+
+
+def _tracked(call: Call, scope: str) -> Iterator[Document]:
+    for _, each in call.cloud.store.items(KIND, f"{scope.lower()}/"):
+        # A child has no location of its own; a group is no resource, and a role assignment hangs on one.
+        if each.get("location") and not each["type"].lower().startswith(_NO_RESOURCES):
+            yield each
+
+
+def _may_read(call: Call, resource: Document) -> bool:
+    return call.cloud.authorization.allowed(call.caller.object_id, f"{resource['type']}/read", resource["id"])
+
+
+def _filter(expression: str) -> Callable[[Document], bool]:
+    """The condition of `$filter`: comparisons with `eq`, joined by `and`. Raises 400 for any other."""
+    terms = [] if not expression.strip() else re.split(r"\s+and\s+", expression.strip(), flags=re.IGNORECASE)
+    matches = [_TERM.fullmatch(term.strip("() ")) for term in terms]
+    for term, match in zip(terms, matches, strict=True):
+        if match is None:
+            raise errors.invalid_filter(term)
+    wanted = {match[1].lower(): match[2].lower() for match in matches if match is not None}
+
+    def holds(resource: Document) -> bool:
+        found = {
+            "resourcetype": resource["type"],
+            "name": resource["name"],
+            "location": resource["location"],
+            "resourcegroup": resource["id"].split("/")[4],
+        }
+        return all(found[member].lower() == value for member, value in wanted.items())
+
+    return holds
+
+
+def _subscription_id(call: Call) -> str:
+    return f"/subscriptions/{call.cloud.subscription_id}"
+
+
+def _subscription(call: Call) -> dict[str, object]:
+    return {
+        "id": _subscription_id(call),
+        "subscriptionId": call.cloud.subscription_id,
+        "tenantId": call.cloud.tenant_id,
+        "displayName": "local",
+        "state": "Enabled",
+        "subscriptionPolicies": {"quotaId": "PayAsYouGo_2014-09-01", "spendingLimit": "Off"},
+        "authorizationSource": "RoleBased",
+        "managedByTenants": [],
+    }

@@ -1,0 +1,172 @@
+"""The environment in which clients of Azure, unmodified, reach the local cloud by Azure's public names, signed in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    NoEncryption,
+    pkcs12,
+)
+
+from identity.clouds import LocalEnvironment
+from identity.credentials.document import InvalidCredential, decode
+from identity.credentials.key_material import KeyMaterial, parse
+from localcloud.azure.keyvault.secrets import Secrets
+from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import Resources
+from localcloud.core.tls import write_private
+
+# What every Java has as the password of its trust store, which holds nothing secret.
+_TRUST_PASSWORD: Final = "changeit"
+NOT_FOUND: Final = 127
+_CHECKOUT: Final = Path(__file__).resolve().parents[2]
+# Of this machine, so not of the proxy.
+_DIRECT: Final = ("localhost", "127.0.0.1", "::1")
+
+
+class UnknownClient(LookupError):
+    """Nobody can sign in as this: there is no such credential document."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """Who signs in: the application (client) id and its certificate with key."""
+
+    client_id: str
+    tenant_id: str
+    key_material: KeyMaterial
+
+
+def deployer(environment: LocalEnvironment) -> Client:
+    """The application that brings stacks up."""
+    material = parse(Path(environment.deployer_certificate).read_bytes())
+    return Client(environment.deployer_client_id, environment.tenant_id, material)
+
+
+def holder_of(cloud: LocalAzure, secret: str) -> Client:
+    """The identity whose credential document is in a vault: `<secret>` of the stack's own, or `<vault>/<secret>`.
+
+    Raises UnknownClient.
+    """
+    vault_name, _, name = secret.rpartition("/")
+    vaults = Vaults(Resources(cloud.store))
+    vault = vaults.named(vault_name) if vault_name else vaults.stacks_own()
+    if vault is None:
+        several = "there is no stack, or there are several: name the vault as well, <vault>/<secret>"
+        raise UnknownClient(f"no vault {vault_name}" if vault_name else several)
+    found = Secrets(cloud.store).find(vault, name)
+    if found is None:
+        raise UnknownClient(f"no secret {name} in {vault.name}")
+    try:
+        document = decode(Secrets(cloud.store).value(found.current))
+    except InvalidCredential:
+        raise UnknownClient(f"the secret {name} in {vault.name} is no credential document") from None
+    return Client(document.client_id, document.tenant_id, document.key_material)
+
+
+@contextmanager
+def client_environment(environment: LocalEnvironment, client: Client) -> Iterator[Mapping[str, str]]:
+    """The variables for a child process, whose files are there until the end of the block.
+
+    They name the proxy, the certificate authority (in each form that clients read), the client's sign-in as Azure's
+    SDKs and HashiCorp's providers take it, the Azure CLI's own directory, in which the client is signed in if there is
+    an `az`, and the kubeconfig.
+    """
+    with tempfile.TemporaryDirectory(prefix="clients-", dir=Path(environment.state_dir, "run")) as folder:
+        variables = {
+            **_network(environment, Path(folder)),
+            **_sign_in(environment, client, Path(folder)),
+            "KUBECONFIG": environment.kubeconfig,
+            "AZURE_CONFIG_DIR": str(Path(folder, "azure-cli")),
+            "AZURE_CORE_COLLECT_TELEMETRY": "false",
+        }
+        _sign_in_to_cli(client, variables)
+        yield variables
+
+
+def _network(environment: LocalEnvironment, folder: Path) -> dict[str, str]:
+    trust_store = folder / "trust.p12"
+    authority = pkcs12.PKCS12Certificate(x509.load_pem_x509_certificate(Path(environment.ca_file).read_bytes()), b"ca")
+    protection = BestAvailableEncryption(_TRUST_PASSWORD.encode())
+    trust_store.write_bytes(pkcs12.serialize_java_truststore([authority], protection))
+    proxy = urlsplit(environment.proxy_endpoint)
+    java = {
+        "javax.net.ssl.trustStore": trust_store,
+        "javax.net.ssl.trustStoreType": "PKCS12",
+        "javax.net.ssl.trustStorePassword": _TRUST_PASSWORD,
+        "https.proxyHost": proxy.hostname,
+        "https.proxyPort": proxy.port,
+    }
+    # Some clients read one letter case only.
+    proxies = {"https_proxy": environment.proxy_endpoint, "http_proxy": environment.proxy_endpoint}
+    proxies["no_proxy"] = ",".join(_DIRECT)
+    return {
+        **proxies,
+        **{name.upper(): value for name, value in proxies.items()},
+        **dict.fromkeys(("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE"), environment.ca_file),
+        "NODE_EXTRA_CA_CERTS": environment.ca_file,
+        "JAVA_TOOL_OPTIONS": " ".join(f"-D{name}={value}" for name, value in java.items()),
+    }
+
+
+def _sign_in(environment: LocalEnvironment, client: Client, folder: Path) -> dict[str, str]:
+    pem, pfx, material = folder / "client.pem", folder / "client.pfx", client.key_material
+    write_private(pem, material.pem())
+    # HashiCorp's providers take PKCS#12 only, and an empty password.
+    write_private(
+        pfx,
+        pkcs12.serialize_key_and_certificates(
+            None, material.private_key, material.chain[0], material.chain[1:], NoEncryption()
+        ),
+    )
+    return {
+        "AZURE_TENANT_ID": client.tenant_id,
+        "AZURE_CLIENT_ID": client.client_id,
+        "AZURE_CLIENT_CERTIFICATE_PATH": str(pem),
+        "AZURE_SUBSCRIPTION_ID": environment.subscription_id,
+        "ARM_TENANT_ID": client.tenant_id,
+        "ARM_CLIENT_ID": client.client_id,
+        "ARM_CLIENT_CERTIFICATE_PATH": str(pfx),
+        "ARM_CLIENT_CERTIFICATE_PASSWORD": "",
+        "ARM_SUBSCRIPTION_ID": environment.subscription_id,
+    }
+
+
+def _sign_in_to_cli(client: Client, variables: Mapping[str, str]) -> None:
+    """Let `az` find itself signed in, if it is on PATH; what it prints is shown if it fails."""
+    az = shutil.which("az")
+    if az is None:
+        return
+    login = ["login", "--service-principal", "--username", client.client_id, "--tenant", client.tenant_id]
+    certificate = ["--certificate", variables["AZURE_CLIENT_CERTIFICATE_PATH"]]
+    options = ["--allow-no-subscriptions", "--output", "none", "--only-show-errors"]
+    subprocess.run([az, *login, *certificate, *options], env=_child(variables), check=False)
+
+
+def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Run a command in the environment; returns its exit code, 127 if there is no such command, as shells do."""
+    try:
+        return subprocess.run(command, env=_child(variables), check=False).returncode
+    except FileNotFoundError:
+        return NOT_FOUND
+
+
+def _child(variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a child: clients in Python must not find the modules of this checkout."""
+    searched = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    own = os.pathsep.join(each for each in searched if each and Path(each) != _CHECKOUT)
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**inherited, **({"PYTHONPATH": own} if own else {}), **variables}
