@@ -8,8 +8,11 @@ from __future__ import annotations
 import base64
 import secrets
 import socket
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import yaml
 
@@ -36,7 +39,11 @@ SERVICES = ("entra", "arm", "graph", "keyvault", "blob", "imds", AKS_WEBHOOKS, K
 _NOT_SERVED = {ClusterKind.BUILT_IN: AKS_WEBHOOKS, ClusterKind.API_SERVER: KUBERNETES}
 _PLAIN_TEXT = frozenset({"imds", PROXY})
 # Below the ports that Linux gives to outgoing connections (ip_local_port_range starts at 32768), which could take ours.
-_PORTS = range(20000, 32000)
+# A local cloud has neighbouring ports: so it seldom has one of another that is down for a moment.
+_BLOCKS = range(20000, 32000, 16)
+_BLOCKS_TRIED = 100
+# Sockets on the ports that this process has just picked: until they are served, no other local cloud may pick the same.
+_picked: Final[dict[int, socket.socket]] = {}
 _KIND = "environment"
 
 
@@ -62,7 +69,8 @@ class Prepared:
         return tuple(service for service in SERVICES if service != _NOT_SERVED[self.cluster])
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the store, and free the ports that were picked and are not served."""
+        _let_go(self.ports.values())
         self.store.close()
 
 
@@ -77,6 +85,8 @@ def _prepare(state: StateDirectory) -> Prepared:
     store = state.open_store()
     cluster = choose(store)
     ports = _ports(store)
+    # The service that another process serves, if anybody does.
+    _let_go([ports[_NOT_SERVED[cluster]]])
     ensure_certificate(state.ca_file, state.server_file)
     cloud = assemble(
         store,
@@ -130,10 +140,16 @@ def is_plain_text(service: str) -> bool:
 
 def listen(service: str, port: int) -> socket.socket:
     """A listening socket on loopback; raises `PortTaken`."""
+    return _picked.pop(port, None) or _listener(service, port)
+
+
+def _listener(service: str, port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((ADDRESS, port))
+        # With SO_REUSEADDR two sockets may have one port for as long as neither listens.
+        listener.listen()
     except OSError as error:
         listener.close()
         raise PortTaken(
@@ -159,15 +175,21 @@ def _ports(store: Store) -> dict[str, int]:
 
 
 def _free_port(service: str, taken: set[int]) -> int:
-    for _ in range(100):
-        port = secrets.choice(_PORTS)
-        try:
+    """A port that is held from now on (`_picked`), in a block of those in `taken` if there is one."""
+    own = {each - each % _BLOCKS.step for each in taken}
+    for block in (*own, *(secrets.choice(_BLOCKS) for _ in range(_BLOCKS_TRIED))):
+        for port in range(block, block + _BLOCKS.step):
             if port not in taken:
-                listen(service, port).close()
-                return port
-        except PortTaken:
-            continue
-    raise PortTaken(f"no free port for the local {service} service in {_PORTS.start}-{_PORTS.stop - 1} after 100 tries")
+                with suppress(PortTaken):
+                    _picked[port] = _listener(service, port)
+                    return port
+    raise PortTaken(f"no free port for the local {service} service in {_BLOCKS.start}-{_BLOCKS.stop - 1}")
+
+
+def _let_go(ports: Iterable[int]) -> None:
+    for port in ports:
+        if listener := _picked.pop(port, None):
+            listener.close()
 
 
 def _kubeconfig(server: str, ca_file: Path, token: str) -> str:

@@ -52,7 +52,8 @@ _CONCURRENT: Final = "ConcurrentFederatedIdentityCredentialsWritesForSingleManag
 _FAULTS: Final[dict[str, Any]] = {
     "replica_delays": [0.0, LAG, LAG],
     "principal_delay": 60.0,
-    "role_delay": 3.0,
+    # Longer than a sign-in and a request take on a busy machine.
+    "role_delay": 10.0,
     "federated_credential_write": 1.0,
     # As many at once that three more tries are enough: the engine and the program together have forty reads under way.
     "arm_requests": {"read": [20, 20]},
@@ -227,9 +228,9 @@ def test_an_assignment_that_outlives_its_principal_blocks_its_name(
     purge(session)
     stack.up()
 
-    # A hundred resources at once are throttled, and only take longer.
-    met = {"ResourceNotFound", "RoleAssignmentNotFound", "SubscriptionRequestsThrottled"}
-    assert {code for _, _, code in refusals(stack)[before:]} == met
+    # A hundred resources at once may be throttled, if the machine is quick enough, and then only take longer.
+    met = {code for _, _, code in refusals(stack)[before:]} - {"SubscriptionRequestsThrottled"}
+    assert met == {"ResourceNotFound", "RoleAssignmentNotFound"}
     second = stack.resource(_PRINCIPAL)["outputs"]["objectId"]
     assignment = f"{MANAGED}/providers/Microsoft.Authorization/roleAssignments/{_OF_PRINCIPAL}"
     assert session.arm.get(assignment, "2022-04-01")["properties"]["principalId"] == second != first

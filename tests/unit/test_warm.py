@@ -6,6 +6,7 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -105,6 +106,16 @@ def test_a_killed_process_is_a_failure_of_its_client(warm: str, program: Path) -
         assert client.stdout is not None
         os.kill(int(client.stdout.readline()), signal.SIGKILL)
         assert client.wait(_ENDS_WITHIN) == 128 + signal.SIGKILL
+
+
+def test_a_client_that_is_gone_before_it_asks_does_not_end_the_server(warm: str, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
+        gone.connect(str(Path(warm).parents[2] / "socket"))
+    (tmp_path / "served.py").write_text("import sys; print(*map(str, sys.orig_argv))\n", encoding="utf-8")
+
+    done = subprocess.run([warm, tmp_path / "served.py"], capture_output=True, text=True)
+
+    assert "warm/server.py" in done.stdout
 
 
 def test_what_the_server_does_not_serve_goes_to_the_real_interpreter(warm: str) -> None:

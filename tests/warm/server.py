@@ -154,6 +154,8 @@ class Server:
         self._selector.close()
 
     def _pass_signals(self, client: socket.socket, child: int) -> None:
+        if client.fileno() < 0:
+            return  # its process has ended in the same round
         try:
             signals = client.recv(16)
         except ConnectionResetError:
@@ -181,7 +183,12 @@ class Server:
 
 def _read(client: socket.socket) -> Request | None:
     """What a client asks for; None from one that is gone already."""
-    head, files, _, _ = socket.recv_fds(client, 4, 4)
+    try:
+        head, files, _, _ = socket.recv_fds(client, 4, 4)
+    except ConnectionResetError:
+        head = b""
+    if not head:
+        return None
     length = int.from_bytes(head, "big")
     message = b""
     while len(message) < length:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import socket
 import stat
@@ -18,7 +19,7 @@ from localcloud.azure.authorization import Authorization
 from localcloud.azure.entra.api import app
 from localcloud.azure.shared.faults import FAULTS_VARIABLE, Faults
 from localcloud.core.state_directory import StateDirectory
-from localcloud.runtime.environment import ADDRESS, PortTaken, Prepared, listen, prepare
+from localcloud.runtime.environment import ADDRESS, AKS_WEBHOOKS, PortTaken, Prepared, listen, prepare
 from localcloud.runtime.seed import seed
 from tests.unit.hosts import Certificates, Serve
 
@@ -124,6 +125,41 @@ def test_the_error_for_a_taken_port_names_service_and_fix() -> None:
         port = other.getsockname()[1]
         with pytest.raises(PortTaken, match=f"port {port} of the local entra service .*stop --remove"):
             listen("entra", port)
+
+
+def test_a_port_that_is_not_served_yet_is_no_other_local_clouds(
+    ready: Callable[[], Prepared], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = ready()
+    # The other one looks first where this one has found its ports.
+    choose, block = secrets.choice, first.ports["entra"] - first.ports["entra"] % 16
+    tries = iter([block])
+    monkeypatch.setattr(secrets, "choice", lambda blocks: next(tries, None) or choose(blocks))
+    other = StateDirectory(tmp_path / "other")
+    second = prepare(other)
+    try:
+        assert next(tries, None) is None
+        assert _served(first) & _served(second) == set()
+        with listen("entra", second.ports["entra"]), pytest.raises(PortTaken):
+            listen("entra", second.ports["entra"])
+    finally:
+        second.close()
+        other.remove()
+
+
+def _served(prepared: Prepared) -> set[int]:
+    return {prepared.ports[service] for service in prepared.services}
+
+
+def test_ports_that_were_picked_and_not_served_are_free_again(ready: Callable[[], Prepared]) -> None:
+    prepared = ready()
+    unserved = prepared.ports[AKS_WEBHOOKS]
+    socket.create_server((ADDRESS, unserved)).close()
+
+    prepared.close()
+
+    for port in prepared.ports.values():
+        socket.create_server((ADDRESS, port)).close()
 
 
 def test_seeding_twice_adds_nothing_the_second_time(ready: Callable[[], Prepared]) -> None:
