@@ -77,7 +77,9 @@ def test_set_up_needs_the_standard_library_alone() -> None:
 
 
 def test_the_credential_room_works_alone_in_an_image(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "identity/credentials", tmp_path / "identity/credentials")
+    # Other processes write and rename byte code meanwhile.
+    byte_code = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "identity/credentials", tmp_path / "identity/credentials", ignore=byte_code)
     # -P: the current directory is not searched, and nothing of this checkout is there.
     done = subprocess.run(
         [sys.executable, "-P", "-c", _IMPORT_ALL],

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from localcloud.core.serving import ServiceServer
+
+_PATIENCE: Final = 60  # seconds until a server that hangs is a failure; no test waits for it otherwise
 
 Serve = Callable[[Starlette], str]
 """Serves an application until the test's end; returns its URL."""
@@ -48,7 +51,7 @@ class Host(ServiceServer):
         self._app = app
         yield self._url
         assert self._loop is not None
-        asyncio.run_coroutine_threadsafe(self._end_requests(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._end_requests(), self._loop).result(_PATIENCE)
         self._app = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -72,8 +75,8 @@ def running(server_file: Path | None) -> Iterator[Host]:
         host = Host(server_file, listener)
         thread = threading.Thread(target=host.run, args=([listener],), daemon=True)
         thread.start()
-        assert host.answers.wait(10), "the server did not start"
+        assert host.answers.wait(_PATIENCE), "the server did not start"
         yield host
         host.should_exit = True
-        thread.join(10)
+        thread.join(_PATIENCE)
         assert not thread.is_alive(), "the server did not end"

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 NAMESPACE = "clusters-hc1"
 QUICK: Final = Intervals(rotation=0.05, mount=(0.05, 0.1), restart=(0.05, 0.1))
-_AWAITED_SECONDS = 20
+_AWAITED_SECONDS = 120  # until a missing event is a failure; no test waits for it otherwise
 
 
 class ClusterApi:
@@ -118,7 +118,9 @@ class ClusterApi:
 def cluster_of(environment: LocalEnvironment) -> Iterator[ClusterApi]:
     """The cluster of a local cloud."""
     to = connection(environment.kubeconfig)
-    with httpx.Client(base_url=to.server, headers=to.headers, verify=to.verification(), timeout=30) as http:
+    # A watch may be silent for as long as it is awaited.
+    timeout = 2 * _AWAITED_SECONDS
+    with httpx.Client(base_url=to.server, headers=to.headers, verify=to.verification(), timeout=timeout) as http:
         yield ClusterApi(http)
 
 

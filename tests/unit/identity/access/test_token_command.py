@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -184,7 +185,7 @@ def test_the_claims_of_a_token_are_printed_without_the_token(command: Command, s
     reported = json.loads(done.stdout)
     assert (reported["oid"], reported["appid"], reported["aud"]) == (somebody.object_id, somebody.client_id, AKS)
     assert reported["groups"] == [group]
-    assert "eyJ" not in done.stdout + done.stderr
+    assert not re.search(r"eyJ[\w-]+\.", done.stdout + done.stderr)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from identity.credentials.probe.prober import Prober
 from identity.credentials.probe.proof import ProofRequest
 from tests.unit.identity.credentials.world import CLIENT, CsiMount, Entra, certificate, document, proof
 
-PATIENCE = 30  # seconds until a missing event is a failure; no test waits for it otherwise
+PATIENCE = 120  # seconds until a missing event is a failure; no test waits for it otherwise
 
 
 def once(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:

@@ -21,7 +21,7 @@ from tests.unit.identity.credentials.world import CsiMount, Entra, document, pro
 
 PROBE = (sys.executable, "-m", "identity.credentials.probe")
 ROOT = Path(__file__).parents[4]
-PATIENCE = 30  # seconds until a missing event is a failure; no test waits for it otherwise
+PATIENCE = 120  # seconds until a missing event is a failure; no test waits for it otherwise
 
 
 class Process:

@@ -17,7 +17,7 @@ from identity.credentials.rotation import Rotation
 from identity.credentials.shared_client import TokenRequest
 from tests.unit.identity.credentials.world import ARM_SCOPE, Entra
 
-PATIENCE = 20  # seconds until a missing event is a failure; no test waits for it otherwise
+PATIENCE = 120  # seconds until a missing event is a failure; no test waits for it otherwise
 ARM = TokenRequest((ARM_SCOPE,))
 
 

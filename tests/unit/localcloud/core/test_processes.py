@@ -30,7 +30,7 @@ def test_a_recorded_process_is_found_and_ended(tmp_path: Path, sleeper: subproce
 
     assert found is not None
     assert found.end(grace=10)
-    assert sleeper.wait(1) == -15
+    assert sleeper.wait(60) == -15
     assert processes.alive(tmp_path / "pids", "daemon") is None
     assert list((tmp_path / "pids").iterdir()) == []
 
@@ -52,7 +52,7 @@ def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
         assert stubborn.stdout is not None
         stubborn.stdout.readline()
         assert processes.record(tmp_path / "pids", "daemon", stubborn.pid).end(grace=0.1)
-        assert stubborn.wait(5) == -9
+        assert stubborn.wait(60) == -9
 
 
 def test_an_ended_process_cannot_be_recorded_and_is_not_alive(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:

@@ -55,7 +55,7 @@ def read_from(pipe: Path) -> str:
     """What is written to the pipe, once it is."""
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        assert select.select([reader], [], [], 20)[0], "nothing was written"
+        assert select.select([reader], [], [], 120)[0], "nothing was written"
         return os.read(reader, 4096).decode()
     finally:
         os.close(reader)

@@ -17,15 +17,19 @@ def web(replicas: int = 1, *, version: str = "1", strategy: str = "RollingUpdate
     return document
 
 
+def is_observed(deployment: Object) -> bool:
+    """Whether the status is about the newest generation."""
+    observed: bool = deployment.get("status", {}).get("observedGeneration") == deployment["metadata"]["generation"]
+    return observed
+
+
 def rolled_out(cluster: ClusterApi, name: str = "web") -> Object:
     """The Deployment, once its newest generation is complete."""
 
     def complete(items: list[Object]) -> Object | None:
         (found,) = (each for each in items if each["metadata"]["name"] == name)
-        status = found.get("status", {})
-        is_observed = status.get("observedGeneration") == found["metadata"]["generation"]
         reason = condition(found, "Progressing").get("reason")
-        return found if is_observed and reason == "NewReplicaSetAvailable" else None
+        return found if is_observed(found) and reason == "NewReplicaSetAvailable" else None
 
     return cluster.once(DEPLOYMENTS, complete)
 
@@ -130,10 +134,7 @@ def test_a_roll_out_to_a_pod_that_can_not_start_leaves_the_old_one_at_work(
 
     assert kubelet.processes() == [process]
     assert versions(cluster) == ["1", "2"]
-    status = cluster.once(
-        DEPLOYMENTS,
-        lambda items: next((each["status"] for each in items if each["status"].get("updatedReplicas") == 1), None),
-    )
+    (status,) = cluster.once(DEPLOYMENTS, lambda items: [each["status"] for each in items if is_observed(each)])
     assert (status["replicas"], status["readyReplicas"]) == (2, 1)
     reasons = {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
     assert reasons == {

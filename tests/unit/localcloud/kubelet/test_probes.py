@@ -80,12 +80,12 @@ def probed(url: str, probe: str) -> Object:
 
 @pytest.fixture
 def _short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Probes run every 50 ms: `periodSeconds` is a whole second at least."""
+    """Probes run every 50 ms, for `periodSeconds` is a whole second at least, and none fails by being slow."""
     of = HttpProbe.of
 
     def often(pod: Object, container: Object, name: str) -> HttpProbe | None:
         probe = of(pod, container, name)
-        return probe and replace(probe, period=0.05)
+        return probe and replace(probe, period=0.05, timeout=30)
 
     monkeypatch.setattr(HttpProbe, "of", often)
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from identity.clouds import LocalEnvironment
-from localcloud.kubelet.client import DEPLOYMENTS
+from localcloud.kubelet.client import DEPLOYMENTS, EVENTS, PODS
 from localcloud.providers.kubernetes import waiting
 from localcloud.providers.kubernetes.client import Api, Collection
 from localcloud.providers.kubernetes.provider import Kubernetes
 from localcloud.providers.kubernetes.waiting import AwaitError, is_ready, wait_until_gone
 from plugin import InitializationFailed, PluginError, Props, unwrap
 from plugin.cancellation import Cancellation
-from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi, csi_volume, running
+from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi, csi_volume, running, states
 from tests.unit.localcloud.kubernetes_world import deployment
 from tests.unit.localcloud.providers.plugin_calls import checked, create, urn
 
@@ -59,8 +61,21 @@ def test_an_updated_deployment_is_rolled_out(kubernetes: Kubernetes, cluster_env
 
 
 def test_a_deployment_that_is_not_ready_reports_its_pods_events(
-    kubernetes: Kubernetes, cluster_environment: LocalEnvironment
+    kubernetes: Kubernetes,
+    cluster: ClusterApi,
+    cluster_environment: LocalEnvironment,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    passed = [0.0]
+
+    def until_all_is_reported(_: Callable[[], object]) -> None:
+        cluster.once(DEPLOYMENTS, lambda found: [each for each in found if each.get("status", {}).get("conditions")])
+        cluster.once(PODS, lambda found: [each for each in found if states(each)])
+        cluster.once(EVENTS, lambda found: [each for each in found if each["reason"] == "FailedMount"])
+        passed[0] += 2
+
+    monkeypatch.setattr(waiting, "interruptible", until_all_is_reported)
+    monkeypatch.setattr(waiting, "time", SimpleNamespace(monotonic=lambda: passed[0]))
     with running(cluster_environment):
         message = failure(kubernetes, impatient(deployment(volumes=[csi_volume("none")]), "2"))
 

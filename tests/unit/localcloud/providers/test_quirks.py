@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -9,10 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 
+from localcloud.azure.arm import managedidentity, throttle
 from localcloud.azure.shared.faults import Faults
 from localcloud.core import clock
 from localcloud.providers.azure_native.arm import RETRY, ArmClient
@@ -84,22 +87,31 @@ def _trust(client: ArmClient, number: int) -> None:
 
 
 def test_concurrent_federated_credentials_wait_and_sequential_ones_do_not(
-    clients: ArmClients, caplog: pytest.LogCaptureFixture
+    clients: ArmClients, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clients.retrying.put(_IDENTITY, _MSI, {"location": "eastus"})
-    together, written = threading.Barrier(2), threading.Event()
-    clients.meanwhile = lambda: written.wait(_TIMEOUT)
+    waits, written = threading.Event(), threading.Event()
+    paused: set[float] = set()
+
+    def meanwhile() -> None:
+        waits.set()
+        assert written.wait(_TIMEOUT)
+
+    async def until_the_other_waits(seconds: float) -> None:
+        paused.add(seconds)
+        assert await asyncio.to_thread(waits.wait, _TIMEOUT)
 
     def at_once(number: int) -> None:
-        together.wait()
         _trust(clients.retrying, number)
         written.set()
 
+    clients.meanwhile = meanwhile
+    monkeypatch.setattr(managedidentity, "asyncio", SimpleNamespace(sleep=until_the_other_waits))
     with caplog.at_level("INFO", "localcloud.azure.shared.http"), ThreadPoolExecutor() as pool:
         list(pool.map(at_once, (1, 2)))
     [refused] = caplog.messages
     assert refused.endswith(": 409 ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity")
-    assert clients.waits == [20.0]
+    assert (clients.waits, paused) == ([20.0], {0.3})
 
     clients.waits.clear()
     for number in (3, 4):
@@ -107,7 +119,12 @@ def test_concurrent_federated_credentials_wait_and_sequential_ones_do_not(
     assert clients.waits == []
 
 
-def test_fast_reads_are_throttled_and_a_retry_after_the_wait_succeeds(clients: ArmClients) -> None:
+def test_fast_reads_are_throttled_and_a_retry_after_the_wait_succeeds(
+    clients: ArmClients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = clock.now()
+    monkeypatch.setattr(throttle, "now", lambda: begin + timedelta(seconds=sum(clients.waits)))
+
     def read(client: ArmClient) -> str:
         return str(client.get(GROUP, "2024-03-01")["id"])
 
