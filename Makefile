@@ -19,7 +19,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow e2e kills bench lint fmt generate golden lock
+.PHONY: help setup up preview renew recover down test slow e2e clients kills bench lint fmt generate golden lock
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ e2e: ## The same program on a real kube-apiserver, and what only that can refuse
 	@tools/setup cluster
 	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not slow and not kills' $(or $(ARGS),$(E2E))
 
+clients: setup ## Microsoft's clients in other languages on the local stack: installs the Azure CLI and @azure/identity, once
+	@$(PYTHON) -m pytest -n 0 -m clients tests/clients $(ARGS)
+
 kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and renew for weeks under faults (some two hours)
 	@$(PYTHON) -m pytest $(PARALLEL) -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py tests/engine/test_long_faults.py \
 		tests/engine/test_credential_kills.py $(ARGS)
@@ -67,7 +70,8 @@ lint: setup ## Check style, types, workflows and Go sources
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
 	@if command -v go >/dev/null; then go -C tools/actionlint tool actionlint && \
-		go -C tests/e2e/msi-dataplane vet && test -z "$$(gofmt -l tests/e2e/msi-dataplane | tee /dev/stderr)"; \
+		go -C tests/e2e/msi-dataplane vet && go -C tests/e2e/azidentity vet && \
+		test -z "$$(gofmt -l tests/e2e | tee /dev/stderr)"; \
 		else echo "lint: there is no Go on PATH, so workflows and Go sources are checked in CI only"; fi
 
 fmt: setup ## Format, and fix what can be fixed
@@ -91,3 +95,4 @@ lock: ## Write requirements.txt anew from requirements.in, the probe image's par
 	@$(LOCK) --output-file requirements.txt requirements.in
 	@$(LOCK) --output-file tools/go/requirements.txt tools/go/requirements.in
 	@$(LOCK) --constraint requirements.txt --output-file $(PROBE_LOCK).txt $(PROBE_LOCK).in
+	@$(LOCK) --output-file tests/clients/azure-cli.txt tests/clients/azure-cli.in

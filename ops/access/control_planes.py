@@ -59,7 +59,7 @@ def _served_namespaces(resources: Iterable[StateResource]) -> Mapping[str, str]:
     A HostedCluster in the state goes first, with its control plane. Without a management cluster nobody can look.
     """
     stack = next((each for each in resources if each["type"] == _STACK), None)
-    outputs = cast("StackOutputs[Any]", (stack or {}).get("outputs") or {})
+    outputs = cast("StackOutputs[Any]", {} if stack is None else stack.get("outputs") or {})
     if outputs.get("clusterSide") != "hypershift" or "managementClusterId" not in outputs:
         return {}
     own = {each["inputs"]["metadata"]["name"] for each in resources if each["type"] == _HOSTED_CLUSTER}

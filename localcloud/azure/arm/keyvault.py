@@ -166,9 +166,20 @@ class DeletedVaultsOfLocation(ResourceType):
         return deleted
 
 
+class ManagedHsms(ResourceType):
+    """Managed HSMs, of which there are none: clients that list vaults list them, too."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def list(self, call: Call) -> Response:
+        return collection([])
+
+
 def types() -> tuple[ResourceType, ...]:
     """The namespace's resource types."""
-    return KeyVaults(), VaultSecrets(), DeletedVaults(), DeletedVaultsOfLocation()
+    none = (ManagedHsms(f"Microsoft.KeyVault/{each}") for each in ("managedHSMs", "deletedManagedHSMs"))
+    return KeyVaults(), VaultSecrets(), DeletedVaults(), DeletedVaultsOfLocation(), *none
 
 
 def _refuse_taken_name(vaults: Vaults, name: str, deleted: DeletedVault | None) -> None:

@@ -1,0 +1,129 @@
+"""The Azure CLI, unmodified, on the local cloud: signed in already, it lists and changes what a stack has."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Protocol
+
+import pytest
+
+from tests.harness import LocalStack
+from tests.proofs import proof
+from tools import clients
+
+pytestmark = pytest.mark.clients
+
+VAULT, GROUP = "kv-idstack-local", "identity-local"
+
+
+class Az(Protocol):
+    """Runs `az` as the deployer, or as the identity `field`; returns what it prints as JSON."""
+
+    def __call__(self, *arguments: str, field: str | None = None, check: bool = True) -> Any: ...
+
+
+@pytest.fixture
+def az(stack: LocalStack) -> Az:
+    folder = clients.azure_cli()
+    path = {"PATH": os.pathsep.join([str(folder), os.environ["PATH"]])}
+
+    def run(*arguments: str, field: str | None = None, check: bool = True) -> Any:
+        identity = [] if field is None else ["--as", f"hc1/{field}"]
+        command = ["local", "exec", *identity, "--", "az", *arguments, "--output", "json"]
+        done = stack.run(stack.python, "-m", "ops", *command, variables=path, check=check)
+        if done.returncode:
+            return done.stderr
+        return json.loads(done.stdout) if done.stdout.strip() else None
+
+    return run
+
+
+def test_the_cli_is_signed_in_as_the_deployer(az: Az, stack: LocalStack) -> None:
+    account = az("account", "show")
+
+    assert (account["id"], account["tenantId"]) == (stack.environment.subscription_id, stack.environment.tenant_id)
+    assert account["user"] == {"name": stack.environment.deployer_client_id, "type": "servicePrincipal"}
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("group list", GROUP),
+        ("identity list", "hc1-image-registry"),
+        ("keyvault list", VAULT),
+        ("aks list", "aks-mgmt-local"),
+        ("network vnet list", "hc1-vnet"),
+        ("acr list", "idstacklocal"),
+        ("resource list", VAULT),
+        ("account list-locations", "eastus"),
+    ],
+)
+def test_the_cli_lists_what_there_is(az: Az, command: str, name: str) -> None:
+    assert name in [each["name"] for each in az(*command.split())]
+
+
+def test_the_cli_reads_the_stacks_applications_and_roles(az: Az, stack: LocalStack) -> None:
+    disk = stack.control_plane["disk"]["clientID"]
+
+    principal = az("ad", "sp", "show", "--id", disk)
+    roles = az("role", "assignment", "list", "--assignee", disk, "--all")
+
+    assert principal["appId"] == disk
+    assert {each["principalId"] for each in roles} == {principal["id"]}
+    assert all(each["roleDefinitionName"] for each in roles)
+
+
+def test_the_cli_reads_a_secret_that_the_stack_wrote(az: Az, stack: LocalStack) -> None:
+    name = stack.control_plane["disk"]["credentialsSecretName"]
+
+    shown = az("keyvault", "secret", "show", "--vault-name", VAULT, "--name", name)
+
+    assert json.loads(shown["value"])["client_id"] == stack.control_plane["disk"]["clientID"]
+
+
+def test_the_cli_makes_and_deletes_an_identity(az: Az) -> None:
+    of_it = ("--resource-group", GROUP, "--name", "by-the-cli")
+    made = az("identity", "create", *of_it, "--location", "eastus")
+    federated = ("--resource-group", GROUP, "--identity-name", "by-the-cli")
+    az(
+        *("identity", "federated-credential", "create", *federated, "--name", "one"),
+        *("--issuer", "https://issuer.example.com/", "--subject", "system:serviceaccount:a:b", "--audiences", "a"),
+    )
+    listed = az("identity", "federated-credential", "list", *federated)
+    az("identity", "delete", *of_it)
+
+    assert made["principalId"]
+    assert [each["name"] for each in listed] == ["one"]
+    assert "by-the-cli" not in [each["name"] for each in az("identity", "list")]
+
+
+def test_the_cli_makes_a_principal_with_a_role(az: Az, stack: LocalStack) -> None:
+    scope = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/{GROUP}"
+
+    made = az("ad", "sp", "create-for-rbac", "--name", "by-the-cli", "--role", "Reader", "--scopes", scope)
+    roles = az("role", "assignment", "list", "--assignee", made["appId"], "--scope", scope)
+    az("role", "assignment", "delete", "--assignee", made["appId"], "--scope", scope)
+    az("ad", "app", "delete", "--id", made["appId"])
+
+    assert [each["roleDefinitionName"] for each in roles] == ["Reader"]
+    assert az("ad", "app", "list", "--display-name", "by-the-cli") == []
+
+
+@pytest.mark.parametrize("field", ["disk", "kms"])
+def test_an_identity_makes_its_proof_call_by_the_cli(az: Az, stack: LocalStack, field: str) -> None:
+    scope, method, url, body = proof(stack, field)
+    sent = ["--body", body] if body else []
+
+    answer = az(
+        *("rest", "--method", method.lower(), "--url", url, "--resource", scope.removesuffix("/.default"), *sent),
+        field=field,
+    )
+
+    assert answer
+
+
+def test_the_cli_is_refused_what_an_identity_may_not_do(az: Az) -> None:
+    refused = az("keyvault", "secret", "list", "--vault-name", VAULT, field="disk", check=False)
+
+    assert "ForbiddenByRbac" in refused

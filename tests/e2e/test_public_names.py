@@ -1,0 +1,46 @@
+"""Official SDKs, unmodified, sign in as each identity and make its proof call by Azure's public names."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from identity.catalogue import CONTROL_PLANE
+from tests.harness import LocalStack
+from tests.proofs import proof, signed_in
+from tools import golang
+from tools.steps import ROOT
+
+# As the documentation of azure-identity has it.
+PYTHON: Final = """
+import sys
+import requests
+from azure.identity import EnvironmentCredential
+
+scope, method, url, *body = sys.argv[1:]
+with EnvironmentCredential() as credential:
+    headers = {"Authorization": f"Bearer {credential.get_token(scope).token}", "Content-Type": "application/json"}
+print(requests.request(method, url, data="".join(body), headers=headers).status_code)
+"""
+FIELDS: Final = [row.field for row in CONTROL_PLANE if row.enabled_by_default]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_azure_identity_makes_the_proof_call(stack: LocalStack, field: str) -> None:
+    assert signed_in(stack, field, sys.executable, "-c", PYTHON, *proof(stack, field)) == "200"
+
+
+@pytest.mark.parametrize("field", ["disk", "kms"])
+def test_azidentity_of_go_makes_the_proof_call(stack: LocalStack, field: str) -> None:
+    client = golang.build(Path(ROOT, "tests/e2e/azidentity"))
+
+    assert signed_in(stack, field, str(client), *proof(stack, field)) == "200"
+
+
+def test_what_an_identity_may_not_do_is_refused_by_name(stack: LocalStack) -> None:
+    disk = signed_in(stack, "disk", sys.executable, "-c", PYTHON, *proof(stack, "kms"))
+
+    assert disk == "403", "the key that encrypts etcd is none of the disk driver's business"

@@ -1,0 +1,55 @@
+"""Microsoft's own clients in other languages: installed from their locks for the tests that run them."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint, report, run
+
+_CLI_LOCK: Final = ROOT / "tests/clients/azure-cli.txt"
+_JAVASCRIPT: Final = ROOT / "tests/clients/javascript"
+
+
+def azure_cli() -> Path:
+    """The folder with `az`, in an environment of its own; raises SetupError if it cannot be installed."""
+    return _installed("azure-cli", [_CLI_LOCK], _install_cli) / "bin"
+
+
+def javascript() -> Path:
+    """The folder of the JavaScript client with its packages; raises SetupError, also where there is no Node."""
+    return _installed("javascript", sorted(_JAVASCRIPT.iterdir()), _install_javascript)
+
+
+def _installed(name: str, parts: list[Path], install: Callable[[Path], None]) -> Path:
+    target = TOOLS / f"{name}-{fingerprint(parts)}"
+    TOOLS.mkdir(exist_ok=True)
+    with (TOOLS / "clients.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (target / _COMPLETE).exists():
+            report(f"{name}: installing from its lock, once; the Azure CLI takes minutes")
+            shutil.rmtree(target, ignore_errors=True)
+            try:
+                install(target)
+            except (OSError, ProcessError) as error:
+                raise SetupError(f"{name} cannot be installed:\n{error}") from None
+            (target / _COMPLETE).touch()
+    return target
+
+
+# A virtual environment cannot be moved, so it is made in its place.
+_COMPLETE: Final = "complete"
+
+
+def _install_cli(target: Path) -> None:
+    run([sys.executable, "-m", "venv", target])
+    run([target / "bin/pip", "install", "--quiet", "--require-hashes", "--requirement", _CLI_LOCK])
+
+
+def _install_javascript(target: Path) -> None:
+    shutil.copytree(_JAVASCRIPT, target)
+    run(["npm", "ci", "--no-audit", "--no-fund"], directory=target)
