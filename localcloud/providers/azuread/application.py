@@ -14,6 +14,8 @@ from localcloud.providers.client import RefusalError
 from plugin import PluginError, Props
 
 PREFIX: Final = "/applications/"
+# Ids of roles and permission scopes by their values; this project's applications have neither.
+NAMED_IDS: Final = ("appRoleIds", "oauth2PermissionScopeIds")
 _AUDIENCES: Final = (
     "AzureADMyOrg",
     "AzureADMultipleOrgs",
@@ -40,7 +42,7 @@ class ApplicationResource(GraphResource):
             "signInAudience": Argument(graph="signInAudience", default=_AUDIENCES[0], rule=one_of(*_AUDIENCES)),
             "tags": Argument(graph="tags", computed=True, unordered=True),
         },
-        computed=("clientId", "objectId", "publisherDomain", "logoUrl", "disabledByMicrosoft"),
+        computed=("clientId", "objectId", "publisherDomain", "logoUrl", "disabledByMicrosoft", *NAMED_IDS),
     )
 
     def made(self, inputs: Props) -> tuple[str, Props]:
@@ -130,6 +132,7 @@ def application_state(found: dict[str, Any]) -> Props:
         "serviceManagementReference": found.get("serviceManagementReference") or "",
         "signInAudience": found.get("signInAudience") or "",
         "tags": found.get("tags") or [],
+        **{name: {} for name in NAMED_IDS},
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import httpx
 import pulumi_azuread
 
-from localcloud.providers.azuread.application import checked_id
+from localcloud.providers.azuread.application import NAMED_IDS, checked_id
 from localcloud.providers.azuread.resource import GraphResource, exists_already, failed
 from localcloud.providers.azuread.schema import AT_MOST_1024, UUID, Argument, Schema
 from localcloud.providers.client import RefusalError, error_of
@@ -45,6 +45,7 @@ class ServicePrincipalResource(GraphResource):
             "servicePrincipalNames",
             "signInAudience",
             "type",
+            *NAMED_IDS,
         ),
     )
 
@@ -127,6 +128,7 @@ def principal_state(found: dict[str, Any]) -> Props:
         "signInAudience": found.get("signInAudience") or "",
         "tags": found.get("tags") or [],
         "type": found.get("servicePrincipalType") or "",
+        **{name: {} for name in NAMED_IDS},
     }
 
 

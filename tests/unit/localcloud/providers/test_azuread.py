@@ -60,6 +60,10 @@ def test_ids_are_those_of_the_real_provider(
     assert app.id == f"/applications/{app.state['objectId']}"
     _, principal = create(azuread, PRINCIPAL, {"clientId": app.state["clientId"], "owners": [me]})
     assert principal.id == f"/servicePrincipals/{principal.state['objectId']}"
+    for each in (app, principal):
+        assert (each.state["appRoleIds"], each.state["oauth2PermissionScopeIds"]) == ({}, {}), (
+            "as the real one has them"
+        )
     _, registered = create(azuread, CERTIFICATE, _registration(app, certificate))
     assert registered.id == f"{app.state['objectId']}/certificate/{registered.state['keyId']}"
 
