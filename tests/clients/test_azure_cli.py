@@ -110,6 +110,29 @@ def test_the_cli_makes_a_principal_with_a_role(az: Az, stack: LocalStack) -> Non
     assert az("ad", "app", "list", "--display-name", "by-the-cli") == []
 
 
+def test_the_cli_makes_a_principal_whose_certificate_is_in_a_vault(az: Az, stack: LocalStack) -> None:
+    """As HyperShift's own scripts make one for each component (contrib/managed-azure)."""
+    vault = ("--vault-name", VAULT, "--name", "by-the-cli")
+    scope = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/{GROUP}"
+    deployer = ("--assignee", stack.environment.deployer_client_id, "--role", "Key Vault Administrator")
+    az("role", "assignment", "create", *deployer, "--scope", scope)
+    while "ForbiddenByRbac" in str(az("keyvault", "certificate", "list", "--vault-name", VAULT, check=False)):
+        pass  # a new role takes a moment
+
+    kept = ("--create-cert", "--cert", "by-the-cli", "--keyvault", VAULT)
+    made = az("ad", "sp", "create-for-rbac", "--name", "by-the-cli", *kept)
+    certificate = az("keyvault", "certificate", "show", *vault)
+    [registered] = az("ad", "app", "credential", "list", "--id", made["appId"], "--cert")
+    az("keyvault", "certificate", "delete", *vault)
+    az("keyvault", "certificate", "recover", *vault)
+    recovered = az("keyvault", "secret", "show", *vault)
+    az("ad", "app", "delete", "--id", made["appId"])
+    az("role", "assignment", "delete", *deployer, "--scope", scope)
+
+    assert registered["customKeyIdentifier"] == certificate["x509ThumbprintHex"]
+    assert recovered["contentType"] == "application/x-pkcs12"
+
+
 @pytest.mark.parametrize("field", ["disk", "kms"])
 def test_an_identity_makes_its_proof_call_by_the_cli(az: Az, stack: LocalStack, field: str) -> None:
     scope, method, url, body = proof(stack, field)

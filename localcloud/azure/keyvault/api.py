@@ -1,9 +1,9 @@
-"""Key Vault's data plane: secrets and RSA keys, for the clients of Microsoft's SDKs and the CSI provider.
+"""Key Vault's data plane: secrets, RSA keys and certificates, for the clients of Microsoft's SDKs and the CSI provider.
 
 The vault is named by the Host header; a loopback Host means the stack's own vault. Network rules of a vault are stored
 by ARM and not enforced here: every caller is on this machine. Access policies are not emulated, ARM refuses such a
-vault. Source: Key Vault REST 7.4 and the paths that azure-keyvault-secrets and -keys use. Left out: certificates,
-backup, deleting keys, their attributes and tags.
+vault. Source: Key Vault REST 7.4 and the paths that azure-keyvault-secrets and -keys use. Left out: backup,
+deleting keys, their attributes and tags.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from localcloud.azure.keyvault import errors, present
+from localcloud.azure.keyvault.certificates import Certificates
 from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.secrets import SecretChange, Secrets
@@ -42,6 +43,7 @@ _PRIVATE_OPERATIONS: Final = {"decrypt": "decrypt", "unwrapkey": "unwrap"}
 def app(cloud: LocalAzure) -> Starlette:
     """The data plane of every vault of the local cloud, to be served over TLS."""
     plane = _DataPlane(cloud)
+    certificates = _CertificatePlane(plane)
     secrets, keys = "/secrets/{name}", "/keys/{name}"
     routes = [
         plane.route("GET", "/secrets", plane.list_secrets),
@@ -62,6 +64,16 @@ def app(cloud: LocalAzure) -> Starlette:
         plane.route("GET", keys + "/{version:path}", plane.get_key),
         plane.route("POST", f"{keys}/create", plane.create_key),
         plane.route("POST", keys + "/{version:path}/{operation}", plane.use_key),
+        plane.route("GET", "/certificates", certificates.list),
+        plane.route("POST", "/certificates/{name}/create", certificates.create),
+        plane.route("POST", "/certificates/{name}/import", certificates.import_),
+        plane.route("GET", "/certificates/{name}/pending", certificates.pending),
+        plane.route("GET", "/certificates/{name}", certificates.get),
+        plane.route("GET", "/certificates/{name}/{version:path}", certificates.get),
+        plane.route("DELETE", "/certificates/{name}", certificates.delete),
+        plane.route("GET", "/deletedcertificates/{name}", certificates.get_deleted),
+        plane.route("POST", "/deletedcertificates/{name}/recover", certificates.recover),
+        plane.route("DELETE", "/deletedcertificates/{name}", certificates.purge),
         Route("/{path:path}", _not_emulated, methods=_METHODS),
     ]
     return service_app("keyvault", routes, faults=cloud.faults, holder=cloud.holder, render=errors.render)
@@ -86,6 +98,7 @@ _Handler = Callable[[_Visit], Awaitable[Response]]
 class _DataPlane:
     def __init__(self, cloud: LocalAzure) -> None:
         self._cloud = cloud
+        self.store = cloud.store
         self._vaults = Vaults(Resources(cloud.store))
         self._secrets = Secrets(cloud.store)
         self._keys = Keys(cloud.store)
@@ -103,13 +116,13 @@ class _DataPlane:
         return Route(path, admitted, methods=[method])
 
     async def list_secrets(self, visit: _Visit) -> Response:
-        self._require(visit, "secrets/readMetadata/action")
+        self.require(visit, "secrets/readMetadata/action")
         found = self._secrets.all(visit.vault)
         return _page(visit, [present.secret_item(visit.vault, each.current, versioned=False) for each in found])
 
     async def list_secret_versions(self, visit: _Visit) -> Response:
         name = visit.part("name")
-        self._require(visit, "secrets/readMetadata/action", f"secrets/{name}")
+        self.require(visit, "secrets/readMetadata/action", f"secrets/{name}")
         secret = self._secrets.find(visit.vault, name)
         # In the order of their random names: seen in Azure/azure-sdk-for-python 35923 ("not chronological").
         versions = sorted(secret.versions, key=lambda each: each.version) if secret else []
@@ -117,7 +130,7 @@ class _DataPlane:
 
     async def get_secret(self, visit: _Visit) -> Response:
         name, version = visit.part("name"), visit.part("version")
-        self._require(visit, "secrets/getSecret/action", f"secrets/{name}")
+        self.require(visit, "secrets/getSecret/action", f"secrets/{name}")
         secret = self._secrets.find(visit.vault, name)
         found = secret.at(version) if secret else None
         if found is None:
@@ -128,32 +141,32 @@ class _DataPlane:
 
     async def set_secret(self, visit: _Visit) -> Response:
         name = visit.part("name")
-        self._require(visit, "secrets/setSecret/action", f"secrets/{name}")
+        self.require(visit, "secrets/setSecret/action", f"secrets/{name}")
         body = await _body(visit, "value contentType attributes tags")
         set_ = self._secrets.set(visit.vault, name, body.get("value"), _change(body))
         return JSONResponse(present.secret_bundle(visit.vault, set_, self._secrets.value(set_)))
 
     async def update_secret(self, visit: _Visit) -> Response:
         name = visit.part("name")
-        self._require(visit, "secrets/update/action", f"secrets/{name}")
+        self.require(visit, "secrets/update/action", f"secrets/{name}")
         body = await _body(visit, "contentType attributes tags")
         updated = self._secrets.update(visit.vault, name, visit.part("version"), _change(body))
         return JSONResponse(present.secret_item(visit.vault, updated, versioned=True))
 
     async def delete_secret(self, visit: _Visit) -> Response:
         name = visit.part("name")
-        self._require(visit, "secrets/delete", f"secrets/{name}")
+        self.require(visit, "secrets/delete", f"secrets/{name}")
         deleted = self._secrets.delete(visit.vault, name)
         return JSONResponse(present.deleted_secret(visit.vault, deleted, versioned=True))
 
     async def list_deleted_secrets(self, visit: _Visit) -> Response:
-        self._require(visit, "secrets/readMetadata/action")
+        self.require(visit, "secrets/readMetadata/action")
         found = self._secrets.all_deleted(visit.vault)
         return _page(visit, [present.deleted_secret(visit.vault, each, versioned=False) for each in found])
 
     async def get_deleted_secret(self, visit: _Visit) -> Response:
         name = visit.part("name")
-        self._require(visit, "secrets/readMetadata/action", f"secrets/{name}")
+        self.require(visit, "secrets/readMetadata/action", f"secrets/{name}")
         deleted = self._secrets.find_deleted(visit.vault, name)
         if deleted is None:
             raise errors.not_found("secret", name)
@@ -161,36 +174,36 @@ class _DataPlane:
 
     async def recover_secret(self, visit: _Visit) -> Response:
         name = visit.part("name")
-        self._require(visit, "secrets/recover/action", f"secrets/{name}")
+        self.require(visit, "secrets/recover/action", f"secrets/{name}")
         recovered = self._secrets.recover(visit.vault, name)
         return JSONResponse(present.secret_item(visit.vault, recovered.current, versioned=True))
 
     async def purge_secret(self, visit: _Visit) -> Response:
         name = visit.part("name")
-        self._require(visit, "secrets/purge/action", f"secrets/{name}")
+        self.require(visit, "secrets/purge/action", f"secrets/{name}")
         self._secrets.purge(visit.vault, name)
         return Response(status_code=204)
 
     async def list_keys(self, visit: _Visit) -> Response:
-        self._require(visit, "keys/read")
+        self.require(visit, "keys/read")
         found = self._keys.all(visit.vault)
         return _page(visit, [present.key_item(visit.vault, each, versioned=False) for each in found])
 
     async def list_key_versions(self, visit: _Visit) -> Response:
         name = visit.part("name")
-        self._require(visit, "keys/read", f"keys/{name}")
+        self.require(visit, "keys/read", f"keys/{name}")
         versions = self._keys.versions(visit.vault, name)
         return _page(visit, [present.key_item(visit.vault, each, versioned=True) for each in versions])
 
     async def get_key(self, visit: _Visit) -> Response:
         name = visit.part("name")
-        self._require(visit, "keys/read", f"keys/{name}")
+        self.require(visit, "keys/read", f"keys/{name}")
         key = self._keys.find(visit.vault, name, visit.part("version"))
         return JSONResponse(present.key_bundle(visit.vault, key, self._keys.public_numbers(key)))
 
     async def create_key(self, visit: _Visit) -> Response:
         name = visit.part("name")
-        self._require(visit, "keys/create/action", f"keys/{name}")
+        self.require(visit, "keys/create/action", f"keys/{name}")
         body = await _body(visit, "kty key_size key_ops attributes tags release_policy crv public_exponent")
         created = self._keys.create(visit.vault, name, body.get("kty"), body.get("key_size"))
         return JSONResponse(present.key_bundle(visit.vault, created, self._keys.public_numbers(created)))
@@ -205,7 +218,7 @@ class _DataPlane:
             use = self._keys.decrypt
         else:
             return await _not_emulated(visit.request)
-        self._require(visit, granting[0], f"keys/{name}", or_else=granting[1:])
+        self.require(visit, granting[0], f"keys/{name}", or_else=granting[1:])
         body = await _body(visit, "alg value")
         key = self._keys.find(visit.vault, name, visit.part("version"))
         result = use(key, body.get("alg"), body.get("value"))
@@ -241,7 +254,8 @@ class _DataPlane:
         except InvalidToken as refusal:
             raise errors.unauthorized(f"Error validating token: {refusal.reason}", challenge) from None
 
-    def _require(self, visit: _Visit, action: str, item: str | None = None, or_else: list[str] | None = None) -> None:
+    def require(self, visit: _Visit, action: str, item: str | None = None, or_else: list[str] | None = None) -> None:
+        """Refuse a caller to whom no role grants one of the data actions; raises 403."""
         scope = f"{visit.vault.id}/{item}" if item else visit.vault.id
         namespace = "Microsoft.KeyVault/vaults/"
         allowed = self._cloud.authorization.allowed
@@ -251,6 +265,63 @@ class _DataPlane:
             raise errors.forbidden_by_rbac(
                 visit.caller, namespace + action, scope, visit.vault.name, visit.vault.location
             )
+
+
+class _CertificatePlane:
+    """The operations on certificates."""
+
+    def __init__(self, plane: _DataPlane) -> None:
+        self._plane = plane
+        self._certificates = Certificates(plane.store)
+
+    async def list(self, visit: _Visit) -> Response:
+        self._plane.require(visit, "certificates/read")
+        found = self._certificates.all(visit.vault)
+        return _page(visit, [present.certificate_item(visit.vault, each, versioned=False) for each in found])
+
+    async def get(self, visit: _Visit) -> Response:
+        name = self._admitted(visit, "read")
+        found = self._certificates.find(visit.vault, name, visit.part("version"))
+        return JSONResponse(present.certificate_bundle(visit.vault, found))
+
+    async def create(self, visit: _Visit) -> Response:
+        name = self._admitted(visit, "create/action")
+        body = await _body(visit, "policy attributes tags")
+        made = self._certificates.create(visit.vault, name, body.get("policy"))
+        return JSONResponse(present.certificate_operation(visit.vault, made, "inProgress"), status_code=202)
+
+    async def pending(self, visit: _Visit) -> Response:
+        name = self._admitted(visit, "read")
+        found = self._certificates.find(visit.vault, name)
+        return JSONResponse(present.certificate_operation(visit.vault, found, "completed"))
+
+    async def import_(self, visit: _Visit) -> Response:
+        name = self._admitted(visit, "import/action")
+        body = await _body(visit, "value pwd policy attributes tags")
+        made = self._certificates.import_(visit.vault, name, body.get("value"), body.get("pwd"), body.get("policy"))
+        return JSONResponse(present.certificate_bundle(visit.vault, made))
+
+    async def delete(self, visit: _Visit) -> Response:
+        found, deleted = self._certificates.delete(visit.vault, self._admitted(visit, "delete"))
+        return JSONResponse(present.deleted_certificate(visit.vault, found, deleted))
+
+    async def get_deleted(self, visit: _Visit) -> Response:
+        found, deleted = self._certificates.find_deleted(visit.vault, self._admitted(visit, "read"))
+        return JSONResponse(present.deleted_certificate(visit.vault, found, deleted))
+
+    async def recover(self, visit: _Visit) -> Response:
+        found = self._certificates.recover(visit.vault, self._admitted(visit, "recover/action"))
+        return JSONResponse(present.certificate_bundle(visit.vault, found))
+
+    async def purge(self, visit: _Visit) -> Response:
+        self._certificates.purge(visit.vault, self._admitted(visit, "purge/action"))
+        return Response(status_code=204)
+
+    def _admitted(self, visit: _Visit, operation: str) -> str:
+        """The certificate's name, after the check that the caller may do this."""
+        name = visit.part("name")
+        self._plane.require(visit, f"certificates/{operation}", f"certificates/{name}")
+        return name
 
 
 async def _body(visit: _Visit, members: str) -> Document:

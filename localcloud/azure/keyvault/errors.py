@@ -54,7 +54,7 @@ def not_emulated(what: str) -> VaultError:
 
 
 def not_found(kind: str, name: str) -> VaultError:
-    """404 `SecretNotFound` or `KeyNotFound`; `kind`: secret or key."""
+    """404 `SecretNotFound`, `KeyNotFound` or `CertificateNotFound`; `kind`: secret, key or certificate."""
     return VaultError(
         404,
         f"{kind.capitalize()}NotFound",

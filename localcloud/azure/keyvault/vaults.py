@@ -19,6 +19,7 @@ VAULTS: Final = "Microsoft.KeyVault/vaults"
 PUBLIC_SUFFIX: Final = CLOUDS[DEFAULT_CLOUD].vault_suffix
 SECRET_KIND: Final = "keyvault-secret"
 KEY_KIND: Final = "keyvault-key"
+CERTIFICATE_KIND: Final = "keyvault-certificate"
 _DELETED_KIND: Final = "keyvault-deleted"
 _NAME_KIND: Final = "keyvault-name"  # ARM id by vault name; an entry may outlive its vault
 DEFAULT_RETENTION_DAYS: Final = 90
@@ -139,6 +140,6 @@ class Vaults:
         """Remove a soft-deleted vault and its content for good."""
         with self._store.transaction():
             self._store.delete(_DELETED_KIND, name.lower())
-            for kind in (SECRET_KIND, KEY_KIND):
+            for kind in (SECRET_KIND, KEY_KIND, CERTIFICATE_KIND):
                 for key, _ in self._store.items(kind, f"{name.lower()}/"):
                     self._store.delete(kind, key)

@@ -299,6 +299,10 @@ def _deleted_secret(cloud: CoverageCloud, method: str, path: str, body: object =
     return cloud.vault(method, path, body)
 
 
+def _certificates(cloud: CoverageCloud, method: str, path: str, body: object = None) -> httpx.Response:
+    return cloud.vault(method, path, body, caller=cloud.principal(("Key Vault Certificates Officer", SUBSCRIPTION)))
+
+
 def _odd_size(cloud: CoverageCloud) -> httpx.Response:
     officer = cloud.principal(("Key Vault Crypto Officer", SUBSCRIPTION))
     return cloud.vault("POST", "/keys/etcd/create", {"kty": "RSA", "key_size": 1024}, caller=officer)
@@ -325,11 +329,18 @@ KEY_VAULT: Final[Mapping[str, Provoke]] = {
     "purge under protection": lambda cloud: _deleted_secret(
         cloud, "DELETE", "/deletedsecrets/one", enablePurgeProtection=True
     ),
+    "absent certificate": lambda cloud: _certificates(cloud, "GET", "/certificates/one"),
+    "certificate that cannot be read": lambda cloud: _certificates(
+        cloud, "POST", "/certificates/one/import", {"value": "eA=="}
+    ),
+    "subject of a certificate": lambda cloud: _certificates(
+        cloud, "POST", "/certificates/one/create", {"policy": {"issuer": {"name": "Self"}}}
+    ),
     "size of a key": _odd_size,
     "secret without a value": lambda cloud: cloud.vault("PUT", "/secrets/one", {}),
     "secret name": lambda cloud: cloud.vault("PUT", "/secrets/one_two", {"value": "v"}),
     "secret of more than 25 KB": lambda cloud: cloud.vault("PUT", "/secrets/one", {"value": "v" * 25601}),
-    "operation that is not emulated": lambda cloud: cloud.vault("POST", "/certificates/one/create"),
+    "operation that is not emulated": lambda cloud: cloud.vault("POST", "/certificates/one/merge"),
 }
 
 
