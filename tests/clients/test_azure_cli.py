@@ -129,7 +129,7 @@ def test_the_cli_makes_a_principal_whose_certificate_is_in_a_vault(az: Az, stack
     az("ad", "app", "delete", "--id", made["appId"])
     az("role", "assignment", "delete", *deployer, "--scope", scope)
 
-    assert registered["customKeyIdentifier"] == certificate["x509ThumbprintHex"]
+    assert registered["customKeyIdentifier"] == certificate["x509Thumbprint"]
     assert recovered["contentType"] == "application/x-pkcs12"
 
 
