@@ -17,6 +17,7 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from identity.clouds import LOCAL_TENANT_ID
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.core import clock
@@ -81,6 +82,7 @@ def to_json(entry: Application | ServicePrincipal, *, with_keys: bool = False) -
         **_PRINCIPAL_DEFAULTS,
         **entry.properties,
         "servicePrincipalType": entry.kind,
+        "appOwnerOrganizationId": LOCAL_TENANT_ID,
         "servicePrincipalNames": [entry.app_id],
         **({"alternativeNames": ["isExplicit=True", entry.resource_id]} if managed else {}),
     }

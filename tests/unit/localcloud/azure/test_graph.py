@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.access.login import AKS_CLIENT_APP_ID
+from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import issue
 from localcloud.azure.entra.api import app as entra
 from localcloud.azure.graph.api import app
@@ -362,6 +363,7 @@ def test_a_service_principal_is_found_by_its_names_and_keeps_other_names(graph: 
     for expression in (f"servicePrincipalNames/any(c:c eq '{app_id}')", "alternativeNames/any(x:x eq 'mine')"):
         found = graph.get("/servicePrincipals", params={"$filter": expression}).json()["value"]
         assert [each["id"] for each in found] == [made["id"]]
+    assert made["appOwnerOrganizationId"] == LOCAL_TENANT_ID
 
 
 def test_a_list_comes_in_pages_with_a_count(graph: httpx.Client) -> None:
