@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
 from cryptography.x509.oid import NameOID
 
@@ -28,6 +29,10 @@ from localcloud.core.store import Store
 
 PKCS12: Final = "application/x-pkcs12"
 PEM: Final = "application/x-pem-file"
+_ROUNDS: Final = 2048
+# The library refuses the empty password. It is two zero bytes where keys are derived (RFC 7292 B.1), this one is four,
+# and both are repeated to the length of a block (B.2): the same key.
+_EMPTY: Final = b"\x00"
 _PEM_BEGINS: Final = b"-----BEGIN"
 _MONTH: Final = timedelta(days=30)
 _MONTHS: Final = 12  # of a policy that names none
@@ -166,8 +171,16 @@ def _material(value: str, password: str) -> KeyMaterial:
 
 
 def _pfx(material: KeyMaterial) -> bytes:
+    """PKCS#12 as Key Vault writes it: 3DES and a MAC by SHA-1, with the empty password."""
     key, (certificate, *others) = material.private_key, material.chain
-    return pkcs12.serialize_key_and_certificates(None, key, certificate, others, NoEncryption())
+    protection = (
+        PrivateFormat.PKCS12.encryption_builder()
+        .kdf_rounds(_ROUNDS)
+        .key_cert_algorithm(pkcs12.PBES.PBESv1SHA1And3KeyTripleDESCBC)
+        .hmac_hash(hashes.SHA1())  # noqa: S303
+        .build(_EMPTY)
+    )
+    return pkcs12.serialize_key_and_certificates(None, key, certificate, others, protection)
 
 
 def _member(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:

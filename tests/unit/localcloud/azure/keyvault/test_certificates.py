@@ -66,6 +66,7 @@ def test_a_certificate_is_made_and_its_secret_has_the_key(world: ArmWorld, offic
     assert lifetime == timedelta(days=180)
     assert (kept["id"], kept["contentType"]) == (found["sid"], "application/x-pkcs12")
     assert opened(kept["value"])[1] == certificate
+    assert parse(base64.b64decode(kept["value"])).chain == (certificate,), "the pods' loader reads it"
     assert kept["attributes"]["exp"] == found["attributes"]["exp"]
 
 
