@@ -9,7 +9,7 @@ import typer
 
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
-from ops.stack.environment import LOCAL_STACK
+from ops.stack.environment import LOCAL_STACK, local_paths
 
 
 def local(context: typer.Context) -> None:
@@ -31,6 +31,8 @@ def _with_secret(arguments: Sequence[str]) -> list[str]:
 
 
 def _secret_of(identity: str) -> str | None:
+    if not local_paths().backend.exists():
+        return None
     cluster, _, field = identity.partition("/")
     described = Engine(LOCAL_STACK).outputs().get("hostedClusters", {}).get(cluster)
     row = described["controlPlane"].get(field) if described is not None else None

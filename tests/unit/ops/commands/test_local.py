@@ -1,0 +1,73 @@
+"""`idstack local exec --as`: the stack's identities by their names, anything else as the local cloud knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ops.stack.environment import local_paths
+from tests.unit.ops.conftest import FakeEngine, Idstack
+
+IDENTITIES = {"disk": {"credentialsSecretName": "azure-disk-hc1-json"}}
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], Path]]:
+    """The local cloud's commands with the folders that they ran in; each ends with code 3."""
+    commands: list[tuple[list[str], Path]] = []
+
+    def run(arguments: Sequence[str], *, directory: Path) -> int:
+        commands.append((list(arguments), directory))
+        return 3
+
+    monkeypatch.setattr("ops.stack.local_cloud.run", run)
+    return commands
+
+
+@pytest.fixture
+def stack(engine: FakeEngine) -> FakeEngine:
+    """A local stack with one identity."""
+    engine.has({"hostedClusters": {"hc1": {"controlPlane": IDENTITIES}}})
+    local_paths().backend.mkdir(parents=True)
+    return engine
+
+
+@pytest.mark.parametrize("command", ["exec", "shell"])
+def test_an_identity_is_its_secret(
+    stack: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]], command: str
+) -> None:
+    printed = idstack("local", command, "--as", "hc1/disk", "--", "az", "account", "show")
+
+    assert printed.code == 3
+    [(arguments, directory)] = ran
+    assert arguments[:3] == [command, "--as", "azure-disk-hc1-json"]
+    assert arguments[-3:] == ["az", "account", "show"]
+    assert directory == Path.cwd()
+
+
+@pytest.mark.parametrize("name", ["hc2/disk", "hc1/none", "kv/azure-disk", "azure-disk-hc1-json"])
+def test_another_name_is_left_to_the_local_cloud(
+    stack: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]], name: str
+) -> None:
+    idstack("local", "exec", "--as", name, "--", "true")
+
+    assert ran[0][0][:3] == ["exec", "--as", name]
+
+
+def test_without_a_stack_no_name_is_the_stacks(
+    engine: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]]
+) -> None:
+    idstack("local", "exec", "--as", "hc1/disk", "--", "true")
+
+    assert ran[0][0][:3] == ["exec", "--as", "hc1/disk"]
+    assert engine.calls == []
+
+
+def test_what_a_command_is_given_belongs_to_it(
+    stack: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]]
+) -> None:
+    idstack("local", "exec", "--", "kubectl", "--as", "hc1/disk", "get", "pods")
+
+    assert ran[0][0][-5:] == ["kubectl", "--as", "hc1/disk", "get", "pods"]
