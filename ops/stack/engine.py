@@ -21,8 +21,9 @@ from ops.stack import configuration, existing, hints, lock, secrets_provider
 from ops.stack.deadline import Deadline
 from ops.stack.environment import ROOT, is_local, local_paths, variables
 from ops.stack.errors import CommandError, RunInterrupted
+from ops.stack.standstill import Standstill
 from ops.stack.state import Plan, State, StateResource, errors_of
-from ops.stack.streaming import run_streaming
+from ops.stack.streaming import STANDSTILL, run_streaming
 
 # Commands that write secrets into the state, or show what would be written. What is there already can be taken down.
 _ENCRYPTING: Final = frozenset({"up", "preview", "import"})
@@ -73,7 +74,12 @@ class Engine:
             log = Path(directory) / "events"
             options = ("--event-log", str(log), *unattended, *self._configuration(), *arguments)
             try:
-                self._stream("up", *options, environment={**(environment or {}), "PULUMI_DEBUG_COMMANDS": "true"})
+                self._stream(
+                    "up",
+                    *options,
+                    environment={**(environment or {}), "PULUMI_DEBUG_COMMANDS": "true"},
+                    standstill=Standstill(log),
+                )
             except RunInterrupted:
                 raise
             except CommandError as error:
@@ -195,7 +201,12 @@ class Engine:
             self._capture("config", "set", *key, *options, "--stack", self.stack)
             yield options
 
-    def _stream(self, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+    def _stream(
+        self,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        standstill: Standstill | None = None,
+    ) -> None:
         command = ["pulumi", *arguments, "--stack", self.stack]
         whole = {**variables(self.stack), **(environment or {})}
         if not self.is_local and arguments[0] in _ENCRYPTING:
@@ -205,7 +216,12 @@ class Engine:
                 f"{self.deadline} has passed before `pulumi {arguments[0]}` began; run the command again"
             )
         ended = run_streaming(
-            command, directory=self.root, environment=whole, output=self.output, deadline=self.deadline
+            command,
+            directory=self.root,
+            environment=whole,
+            output=self.output,
+            deadline=self.deadline,
+            standstill=standstill,
         )
         if ended.code != 0 and lock.is_locked(ended.errors):
             raise lock.Locked(self.stack, lock.owners(ended.errors), is_local=self.is_local, command=arguments[0])
@@ -213,6 +229,11 @@ class Engine:
             raise RunInterrupted(
                 f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. `make recover STACK={self.stack}` "
                 "unlocks the stack, settles what is half done, and goes on"
+            )
+        if ended.interrupted_by == STANDSTILL:
+            raise CommandError(
+                f"`pulumi {arguments[0]}` could not go on after a deletion had failed, and was ended; the reason is "
+                "printed above. Run the command again once it is gone"
             )
         if ended.interrupted_by is not None:
             raise RunInterrupted(

@@ -15,16 +15,19 @@ from types import FrameType
 from typing import Any, Final
 
 from ops.stack.deadline import Deadline
+from ops.stack.standstill import Standstill
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _STANDARD_INPUT: Final = 0
+_LOOK_EVERY: Final = 1.0  # seconds
+STANDSTILL: Final = "its own standstill"
 
 
 @dataclass(frozen=True)
 class Ended:
     """How a run of the engine ended: its exit code (negative: the signal that killed it) and its standard error.
 
-    `interrupted_by` names the first signal, or the time limit, that interrupted it; None if nothing did.
+    `interrupted_by` names the first signal, the time limit, or `STANDSTILL`, that interrupted it; None if nothing did.
     """
 
     code: int
@@ -39,12 +42,14 @@ def run_streaming(
     environment: Mapping[str, str],
     output: int,
     deadline: Deadline | None = None,
+    standstill: Standstill | None = None,
 ) -> Ended:
     """Run `command` to its end; its standard error is printed as it comes.
 
     Its standard output goes to the file descriptor `output`. SIGINT, SIGTERM and the deadline interrupt it once: it
     ends what it has begun and unlocks the stack, and this process waits for that. A second signal would make the engine
-    leave both to `recover` (pulumi/pulumi `pkg/backend/cancellation_scope.go`), so none is passed on.
+    leave both to `recover` (pulumi/pulumi `pkg/backend/cancellation_scope.go`), so none is passed on. So does a
+    `standstill`, once it is reached.
     """
     # From a terminal the engine must be able to read, so it stays in the terminal's foreground, where Ctrl-C reaches
     # it, too. Otherwise a group of its own keeps it from signals that are sent to this one's (`timeout`).
@@ -64,6 +69,7 @@ def run_streaming(
             process_group=None if has_terminal else 0,
         ) as process,
         interruption.of(process, deadline),
+        interruption.at(standstill),
     ):
         assert process.stderr is not None
         for line in process.stderr:
@@ -123,6 +129,28 @@ class _Interruption:
         finally:
             if timer is not None:
                 timer.cancel()
+
+    @contextmanager
+    def at(self, standstill: Standstill | None) -> Iterator[None]:
+        """Interrupt the engine once it stands still."""
+        if standstill is None:
+            yield
+            return
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(_LOOK_EVERY):
+                if standstill.is_reached():
+                    self._send(signal.SIGINT, STANDSTILL)
+                    return
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
 
     def _handle(self, number: int, _: FrameType | None) -> None:
         self._send(signal.Signals(number), signal.Signals(number).name)

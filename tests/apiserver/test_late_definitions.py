@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -68,7 +67,7 @@ def test_a_definition_that_comes_late_is_waited_for(
             while administrator.get(path).is_error:
                 pass
 
-    monkeypatch.setattr(resource, "time", SimpleNamespace(sleep=pause))
+    monkeypatch.setattr(resource, "pause", pause)
 
     _, created = create(kubernetes, _WIDGET, _INPUTS)
 
@@ -77,7 +76,7 @@ def test_a_definition_that_comes_late_is_waited_for(
 
 
 def test_a_definition_that_never_comes_is_named(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "time", SimpleNamespace(sleep=lambda _: None))
+    monkeypatch.setattr(resource, "pause", lambda _: None)
 
     with pytest.raises(PluginError) as refused:
         create(kubernetes, _GADGET, _INPUTS)

@@ -13,6 +13,7 @@ from typing import Final, get_args
 import pytest
 
 from tests.engine.clients import report, signing_in
+from tests.engine.held_faults import held, registration_fails
 from tests.engine.killing import Kill, Victim, interrupted, registered, registered_in_state
 from tests.engine.rotations import rotating_stack
 
@@ -54,3 +55,24 @@ def test_no_sign_in_fails_however_a_renewal_is_killed(
     for client in clients.values():
         # Nobody is refused, that is; the local cloud itself is killed and started anew all the time.
         assert client.refusals == []
+
+
+@pytest.mark.slow
+def test_a_run_ends_when_a_registration_cannot_be_removed(tmp_path: Path) -> None:
+    """The engine would wait for ever: `executeChain` of pulumi v3.259 gives the program no answer then."""
+    with rotating_stack(tmp_path) as rotating, signing_in(rotating.stack, rotating.file) as clients:
+        for _ in range(2):
+            rotating.renew()
+        rotating.pass_a_day()
+        before = rotating.thumbprint
+        with held(rotating.stack, registration_fails(rotating.stack)):
+            done = rotating.stack.idstack("renew", check=False)
+
+        assert done.returncode == 1
+        assert "could not go on after a deletion had failed, and was ended" in done.stderr
+        assert rotating.thumbprint == before
+        rotating.stack.up()
+        assert rotating.thumbprint != before
+        for client in clients.values():
+            client.await_certificate(rotating.thumbprint)
+            assert client.refusals == []
