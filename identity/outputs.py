@@ -137,14 +137,10 @@ class HostedClusterSpec(TypedDict, Generic[Leaf]):
 
 
 class EncryptionKeys(TypedDict, Generic[Leaf]):
-    """The keys in whose vaults the identity of the KMS plugin has its role.
-
-    `roleCommands` are the shell commands that assign it in a managed HSM, where the stack cannot.
-    """
+    """The keys in whose vaults, or managed HSMs, the identity of the KMS plugin has its role."""
 
     activeKey: KmsKeySpec
     backupKey: NotRequired[KmsKeySpec]
-    roleCommands: NotRequired[list[Leaf]]
 
 
 class ManagedIdentityOutput(TypedDict, Generic[Leaf]):

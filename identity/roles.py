@@ -37,6 +37,9 @@ CONTROL_PLANE_OPERATOR_ROLE: Final = Role(
 CLUSTER_API_PROVIDER_ROLE: Final = Role(
     "Azure Red Hat OpenShift Hosted Control Planes Cluster API Provider", "88366f10-ed47-4cc0-9fab-c8a06148393e"
 )
+# A managed HSM's own role, not Azure's (azure-docs `key-vault/managed-hsm/built-in-roles`): Managed HSM Crypto User, as
+# in contrib/managed-azure/setup_etcd_managed_hsm.sh:100-104.
+MANAGED_HSM_CRYPTO_USER: Final = "21dbd100-6940-42c2-9190-5d6cb909625b"
 KEY_VAULT_CRYPTO_USER_ROLE: Final = Role("Key Vault Crypto User", "12338af0-0e69-4776-bea7-57ae8d297424")
 KEY_VAULT_SECRETS_USER_ROLE: Final = Role("Key Vault Secrets User", "4633458b-17de-408a-b874-0445c86b69e6")
 # learn.microsoft.com/azure/role-based-access-control/built-in-roles/storage

@@ -8,6 +8,7 @@ from plugin import PluginError, Provider, Resource, serve
 from provider.certificate import CertificateResource
 from provider.cluster_gate import ClusterGateResource
 from provider.credential_secret import CredentialSecretResource
+from provider.hsm_role_assignment import HsmRoleAssignmentResource
 from provider.issuer_documents import IssuerDocumentsResource
 from provider.namespace_guard import NamespaceGuardResource
 from provider.renewal_schedule import RenewalScheduleResource
@@ -25,6 +26,7 @@ RESOURCES: Final[dict[str, Resource]] = {
     "idstack:index:SigningKey": SigningKeyResource(),
     "idstack:index:IssuerDocuments": IssuerDocumentsResource(),
     "idstack:index:SigningKeySecret": SigningKeySecretResource(),
+    "idstack:index:HsmRoleAssignment": HsmRoleAssignmentResource(),
 }
 
 

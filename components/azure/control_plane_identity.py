@@ -11,9 +11,12 @@ from components.azure.credential_secret import StoredCredential, StoredCredentia
 from components.azure.credential_store import CredentialStore
 from components.azure.entra_application import EntraApplication, EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredential, ImportedCredentialArgs
+from components.azure.plugin_resources import HsmRoleAssignment
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from components.azure.scopes import EARLIER_KMS_VAULT_WORD, kms_vault_word, scope_ids
+from components.azure.scopes import EARLIER_KMS_VAULT_WORD, HSM_SCOPE, hsm_names, kms_vault_word, scope_ids
 from identity.catalogue_rows import ControlPlaneIdentity
+from identity.naming import role_assignment_name
+from identity.roles import MANAGED_HSM_CRYPTO_USER
 from identity.settings import HostedClusterSettings, Settings
 
 
@@ -79,6 +82,18 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
             ),
             pulumi.ResourceOptions(parent=self, depends_on=list(args.infrastructure) or None),
         )
+        for hsm in hsm_names(cluster, grant):
+            HsmRoleAssignment(
+                f"{name}-roles-{kms_vault_word(hsm)}",
+                cloud=settings.cloud.name,
+                tenant_id=settings.tenant_id,
+                hsm=hsm,
+                scope=HSM_SCOPE,
+                name_=role_assignment_name(cluster.infra_id, args.row.component, f"{hsm}{HSM_SCOPE}"),
+                role_definition=MANAGED_HSM_CRYPTO_USER,
+                principal_id=source.principal_id,
+                opts=child,
+            )
         self.client_id = source.client_id
         self.principal_id = source.principal_id
         self.register_outputs(

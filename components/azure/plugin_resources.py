@@ -286,3 +286,35 @@ class NamespaceGuard(PluginResource):
         }
         secret = pulumi.ResourceOptions(additional_secret_outputs=["kubeconfig"])
         super().__init__("NamespaceGuard", name, inputs, (), pulumi.ResourceOptions.merge(opts, secret))
+
+
+class HsmRoleAssignment(PluginResource):
+    """A role in a managed HSM (`provider/hsm_role_assignment.py`).
+
+    Args: `cloud` (name), `tenant_id`; `hsm` (name), `scope` in it (`/keys`) and `name_` (GUID) of the assignment;
+    `role_definition` (GUID), `principal_id` (object id of a service principal).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        cloud: str,
+        tenant_id: str,
+        hsm: str,
+        scope: str,
+        name_: str,
+        role_definition: str,
+        principal_id: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        inputs: dict[str, pulumi.Input[Any]] = {
+            "cloud": cloud,
+            "tenant_id": tenant_id,
+            "hsm": hsm,
+            "scope": scope,
+            "name": name_,
+            "role_definition": role_definition,
+            "principal_id": principal_id,
+        }
+        super().__init__("HsmRoleAssignment", name, inputs, (), opts)

@@ -8,6 +8,8 @@ from identity.catalogue_rows import RoleGrant, Scope
 from identity.naming import parse_arm_id, resource_group_id, vault_id
 from identity.settings import HostedClusterSettings, Settings
 
+# Of a role in a managed HSM: every key, as the role on a vault.
+HSM_SCOPE: Final = "/keys"
 # The short name of the active key's vault in states of releases that knew no other.
 EARLIER_KMS_VAULT_WORD: Final = "kms-vault"
 
@@ -16,7 +18,7 @@ def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGra
     """ARM ids of the grant's scopes by a short name of each.
 
     They are resource groups, as in HyperShift's CLI, the key vaults of the KMS keys and the storage account of backups.
-    A managed HSM is none: it assigns its roles itself.
+    A managed HSM is none: it assigns its roles itself (`hsm_names`).
     """
 
     def group(name: str) -> str:
@@ -37,6 +39,13 @@ def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGra
         for vault, resource_group in cluster.kms.vaults.items():
             found[kms_vault_word(vault)] = vault_id(settings.subscription_id, resource_group, vault)
     return found
+
+
+def hsm_names(cluster: HostedClusterSettings, grant: RoleGrant) -> tuple[str, ...]:
+    """The managed HSMs of the KMS keys, in each of which the identity gets a role; none if the keys are in vaults."""
+    if Scope.KMS_VAULT not in grant.scopes or cluster.kms is None or not cluster.kms.is_managed_hsm:
+        return ()
+    return tuple(cluster.kms.vaults)
 
 
 def kms_vault_word(vault: str) -> str:

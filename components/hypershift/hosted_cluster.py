@@ -90,9 +90,7 @@ class HostedCluster(pulumi.ComponentResource):
             control_plane={field: identity.client_id for field, identity in identities.items()},
             data_plane=self.data_plane,
         )
-        self.encryption_keys = encryption_keys(
-            args.cluster, args.settings.roles, {field: each.principal_id for field, each in identities.items()}
-        )
+        self.encryption_keys = encryption_keys(args.cluster)
         key_args = SigningKeyArgs(
             settings=args.settings,
             cluster=args.cluster,

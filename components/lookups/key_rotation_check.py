@@ -62,7 +62,7 @@ async def check_key_rotations(
 
 def _is_asked(settings: Settings, cluster: HostedClusterSettings, last: StackOutputs[Any]) -> bool:
     """Whether HyperShift's status of the cluster counts: the stack writes its keys, or takes a role away."""
-    if settings.cluster_side != "hypershift" or cluster.kms is None or cluster.kms.is_managed_hsm:
+    if settings.cluster_side != "hypershift" or cluster.kms is None:
         return False
     return cluster.hosted_cluster is not None or bool(dropped_vaults(cluster, encryption_keys(last, cluster.name)))
 

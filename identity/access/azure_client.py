@@ -31,7 +31,7 @@ _RETRIES: Final = 5
 # Each request of these programs may be repeated: a PUT and a PATCH say what there is to be afterwards, and no POST
 # changes anything.
 _REPEATED: Final = frozenset({"GET", "PUT", "PATCH", "DELETE", "POST"})
-# Of the vaults' data plane.
+# Of the vaults' data plane, and of the managed HSMs'.
 _VAULT_API: Final = "7.4"
 # Of Blob Storage, the first one that takes tokens of Entra ID (REST reference, "Authorize with Microsoft Entra ID").
 _BLOB_API: Final = "2017-11-09"
@@ -68,6 +68,7 @@ class AzureClient:
         self._graph = self._client(f"{cloud.graph_endpoint}/v1.0", credential, cloud.graph_scope)
         # Each request names its vault, or its storage account.
         self._vaults = self._client("", credential, cloud.vault_scope)
+        self._hsms = self._client("", credential, cloud.managed_hsm_scope)
         self._storage = self._client("", credential, cloud.storage_scope)
         self._anybody: _Client = PipelineClient("", policies=[_retries()], transport=self._transport)
 
@@ -125,6 +126,12 @@ class AzureClient:
         json = None if body is None else dict(body)
         request = HttpRequest(verb, f"{base}{path}", params=parameters, headers=dict(headers), json=json)
         return _send(self._vaults, request).found
+
+    def managed_hsm(self, hsm: str, verb: str, path: str, body: Mapping[str, Any] | None = None) -> AzureObject | None:
+        """The answer of a managed HSM's data plane to a request for `path`, None for a 404."""
+        url = f"https://{hsm}.{self.cloud.managed_hsm_suffix}{path}"
+        json = None if body is None else dict(body)
+        return _send(self._hsms, HttpRequest(verb, url, params={"api-version": _VAULT_API}, json=json)).found
 
     def write_blob(self, url: str, content: bytes, content_type: str) -> None:
         """Write a block blob whole (Put Blob); 404 raises AzureRefused, too."""

@@ -46,8 +46,8 @@ class KmsSettings(Model):
     key_vault_type: Annotated[
         KeyVaultType, FilledIn("`ManagedHSM` if `activeKey` is the URL of a key in one, otherwise `KeyVault`")
     ] = Field(
-        description="Which service has the keys; a HostedCluster never changes it. The roles in a managed HSM are "
-        "yours to assign (`docs/operations.md`)."
+        description="Which service has the keys; a HostedCluster never changes it. In a managed HSM the deployer "
+        "needs a role of the HSM's own (`docs/operations.md`)."
     )
     active_key: _KmsKeyOrUrl = Field(description="Key that encrypts etcd, as its URL or as a mapping.")
     backup_key: _KmsKeyOrUrl | None = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -137,7 +138,11 @@ def test_the_role_of_the_vault_before_is_known_by_its_earlier_name(
     }
 
 
-def test_a_managed_hsm_gets_no_role_but_the_command_that_assigns_it(stack: RecordingMonitor, program: Program) -> None:
+def hsm_roles(recorder: RecordingMonitor) -> list[Mapping[str, Any]]:
+    return [each.inputs for each in recorder.all("idstack:index:HsmRoleAssignment")]
+
+
+def test_in_a_managed_hsm_the_identity_gets_the_hsms_own_role(stack: RecordingMonitor, program: Program) -> None:
     answers = {**lookups(), "azure-native:keyvault:getManagedHsm": {}}
 
     recorder = with_kms(program, invokes=answers, activeKey=HSM)
@@ -148,13 +153,28 @@ def test_a_managed_hsm_gets_no_role_but_the_command_that_assigns_it(stack: Recor
     assert encryption(recorder) == {"activeKey": active, "keyVaultType": "ManagedHSM"}
     assert grants(recorder, "hc1-kms") == set()
     principal = stack.one(ROLE_ASSIGNMENT, "hc1-kms-roles-kms-vault-kv-etcd-dev").inputs["principalId"]
-    assert described(recorder)["encryptionKeys"] == {
-        "activeKey": active,
-        "roleCommands": [
-            'az keyvault role assignment create --hsm-name hsm-etcd --role "Managed HSM Crypto User" '
-            f"--scope /keys/hc1-etcd --assignee-object-id {principal} --assignee-principal-type ServicePrincipal"
-        ],
-    }
+    [role] = hsm_roles(recorder)
+    assert (role["hsm"], role["scope"], role["principalId"]) == ("hsm-etcd", "/keys", principal)
+    assert role["roleDefinition"] == "21dbd100-6940-42c2-9190-5d6cb909625b"
+    assert uuid.UUID(role["name"]).version == 5
+    assert described(recorder)["encryptionKeys"] == {"activeKey": active}
+    assert hsm_roles(stack) == []
+
+
+def test_both_hsms_have_the_role_while_the_key_moves(program: Program) -> None:
+    answers = {**lookups(), "azure-native:keyvault:getManagedHsm": {}}
+
+    recorder = with_kms(
+        program,
+        invokes=answers,
+        activeKey=HSM.replace("hsm-etcd", "hsm-next"),
+        backupKey=HSM,
+        backupKeyVaultResourceGroup="etcd-dev",
+    )
+
+    roles = hsm_roles(recorder)
+    assert [each["hsm"] for each in roles] == ["hsm-next", "hsm-etcd"]
+    assert len({each["name"] for each in roles}) == 2
 
 
 def test_the_access_to_the_keys_is_passed_on(program: Program) -> None:

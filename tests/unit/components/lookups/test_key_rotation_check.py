@@ -19,7 +19,8 @@ Run = Callable[..., RecordingMonitor]
 
 
 def url(vault: str) -> str:
-    return f"https://{vault}.vault.azure.net/keys/hc1-etcd/{VERSION}"
+    service = "managedhsm" if vault.startswith("hsm-") else "vault"
+    return f"https://{vault}.{service}.azure.net/keys/hc1-etcd/{VERSION}"
 
 
 def key(vault: str) -> dict[str, str]:
@@ -50,9 +51,11 @@ def run(existing_cluster: ExistingClusterScenario, program: Program) -> Run:
     return run
 
 
-def hypershift_says(existing_cluster: ExistingClusterScenario, active: str, target: str | None = None) -> None:
+def hypershift_says(
+    existing_cluster: ExistingClusterScenario, active: str, target: str | None = None, wanted: str = "kv-b"
+) -> None:
     status = {name: {"azure": key(vault)} for name, vault in (("activeKey", active), ("targetKey", target)) if vault}
-    kms = {"azure": {"activeKey": key("kv-b")}}
+    kms = {"azure": {"activeKey": key(wanted)}}
     existing_cluster.api.documents[PATH] = {
         "spec": {"secretEncryption": {"kms": kms}},
         "status": {"secretEncryption": status},
@@ -74,6 +77,14 @@ def test_the_backup_key_stays_while_hypershift_encrypts_anew(
 
     assert run("kv-b").problems == [(BACKUP, "kms-rotation-unfinished")]
     assert run("kv-b", "kv-a").failure is None
+
+
+def test_a_managed_hsm_keeps_its_role_in_the_same_way(existing_cluster: ExistingClusterScenario, run: Run) -> None:
+    existing_cluster.answers["azure-native:keyvault:getManagedHsm"] = {}
+    hypershift_says(existing_cluster, active="hsm-a", target="hsm-b", wanted="hsm-b")
+
+    assert run("hsm-b", last=("hsm-b", "hsm-a")).problems == [(BACKUP, "kms-rotation-unfinished")]
+    assert run("hsm-b", "hsm-a", last=("hsm-b", "hsm-a")).failure is None
 
 
 def test_the_backup_key_may_go_once_hypershift_has_finished(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from azure.core.credentials import AccessToken, TokenCredential
-from azure.core.exceptions import ClientAuthenticationError
+from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 from azure.core.pipeline.transport import RequestsTransport
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AzureRefused
-from identity.clouds import Cloud
+from identity.clouds import CLOUDS, Cloud
 from tests.unit.azure_world import IssuedTokens
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import ArmWorld
@@ -96,3 +96,25 @@ def test_a_cloud_that_does_not_answer_is_reported(world: ArmWorld, certificates:
         pytest.raises(AzureRefused, match=r"https://127.0.0.1:1/x does not answer"),
     ):
         azure.resource("/x", "2024-11-01")
+
+
+def test_a_managed_hsm_is_asked_at_its_own_address_with_its_own_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[str, str, str]] = []
+    scopes: list[str] = []
+
+    class Tokens:
+        def get_token(self, *asked: str, **_: object) -> AccessToken:
+            scopes.extend(asked)
+            return AccessToken("t", 1 << 33)
+
+    def send(_: object, request: Any, **__: object) -> Any:
+        sent.append((request.method, request.url, request.content))
+        raise ServiceRequestError("nobody there")
+
+    monkeypatch.setattr(RequestsTransport, "send", send)
+    with AzureClient(CLOUDS["AzureUSGovernmentCloud"], Tokens()) as azure, pytest.raises(AzureRefused):
+        azure.managed_hsm("hsm-etcd", "PUT", "/keys/providers/a/b", {"properties": {}})
+
+    url = "https://hsm-etcd.managedhsm.usgovcloudapi.net/keys/providers/a/b?api-version=7.4"
+    assert sent == [("PUT", url, '{"properties": {}}')]
+    assert scopes == ["https://managedhsm.usgovcloudapi.net/.default"]
