@@ -42,6 +42,10 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
 
     Outputs: `client_id`, `principal_id` (Output[str]), `secret_name` (str), `summary`
     (Output[CredentialSummary]).
+
+    Whoever needs the identity depends on `usable` (its secret, its roles) and not on the whole component: a target that
+    leaves the program stays where a resource outside of the targets depends on it (pulumi/pulumi v3.259
+    `step_generator.go`, `getDependencySteps`), and so would a leaked certificate.
     """
 
     def __init__(self, name: str, args: ControlPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -49,6 +53,7 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
         settings, cluster = args.settings, args.cluster
         self.secret_name = cluster.identity(args.row).secret_name
         child = pulumi.ResourceOptions(parent=self)
+        self.usable: list[pulumi.Resource] = []
         source = _source(name, args.source, child)
         self.summary = source.summary
         if source.document is not None:
@@ -63,11 +68,12 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
                 ),
                 child,
             )
+            self.usable.append(stored)
             # The outputs name what was delivered, also in a run that goes on after an error.
             delivered = pulumi.Output.all(summary=source.summary, at=stored.delivered_at)
             self.summary = delivered.apply(lambda known: known["summary"])
         grant = args.row.grant(settings.roles)
-        RoleGrants(
+        roles = RoleGrants(
             f"{name}-roles",
             RoleGrantsArgs(
                 infra_id=cluster.infra_id,
@@ -82,8 +88,9 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
             ),
             pulumi.ResourceOptions(parent=self, depends_on=list(args.infrastructure) or None),
         )
+        self.usable.append(roles)
         for hsm in hsm_names(cluster, grant):
-            HsmRoleAssignment(
+            role = HsmRoleAssignment(
                 f"{name}-roles-{kms_vault_word(hsm)}",
                 cloud=settings.cloud.name,
                 tenant_id=settings.tenant_id,
@@ -94,6 +101,7 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
                 principal_id=source.principal_id,
                 opts=child,
             )
+            self.usable.append(role)
         self.client_id = source.client_id
         self.principal_id = source.principal_id
         self.register_outputs(

@@ -102,7 +102,8 @@ class HostedCluster(pulumi.ComponentResource):
         signing_key = cluster_signing_key(name, self, key_args)
         managed = [*data_plane.values(), *optional.values()]
         issuer = () if signing_key is None else signing_key.resources
-        everything = [*identities.values(), *managed, *args.store.key_vault_user, *self._infrastructure, *issuer]
+        usable = [each for identity in identities.values() for each in identity.usable]
+        everything = [*usable, *managed, *args.store.key_vault_user, *self._infrastructure, *issuer]
         if args.settings.cluster_side == "stack" or args.hands_over:
             self._cluster_side(identities, everything)
         if args.manifest is not None:

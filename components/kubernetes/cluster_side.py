@@ -96,7 +96,7 @@ class ClusterSide(pulumi.ComponentResource):
                 tenant_id=args.settings.tenant_id,
                 key_vault_user_client_id=args.store.key_vault_user_client_id,
             ),
-            pulumi.ResourceOptions(parent=self, depends_on=[namespace, identity, *args.store.key_vault_user]),
+            pulumi.ResourceOptions(parent=self, depends_on=[namespace, *identity.usable, *args.store.key_vault_user]),
         )
         proof = proof_argument(row.proof, args.settings.cloud, proof_target(args.settings, args.cluster))
         needed: list[pulumi.Resource] = [secret_provider_class]
