@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import re
 from pathlib import Path
 
 import pytest
@@ -217,3 +218,14 @@ def test_a_preview_keeps_the_order_of_up(preview: RecordingMonitor) -> None:
 
     assert preview.waits_for(secret, preview.one("idstack:index:SignInGate", "hc1-kms-entra-gate-a"))
     assert preview.waits_for(probe, secret)
+
+
+def test_nothing_outside_a_rotation_depends_on_a_certificate(stack: RecordingMonitor) -> None:
+    """The engine keeps what an untargeted resource depends on: a leaked certificate would stay registered."""
+    slots = re.compile(r".*-entra-(certificate|registration|gate)-[ab]")
+    of_a_slot = {each.urn for each in stack.registered if slots.fullmatch(each.name)}
+    rotated = of_a_slot | {each.urn for each in stack.all(SECRET)}
+
+    others = (each for each in stack.registered if each.urn not in rotated)
+    assert of_a_slot
+    assert [each.name for each in others if of_a_slot & set(each.request.dependencies)] == []
