@@ -27,7 +27,8 @@ _NAMESPACE: Final = "clusters-hc1"
 LIFE: Final = {"lifetimeDays": 730, "renewBeforeDays": 729}
 # What a gate must ask so that no client is ever refused: the slowest replica of the local Entra ID lags by 1.5 seconds.
 SETTLED: Final = {"successes": 5, "settleSeconds": 2, "timeoutSeconds": 60}
-_DAYS: Final = 60
+# More than any test lets pass: no certificate may begin in the future.
+_DAYS: Final = 62
 _SOON: Final = 60  # seconds until the pod runs
 
 
@@ -93,7 +94,7 @@ class Rotating:
 
 @contextmanager
 def ageing_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
-    """The stack before its first `up`, which is to come sixty days ago."""
+    """The stack before its first `up`, which is to come `_DAYS` days ago."""
     with (
         pytest.MonkeyPatch.context() as patch,
         small_stack(root, "hypershift", warm=warm) as stack,
@@ -107,7 +108,7 @@ def ageing_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
 
 @contextmanager
 def rotating_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
-    """The stack, up since sixty days, its pod running."""
+    """The stack, up since `_DAYS` days, its pod running."""
     with ageing_stack(root, warm=warm) as rotating:
         rotating.stack.up()
         _run_consumer(rotating.stack)
