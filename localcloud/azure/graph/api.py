@@ -9,7 +9,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -17,10 +17,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from localcloud.azure.graph import odata, permissions, representation
+from localcloud.azure.graph.principals import DirectoryObjects, Users
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, json_object, service_app
 from localcloud.azure.tenant.objects import Application, PasswordCredential, ServicePrincipal
-from localcloud.azure.tenant.people import User
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core import clock
 
@@ -33,8 +33,8 @@ def app(cloud: LocalAzure) -> Starlette:
         _Applications(cloud),
         _ServicePrincipals(cloud),
         _DeletedItems(cloud),
-        _DirectoryObjects(cloud),
-        _Users(cloud),
+        DirectoryObjects(cloud),
+        Users(cloud),
     )
     routes = [route for part in parts for route in part.routes()]
     service = service_app("graph", routes, faults=cloud.faults, holder=cloud.holder, render=_render)
@@ -137,7 +137,11 @@ class _Collection(ABC):
     async def owners(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
         found = map(self.directory.service_principal, self.addressed(request).owners)
-        items = ({"@odata.type": _TYPES[ServicePrincipal], **representation.to_json(each)} for each in found if each)
+        items = (
+            {"@odata.type": representation.TYPES[ServicePrincipal], **representation.to_json(each)}
+            for each in found
+            if each
+        )
         return JSONResponse(odata.collection(request, "directoryObjects", items))
 
     async def add_owner(self, request: Request) -> Response:
@@ -147,7 +151,7 @@ class _Collection(ABC):
         entry = self.addressed(request)
         permissions.require_write(caller, entry)
         if self.directory.service_principal(owner) is None:
-            raise _not_found(owner)
+            raise representation.not_found(owner)
         if owner in entry.owners:
             raise ServiceError(
                 400,
@@ -162,7 +166,7 @@ class _Collection(ABC):
         entry, owner = self.addressed(request), request.path_params["owner"]
         permissions.require_write(caller, entry)
         if owner not in entry.owners:
-            raise _not_found(owner)
+            raise representation.not_found(owner)
         self.directory.update(replace(entry, owners=tuple(each for each in entry.owners if each != owner)))
         return Response(status_code=204)
 
@@ -176,14 +180,14 @@ class _Collection(ABC):
         app_id = request.path_params["app_id"]
         entry = self.by_app_id(app_id)
         if entry is None:
-            raise _not_found(app_id)
+            raise representation.not_found(app_id)
         return entry
 
     def present(self, object_id: str) -> Entry:
         """The member with this object id; raises 404."""
         entry = self.by_object_id(object_id)
         if entry is None:
-            raise _not_found(object_id)
+            raise representation.not_found(object_id)
         return entry
 
 
@@ -253,7 +257,7 @@ class _Applications(_Collection):
         entry, gone = self._owned(request), request.path_params["credential"]
         kept = tuple(each for each in entry.federated if gone not in (each["id"], each["name"]))
         if len(kept) == len(entry.federated):
-            raise _not_found(gone)
+            raise representation.not_found(gone)
         self.directory.update(replace(entry, federated=kept))
         return Response(status_code=204)
 
@@ -274,7 +278,7 @@ class _Applications(_Collection):
             self.apply(caller, entry, body)
             return Response(status_code=204)
         if "create-if-missing" not in request.headers.get("prefer", ""):
-            raise _not_found(name)
+            raise representation.not_found(name)
         return self.created(request, caller, {**body, "uniqueName": name})
 
 
@@ -323,7 +327,11 @@ class _DeletedItems:
     async def list(self, request: Request) -> Response:
         permissions.require_read(permissions.authenticate(request, self._tokens))
         wanted = f"#microsoft.graph.{request.path_params['type']}"
-        items = (self._json(each.entry) for each in self._directory.deleted() if _TYPES[type(each.entry)] == wanted)
+        items = (
+            self._json(each.entry)
+            for each in self._directory.deleted()
+            if representation.TYPES[type(each.entry)] == wanted
+        )
         return JSONResponse(odata.collection(request, "directoryObjects", items))
 
     async def read(self, request: Request) -> Response:
@@ -350,102 +358,11 @@ class _DeletedItems:
         wanted = request.path_params["id"]
         entry = next((each.entry for each in self._directory.deleted() if each.entry.object_id == wanted), None)
         if entry is None:
-            raise _not_found(wanted)
+            raise representation.not_found(wanted)
         return entry
 
     def _json(self, entry: Entry) -> dict[str, Any]:
-        return {"@odata.type": _TYPES[type(entry)], **representation.to_json(entry)}
-
-
-class _DirectoryObjects:
-    """Objects of any kind by their ids, with which clients find the names of principals."""
-
-    def __init__(self, cloud: LocalAzure) -> None:
-        self._directory = cloud.directory
-        self._people = cloud.people
-        self._tokens = cloud.tokens
-
-    def routes(self) -> Sequence[BaseRoute]:
-        return [Route("/v1.0/directoryObjects/getByIds", self.by_ids, methods=["POST"])]
-
-    async def by_ids(self, request: Request) -> Response:
-        permissions.require_read(permissions.authenticate(request, self._tokens))
-        body = await json_object(request)
-        wanted, kinds = body.get("ids"), body.get("types") or [_kind(each) for each in (*_TYPES.values(), _USER)]
-        if not isinstance(wanted, list) or len(wanted) > _MOST_IDS:
-            raise ServiceError(400, "Request_BadRequest", f"Too many or no 'ids': at most {_MOST_IDS} are accepted.")
-        found = (self._find(str(each)) for each in wanted)
-        items = [each for each in found if each is not None and _kind(each["@odata.type"]) in kinds]
-        return JSONResponse(odata.collection(request, "directoryObjects", items))
-
-    def _find(self, object_id: str) -> dict[str, Any] | None:
-        entry = self._directory.service_principal(object_id) or self._directory.application(object_id)
-        if entry is not None:
-            return {"@odata.type": _TYPES[type(entry)], **representation.to_json(entry)}
-        user = self._people.user(object_id)
-        return None if user is None else _user_json(user)
-
-
-class _Users:
-    """The signed-in user, and the groups that a user is in."""
-
-    def __init__(self, cloud: LocalAzure) -> None:
-        self._people = cloud.people
-        self._tokens = cloud.tokens
-
-    def routes(self) -> Sequence[BaseRoute]:
-        return [
-            Route("/v1.0/me", self.me, methods=["GET"]),
-            Route("/v1.0/users/{user}/getMemberGroups", self.member_groups, methods=["POST"]),
-        ]
-
-    async def me(self, request: Request) -> Response:
-        caller = permissions.authenticate(request, self._tokens)
-        user = self._people.user(caller.object_id)
-        if user is None:
-            message = "/me request is only valid with delegated authentication flow."
-            raise ServiceError(400, "BadRequest", message)
-        return JSONResponse(odata.entity(request, "users", _user_json(user)))
-
-    async def member_groups(self, request: Request) -> Response:
-        permissions.require_memberships(permissions.authenticate(request, self._tokens))
-        name = request.path_params["user"]
-        user = self._people.user(name) or self._people.user_by_name(name)
-        if user is None:
-            raise _not_found(name)
-        return JSONResponse(odata.strings(request, self._people.groups_of(user.object_id)))
-
-
-def _kind(odata_type: str) -> str:
-    """`servicePrincipal` of `#microsoft.graph.servicePrincipal`."""
-    return odata_type.rpartition(".")[2]
-
-
-def _user_json(user: User) -> dict[str, Any]:
-    return {
-        "@odata.type": _USER,
-        "id": user.object_id,
-        "displayName": user.display_name,
-        "userPrincipalName": user.user_principal_name,
-        "mail": None,
-    }
-
-
-_USER: Final = "#microsoft.graph.user"
-# Graph v1.0 reference, directoryObject: getByIds.
-_MOST_IDS: Final = 1000
-_TYPES: dict[type[Entry], str] = {
-    Application: "#microsoft.graph.application",
-    ServicePrincipal: "#microsoft.graph.servicePrincipal",
-}
-
-
-def _not_found(wanted: str) -> ServiceError:
-    return ServiceError(
-        404,
-        "Request_ResourceNotFound",
-        f"Resource '{wanted}' does not exist or one of its queried reference-property objects are not present.",
-    )
+        return {"@odata.type": representation.TYPES[type(entry)], **representation.to_json(entry)}
 
 
 def _render(error: ServiceError) -> Response:

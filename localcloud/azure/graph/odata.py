@@ -43,7 +43,7 @@ def collection(request: Request, name: str, items: Iterable[dict[str, Any]]) -> 
     """The answer to a list request: the items that `$filter` and `$search` let through, cut to `$select`, in pages."""
     query = request.query_params
     chosen = [item for item in items if _is_wanted(item, query.get("$filter"), _search(request))]
-    begin, size = _whole(query.get("$skiptoken", "0")), _whole(query.get("$top", str(_PAGE_SIZE)))
+    begin, size = _integer(query.get("$skiptoken", "0")), _integer(query.get("$top", str(_PAGE_SIZE)))
     answer: dict[str, Any] = {"@odata.context": f"{_context(request)}#{name}"}
     if query.get("$count", "").lower() == "true":
         answer["@odata.count"] = len(chosen)
@@ -77,9 +77,9 @@ def _context(request: Request) -> str:
     return f"{str(request.base_url).rstrip('/')}/{request.scope.get(_VERSION, 'v1.0')}/$metadata"
 
 
-def _whole(text: str) -> int:
+def _integer(text: str) -> int:
     if not text.isdecimal():
-        raise ServiceError(400, "BadRequest", f"Invalid value '{text}' for a query option: a whole number is expected.")
+        raise ServiceError(400, "BadRequest", f"Invalid value '{text}' for a query option: an integer is expected.")
     return int(text)
 
 

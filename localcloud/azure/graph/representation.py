@@ -20,10 +20,16 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from identity.clouds import LOCAL_TENANT_ID
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
+from localcloud.azure.tenant.people import User
 from localcloud.core import clock
 from localcloud.core.clock import parse_rfc3339, rfc3339
 
 OWNERS = "owners@odata.bind"
+USER = "#microsoft.graph.user"
+TYPES: Mapping[type[Application | ServicePrincipal], str] = {
+    Application: "#microsoft.graph.application",
+    ServicePrincipal: "#microsoft.graph.servicePrincipal",
+}
 _PASSWORD_LIFETIME = timedelta(days=730)
 _FEDERATED = ("name", "issuer", "subject", "audiences")
 
@@ -233,3 +239,23 @@ def _key_json(key: KeyCredential, with_content: bool) -> dict[str, Any]:
         "endDateTime": rfc3339(key.end),
         "key": base64.b64encode(key.certificate).decode() if with_content else None,
     }
+
+
+def user_json(user: User) -> dict[str, Any]:
+    """A user with the properties that clients show."""
+    return {
+        "@odata.type": USER,
+        "id": user.object_id,
+        "displayName": user.display_name,
+        "userPrincipalName": user.user_principal_name,
+        "mail": None,
+    }
+
+
+def not_found(wanted: str) -> ServiceError:
+    """404 for an object that is not there."""
+    return ServiceError(
+        404,
+        "Request_ResourceNotFound",
+        f"Resource '{wanted}' does not exist or one of its queried reference-property objects are not present.",
+    )
