@@ -71,8 +71,8 @@ class HsmRoleAssignmentResource(Resource):
         """The assignment as the HSM has it; raises PluginError for an import."""
         if not state:
             raise PluginError(
-                f"{urn.rsplit('::', 1)[-1]} cannot be imported: remove the import, and `pulumi up` takes over an "
-                "assignment that has its name"
+                f"{urn.rsplit('::', 1)[-1]} cannot be imported: it needs no import. "
+                "Remove it, and `pulumi up` takes over an assignment that has its name"
             )
         found = _found(inputs)
         return None if found is None else ReadResult(id, inputs | found, state | found)

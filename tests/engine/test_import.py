@@ -32,6 +32,7 @@ _CREDENTIAL_SECRET = "idstack:index:CredentialSecret"
 _IN_A_VAULT = (_CREDENTIAL_SECRET, "idstack:index:SigningKey")
 # These are in Azure or in the cluster, but part of what they are is not.
 _NOT_IMPORTED = {
+    "idstack:index:HsmRoleAssignment": "it needs no import",
     "idstack:index:IssuerDocuments": "since when a key is published is known to its stack alone",
     "idstack:index:SigningKeySecret": "which key a Secret holds is known to its stack alone",
 }

@@ -15,7 +15,9 @@ import pytest
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from identity.clouds import LocalEnvironment
+from localcloud.runtime.client_environment import UnknownClient, holder_of
 from tests.conftest import PROJECT
+from tests.unit.localcloud.arm_world import ArmWorld
 
 # An SDK's client as its documentation has it: Azure's names, and a credential from the environment.
 CLIENT = """
@@ -119,13 +121,24 @@ def test_an_identity_signs_in_with_its_document(local_cloud: LocalEnvironment, t
     [
         ("kv-none/a", "no vault kv-none"),
         ("kv-etcd-local/none", "no secret none in kv-etcd-local"),
-        ("none", "there is no stack, or there are several: name the vault as well, <vault>/<secret>"),
     ],
 )
 def test_nobody_signs_in_with_what_is_no_document(local_cloud: LocalEnvironment, name: str, problem: str) -> None:
     done = execute(local_cloud, "--as", name, "--", "true")
 
     assert (done.returncode, done.stderr) == (1, f"--as {name}: {problem}\n")
+
+
+def test_without_a_stack_the_vault_must_be_named(world: ArmWorld) -> None:
+    with pytest.raises(UnknownClient, match="there is no stack, or there are several: name the vault as well"):
+        holder_of(world.cloud, "none")
+
+
+def test_the_stacks_own_vault_needs_no_name(world: ArmWorld) -> None:
+    world.create_vault()
+
+    with pytest.raises(UnknownClient, match="no secret none in kv-idstack-local"):
+        holder_of(world.cloud, "none")
 
 
 def test_a_secret_that_is_no_document_is_named(local_cloud: LocalEnvironment, printed: Mapping[str, Any]) -> None:
