@@ -55,8 +55,8 @@ e2e: ## The same program on a real kube-apiserver, and what only that can refuse
 	@tools/setup cluster
 	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not slow and not kills' $(or $(ARGS),$(E2E))
 
-clients: setup ## Microsoft's clients in other languages on the local stack: installs the Azure CLI and @azure/identity, once
-	@$(PYTHON) -m pytest -n 0 -m clients tests/clients $(ARGS)
+clients: setup ## Microsoft's clients on the local stack: installs the Azure CLI, libraries for Python and JavaScript, once
+	@$(PYTHON) -m pytest -n 0 -m '' tests/e2e/test_public_names.py tests/clients $(ARGS)
 
 kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and renew for weeks under faults (some two hours)
 	@$(PYTHON) -m pytest $(PARALLEL) -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py tests/engine/test_long_faults.py \
@@ -96,3 +96,4 @@ lock: ## Write requirements.txt anew from requirements.in, the probe image's par
 	@$(LOCK) --output-file tools/go/requirements.txt tools/go/requirements.in
 	@$(LOCK) --constraint requirements.txt --output-file $(PROBE_LOCK).txt $(PROBE_LOCK).in
 	@$(LOCK) --output-file tests/clients/azure-cli.txt tests/clients/azure-cli.in
+	@$(LOCK) --output-file tests/clients/python.txt tests/clients/python.in

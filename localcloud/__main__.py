@@ -1,12 +1,14 @@
-"""`python -m localcloud`: start, stop, run, env, exec, shell, seed, issue-msi, recover, kubelet.
+"""`python -m localcloud`: start, stop, run, env, exec, shell, requests, seed, issue-msi, recover, kubelet.
 
 Each may be repeated.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -167,6 +169,31 @@ def shell(context: typer.Context, secret: SecretOption = None) -> None:
     """Open a shell in which every command does as with `exec`."""
     typer.echo("Azure's names lead to the local cloud in this shell; `exit` ends it.", err=True)
     raise typer.Exit(_run(context.obj, [os.environ.get("SHELL", "/bin/sh")], secret))
+
+
+@cli.command()
+def requests(
+    context: typer.Context,
+    service: Annotated[str, typer.Option(help="Of this service alone, such as `arm`.")] = "",
+    client: Annotated[str, typer.Option(help="Of clients alone whose User-Agent has this text, in any case.")] = "",
+    last: Annotated[int, typer.Option(min=1, help="How many at most, the newest.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each as a line of JSON.")] = False,
+) -> None:
+    """Print what clients asked of Azure's services: not Kubernetes' requests, and no query, header or body."""
+    from localcloud.core import request_log
+
+    _environment(context.obj)
+    found = (
+        each
+        for each in request_log.read(context.obj.requests_file)
+        if service in ("", each.service) and client.lower() in each.client.lower()
+    )
+    for each in deque(found, maxlen=last):
+        if as_json:
+            typer.echo(json.dumps(vars(each)))
+        else:
+            product = each.client.partition(" ")[0]
+            typer.echo(f"{each.time}  {each.service:10}  {each.status}  {each.method:6}  {each.path}  {product}")
 
 
 def _run(state: StateDirectory, command: Sequence[str], secret: str | None) -> int:

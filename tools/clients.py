@@ -1,4 +1,4 @@
-"""Microsoft's own clients in other languages: installed from their locks for the tests that run them."""
+"""Microsoft's own clients: installed from their locks for the tests that run them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from typing import Final
 from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint, report, run
 
 _CLI_LOCK: Final = ROOT / "tests/clients/azure-cli.txt"
+_PYTHON_LOCK: Final = ROOT / "tests/clients/python.txt"
 _JAVASCRIPT: Final = ROOT / "tests/clients/javascript"
 
 
 def azure_cli() -> Path:
     """The folder with `az`, in an environment of its own; raises SetupError if it cannot be installed."""
-    return _installed("azure-cli", [_CLI_LOCK], _install_cli) / "bin"
+    return _installed("azure-cli", [_CLI_LOCK], _environment_of(_CLI_LOCK)) / "bin"
+
+
+def python() -> Path:
+    """Python with Microsoft's libraries, in an environment of its own; raises SetupError if it cannot be installed."""
+    return _installed("python", [_PYTHON_LOCK], _environment_of(_PYTHON_LOCK)) / "bin/python"
 
 
 def javascript() -> Path:
@@ -45,9 +51,12 @@ def _installed(name: str, parts: list[Path], install: Callable[[Path], None]) ->
 _COMPLETE: Final = "complete"
 
 
-def _install_cli(target: Path) -> None:
-    run([sys.executable, "-m", "venv", target])
-    run([target / "bin/pip", "install", "--quiet", "--require-hashes", "--requirement", _CLI_LOCK])
+def _environment_of(lock: Path) -> Callable[[Path], None]:
+    def install(target: Path) -> None:
+        run([sys.executable, "-m", "venv", target])
+        run([target / "bin/pip", "install", "--quiet", "--require-hashes", "--requirement", lock])
+
+    return install
 
 
 def _install_javascript(target: Path) -> None:

@@ -50,6 +50,11 @@ class StateDirectory:
         return self.root / "held-faults.json"
 
     @property
+    def requests_file(self) -> Path:
+        """What clients asked the services of Azure, see `localcloud.core.request_log`."""
+        return self.root / "requests.jsonl"
+
+    @property
     def pids(self) -> Path:
         """The running processes, see `localcloud.core.processes`."""
         return self.root / "pids"

@@ -26,6 +26,7 @@ from localcloud.azure.keyvault.api import app as keyvault
 from localcloud.azure.shared.asked_cloud import AtPublicNames
 from localcloud.core import processes
 from localcloud.core.public_names import SERVICES as SERVICES_WITH_PUBLIC_NAMES
+from localcloud.core.request_log import RequestLog
 from localcloud.core.serving import ServiceServer
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.api import app as kubernetes
@@ -47,6 +48,8 @@ _APPS: dict[str, Callable[[Prepared], Starlette]] = {
 }
 
 
+# Not Azure's, and asked all the time by the kubelet.
+_NOT_LOGGED: Final = ("kubernetes",)
 # For what the proxy alone connects to.
 _ANY_PORT: Final = 0
 
@@ -61,7 +64,8 @@ def run(state: StateDirectory) -> None:
     try:
         if other := processes.alive(state.pids, DAEMON):
             raise AlreadyRunning(f"the local cloud of {state.root} is running already, as process {other.pid}")
-        apps = {service: _APPS[service](prepared) for service in prepared.services}
+        log = RequestLog(prepared.state.requests_file)
+        apps = {service: _app(prepared, service, log) for service in prepared.services}
         servers = [(_server(prepared, name, app), listen(name, prepared.ports[name])) for name, app in apps.items()]
         public = {
             name: (_server(prepared, name, AtPublicNames(app)), listen(name, _ANY_PORT))
@@ -75,9 +79,15 @@ def run(state: StateDirectory) -> None:
         try:
             asyncio.run(_serve([*servers, *public.values()], proxy, proxied))
         finally:
+            log.close()
             record.file.unlink(missing_ok=True)
     finally:
         prepared.close()
+
+
+def _app(prepared: Prepared, service: str, log: RequestLog) -> ASGIApp:
+    app = _APPS[service](prepared)
+    return app if service in _NOT_LOGGED else log.around(service, app)
 
 
 def _server(prepared: Prepared, service: str, app: ASGIApp) -> ServiceServer:

@@ -1,0 +1,35 @@
+"""Microsoft's libraries for Go, unmodified: armmsi and azsecrets by Azure's public names, signed in by azidentity."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from tests.harness import LocalStack
+from tools import golang
+from tools.steps import ROOT
+
+pytestmark = pytest.mark.clients
+
+MODULE: Final = ROOT / "tests/clients/azure-sdk-for-go"
+VAULT, GROUP = "kv-idstack-local", "identity-local"
+
+
+@pytest.fixture(scope="module")
+def printed(stack: LocalStack) -> dict[str, Any]:
+    client, subscription = golang.build(MODULE), stack.environment.subscription_id
+    done = stack.idstack("local", "exec", "--", str(client), subscription, GROUP, VAULT)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_armmsi_makes_and_lists_identities(printed: dict[str, Any]) -> None:
+    assert printed["clientID"]
+    assert printed["federated"] == "one"
+    assert {"by-go", "hc1-image-registry"} <= set(printed["identities"])
+
+
+def test_azsecrets_lists_the_stacks_secrets(printed: dict[str, Any], stack: LocalStack) -> None:
+    assert {each["credentialsSecretName"] for each in stack.control_plane.values()} <= set(printed["secrets"])

@@ -1,0 +1,119 @@
+"""Microsoft's management and Key Vault libraries for Python, unmodified, by Azure's public names."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from tests.harness import LocalStack
+from tests.proofs import proof, signed_in
+from tools import clients
+
+pytestmark = pytest.mark.clients
+
+VAULT, GROUP = "kv-idstack-local", "identity-local"
+# As the libraries' documentation has it.
+PROGRAM: Final = """
+import json, os, sys
+from azure.identity import EnvironmentCredential
+from azure.keyvault.secrets import SecretClient
+from azure.mgmt.authorization import AuthorizationManagementClient
+from azure.mgmt.containerservice import ContainerServiceClient
+from azure.mgmt.keyvault import KeyVaultManagementClient
+from azure.mgmt.msi import ManagedServiceIdentityClient
+from azure.mgmt.network import NetworkManagementClient
+from azure.mgmt.privatedns import PrivateDnsManagementClient
+from azure.mgmt.resource.resources import ResourceManagementClient
+from azure.mgmt.resource.subscriptions import SubscriptionClient
+from azure.mgmt.storage import StorageManagementClient
+
+
+def names(items):
+    return sorted(each.name for each in items)
+
+
+vault, group = sys.argv[1:]
+credential, subscription = EnvironmentCredential(), os.environ["AZURE_SUBSCRIPTION_ID"]
+resources = ResourceManagementClient(credential, subscription)
+identities = ManagedServiceIdentityClient(credential, subscription)
+vaults = KeyVaultManagementClient(credential, subscription)
+made = identities.user_assigned_identities.create_or_update(group, "by-a-library", {"location": "eastus"})
+federated = identities.federated_identity_credentials.create_or_update(
+    group, "by-a-library", "one",
+    {"properties": {"issuer": "https://issuer.example.com/", "subject": "one", "audiences": ["a"]}},
+)
+secrets = SecretClient(f"https://{vault}.vault.azure.net", credential)
+network = NetworkManagementClient(credential, subscription)
+print(json.dumps({
+    "subscriptions": [each.subscription_id for each in SubscriptionClient(credential).subscriptions.list()],
+    "groups": names(resources.resource_groups.list()),
+    "resources": names(resources.resources.list_by_resource_group(group)),
+    "vault": vaults.vaults.get(group, vault).name,
+    "vaults": names(vaults.vaults.list_by_resource_group(group)),
+    "roles": len(list(AuthorizationManagementClient(credential, subscription).role_assignments.list_for_scope(
+        f"/subscriptions/{subscription}", filter="atScope()"
+    ))),
+    "clusters": names(ContainerServiceClient(credential, subscription).managed_clusters.list()),
+    "networks": names(network.virtual_networks.list_all()),
+    "zones": names(PrivateDnsManagementClient(credential, subscription).private_zones.list()),
+    "accounts": names(StorageManagementClient(credential, subscription).storage_accounts.list()),
+    "secrets": sorted(each.name for each in secrets.list_properties_of_secrets()),
+    "federated": federated.name,
+    "identity": made.client_id,
+}))
+identities.user_assigned_identities.delete(group, "by-a-library")
+"""
+# The id of a key version is the argument.
+ENCRYPTS: Final = """
+import sys
+from azure.identity import EnvironmentCredential
+from azure.keyvault.keys.crypto import CryptographyClient, EncryptionAlgorithm
+
+client = CryptographyClient(sys.argv[1], EnvironmentCredential())
+encrypted = client.encrypt(EncryptionAlgorithm.rsa_oaep_256, b"a data encryption key")
+print(client.decrypt(encrypted.algorithm, encrypted.ciphertext).plaintext.decode())
+"""
+
+
+@pytest.fixture(scope="module")
+def printed(stack: LocalStack) -> dict[str, Any]:
+    done = stack.idstack("local", "exec", "--", str(clients.python()), "-c", PROGRAM, VAULT, GROUP)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [
+        ("groups", GROUP),
+        ("resources", VAULT),
+        ("vaults", VAULT),
+        ("clusters", "aks-mgmt-local"),
+        ("networks", "hc1-vnet"),
+    ],
+)
+def test_a_management_library_lists_what_there_is(printed: dict[str, Any], what: str, name: str) -> None:
+    assert name in printed[what]
+
+
+def test_a_management_library_makes_an_identity(printed: dict[str, Any]) -> None:
+    assert printed["identity"]
+    assert printed["federated"] == "one"
+
+
+def test_the_key_vault_library_lists_the_stacks_secrets(printed: dict[str, Any], stack: LocalStack) -> None:
+    assert {each["credentialsSecretName"] for each in stack.control_plane.values()} <= set(printed["secrets"])
+
+
+def test_the_management_libraries_see_the_subscription(printed: dict[str, Any], stack: LocalStack) -> None:
+    assert printed["subscriptions"] == [stack.environment.subscription_id]
+    assert printed["roles"]
+
+
+def test_the_key_vault_library_encrypts_as_the_kms_identity(stack: LocalStack) -> None:
+    _, _, url, _ = proof(stack, "kms")
+    version = url.partition("?")[0].rpartition("/")[0]
+
+    assert signed_in(stack, "kms", str(clients.python()), "-c", ENCRYPTS, version) == "a data encryption key"
