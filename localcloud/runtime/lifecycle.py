@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from identity.access.login import AKS_SERVER_APP_ID
-from identity.clouds import LocalEnvironment
 from localcloud.apiserver.apply import Administrator, roles
 from localcloud.apiserver.binaries import Binaries
 from localcloud.apiserver.commands import (
@@ -23,6 +21,7 @@ from localcloud.apiserver.commands import (
     kube_controller_manager,
 )
 from localcloud.core import processes
+from localcloud.core.clouds import AKS_SERVER_APP_ID, LocalEnvironment
 from localcloud.core.cluster import ClusterKind, choose
 from localcloud.core.state_directory import StateDirectory
 from localcloud.runtime import readiness

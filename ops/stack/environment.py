@@ -33,7 +33,7 @@ LOCAL_STACK: Final = "local"
 _LOCAL_STACKS: Final = re.compile(rf"{LOCAL_STACK}(-[a-z0-9]+)*")
 VENV: Final = ROOT / ".venv"
 _ENGINE_RECORD: Final = ROOT / ".tools/engine.json"
-_EMULATED_PLUGINS: Final = ROOT / "localcloud/providers/bin"
+_EMULATED_PLUGINS: Final = ROOT / "emulated/bin"
 _EMULATED: Final = ("azure-native", "azuread", "kubernetes")
 # `python -m localcloud` reads the same variable; tests give each run a directory of its own.
 _STATE_DIRECTORY_VARIABLE: Final = "LOCALCLOUD_STATE_DIR"
