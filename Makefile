@@ -56,7 +56,7 @@ e2e: ## The same program on a real kube-apiserver, and what only that can refuse
 	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not slow and not kills' $(or $(ARGS),$(E2E))
 
 clients: setup ## Microsoft's clients in other languages on the local stack: installs the Azure CLI and @azure/identity, once
-	@$(PYTHON) -m pytest -n 0 -m clients tests/clients $(ARGS)
+	@$(PYTHON) -m pytest -n 0 -m clients tests/clients tests/unit/localcloud/test_package.py $(ARGS)
 
 kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and renew for weeks under faults (some two hours)
 	@$(PYTHON) -m pytest $(PARALLEL) -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py tests/engine/test_long_faults.py \

@@ -111,7 +111,8 @@ class Container:
         process = await ContainerProcess.start(
             command.arguments,
             command.environment,
-            cwd=commands.PROJECT,
+            # What the image would hold.
+            cwd=Path.cwd(),
             log=node.logs_of(self._pod) / f"{name}.log",
             pids=node.state_dir / "pids",
             name=f"{namespace}-{pod}-{name}",
