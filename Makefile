@@ -56,7 +56,7 @@ e2e: ## The same program on a real kube-apiserver, and what only that can refuse
 	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not slow and not kills' $(or $(ARGS),$(E2E))
 
 clients: setup ## Microsoft's clients on the local stack: installs the Azure CLI, libraries for Python and JavaScript, once
-	@$(PYTHON) -m pytest -n 0 -m '' tests/e2e/test_public_names.py tests/clients $(ARGS)
+	@$(PYTHON) -m pytest -n 0 -m '' tests/e2e/test_public_names.py tests/unit/localcloud/test_package.py tests/clients $(ARGS)
 
 kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and renew for weeks under faults (some two hours)
 	@$(PYTHON) -m pytest $(PARALLEL) -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py tests/engine/test_long_faults.py \

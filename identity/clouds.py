@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -31,8 +31,8 @@ LOCAL_ENVIRONMENT_VARIABLE: Final = "IDSTACK_LOCAL_ENVIRONMENT"
 class LocalEnvironment:
     """Where the local cloud answers: the content of `environment.json` and of `idstack local env --json`.
 
-    Endpoints are URLs without a trailing slash, but for `authority_host`, which has one; the rest are absolute
-    paths and UUIDs.
+    The local cloud writes it (`localcloud/core/clouds.py`), with the same members in camel case. Endpoints are URLs
+    without a trailing slash, but for `authority_host`, which has one; the rest are absolute paths and UUIDs.
     """
 
     authority_host: str
@@ -63,10 +63,6 @@ class LocalEnvironment:
             return cls(**{_snake_case(key): value for key, value in document.items()})
         except (AttributeError, TypeError) as error:
             raise ValueError(f"{path} is not a record of the local cloud: {error}") from None
-
-    def to_json(self) -> str:
-        """The record with camelCase keys, indented."""
-        return json.dumps({_camel_case(key): value for key, value in asdict(self).items()}, indent=2) + "\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,11 +197,6 @@ def local_cloud(environment: LocalEnvironment) -> Cloud:
         vault_endpoint=environment.key_vault_endpoint,
         blob_endpoint=environment.blob_endpoint,
     )
-
-
-def _camel_case(name: str) -> str:
-    head, *tail = name.split("_")
-    return head + "".join(word.capitalize() for word in tail)
 
 
 def _snake_case(name: str) -> str:

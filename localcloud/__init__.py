@@ -1,4 +1,4 @@
-"""Azure and Kubernetes on this machine: the services the local stack talks to, as strict as the real ones.
+"""Azure and Kubernetes on this machine, as strict as the real ones: a package of its own.
 
-Nothing here is imported by the program, the components or the provider; it imports `identity` for constants alone.
+It imports nothing of the project around it, whose local stack is one of its users (decision record 0037).
 """

@@ -15,10 +15,10 @@ from typing import Annotated
 
 import typer
 
-from identity.clouds import LocalEnvironment
 from localcloud.apiserver.apply import NotApplied
 from localcloud.apiserver.binaries import NotBuilt
 from localcloud.core import processes
+from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.cluster import ClusterKind, ClusterKindConflict
 from localcloud.core.state_directory import DEFAULT, StateDirectory
 from localcloud.runtime import lifecycle

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from identity.clouds import LocalEnvironment
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import NO_DELAYS
+from localcloud.core.clouds import LocalEnvironment
 from tests.groups import check_group, end_group, group_of, shared
 from tests.harness import LocalStack, running_stack
 from tests.key_cache import keys_loaded_once

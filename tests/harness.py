@@ -125,7 +125,7 @@ class LocalStack:
         """Make the stack as `idstack up` does, so that both its commands and the engine's own work here."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LOCALCLOUD_STATE_DIR", str(self.state))
-            patch.setattr(environment, "_EMULATED_PLUGINS", self.root / "localcloud/providers/bin")
+            patch.setattr(environment, "_EMULATED_PLUGINS", self.root / "emulated/bin")
             Engine(self.name, self.root).prepare()
         made = yaml.safe_load((self.state / "pulumi" / self._file.name).read_text(encoding="utf-8"))
         text = with_salt(self._file.read_text(encoding="utf-8"), made["encryptionsalt"], self._file.name)

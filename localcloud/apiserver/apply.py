@@ -10,9 +10,6 @@ from typing import Any, Final
 import httpx
 import yaml
 
-from identity.access.permissions import manifests
-from localcloud.azure.tenant.people import DEPLOYERS
-from localcloud.core.cluster import DEPLOYER
 from localcloud.kubernetes.kubeconfig import connection
 
 Object = dict[str, Any]
@@ -90,5 +87,5 @@ class Administrator:
 
 def roles() -> list[Object]:
     """The RBAC objects of the deployers and of the kubelet."""
-    kubelet = yaml.safe_load_all((_HERE / "rbac.yaml").read_text(encoding="utf-8"))
-    return [*manifests(group=DEPLOYERS, user=DEPLOYER.name), *kubelet]
+    files = (_HERE / "deployers.yaml", _HERE / "rbac.yaml")
+    return [each for file in files for each in yaml.safe_load_all(file.read_text(encoding="utf-8"))]

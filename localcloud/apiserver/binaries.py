@@ -1,12 +1,15 @@
-"""Where the control plane's commands are: `tools/cluster.py` builds them and leaves a record."""
+"""Where the control plane's commands are: where LOCALCLOUD_BINARIES says, or where set-up left a record."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+_VARIABLE: Final = "LOCALCLOUD_BINARIES"
 # Not resolved: a project directory may be made of links to another checkout.
 _RECORD: Final = Path(__file__).absolute().parents[2] / ".tools/cluster.json"
 
@@ -22,12 +25,19 @@ class Binaries:
     directory: Path
 
     @classmethod
-    def find(cls, record: Path = _RECORD) -> Binaries:
-        """Those of this checkout; raises `NotBuilt`."""
+    def find(cls, record: Path = _RECORD, environ: Mapping[str, str] = os.environ) -> Binaries:
+        """Those of the environment, else of this checkout; raises `NotBuilt`."""
+        if named := environ.get(_VARIABLE):
+            if not Path(named, "kube-apiserver").exists():
+                raise NotBuilt(f"{_VARIABLE}={named}: no kube-apiserver is in there")
+            return cls(Path(named))
         try:
             directory = Path(json.loads(record.read_text(encoding="utf-8"))["bin"])
         except FileNotFoundError:
-            raise NotBuilt("kube-apiserver is not built yet: `make setup CLUSTER=apiserver` builds it, once") from None
+            raise NotBuilt(
+                "kube-apiserver is not built yet: `make setup CLUSTER=apiserver` builds it, once; or let "
+                f"{_VARIABLE} name a folder with etcd, kube-apiserver and kube-controller-manager"
+            ) from None
         if not (directory / "kube-apiserver").exists():
             raise NotBuilt(f"{directory} is gone: `make setup CLUSTER=apiserver` builds kube-apiserver again")
         return cls(directory)

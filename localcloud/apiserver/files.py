@@ -11,7 +11,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from identity.access.login import AKS_SERVER_APP_ID
+from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.cluster import USERS, ClusterKind, token
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from identity.clouds import CLOUDS, Cloud
+from localcloud.core.clouds import CLOUDS, Cloud
 
 # Other names of the same authorities (AzureAD/microsoft-authentication-library-for-python `msal/authority.py` and
 # `discovery/instance` of login.microsoftonline.com).

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import partial
@@ -15,8 +16,6 @@ import uvicorn
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from identity.credentials.probe.serving import EventServer
-
 # For a handler that does not notice that its client is gone.
 _GRACE_SECONDS = 1
 # Longer than httpx's clients keep an idle connection (5 s, uvicorn's own default, too): with equal times a request can
@@ -26,13 +25,17 @@ DROP: Final = "localcloud.drop"
 """In a scope's extensions: a function without arguments that closes the request's connection without an answer."""
 
 
-class ServiceServer(EventServer):
+class ServiceServer(uvicorn.Server):
     """Serves `app`, over TLS if `server_file`, which holds key and certificate, is given.
 
-    Ends when `should_exit` is set; signals are left to the process.
+    Ends when `should_exit` is set, in this or in another thread; until then it runs no code between requests, where
+    uvicorn looks ten times a second. Signals are left to the process.
     """
 
     def __init__(self, app: ASGIApp, server_file: Path | None) -> None:
+        self._asked_to_exit = False
+        self._woken_loop: asyncio.AbstractEventLoop | None = None
+        self._ended = asyncio.Event()
         super().__init__(
             uvicorn.Config(
                 self._served(app),
@@ -47,6 +50,24 @@ class ServiceServer(EventServer):
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )
         )
+
+    @property
+    def should_exit(self) -> bool:
+        """Whether the server is to end."""
+        return self._asked_to_exit
+
+    @should_exit.setter
+    def should_exit(self, value: bool) -> None:
+        self._asked_to_exit = value
+        if value and self._woken_loop is not None:
+            with suppress(RuntimeError):  # the loop has ended already
+                self._woken_loop.call_soon_threadsafe(self._ended.set)
+
+    async def main_loop(self) -> None:
+        """Return once `should_exit` is set."""
+        self._woken_loop = asyncio.get_running_loop()
+        if not self.should_exit:
+            await self._ended.wait()
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

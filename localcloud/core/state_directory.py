@@ -14,7 +14,7 @@ from pathlib import Path
 
 from localcloud.core.store import Store, seal_key
 
-DEFAULT = Path(__file__).resolve().parents[2] / ".localcloud"
+DEFAULT = Path(".localcloud")
 _TMPFS = Path("/dev/shm")  # noqa: S108  # a directory of our own is made in it, 0700
 
 

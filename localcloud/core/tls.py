@@ -34,7 +34,7 @@ def ensure_certificate(ca_file: Path, server_file: Path) -> None:
             return
     now = clock.now()
     ca_key = ec.generate_private_key(ec.SECP256R1())
-    ca_name = _subject("idstack local cloud CA")
+    ca_name = _subject("local cloud CA")
     ca = (
         _builder(ca_name, ca_name, ca_key.public_key(), ca_key.public_key(), now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

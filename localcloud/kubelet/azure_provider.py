@@ -14,7 +14,7 @@ from typing import Final
 
 import httpx
 
-from identity.clouds import Cloud
+from localcloud.core.clouds import Cloud
 from localcloud.kubelet.atomic_writer import File
 from localcloud.kubelet.vault_objects import MountRequest, ProviderError, VaultObject, parse
 

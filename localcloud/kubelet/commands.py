@@ -14,8 +14,6 @@ from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.selection import field_at
 from localcloud.kubernetes.calls import Object
 
-# What a container's image would hold: this project and its environment.
-PROJECT: Final = Path(__file__).resolve().parents[2]
 _PATH: Final = f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin"
 _REFERENCE: Final = re.compile(r"\$(\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
 

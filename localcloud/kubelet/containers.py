@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import httpx
 
-from identity.credentials.backoff import Backoff
-from localcloud.core import clock
+from localcloud.core import clock, pauses
 from localcloud.kubelet import commands, probes
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.events import EventRecorder
@@ -79,13 +78,13 @@ class Container:
 
     async def run(self) -> None:
         """Start the container, and again whenever it ends, as the pod's restartPolicy asks."""
-        pauses = Backoff(*self._node.intervals.restart)
+        waits = pauses.growing(*self._node.intervals.restart)
         while True:
             try:
                 started = asyncio.get_running_loop().time()
                 code = await self._run_once()
                 if asyncio.get_running_loop().time() - started >= self._node.intervals.steady:
-                    pauses.reset()
+                    waits = pauses.growing(*self._node.intervals.restart)
                 if not self._restarts_after(code):
                     return
                 self.status.restarts += 1
@@ -99,7 +98,7 @@ class Container:
                 message = f"failed to start container {self._spec['name']}: {error}"
                 self._wait_because("RunContainerError", message)
                 await self._node.recorder.warning(self._pod, "Failed", f"Error: {message}")
-            await asyncio.sleep(pauses.next())
+            await asyncio.sleep(next(waits))
 
     async def _run_once(self) -> int:
         if probe := probes.unsupported(self._spec):
@@ -112,7 +111,8 @@ class Container:
         process = await ContainerProcess.start(
             command.arguments,
             command.environment,
-            cwd=commands.PROJECT,
+            # What the image would hold.
+            cwd=Path.cwd(),
             log=node.logs_of(self._pod) / f"{name}.log",
             pids=node.state_dir / "pids",
             name=f"{namespace}-{pod}-{name}",

@@ -13,7 +13,7 @@ from typing import Final
 
 import httpx
 
-from identity.clouds import LocalEnvironment, local_cloud
+from localcloud.core.clouds import LocalEnvironment, local_cloud
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import StoreChanges
 from localcloud.kubelet.azure_provider import AzureProvider

@@ -12,8 +12,7 @@ from typing import Any
 
 import httpx
 
-from identity.credentials.backoff import Backoff
-from localcloud.core import clock
+from localcloud.core import clock, pauses
 from localcloud.kubelet import tree as trees
 from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import PODS
@@ -121,8 +120,7 @@ class PodWorker:
         if "initContainers" in self._pod["spec"]:
             await self._node.recorder.warning(self._pod, "Failed", "the local kubelet runs no init containers")
             await asyncio.Event().wait()
-        pauses = Backoff(*self._node.intervals.mount)
-        while True:
+        for pause in pauses.growing(*self._node.intervals.mount):
             self._woken.clear()
             try:
                 await self._volumes.set_up()
@@ -131,7 +129,7 @@ class PodWorker:
                 await self._node.recorder.warning(self._pod, "FailedMount", str(error))
             except (ApiError, httpx.HTTPError) as error:
                 _log.warning("mounting for %s: %s", self._name, error)
-            await self._woken_within(pauses.next())
+            await self._woken_within(pause)
 
     async def _keep_volumes(self) -> None:
         """Swap changed content in. The driver masks a failed rotation from the kubelet: the old files stay."""

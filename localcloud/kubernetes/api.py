@@ -17,8 +17,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from identity.access.login import AKS_SERVER_APP_ID
 from localcloud.azure.tenant.tokens import InvalidToken, Tokens
+from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.store import Store
 from localcloud.kubernetes import discovery, patches, tables
 from localcloud.kubernetes.errors import (

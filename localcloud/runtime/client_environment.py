@@ -20,13 +20,13 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
-from identity.clouds import LocalEnvironment
-from identity.credentials.document import InvalidCredential, decode
-from identity.credentials.key_material import KeyMaterial, parse
 from localcloud.azure.keyvault.secrets import Secrets
 from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.msi.document import NoCredentialDocument, read
 from localcloud.azure.resource_store import Resources
+from localcloud.core.certificates import KeyMaterial, parse
+from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.tls import write_private
 
 # What every Java has as the password of its trust store, which holds nothing secret.
@@ -71,8 +71,8 @@ def holder_of(cloud: LocalAzure, secret: str) -> Client:
     if found is None:
         raise UnknownClient(f"no secret {name} in {vault.name}")
     try:
-        document = decode(Secrets(cloud.store).value(found.current))
-    except InvalidCredential:
+        document = read(Secrets(cloud.store).value(found.current))
+    except NoCredentialDocument:
         raise UnknownClient(f"the secret {name} in {vault.name} is no credential document") from None
     return Client(document.client_id, document.tenant_id, document.key_material)
 

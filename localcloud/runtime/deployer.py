@@ -8,11 +8,11 @@ from pathlib import Path
 
 from cryptography import x509
 
-from identity.credentials.certificate import CLOCK_SKEW, issue
 from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.tenant.directory import Directory
 from localcloud.azure.tenant.objects import Application, KeyCredential, ServicePrincipal
 from localcloud.core import clock
+from localcloud.core.certificates import CLOCK_SKEW, issue
 from localcloud.core.store import Store
 from localcloud.core.tls import write_private
 
@@ -55,9 +55,9 @@ def _create(directory: Directory) -> ServicePrincipal:
 
 def _register(directory: Directory, application: Application, credential: Path) -> None:
     issued = issue("deployer", not_before=clock.now() - CLOCK_SKEW, lifetime=_LIFETIME)
-    key = KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()), display_name="deployer")
+    key = KeyCredential.of(issued.certificate, display_name="deployer")
     directory.update(replace(application, keys=(replace(key, added_at=clock.now() - _SINCE),)))
-    write_private(credential, (issued.private_key_pem + issued.certificate_pem).encode())
+    write_private(credential, issued.pem())
 
 
 def _is_good(credential: Path, application: Application) -> bool:

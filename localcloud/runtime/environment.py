@@ -16,12 +16,12 @@ from typing import Final
 
 import yaml
 
-from identity.clouds import LocalEnvironment
 from localcloud.apiserver import files
 from localcloud.azure.aks_webhooks import api as aks_webhooks
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.held import FaultHolder
+from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.cluster import ADMINISTRATOR, CONTROLLER_MANAGER, DEPLOYER, KUBELET, ClusterKind, choose, token
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.state_directory import StateDirectory

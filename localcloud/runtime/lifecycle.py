@@ -8,10 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
-from identity.access.login import AKS_SERVER_APP_ID
-from identity.clouds import LocalEnvironment
 from localcloud.apiserver.apply import Administrator, roles
 from localcloud.apiserver.binaries import Binaries
 from localcloud.apiserver.commands import (
@@ -23,6 +20,7 @@ from localcloud.apiserver.commands import (
     kube_controller_manager,
 )
 from localcloud.core import processes
+from localcloud.core.clouds import AKS_SERVER_APP_ID, LocalEnvironment
 from localcloud.core.cluster import ClusterKind, choose
 from localcloud.core.state_directory import StateDirectory
 from localcloud.runtime import readiness
@@ -55,7 +53,8 @@ class _Program:
 def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]:
     """Start whatever does not run and wait until every service answers; returns the names of those started.
 
-    Processes that another release started are ended first: they lack what this one's clients ask for.
+    Processes that another release started are ended first: they lack what this one's clients ask for. Pods run in the
+    current directory, which is what their images would hold.
 
     Raises:
         readiness.NotStarted, environment.PortTaken, PermissionError: as their messages state.
@@ -168,7 +167,7 @@ def _spawn(state: StateDirectory, program: _Program) -> subprocess.Popen[bytes]:
             stdout=output,
             stderr=output,
             # etcd names a socket without a path.
-            cwd=Path(__file__).resolve().parents[2] if program.records_itself else state.control_plane,
+            cwd=None if program.records_itself else state.control_plane,
             start_new_session=True,
             preexec_fn=None if program.records_itself else record,
         )

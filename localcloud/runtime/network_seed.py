@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from identity.naming import resource_id
+from localcloud.core.arm_ids import resource_id
 
 NETWORK_GROUP: Final = "hc1-network"
 SECURITY_GROUP: Final = "hc1-nsg"

@@ -11,10 +11,9 @@ from typing import Final, TypeAlias
 
 import httpx
 
-from identity.clouds import LocalEnvironment
-from identity.credentials.backoff import Backoff
 from localcloud.apiserver.commands import API_SERVER, CONTROLLER_MANAGER
-from localcloud.core import processes
+from localcloud.core import pauses, processes
+from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.cluster import ClusterKind
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.kubeconfig import connection
@@ -100,13 +99,15 @@ def _wait_until_found(state: StateDirectory, name: str, spawned: Spawned, path: 
 
 def _attempts(state: StateDirectory, name: str, spawned: Spawned) -> Iterator[None]:
     """Yields with growing pauses until the time limit; raises `NotStarted` when the process ends meanwhile."""
-    backoff, deadline = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE), time.monotonic() + _WITHIN
-    while time.monotonic() < deadline:
+    deadline = time.monotonic() + _WITHIN
+    for pause in pauses.growing(_FIRST_PAUSE, _LONGEST_PAUSE):
+        if time.monotonic() >= deadline:
+            return
         if spawned is not None and spawned.poll() is not None:
             tail = state.log(name).read_text(errors="replace").splitlines()[-_LOG_LINES:]
             raise NotStarted("\n".join([f"{name} ended with status {spawned.returncode}:", *tail]))
         yield
-        time.sleep(backoff.next())
+        time.sleep(pause)
 
 
 def _addresses(environment: LocalEnvironment) -> dict[str, str]:

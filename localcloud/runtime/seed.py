@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from identity.naming import resource_group_id, resource_id, role_definition_id, subscription_id
 from localcloud.apiserver.apply import Administrator
 from localcloud.azure.arm import containerregistry
 from localcloud.azure.authorization import built_in_roles
@@ -22,6 +21,7 @@ from localcloud.azure.msi.issuer import issue_credential
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.tenant.people import DEPLOYERS
 from localcloud.core import clock
+from localcloud.core.arm_ids import resource_group_id, resource_id, role_definition_id, subscription_id
 from localcloud.core.cluster import ClusterKind
 from localcloud.core.store import Document
 from localcloud.core.tls import write_private

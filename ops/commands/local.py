@@ -9,7 +9,7 @@ import typer
 
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
-from ops.stack.environment import LOCAL_STACK, local_paths
+from ops.stack.environment import LOCAL_STACK, ROOT, local_paths
 
 
 def local(context: typer.Context) -> None:
@@ -18,7 +18,9 @@ def local(context: typer.Context) -> None:
     `exec -- <command>` and `shell` let any client of Azure reach it by Azure's names, signed in as the deployer, or as
     one of the stack's identities with `--as <cluster>/<identity>` before `--`.
     """
-    raise typer.Exit(local_cloud.run(_with_secret(context.args), directory=Path.cwd()))
+    # Pods run where the local cloud was started, and their programs are this checkout's.
+    directory = ROOT if context.args[:1] in (["start"], ["kubelet"]) else Path.cwd()
+    raise typer.Exit(local_cloud.run(_with_secret(context.args), directory=directory))
 
 
 def _with_secret(arguments: Sequence[str]) -> list[str]:

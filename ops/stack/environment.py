@@ -33,10 +33,10 @@ LOCAL_STACK: Final = "local"
 _LOCAL_STACKS: Final = re.compile(rf"{LOCAL_STACK}(-[a-z0-9]+)*")
 VENV: Final = ROOT / ".venv"
 _ENGINE_RECORD: Final = ROOT / ".tools/engine.json"
-_EMULATED_PLUGINS: Final = ROOT / "localcloud/providers/bin"
+_EMULATED_PLUGINS: Final = ROOT / "emulated/bin"
 _EMULATED: Final = ("azure-native", "azuread", "kubernetes")
 # `python -m localcloud` reads the same variable; tests give each run a directory of its own.
-_STATE_DIRECTORY_VARIABLE: Final = "LOCALCLOUD_STATE_DIR"
+STATE_DIRECTORY_VARIABLE: Final = "LOCALCLOUD_STATE_DIR"
 # Cloud calls wait, they do not compute; the engine's default follows the number of cores.
 _PARALLEL: Final = "32"
 # Whatever would lead a local run to another account, backend, key or host.
@@ -152,7 +152,7 @@ def is_local(stack: str) -> bool:
 
 def local_paths(base: Mapping[str, str] = os.environ) -> LocalPaths:
     """The local stacks' files: below `.localcloud` of this checkout, or below LOCALCLOUD_STATE_DIR if `base` has it."""
-    return LocalPaths(Path(base.get(_STATE_DIRECTORY_VARIABLE) or ROOT / ".localcloud").absolute())
+    return LocalPaths(Path(base.get(STATE_DIRECTORY_VARIABLE) or ROOT / ".localcloud").absolute())
 
 
 def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from identity.clouds import LocalEnvironment
-from ops.stack.environment import LOCAL_STACK, ROOT, is_local, local_paths, variables
+from ops.stack.environment import LOCAL_STACK, ROOT, STATE_DIRECTORY_VARIABLE, is_local, local_paths, variables
 from ops.stack.errors import CommandError
 
 
@@ -18,7 +18,8 @@ def run(arguments: Sequence[str], *, output: int | None = None, directory: Path 
     `output` is a file descriptor for its standard output, the caller's by default.
     """
     command = [sys.executable, "-m", "localcloud", *arguments]
-    return subprocess.run(command, cwd=directory, env=variables(LOCAL_STACK), stdout=output).returncode
+    environment = {**variables(LOCAL_STACK), STATE_DIRECTORY_VARIABLE: str(local_paths().state)}
+    return subprocess.run(command, cwd=directory, env=environment, stdout=output).returncode
 
 
 def do(*arguments: str, output: int) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import pytest
 
+from emulated.kubernetes import resource
+from emulated.kubernetes.provider import Kubernetes
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE
 from localcloud.core.state_directory import StateDirectory
-from localcloud.providers.kubernetes import resource
-from localcloud.providers.kubernetes.provider import Kubernetes
 from plugin import PluginError, Props, Secret
 from tests.harness import LocalStack
-from tests.unit.localcloud.providers.plugin_calls import checked, create, urn
+from tests.unit.emulated.plugin_calls import checked, create, urn
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _WIDGET = "kubernetes:example.com/v1:Widget"

@@ -21,21 +21,22 @@ ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "components": frozenset({"identity"}),
     "provider": frozenset({"identity", "plugin"}),
     "ops": frozenset({"identity"}),
-    "localcloud": frozenset({"identity", "plugin"}),
+    "emulated": frozenset({"identity", "plugin", "localcloud"}),
+    "localcloud": frozenset(),
     "tools": frozenset(),
     "bench": frozenset({"identity", "plugin", "ops", "tests"}),
     "__main__": frozenset({"identity", "components"}),
 }
-# Imports every module of identity.credentials and prints which others of this program, or of Pulumi, came along.
+# Imports every module of a package and prints which others of this program, or of Pulumi, came along.
 _IMPORT_ALL = """
 import importlib, pkgutil, sys
-import identity.credentials as package
-for module in pkgutil.walk_packages(package.__path__, "identity.credentials."):
+own, rooms = sys.argv[1], tuple(sys.argv[2:])
+for module in pkgutil.walk_packages(importlib.import_module(own).__path__, f"{own}."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
-loaded = [name for name in sys.modules if name.startswith(("identity.", "pulumi"))]
+loaded = [name for name in sys.modules if name.partition(".")[0] in rooms]
 assert len(loaded) > 10, loaded
-print([name for name in loaded if not name.startswith("identity.credentials")])
+print([name for name in loaded if "." in name and not name.startswith(own)])
 """
 
 
@@ -76,13 +77,14 @@ def test_set_up_needs_the_standard_library_alone() -> None:
             assert module.split(".")[0] in {*sys.stdlib_module_names, "tools"}, place(file, line)
 
 
-def test_the_credential_room_works_alone_in_an_image(tmp_path: Path) -> None:
+@pytest.mark.parametrize("package", ["identity/credentials", "localcloud"])
+def test_a_package_for_others_works_without_this_program(package: str, tmp_path: Path) -> None:
     # Other processes write and rename byte code meanwhile.
     byte_code = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "identity/credentials", tmp_path / "identity/credentials", ignore=byte_code)
+    shutil.copytree(ROOT / package, tmp_path / package, ignore=byte_code)
     # -P: the current directory is not searched, and nothing of this checkout is there.
     done = subprocess.run(
-        [sys.executable, "-P", "-c", _IMPORT_ALL],
+        [sys.executable, "-P", "-c", _IMPORT_ALL, package.replace("/", "."), *ROOMS, "tests", "pulumi"],
         env={"PYTHONPATH": str(tmp_path)},
         cwd=tmp_path,
         capture_output=True,

@@ -36,9 +36,9 @@ from localcloud.runtime.proxy import Proxy
 ANY: Final = "any"
 _OWN: Final = "-m provider"
 _PLUGINS: Final = {
-    "arm": "localcloud.providers.azure_native",
-    "graph": "localcloud.providers.azuread",
-    "kubernetes": "localcloud.providers.kubernetes",
+    "arm": "emulated.azure_native",
+    "graph": "emulated.azuread",
+    "kubernetes": "emulated.kubernetes",
     "keyvault": _OWN,
     "entra": _OWN,
 }

@@ -99,7 +99,7 @@ def interruption(stack: LocalStack, kill: Kill, *command: str) -> Iterator[list[
             fault_daemon.stdin.close()
             running.wait()
         assert running.returncode != 0, f"{command} succeeded all the same: {printed.read_text()}"
-        for pid in _processes(stack, "localcloud.providers.", "-m provider"):
+        for pid in _processes(stack, "emulated.", "-m provider"):
             _wait_until_ended(pid)
 
 

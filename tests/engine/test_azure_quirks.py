@@ -18,15 +18,15 @@ from typing import Any, Final
 import httpx
 import pytest
 
+from emulated.azure_native.session import ArmSession
+from emulated.client import RefusalError
+from emulated.settings import AzureProviderSettings
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LocalEnvironment
 from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
 from identity.credentials.probe.proof import ProofRequest
 from identity.naming import role_assignment_name, role_definition_id
-from localcloud.providers.azure_native.session import ArmSession
-from localcloud.providers.client import RefusalError
-from localcloud.providers.settings import AzureProviderSettings
 from tests.engine.fresh_certificate import LAG, TIMEOUT, await_ready, document, fresh_certificate, gate, sign_ins
 from tests.engine.killing import small_stack
 from tests.engine.name_conflicts import (

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 import trustme
 
+from localcloud.core.store import SEAL_KEY_BYTES, Store
+from localcloud.kubernetes.api import app as kubernetes_app
 from tests.unit.hosts import Certificates, Host, Serve, running
+from tests.unit.localcloud.kubernetes_world import TOKEN, RunningApi, write_kubeconfig
 
 _Pool = Callable[[Path | None], Host]
 
@@ -54,3 +57,19 @@ def _hosts() -> Iterator[_Pool]:
             return found
 
         yield idle_host
+
+
+@pytest.fixture
+def kubernetes_store(tmp_path: Path) -> Iterator[Store]:
+    """What the Kubernetes API of the test remembers."""
+    store = Store(tmp_path / "kubernetes.sqlite", bytes(SEAL_KEY_BYTES))
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def api(kubernetes_store: Store, serve: Serve, certificates: Certificates, tmp_path: Path) -> RunningApi:
+    """The Kubernetes API over TLS."""
+    server = serve(kubernetes_app(kubernetes_store, TOKEN))
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", server, certificates.ca_file)
+    return RunningApi(server, certificates.ca_file, kubeconfig)

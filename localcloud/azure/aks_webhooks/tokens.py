@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import httpx
 
-from identity.access.login import AKS_SERVER_APP_ID
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.resources import PUBLIC_AUDIENCES
 from localcloud.azure.tenant.tokens import InvalidToken
+from localcloud.core.clouds import AKS_SERVER_APP_ID
 
 # The least scopes that Graph requires to read a user's groups.
 _GRAPH: Final = PUBLIC_AUDIENCES.graph[0]

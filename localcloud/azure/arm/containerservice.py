@@ -15,14 +15,13 @@ from typing import Any, Final
 import yaml
 from starlette.responses import JSONResponse, Response
 
-from identity.access.login import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
-from identity.naming import node_resource_group
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.managed_cluster import ADD_ON, check_name, checked_properties, filled_in, runs_add_on
 from localcloud.azure.arm.node_group import NodeGroup
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
 from localcloud.core.cluster import ADMINISTRATOR, token
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.store import Document
@@ -89,7 +88,7 @@ def _beside(call: Call, current: Document | None, cluster_id: str) -> dict[str, 
 def _provisioned(call: Call, cluster: Document, properties: dict[str, Any]) -> dict[str, Any]:
     """The properties of a cluster with its nodes, and with the identities that AKS creates for them."""
     name, location = call.path.name, cluster["location"]
-    group = properties.get("nodeResourceGroup") or node_resource_group(str(call.path.resource_group), name, location)
+    group = properties.get("nodeResourceGroup") or f"MC_{call.path.resource_group}_{name}_{location}"[:80].rstrip(".")
     filled = filled_in({**properties, "nodeResourceGroup": group}, location, call.cloud.tenant_id)
     nodes = _nodes(call, cluster["id"], group)
     nodes.create(location, cluster["tags"])

@@ -11,9 +11,9 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from identity.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
 from localcloud.azure.arm import errors
 from localcloud.azure.shared.asked_cloud import cloud_of
+from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
 
 PATH: Final = "/metadata/endpoints"
 # Versions from here on answer one object, earlier ones a list of every cloud.

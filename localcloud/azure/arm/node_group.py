@@ -9,11 +9,11 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-from identity.naming import resource_group_id, resource_id
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.managedidentity import IDENTITIES, new_identity
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
+from localcloud.core.arm_ids import resource_group_id, resource_id
 from localcloud.core.store import Document
 
 _GROUPS: Final = "Microsoft.Resources/resourceGroups"

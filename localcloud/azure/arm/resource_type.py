@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 from starlette.responses import JSONResponse, Response
 
-from identity.clouds import Cloud
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.tenant.tokens import Caller
+from localcloud.core.clouds import Cloud
 from localcloud.core.store import Document
 
 # Members that ARM itself reads in any resource; others are refused before a provider sees them.

@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from identity.clouds import CLOUDS
 from localcloud.azure.arm.managedidentity import FEDERATED_CREDENTIALS
 from localcloud.azure.entra import assertion, errors, sessions
 from localcloud.azure.entra.federation import Issuers, Trust
@@ -29,6 +28,7 @@ from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
 from localcloud.azure.tenant.people import User
 from localcloud.azure.tenant.resources import PUBLIC_CLIENTS, first_party_audiences
 from localcloud.core import clock
+from localcloud.core.clouds import CLOUDS
 from localcloud.core.public_names import authorities, named
 
 _OPENID_SCOPES = {"openid", "offline_access", "profile", "email"}

@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 import httpx
 import jwt
 
-from identity.clouds import CLOUDS, DEFAULT_CLOUD
 from localcloud.azure.entra import errors
 from localcloud.core import clock
+from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD
 
 _ALGORITHMS: Final = ("RS256",)
 # A local address means the public cloud.

@@ -17,12 +17,12 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from identity.clouds import LOCAL_TENANT_ID
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.azure.tenant.people import User
 from localcloud.core import clock
 from localcloud.core.clock import parse_rfc3339, rfc3339
+from localcloud.core.clouds import LOCAL_TENANT_ID
 
 OWNERS = "owners@odata.bind"
 USER = "#microsoft.graph.user"

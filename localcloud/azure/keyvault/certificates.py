@@ -16,14 +16,13 @@ from typing import Any, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
+from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, pkcs12
 from cryptography.x509.oid import NameOID
 
-from identity.credentials.certificate import KEY_SIZES, issue
-from identity.credentials.key_material import KeyMaterial, UnreadableKeyMaterial, parse
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.secrets import DeletedSecret, SecretChange, Secrets
 from localcloud.azure.keyvault.vaults import CERTIFICATE_KIND, KeyVault
+from localcloud.core.certificates import KEY_SIZES, PEM_BEGINS, KeyMaterial, UnreadableKeyMaterial, issue, parse
 from localcloud.core.clock import now
 from localcloud.core.store import Store
 
@@ -33,7 +32,6 @@ _ROUNDS: Final = 2048
 # The library refuses the empty password. It is two zero bytes where keys are derived (RFC 7292 B.1), this one is four,
 # and both are repeated to the length of a block (B.2): the same key.
 _EMPTY: Final = b"\x00"
-_PEM_BEGINS: Final = b"-----BEGIN"
 _MONTH: Final = timedelta(days=30)
 _MONTHS: Final = 12  # of a policy that names none
 
@@ -102,7 +100,7 @@ class Certificates:
             not_before=now(),
             lifetime=_MONTH * int(properties.get("validity_months") or _MONTHS),
         )
-        return self._add(vault, name, parse((issued.private_key_pem + issued.certificate_pem).encode()), asked)
+        return self._add(vault, name, issued, asked)
 
     def import_(
         self, vault: KeyVault, name: str, value: object, password: object, policy: object
@@ -134,7 +132,7 @@ class Certificates:
             self._store.delete(CERTIFICATE_KIND, _key(vault, name))
 
     def _add(self, vault: KeyVault, name: str, material: KeyMaterial, policy: Mapping[str, Any]) -> CertificateVersion:
-        certificate = material.chain[0]
+        certificate = material.certificate
         kind = _member(policy, "secret_props").get("contentType") or PKCS12
         text = material.pem().decode() if kind == PEM else base64.b64encode(_pfx(material)).decode()
         dates = (certificate.not_valid_before_utc, certificate.not_valid_after_utc)
@@ -159,15 +157,8 @@ class Certificates:
 
 def _material(value: str, password: str) -> KeyMaterial:
     # SDKs send PEM as it is, the Azure CLI in base64 with line breaks.
-    data = value.encode() if _PEM_BEGINS in value.encode() else base64.b64decode("".join(value.split()), validate=True)
-    if _PEM_BEGINS in data:
-        return parse(data)
-    key, certificate, others = pkcs12.load_key_and_certificates(data, password.encode() or None)
-    if key is None or certificate is None:
-        raise ValueError("no key or no certificate")
-    parts = [key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())]
-    parts += [each.public_bytes(Encoding.PEM) for each in (certificate, *others)]
-    return parse(b"".join(parts))
+    data = value.encode() if PEM_BEGINS in value.encode() else base64.b64decode("".join(value.split()), validate=True)
+    return parse(data, password.encode() or None)
 
 
 def _pfx(material: KeyMaterial) -> bytes:

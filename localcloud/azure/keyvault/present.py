@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from identity.credentials.certificate import thumbprint
 from localcloud.azure.keyvault.certificates import CertificateVersion
 from localcloud.azure.keyvault.keys import KeyVersion, base64url
 from localcloud.azure.keyvault.secrets import DeletedSecret, SecretVersion
 from localcloud.azure.keyvault.vaults import KeyVault
+from localcloud.core.certificates import thumbprint
 
 _KEY_OPERATIONS: Final = ("encrypt", "decrypt", "wrapKey", "unwrapKey")
 

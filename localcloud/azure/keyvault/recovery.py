@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from identity.naming import ArmId, parse_arm_id
 from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.secrets import Secrets
 from localcloud.azure.keyvault.vaults import VAULTS, Vaults
@@ -12,6 +12,10 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 
 _SECRETS: Final = f"{VAULTS}/secrets"
+_ID: Final = re.compile(
+    rf"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/{re.escape(VAULTS)}/([^/]+)(?:/secrets/([^/]+))?",
+    re.IGNORECASE,
+)
 
 
 class NotDeleted(LookupError):
@@ -25,29 +29,28 @@ def recover(cloud: LocalAzure, resource_id: str) -> None:
         NotDeleted: there is no such soft-deleted resource.
         ValueError: it is not the id of a vault or secret.
     """
-    found = parse_arm_id(resource_id)
-    match found.type.lower():
-        case kind if kind == VAULTS.lower():
-            _recover_vault(Vaults(Resources(cloud.store)), found, resource_id)
-        case kind if kind == _SECRETS.lower():
-            _recover_secret(cloud, found, resource_id)
-        case _:
-            raise ValueError(f"{resource_id} is neither a {VAULTS} nor a {_SECRETS}")
+    found = _ID.fullmatch(resource_id)
+    if found is None:
+        raise ValueError(f"{resource_id} is neither a {VAULTS} nor a {_SECRETS}")
+    vault, secret = found.groups()
+    if secret is None:
+        _recover_vault(Vaults(Resources(cloud.store)), vault, resource_id)
+    else:
+        _recover_secret(cloud, vault, secret, resource_id)
 
 
-def _recover_vault(vaults: Vaults, found: ArmId, resource_id: str) -> None:
-    deleted = vaults.deleted(found.name)
+def _recover_vault(vaults: Vaults, name: str, resource_id: str) -> None:
+    deleted = vaults.deleted(name)
     if deleted is None or deleted.vault.id.lower() != resource_id.lower():
         raise NotDeleted(f"no deleted vault {resource_id}")
     vaults.recover(deleted)
 
 
-def _recover_secret(cloud: LocalAzure, found: ArmId, resource_id: str) -> None:
-    name, _ = found.names
+def _recover_secret(cloud: LocalAzure, name: str, secret: str, resource_id: str) -> None:
     vault = Vaults(Resources(cloud.store)).named(name)
     try:
         if vault is None:
             raise NotDeleted(f"no vault {name}")
-        Secrets(cloud.store).recover(vault, found.name)
+        Secrets(cloud.store).recover(vault, secret)
     except VaultError:
         raise NotDeleted(f"no deleted secret {resource_id}") from None

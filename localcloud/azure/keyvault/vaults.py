@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from identity.clouds import CLOUDS, DEFAULT_CLOUD
 from localcloud.azure.resource_store import Resources
 from localcloud.core.clock import now
+from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD
 from localcloud.core.store import Document
 
 VAULTS: Final = "Microsoft.KeyVault/vaults"

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from cryptography import x509
-
-from identity.credentials.certificate import CLOCK_SKEW, issue
-from identity.credentials.document import decode, encode
 from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.msi.document import CredentialDocument, read, render
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.core import clock
+from localcloud.core.certificates import CLOCK_SKEW, issue
 
 _KIND = "msi-credential"
 LIFETIME = timedelta(days=90)
@@ -47,7 +45,7 @@ def issue_credential(cloud: LocalAzure, resource_id: str, *, force_new: bool = F
         current = cloud.store.get(_KIND, key)
         if current is not None and current["objectId"] == object_id and not force_new:
             text = cloud.store.unseal(current["sealed"])
-            if clock.now() < (decode(text).renew_after or clock.now()):
+            if clock.now() < (read(text).renew_after or clock.now()):
                 return text
         text = _issue(cloud, identity["id"], object_id)
         cloud.store.put(_KIND, key, {"objectId": object_id, "sealed": cloud.store.seal(text)})
@@ -59,19 +57,20 @@ def _issue(cloud: LocalAzure, resource_id: str, object_id: str) -> str:
     if principal is None:
         raise UnknownIdentity(f"the managed identity {resource_id} has no service principal")
     issued = issue(principal.display_name[:64], not_before=clock.now() - CLOCK_SKEW, lifetime=LIFETIME)
-    registration = KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
+    registration, start = KeyCredential.of(issued.certificate), issued.certificate.not_valid_before_utc
     earlier = sorted(principal.key_credentials, key=lambda each: each.start, reverse=True)
     cloud.directory.set_key_credentials(object_id, [registration, *earlier[: _CERTIFICATES_KEPT - 1]])
-    return encode(
+    return render(
+        CredentialDocument(
+            client_id=principal.app_id,
+            tenant_id=cloud.tenant_id,
+            key_material=issued,
+            renew_after=start + _RENEWED_AFTER,
+        ),
         authentication_endpoint=cloud.authority_host,
-        client_id=principal.app_id,
-        tenant_id=cloud.tenant_id,
-        certificate_pem=issued.certificate_pem,
-        private_key_pem=issued.private_key_pem,
-        not_before=issued.not_before,
-        not_after=issued.not_after,
-        renew_after=issued.not_before + _RENEWED_AFTER,
-        cannot_renew_after=issued.not_before + _NOT_RENEWED_AFTER,
+        not_before=start,
+        not_after=issued.certificate.not_valid_after_utc,
+        cannot_renew_after=start + _NOT_RENEWED_AFTER,
         object_id=object_id,
         resource_id=resource_id,
     )

@@ -7,7 +7,7 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from identity.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
+from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
 from localcloud.core.public_names import named
 
 _ASKED: Final = "localcloud.cloud"

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from identity.access.login import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
-from identity.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
+from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID, CLOUDS, DEFAULT_CLOUD, Cloud
 
 GRAPH_APP_ID: Final = "00000003-0000-0000-c000-000000000000"
 _ARM_APP_ID: Final = "797f4846-ba00-4fd7-ba43-dac1f8f63013"

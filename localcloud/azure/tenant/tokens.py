@@ -21,12 +21,12 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from jwt.utils import to_base64url_uint
 
-from identity.access.login import AKS_SERVER_APP_ID
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.azure.tenant.people import People, User
 from localcloud.azure.tenant.resources import is_graph
 from localcloud.core import clock
+from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.store import Store
 
 _KIND = "entra-signing-key"

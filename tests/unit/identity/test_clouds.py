@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from identity.clouds import CLOUDS, LocalEnvironment, local_cloud
+from tests.records import write_record
 
 _LOCAL = LocalEnvironment(
     authority_host="https://localhost:5001/",
@@ -54,8 +55,7 @@ def test_the_local_cloud_distinguishes_vaults_by_host_header() -> None:
 
 
 def test_the_record_of_the_local_cloud_is_read_back(tmp_path: Path) -> None:
-    record = tmp_path / "environment.json"
-    record.write_text(_LOCAL.to_json(), encoding="utf-8")
+    record = write_record(tmp_path / "environment.json", _LOCAL)
 
     assert '"keyVaultEndpoint": "https://localhost:5004"' in record.read_text(encoding="utf-8")
     assert LocalEnvironment.from_file(record) == _LOCAL

@@ -16,8 +16,8 @@ from typing import Any, Final, TypeVar
 
 import httpx
 
-from identity.clouds import LocalEnvironment
 from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.core.clouds import LocalEnvironment
 from localcloud.kubelet.client import EVENTS, PODS, ApiResource
 from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.main import NODE, serve

@@ -12,7 +12,7 @@ import yaml
 from kubernetes.client.exceptions import ApiException
 from pydantic import BaseModel
 
-from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
+from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 
 Model = TypeVar("Model", bound=BaseModel)
 Value = TypeVar("Value")

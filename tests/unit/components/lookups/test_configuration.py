@@ -11,6 +11,7 @@ import pytest
 from components.lookups import configuration
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.settings import ConfigurationError, Settings
+from tests.records import write_record
 from tests.unit.components import world
 from tests.unit.components.recorder import run
 from tests.unit.identity.settings.world import LOCAL
@@ -66,7 +67,7 @@ def test_which_keys_are_secret_is_known(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_local_cloud_is_the_one_of_the_record(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "environment.json").write_text(LOCAL.to_json(), encoding="utf-8")
+    write_record(tmp_path / "environment.json", LOCAL)
     local_stack(monkeypatch, tmp_path / "environment.json")
 
     settings = load()

@@ -110,7 +110,7 @@ def test_it_installs_what_the_lock_names_and_nothing_else(image: Image) -> None:
 def test_it_holds_the_credential_room_alone(image: Image) -> None:
     [packages] = image.environment.glob("lib/*/site-packages")
     assert [room.name for room in (packages / "identity").iterdir()] == ["credentials"]
-    assert not {"components", "localcloud", "ops", "plugin", "provider", "tests"} & {
+    assert not {"components", "emulated", "localcloud", "ops", "plugin", "provider", "tests"} & {
         each.name for each in packages.iterdir()
     }
 

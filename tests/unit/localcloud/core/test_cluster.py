@@ -87,6 +87,15 @@ def test_on_kube_apiserver_the_daemon_does_not_serve_kubernetes(tmp_path: Path) 
         state.remove()
 
 
+def test_a_folder_that_the_environment_names_goes_first(tmp_path: Path) -> None:
+    named = {"LOCALCLOUD_BINARIES": str(tmp_path)}
+    with pytest.raises(NotBuilt, match=f"^LOCALCLOUD_BINARIES={tmp_path}: no kube-apiserver is in there$"):
+        Binaries.find(environ=named)
+
+    (tmp_path / "kube-apiserver").touch()
+    assert Binaries.find(environ=named).path("etcd") == str(tmp_path / "etcd")
+
+
 def test_without_kube_apiserver_the_command_that_builds_it_is_named(tmp_path: Path) -> None:
     record = tmp_path / "cluster.json"
     with pytest.raises(NotBuilt, match="`make setup CLUSTER=apiserver` builds it, once"):

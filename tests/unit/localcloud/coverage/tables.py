@@ -1,4 +1,4 @@
-"""Reads the tables of `localcloud/COVERAGE.md`."""
+"""Reads the tables of `localcloud/COVERAGE.md` and `emulated/COVERAGE.md`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).resolve().parents[4] / "localcloud/COVERAGE.md"
+PLUGINS = FILE.parents[1] / "emulated/COVERAGE.md"
 
 Row = dict[str, str]
 
 
 @cache
-def table(heading: str) -> tuple[Row, ...]:
+def table(heading: str, file: Path = FILE) -> tuple[Row, ...]:
     """The rows of the table below a heading, each cell by its column's name."""
-    _, _, below = FILE.read_text(encoding="utf-8").partition(f"\n{heading}\n")
-    assert below, f"{FILE.name} has no heading {heading!r}"
+    _, _, below = file.read_text(encoding="utf-8").partition(f"\n{heading}\n")
+    assert below, f"{file} has no heading {heading!r}"
     lines = re.split(r"^#", below, maxsplit=1, flags=re.MULTILINE)[0].splitlines()
     rows = [_cells(line) for line in lines if line.startswith("|")]
     assert len(rows) > 2, f"{heading!r} has no table"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from identity.clouds import LocalEnvironment
 from localcloud.azure.imds.api import app as imds_app
+from localcloud.core.clouds import LocalEnvironment
 from tests.unit.hosts import Serve
 from tests.unit.localcloud.arm_world import ArmWorld, world
 from tests.unit.localcloud.kubelet_world import Azure, ClusterApi, Kubelet, cluster_of, running

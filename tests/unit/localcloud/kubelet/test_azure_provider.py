@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Mapping
-from dataclasses import replace
 
 import httpx
 import pytest
@@ -14,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from identity.clouds import LocalEnvironment, local_cloud
+from localcloud.core.clouds import LocalEnvironment, local_cloud
 from localcloud.kubelet.atomic_writer import File
 from localcloud.kubelet.azure_provider import AzureProvider, MountedObject
 from localcloud.kubelet.vault_objects import ProviderError
@@ -178,7 +177,7 @@ def test_a_challenge_for_another_resource_gets_no_token(user: str, environment: 
         return Response(status_code=401, headers={"WWW-Authenticate": header})
 
     impostor = serve(Starlette(routes=[Route("/{path:path}", challenge)]))
-    provider = RecordedProvider(replace(environment, key_vault_endpoint=impostor))
+    provider = RecordedProvider(environment.model_copy(update={"key_vault_endpoint": impostor}))
 
     message = provider.refusal(provider_parameters(user, {"objectName": "s"}))
 
@@ -190,7 +189,7 @@ def test_a_node_without_a_metadata_service_gets_no_token(
     node_azure: Azure, user: str, environment: LocalEnvironment
 ) -> None:
     node_azure.secret("s", "v")
-    without = RecordedProvider(replace(environment, imds_endpoint="http://127.0.0.1:1"))
+    without = RecordedProvider(environment.model_copy(update={"imds_endpoint": "http://127.0.0.1:1"}))
 
     message = without.refusal(provider_parameters(user, {"objectName": "s"}))
 
@@ -198,7 +197,7 @@ def test_a_node_without_a_metadata_service_gets_no_token(
 
 
 def test_a_vault_that_does_not_answer_is_named(user: str, environment: LocalEnvironment) -> None:
-    without = RecordedProvider(replace(environment, key_vault_endpoint="https://127.0.0.1:1"))
+    without = RecordedProvider(environment.model_copy(update={"key_vault_endpoint": "https://127.0.0.1:1"}))
 
     message = without.refusal(provider_parameters(user, {"objectName": "s"}))
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from identity.clouds import LocalEnvironment
+from localcloud.core.clouds import LocalEnvironment
 from localcloud.kubelet import reflector
 from localcloud.kubelet.client import PODS, SECRETS, ApiClient
 from localcloud.kubelet.cluster import ClusterCache

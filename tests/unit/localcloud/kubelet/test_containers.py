@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.clouds import LocalEnvironment
+from localcloud.core.clouds import LocalEnvironment
 from localcloud.kubelet.client import CONFIG_MAPS, PODS, SECRETS
 from localcloud.kubelet.selection import is_ready
 from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi, Kubelet, Object, ended, pod, states

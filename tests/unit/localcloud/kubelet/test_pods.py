@@ -8,7 +8,7 @@ from typing import cast
 
 import httpx
 
-from identity.clouds import LocalEnvironment, local_cloud
+from localcloud.core.clouds import LocalEnvironment, local_cloud
 from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import PODS, ApiClient
 from localcloud.kubelet.cluster import ClusterCache

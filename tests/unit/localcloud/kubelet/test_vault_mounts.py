@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from identity.clouds import LocalEnvironment
+from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store
 from localcloud.kubelet.client import POD_STATUSES, PODS, SECRET_PROVIDER_CLASSES

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from identity.clouds import LocalEnvironment
+from localcloud.core.clouds import LocalEnvironment
 from localcloud.runtime.client_environment import UnknownClient, holder_of
 from tests.conftest import PROJECT
 from tests.unit.localcloud.arm_world import ArmWorld

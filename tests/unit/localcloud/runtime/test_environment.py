@@ -14,10 +14,10 @@ from azure.identity import CertificateCredential
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from identity.clouds import LocalEnvironment
 from localcloud.azure.authorization import Authorization
 from localcloud.azure.entra.api import app
 from localcloud.azure.shared.faults import FAULTS_VARIABLE, Faults
+from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
 from localcloud.runtime.environment import ADDRESS, AKS_WEBHOOKS, PortTaken, Prepared, listen, prepare
 from localcloud.runtime.seed import seed

@@ -16,8 +16,8 @@ from azure.core.exceptions import HttpResponseError
 from azure.identity import CertificateCredential
 from azure.keyvault.keys import KeyClient
 
-from identity.clouds import LocalEnvironment
 from localcloud.core import processes
+from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
 from tests.conftest import PROJECT
 

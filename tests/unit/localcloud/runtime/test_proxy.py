@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from identity.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
 from localcloud.azure.blob.api import app as blob_app
 from localcloud.azure.entra.api import app as entra_app
 from localcloud.azure.graph.api import app as graph_app
 from localcloud.azure.imds.api import app as imds_app
+from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
 from localcloud.core.public_names import authorities
 from localcloud.runtime.proxy import IMDS
 from tests.unit.localcloud.arm_world import VAULT, ArmWorld

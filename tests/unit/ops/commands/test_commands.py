@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from ops.__main__ import application
 from ops.stack import local_cloud
+from tests.records import write_record
 from tests.unit.hosts import Serve
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.world import (
@@ -45,7 +46,7 @@ def recorded(tmp_path: Path, serve_plain: Serve) -> FakeCluster:
     state = tmp_path / "state"
     state.mkdir()
     kubeconfig = write_kubeconfig(state / "kubeconfig", serve_plain(cluster.app()))
-    (state / "environment.json").write_text(local_environment(state, kubeconfig).to_json())
+    write_record(state / "environment.json", local_environment(state, kubeconfig))
     return cluster
 
 
@@ -182,7 +183,7 @@ def test_a_local_cloud_that_does_not_answer_can_be_started_again(
     state = tmp_path / "state"
     state.mkdir()
     kubeconfig = write_kubeconfig(state / "kubeconfig", "http://127.0.0.1:1")
-    (state / "environment.json").write_text(local_environment(state, kubeconfig).to_json())
+    write_record(state / "environment.json", local_environment(state, kubeconfig))
     printed = idstack("status")
     assert printed.code == 1
     assert printed.error.startswith(f"idstack: the Kubernetes API of {kubeconfig}: ")

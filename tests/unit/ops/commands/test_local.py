@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.stack.environment import local_paths
+from ops.stack.environment import ROOT, local_paths
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 IDENTITIES = {"disk": {"credentialsSecretName": "azure-disk-hc1-json"}}
@@ -45,6 +45,22 @@ def test_an_identity_is_its_secret(
     assert arguments[:3] == [command, "--as", "azure-disk-hc1-json"]
     assert arguments[-3:] == ["az", "account", "show"]
     assert directory == Path.cwd()
+
+
+@pytest.mark.parametrize("command", ["start", "kubelet"])
+def test_pods_find_the_program_wherever_the_local_cloud_is_started(
+    engine: FakeEngine,
+    idstack: Idstack,
+    ran: list[tuple[list[str], Path]],
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    idstack("local", command)
+
+    assert ran == [([command], ROOT)]
 
 
 @pytest.mark.parametrize("name", ["hc2/disk", "hc1/none", "kv/azure-disk", "azure-disk-hc1-json"])

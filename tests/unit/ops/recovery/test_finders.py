@@ -11,13 +11,13 @@ import pytest
 from cryptography import x509
 from kubernetes import client
 
+from emulated.azure_native.table import RESOURCES
+from emulated.azuread.provider import AzureAd
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AzureRefused
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
 from localcloud.azure.tenant.objects import Application, KeyCredential
-from localcloud.providers.azure_native.table import RESOURCES
-from localcloud.providers.azuread.provider import AzureAd
 from ops.recovery.finders import Finders
 from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.stack.errors import CommandError

@@ -13,6 +13,7 @@ import pytest
 from ops.stack import environment
 from ops.stack.environment import LocalPaths, local_paths, variables
 from ops.stack.errors import CommandError
+from tests.records import write_record
 from tests.unit.ops.world import local_environment
 
 EMULATED = ["pulumi-resource-azure-native", "pulumi-resource-azuread", "pulumi-resource-kubernetes"]
@@ -139,7 +140,7 @@ def test_another_accounts_variables_do_not_reach_the_local_stack(local: dict[str
 
 def test_the_local_stack_signs_in_as_the_deployer_of_the_local_cloud(local: dict[str, str], tmp_path: Path) -> None:
     record = local_environment(tmp_path, tmp_path / "kubeconfig")
-    (tmp_path / "environment.json").write_text(record.to_json())
+    write_record(tmp_path / "environment.json", record)
     stray = {**local, "ARM_TENANT_ID": "somebody's", "SSL_CERT_FILE": "somebody's"}
 
     own = variables("local", stray)

@@ -1,0 +1,163 @@
+"""Converts property values between the program's form and ARM's, as azure-native does (`provider/pkg/convert`).
+
+The SDK shows some levels of ARM's JSON flattened away (`properties.clientId` is `clientId`) and renames a few keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from emulated.azure_native.rows import ResourceRow
+from emulated.sdk_types import PropertyType, properties
+from plugin import UNKNOWN, Props, Secret, Value, unwrap
+
+API_VERSION: Final = "azureApiVersion"
+# `x-ms-client-name` in the OpenAPI documents of Key Vault (secrets.json, keys.json: Attributes).
+_WIRE_NAMES: Final[Mapping[str, str]] = {"notBefore": "nbf", "expires": "exp"}
+_RENAMED: Final = ("SecretAttributes", "KeyAttributes")
+# Classes whose arguments lie in `properties` of the request, one level down, although the SDK shows no such level.
+_FLATTENED: Final = frozenset(
+    {"BackendAddressPoolArgs", "FrontendIPConfigurationArgs", "InboundNatPoolArgs", "InboundNatRuleArgs"}
+    | {"LoadBalancingRuleArgs", "NetworkSecurityGroupArgs", "OutboundRuleArgs", "ProbeArgs", "PublicIPAddressArgs"}
+    | {"SecurityRuleArgs", "SubnetArgs"}
+)
+_BESIDE_PROPERTIES: Final = frozenset({"id", "name", "type", "location", "tags", "sku", "zones", "extendedLocation"})
+# Members of every ARM resource beside `properties`.
+_ENVELOPE: Final = frozenset(
+    {"location", "tags", "properties", "identity", "sku", "kind", "extendedLocation", "managedBy"}
+)
+
+
+def request_body(row: ResourceRow, inputs: Props) -> dict[str, Any]:
+    """The JSON body of the PUT for these inputs."""
+    plain = unwrap(inputs)
+    body: dict[str, Any] = {}
+    for name, shape in properties(row.arguments).items():
+        if name in plain and plain[name] is not None and name not in row.parameters:
+            nested = row.flattened and name not in _ENVELOPE
+            target = body.setdefault("properties", {}) if nested else body
+            target[name] = _to_wire(shape, plain[name])
+    return body
+
+
+def outputs(cls: type, response: Mapping[str, Any]) -> Props:
+    """The part of a response that the SDK's class has properties for."""
+    found: Props = {}
+    shapes = properties(cls)
+    inner = response.get("properties")
+    flattened: Mapping[str, Any] = inner if isinstance(inner, dict) and "properties" not in shapes else {}
+    for name, shape in shapes.items():
+        wire_name = _wire_name(cls, name)
+        value = response.get(wire_name, flattened.get(wire_name))
+        if value is not None:
+            found[name] = _from_wire(shape, value)
+    return found
+
+
+def preview(cls: type, inputs: Mapping[str, Value]) -> Props:
+    """Outputs as a preview knows them: what is given, and UNKNOWN for all that the service decides."""
+    return {
+        name: _preview_value(shape, inputs[name]) if name in inputs else UNKNOWN
+        for name, shape in properties(cls).items()
+        if name != API_VERSION
+    }
+
+
+def writable(row: ResourceRow, state: Props) -> Props:
+    """The part of the outputs that is also an input, without what the service alone decides."""
+    return {name: value for name, value in _project(row.arguments, unwrap(state)).items() if name not in row.parameters}
+
+
+def imported_inputs(row: ResourceRow, path_values: Mapping[str, str], state: Props) -> Props:
+    """Inputs that would make a resource like this one; empty collections are left out."""
+    kept = {name: _without_empty(value) for name, value in writable(row, state).items()}
+    return {**path_values, **{name: value for name, value in kept.items() if value is not None}}
+
+
+def merge_drift(inputs: Props, old: Mapping[str, Value], new: Mapping[str, Value]) -> Props:
+    """`inputs` with what differs between the old and the new writable outputs, and nothing that does not."""
+    merged = {name: value for name, value in inputs.items() if name not in old or name in new}
+    for name, value in new.items():
+        if name not in old:
+            merged[name] = value
+        elif old[name] != value:
+            merged[name] = _merge_value(inputs[name], old[name], value) if name in inputs else value
+    return merged
+
+
+def _merge_value(base: Value, old: Value, new: Value) -> Value:
+    if isinstance(base, Secret):
+        return Secret(_merge_value(base.value, old, new))
+    if isinstance(base, dict) and isinstance(old, dict) and isinstance(new, dict):
+        return merge_drift(base, old, new)
+    if isinstance(base, list) and isinstance(old, list) and isinstance(new, list):
+        shared = min(len(base), len(old))
+        return [
+            _merge_value(base[index], old[index], item) if index < shared else item for index, item in enumerate(new)
+        ]
+    return new
+
+
+def _project(cls: type, values: Mapping[str, Value]) -> Props:
+    return {name: _project_value(shape, values[name]) for name, shape in properties(cls).items() if name in values}
+
+
+def _project_value(shape: PropertyType, value: Value) -> Value:
+    if shape.kind == "object" and isinstance(value, dict):
+        return _project(shape.type, value)
+    if shape.kind == "list" and shape.item is not None and isinstance(value, list):
+        return [_project_value(shape.item, item) for item in value]
+    if shape.kind == "map" and shape.item is not None and isinstance(value, dict):
+        return {name: _project_value(shape.item, item) for name, item in value.items()}
+    return value
+
+
+def _to_wire(shape: PropertyType, value: Value) -> Value:
+    if shape.kind == "object" and isinstance(value, dict):
+        shapes = properties(shape.type)
+        sent = {_wire_name(shape.type, name): _to_wire(shapes[name], item) for name, item in value.items()}
+        return _with_properties(sent) if shape.type.__name__ in _FLATTENED else sent
+    if shape.kind == "list" and shape.item is not None and isinstance(value, list):
+        return [_to_wire(shape.item, item) for item in value]
+    return value
+
+
+def _with_properties(sent: dict[str, Any]) -> dict[str, Any]:
+    inner = {name: item for name, item in sent.items() if name not in _BESIDE_PROPERTIES}
+    beside = {name: item for name, item in sent.items() if name in _BESIDE_PROPERTIES}
+    return {**beside, "properties": inner} if inner else beside
+
+
+def _from_wire(shape: PropertyType, value: Any) -> Value:
+    if shape.kind == "object" and isinstance(value, dict):
+        return outputs(shape.type, value)
+    if shape.kind == "list" and shape.item is not None and isinstance(value, list):
+        return [_from_wire(shape.item, item) for item in value]
+    if shape.kind == "map" and shape.item is not None and isinstance(value, dict):
+        return {name: _from_wire(shape.item, item) for name, item in value.items()}
+    return value
+
+
+def _preview_value(shape: PropertyType, value: Value) -> Value:
+    if isinstance(value, Secret):
+        return Secret(_preview_value(shape, value.value))
+    if shape.kind == "object" and isinstance(value, dict):
+        return preview(shape.type, value)
+    if shape.kind == "list" and shape.item is not None and isinstance(value, list):
+        return [_preview_value(shape.item, item) for item in value]
+    return value
+
+
+def _wire_name(cls: type, name: str) -> str:
+    return _WIRE_NAMES.get(name, name) if cls.__name__.startswith(_RENAMED) else name
+
+
+def _without_empty(value: Value) -> Value:
+    """The value without empty objects and arrays at any depth; None if nothing is left."""
+    if isinstance(value, dict):
+        kept = {name: item for name, each in value.items() if (item := _without_empty(each)) is not None}
+        return kept or None
+    if isinstance(value, list):
+        return [item for each in value if (item := _without_empty(each)) is not None] or None
+    return value

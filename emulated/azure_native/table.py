@@ -1,0 +1,179 @@
+"""The metadata of each resource type and function of the emulated azure-native: one row each.
+
+Argument and output types come from the installed SDK; a row holds the provider's metadata, which the SDK lacks.
+Sources, all of pulumi/pulumi-azure-native: `provider/pkg/provider/diff.go` (every parameter of the path forces a
+replacement, and so does a body property marked ForceNew), `provider/pkg/gen/replacement.go` (ForceNew by hand),
+`provider/pkg/gen/properties.go` (ForceNew from `x-ms-mutability` without `update`, at the top level of the body) and
+the OpenAPI documents in Azure/azure-rest-api-specs (patterns, mutability). API versions are the SDK docstrings'.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emulated.azure_native.network_table import NETWORK_FUNCTIONS, NETWORK_RESOURCES
+from emulated.azure_native.rows import IN_A_GROUP as _GROUP
+from emulated.azure_native.rows import FunctionRow, ResourceRow
+
+_CONTAINER_SERVICE: Final = "2025-09-01"
+_KEY_VAULT: Final = "2024-11-01"
+_MANAGED_IDENTITY: Final = "2023-01-31"
+_STORAGE: Final = "2024-01-01"
+_MANAGED_CLUSTER: Final = f"{_GROUP}/providers/Microsoft.ContainerService/managedClusters/{{resourceName}}"
+_FIXED_NETWORK: Final = (
+    *("serviceCidr", "serviceCidrs", "dnsServiceIP", "networkMode", "networkPlugin", "networkPluginMode", "podCidr"),
+    *("networkDataplane", "networkPolicy", "outboundType"),
+)
+
+# keyvault.json and secrets.json 2024-11-01, checked by the provider itself before any request.
+_VAULT_NAME: Final = "^[a-zA-Z0-9-]{3,24}$"
+_SECRET_NAME: Final = "^[a-zA-Z0-9-]{1,127}$"
+# ManagedIdentity.json 2023-01-31.
+_CREDENTIAL_NAME: Final = "^[a-zA-Z0-9]{1}[a-zA-Z0-9-_]{2,119}$"
+
+
+RESOURCES: Final = {
+    row.token: row
+    for row in (
+        ResourceRow(
+            token="azure-native:keyvault:Vault",
+            api_version=_KEY_VAULT,
+            path=f"{_GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}}",
+            name_input="vaultName",
+            patterns={"vaultName": _VAULT_NAME},
+            # `location` carries no x-ms-mutability in keyvault.json: its change is an update, which ARM then refuses
+            # (InvalidResourceLocation; the same seen in pulumi-azure-native issue 3053).
+            sub_resources=(("properties", "accessPolicies"),),
+        ),
+        ResourceRow(
+            token="azure-native:keyvault:Secret",
+            api_version=_KEY_VAULT,
+            path=f"{_GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}}/secrets/{{secretName}}",
+            name_input="secretName",
+            patterns={"vaultName": _VAULT_NAME, "secretName": _SECRET_NAME},
+            # provider/pkg/resources/customresources/custom_keyvault.go
+            vault_collection="secrets",
+        ),
+        ResourceRow(
+            token="azure-native:managedidentity:UserAssignedIdentity",
+            api_version=_MANAGED_IDENTITY,
+            path=f"{_GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}",
+            name_input="resourceName",
+            flattened=True,
+            # common-types TrackedResource: `"x-ms-mutability": ["read", "create"]`.
+            force_new=frozenset({"location"}),
+        ),
+        ResourceRow(
+            token="azure-native:managedidentity:FederatedIdentityCredential",
+            api_version=_MANAGED_IDENTITY,
+            path=f"{_GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}"
+            "/federatedIdentityCredentials/{federatedIdentityCredentialResourceName}",
+            name_input="federatedIdentityCredentialResourceName",
+            patterns={"federatedIdentityCredentialResourceName": _CREDENTIAL_NAME},
+            flattened=True,
+        ),
+        ResourceRow(
+            token="azure-native:storage:StorageAccount",
+            api_version=_STORAGE,
+            path=f"{_GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}",
+            name_input="accountName",
+            patterns={"accountName": "^[a-z0-9]{3,24}$"},
+            flattened=True,
+            # replacement.go.
+            force_new=frozenset({"isHnsEnabled", "location"}),
+        ),
+        ResourceRow(
+            token="azure-native:storage:BlobContainer",
+            api_version=_STORAGE,
+            path=f"{_GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}/blobServices/default/containers"
+            "/{containerName}",
+            name_input="containerName",
+            patterns={"accountName": "^[a-z0-9]{3,24}$"},
+            flattened=True,
+        ),
+        ResourceRow(
+            token="azure-native:authorization:RoleAssignment",
+            api_version="2022-04-01",
+            path="/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
+            name_input="roleAssignmentName",
+            flattened=True,
+            # replacement.go: "principalId", "scope". A changed role definition is an update, which Azure then refuses.
+            force_new=frozenset({"principalId"}),
+        ),
+        ResourceRow(
+            token="azure-native:containerservice:ManagedCluster",
+            api_version=_CONTAINER_SERVICE,
+            path=_MANAGED_CLUSTER,
+            name_input="resourceName",
+            patterns={"resourceName": "^[a-zA-Z0-9]$|^[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]$"},
+            flattened=True,
+            # replacement.go since pull request 4771: of the network profile only what cannot be changed in place.
+            force_new=frozenset(
+                {"diskEncryptionSetID", "dnsPrefix", "fqdnSubdomain", "linuxProfile", "location", "nodeResourceGroup"}
+                | {"windowsProfile"}
+                | {f"networkProfile.{name}" for name in _FIXED_NETWORK}
+            ),
+        ),
+        *NETWORK_RESOURCES,
+    )
+}
+
+
+def _function(module: str, name: str, api_version: str, path: str) -> FunctionRow:
+    return FunctionRow(token=f"azure-native:{module}:{name}", api_version=api_version, path=path)
+
+
+def _credentials(who: str, **options: str) -> FunctionRow:
+    """A kubeconfig of a managed cluster; the SDK's plural is the OpenAPI document's operation."""
+    return FunctionRow(
+        token=f"azure-native:containerservice:listManagedCluster{who}Credentials",
+        api_version=_CONTAINER_SERVICE,
+        path=_MANAGED_CLUSTER,
+        action=f"listCluster{who}Credential",
+        options=options,
+    )
+
+
+FUNCTIONS: Final = {
+    row.token: row
+    for row in (
+        _function("containerservice", "getManagedCluster", _CONTAINER_SERVICE, _MANAGED_CLUSTER),
+        _credentials("User", format="format", serverFqdn="server-fqdn"),
+        _credentials("Admin", serverFqdn="server-fqdn"),
+        *NETWORK_FUNCTIONS,
+        _function(
+            "dns", "getZone", "2023-07-01-preview", f"{_GROUP}/providers/Microsoft.Network/dnsZones/{{zoneName}}"
+        ),
+        _function("keyvault", "getVault", _KEY_VAULT, f"{_GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}}"),
+        _function(
+            "keyvault",
+            "getSecret",
+            _KEY_VAULT,
+            f"{_GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}}/secrets/{{secretName}}",
+        ),
+        _function(
+            "keyvault",
+            "getKey",
+            _KEY_VAULT,
+            f"{_GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}}/keys/{{keyName}}",
+        ),
+        _function(
+            "containerregistry",
+            "getRegistry",
+            "2023-01-01-preview",
+            f"{_GROUP}/providers/Microsoft.ContainerRegistry/registries/{{registryName}}",
+        ),
+        _function(
+            "storage",
+            "getStorageAccount",
+            "2024-01-01",
+            f"{_GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}",
+        ),
+        _function(
+            "managedidentity",
+            "getUserAssignedIdentity",
+            _MANAGED_IDENTITY,
+            f"{_GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}",
+        ),
+    )
+}

@@ -1,0 +1,157 @@
+"""Signed-in HTTP for the emulated plugins, with the retries of the clients inside the real ones."""
+
+from __future__ import annotations
+
+import itertools
+import ssl
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import httpx
+import jwt
+from azure.core.exceptions import AzureError
+from azure.identity import CertificateCredential
+
+from emulated.settings import AzureProviderSettings
+from plugin import PluginError, pause
+
+_TIMEOUT: Final = httpx.Timeout(60.0)
+
+
+class RefusalError(PluginError):
+    """An error answer of a service: HTTP status, error code and message as the service sent them."""
+
+    def __init__(self, status: int, code: str, message: str, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Retry:
+    """When a client retries by itself.
+
+    Attributes:
+        statuses: HTTP statuses that are retried for every request.
+        delay: seconds before the n-th retry (from 1), unless the answer carries `Retry-After`.
+        limit: retries at most.
+    """
+
+    statuses: frozenset[int]
+    delay: Callable[[int], float]
+    limit: int
+
+    def wait(self, number: int, response: httpx.Response) -> float:
+        """Seconds before retry `number`: what the service asks for, else the client's own schedule."""
+        asked = response.headers.get("Retry-After", "")
+        return float(asked) if asked.isdigit() else self.delay(number)
+
+
+def never(_: httpx.Response) -> bool:
+    """No further reason to retry."""
+    return False
+
+
+class DeployerCredential:
+    """The deployer's sign-in at the local Entra with its client certificate; tokens are cached until they expire."""
+
+    def __init__(self, settings: AzureProviderSettings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _credential(self) -> CertificateCredential:
+        environment = self._settings.environment
+        try:
+            return CertificateCredential(
+                self._settings.tenant_id,
+                self._settings.client_id,
+                str(self._settings.certificate_path),
+                authority=environment.authority_host,
+                disable_instance_discovery=True,
+                connection_verify=environment.ca_file,
+            )
+        except (OSError, ValueError) as error:
+            raise PluginError(f"clientCertificatePath {self._settings.certificate_path}: {error}") from None
+
+    def token(self, scope: str) -> str:
+        """A bearer token; raises PluginError with Entra's own refusal (`AADSTS...`)."""
+        # One at a time: twenty threads of a first preview would otherwise all sign in.
+        with self._lock:
+            try:
+                return self._credential.get_token(scope).token
+            except AzureError as error:
+                raise PluginError(f"signing in as {self._settings.client_id}: {error.message}") from None
+
+    def claims(self, scope: str) -> dict[str, Any]:
+        """The claims of a token for `scope`, unverified: the provider's own object id and tenant."""
+        claims: dict[str, Any] = jwt.decode(self.token(scope), options={"verify_signature": False})
+        return claims
+
+
+class RestClient:
+    """One service: its base address, the scope of its tokens and its client's retries. Safe for many threads."""
+
+    def __init__(
+        self,
+        base_url: str,
+        scope: str,
+        sign_in: DeployerCredential,
+        *,
+        ca_file: str,
+        retry: Retry,
+        sleep: Callable[[float], None] = pause,
+    ) -> None:
+        self.base_url = base_url
+        self._scope = scope
+        self._sign_in = sign_in
+        self._retry = retry
+        self._sleep = sleep
+        # The local cloud is on loopback: a proxy of the environment must not get in between.
+        self._http = httpx.Client(
+            base_url=base_url, verify=ssl.create_default_context(cafile=ca_file), trust_env=False, timeout=_TIMEOUT
+        )
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        also_retry: Callable[[httpx.Response], bool] = never,
+    ) -> httpx.Response:
+        """Send a request, retried as the real client would; the last answer comes back whatever its status.
+
+        Raises PluginError when nothing answers: unlike a real client this does not wait for a local cloud that is down.
+        """
+        for number in itertools.count(1):
+            authorization = {"Authorization": f"Bearer {self._sign_in.token(self._scope)}"}
+            try:
+                response = self._http.request(
+                    method, path, params=params, json=body, headers={**authorization, **(headers or {})}
+                )
+            except httpx.TransportError as error:
+                raise PluginError(
+                    f"{method} {self.base_url}{path}: the local cloud does not answer ({error}). Is it running? "
+                    "`make up` starts it."
+                ) from None
+            retried = response.status_code in self._retry.statuses or also_retry(response)
+            if not retried or number > self._retry.limit:
+                return response
+            self._sleep(self._retry.wait(number, response))
+        raise AssertionError("the loop returns")
+
+
+def error_of(response: httpx.Response) -> tuple[str, str]:
+    """`error.code` and `error.message` of an answer in Azure's shape; ("", the body) for any other."""
+    try:
+        error = response.json()["error"]
+        return str(error.get("code", "")), str(error["message"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "", response.text

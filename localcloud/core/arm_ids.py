@@ -1,0 +1,25 @@
+"""Resource ids as ARM writes them."""
+
+from __future__ import annotations
+
+
+def subscription_id(subscription: str) -> str:
+    """ARM id of a subscription."""
+    return f"/subscriptions/{subscription}"
+
+
+def resource_group_id(subscription: str, resource_group: str) -> str:
+    """ARM id of a resource group."""
+    return f"{subscription_id(subscription)}/resourceGroups/{resource_group}"
+
+
+def resource_id(subscription: str, resource_group: str, resource_type: str, *names: str) -> str:
+    """ARM id of a resource; a child type (`vaults/secrets`) takes one name per segment."""
+    namespace, *types = resource_type.split("/")
+    pairs = [f"{kind}/{name}" for kind, name in zip(types, names, strict=True)]
+    return "/".join([resource_group_id(subscription, resource_group), "providers", namespace, *pairs])
+
+
+def role_definition_id(subscription: str, guid: str) -> str:
+    """ARM id of a built-in role."""
+    return f"{subscription_id(subscription)}/providers/Microsoft.Authorization/roleDefinitions/{guid}"

@@ -1,8 +1,0 @@
-"""Serve the emulated azure-native to the engine."""
-
-from __future__ import annotations
-
-from localcloud.providers.azure_native.provider import AzureNative
-from plugin import serve
-
-serve(AzureNative())

@@ -1,8 +1,0 @@
-"""Serve the emulated kubernetes provider to the engine."""
-
-from __future__ import annotations
-
-from localcloud.providers.kubernetes.provider import Kubernetes
-from plugin import serve
-
-serve(Kubernetes())

@@ -1,0 +1,54 @@
+"""What the local cloud and the product each have a copy of: neither imports the other, and the copies agree."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import yaml
+
+from identity import clouds
+from identity.access import login
+from identity.access.permissions import manifests
+from localcloud.apiserver.apply import roles
+from localcloud.azure.tenant.people import DEPLOYERS
+from localcloud.core import clouds as served
+from localcloud.core.cluster import DEPLOYER
+
+
+def test_the_record_has_the_same_members_on_both_sides() -> None:
+    own = {each.name: each.type for each in fields(clouds.LocalEnvironment)}
+
+    assert served.LocalEnvironment.__annotations__.keys() - {"model_config"} == own.keys()
+    assert set(own.values()) == {"str"} == set(served.LocalEnvironment.__annotations__.values())
+
+
+def test_azures_clouds_have_the_same_names_on_both_sides() -> None:
+    names = {each.name for each in fields(served.Cloud)} | {"vault_scope", "managed_hsm_suffix"}
+
+    assert {name: {each: getattr(cloud, each) for each in names} for name, cloud in served.CLOUDS.items()} == {
+        name: {each: getattr(cloud, each) for each in names} for name, cloud in clouds.CLOUDS.items()
+    }
+    assert served.DEFAULT_CLOUD == clouds.DEFAULT_CLOUD
+
+
+def test_a_client_of_the_local_cloud_takes_the_same_addresses() -> None:
+    values = {name: f"https://{name}" for name in served.LocalEnvironment.model_fields}
+    own = clouds.local_cloud(clouds.LocalEnvironment(**values))
+    other = served.local_cloud(served.LocalEnvironment(**values))
+
+    assert vars(other).items() <= vars(own).items()
+    assert own.vault_request("kv") == other.vault_request("kv")
+
+
+def test_the_tenant_and_the_applications_of_aks_are_the_same() -> None:
+    assert (served.LOCAL_TENANT_ID, served.LOCAL_SUBSCRIPTION_ID) == (
+        clouds.LOCAL_TENANT_ID,
+        clouds.LOCAL_SUBSCRIPTION_ID,
+    )
+    assert (served.AKS_SERVER_APP_ID, served.AKS_CLIENT_APP_ID) == (login.AKS_SERVER_APP_ID, login.AKS_CLIENT_APP_ID)
+
+
+def test_the_local_deployers_role_is_the_one_that_idstack_rbac_prints() -> None:
+    wanted = manifests(group=DEPLOYERS, user=DEPLOYER.name)
+
+    assert roles()[: len(wanted)] == wanted, yaml.safe_dump_all(wanted)

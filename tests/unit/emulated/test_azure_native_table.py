@@ -1,0 +1,88 @@
+"""The table agrees with the installed SDK, and its replacement rules are the real provider's."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+
+import pytest
+
+from emulated.azure_native.rows import FunctionRow, ResourceRow
+from emulated.azure_native.table import FUNCTIONS, RESOURCES
+from emulated.sdk_types import properties
+
+# diff.go, replacement.go and x-ms-mutability of pulumi/pulumi-azure-native (see the table): a change of these replaces.
+_REPLACES = {
+    "azure-native:keyvault:Vault": {"resourceGroupName", "vaultName"},
+    "azure-native:keyvault:Secret": {"resourceGroupName", "vaultName", "secretName"},
+    "azure-native:managedidentity:UserAssignedIdentity": {"resourceGroupName", "resourceName", "location"},
+    "azure-native:managedidentity:FederatedIdentityCredential": {
+        "resourceGroupName",
+        "resourceName",
+        "federatedIdentityCredentialResourceName",
+    },
+    "azure-native:storage:StorageAccount": {"resourceGroupName", "accountName", "isHnsEnabled", "location"},
+    "azure-native:storage:BlobContainer": {"resourceGroupName", "accountName", "containerName"},
+    "azure-native:authorization:RoleAssignment": {"scope", "roleAssignmentName", "principalId"},
+    "azure-native:resources:ResourceGroup": {"resourceGroupName", "location"},
+    "azure-native:network:VirtualNetwork": {"resourceGroupName", "virtualNetworkName", "location"},
+    "azure-native:network:Subnet": {"resourceGroupName", "virtualNetworkName", "subnetName"},
+    "azure-native:network:NetworkSecurityGroup": {"resourceGroupName", "networkSecurityGroupName"},
+    "azure-native:network:PublicIPAddress": {
+        *("resourceGroupName", "publicIpAddressName", "location", "publicIPAddressVersion", "publicIPPrefix", "sku"),
+    },
+    "azure-native:network:LoadBalancer": {"resourceGroupName", "loadBalancerName"},
+    "azure-native:privatedns:PrivateZone": {"resourceGroupName", "privateZoneName", "location"},
+    "azure-native:privatedns:VirtualNetworkLink": {
+        *("resourceGroupName", "privateZoneName", "virtualNetworkLinkName", "location"),
+    },
+    "azure-native:containerservice:ManagedCluster": {
+        *("resourceGroupName", "resourceName", "location", "dnsPrefix", "fqdnSubdomain", "nodeResourceGroup"),
+        *("diskEncryptionSetID", "linuxProfile", "windowsProfile"),
+    },
+}
+
+
+@pytest.mark.parametrize("row", RESOURCES.values(), ids=lambda row: row.type_name)
+def test_exactly_these_arguments_replace(row: ResourceRow) -> None:
+    assert {name for name in properties(row.arguments) if row.replaces(name)} == _REPLACES[row.token]
+
+
+@pytest.mark.parametrize("row", RESOURCES.values(), ids=lambda row: row.type_name)
+def test_a_resource_row_is_what_the_sdk_registers(row: ResourceRow) -> None:
+    assert row.outputs.pulumi_type == row.token  # type: ignore[attr-defined]
+    assert f"Uses Azure REST API version {row.api_version}." in inspect.getsource(row.outputs)
+    assert {*row.parameters, *row.patterns, row.name_input} <= set(properties(row.arguments))
+    for path in row.force_new:
+        name, _, inner = path.partition(".")
+        shape = properties(row.arguments)[name]
+        assert not inner or inner in properties(shape.type), path
+
+
+def test_an_argument_in_a_profile_replaces_and_its_neighbours_do_not() -> None:
+    row = RESOURCES["azure-native:containerservice:ManagedCluster"]
+    paths = ("networkProfile.podCidr", "networkProfile.serviceCidrs[0]", "linuxProfile.ssh.publicKeys[0].keyData")
+    assert [path for path in paths if row.replaces(path)] == list(paths)
+    others = ("networkProfile", "networkProfile.loadBalancerSku", "agentPoolProfiles[0].vmSize", "agentPoolProfiles")
+    assert not [path for path in others if row.replaces(path)]
+
+
+@pytest.mark.parametrize("row", FUNCTIONS.values(), ids=lambda row: row.type_name)
+def test_a_function_row_is_what_the_sdk_calls(row: FunctionRow) -> None:
+    module = importlib.import_module(f"pulumi_azure_native.{row.module_name}")
+    snake_case = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", row.type_name)
+    function = getattr(module, snake_case)
+    assert f"'{row.token}'" in inspect.getsource(function)
+    assert f"Uses Azure REST API version {row.api_version}." in (inspect.getdoc(function) or "")
+    arguments = re.findall(r"__args__\['(\w+)'\]", inspect.getsource(function))
+    assert set(row.parameters) <= set(arguments)
+    assert properties(row.outputs)
+
+
+def test_an_id_is_built_from_the_inputs() -> None:
+    row = RESOURCES["azure-native:authorization:RoleAssignment"]
+    inputs = {"scope": "/subscriptions/s/resourceGroups/g/", "roleAssignmentName": "n"}
+    assert row.resource_id("ignored", inputs) == (
+        "/subscriptions/s/resourceGroups/g/providers/Microsoft.Authorization/roleAssignments/n"
+    )
