@@ -7,9 +7,22 @@ from typing import Final
 
 from identity.naming import resource_id
 
+# Type of the component that has all parts in the stack.
+COMPONENT_TYPE: Final = "idstack:azure:Infrastructure"
+_COMPONENT_SUFFIX: Final = "-infrastructure"
 # The default ranges (cmd/infra/azure/create.go:22-26).
 ADDRESS_PREFIX: Final = "10.0.0.0/16"
 SUBNET_ADDRESS_PREFIX: Final = "10.0.0.0/24"
+
+
+def component_name(hosted_cluster: str) -> str:
+    """Name of the component in the stack."""
+    return f"{hosted_cluster}{_COMPONENT_SUFFIX}"
+
+
+def cluster_of(component: str) -> str:
+    """The hosted cluster whose component has this name."""
+    return component.removesuffix(_COMPONENT_SUFFIX)
 
 
 @dataclass(frozen=True)

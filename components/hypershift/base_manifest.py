@@ -63,7 +63,7 @@ def defaults(cluster: HostedClusterSettings) -> dict[str, Any]:
     }
     if cluster.disabled_capabilities:
         spec["capabilities"] = {"disabled": list(cluster.disabled_capabilities)}
-    if cluster.external_dns_domain is not None:
+    if cluster.external_dns_domain is not None or not cluster.needs_host_names:
         spec["services"] = [
             {"service": service, "servicePublishingStrategy": _published(cluster, service, word)}
             for service, word in _SERVICES.items()
@@ -72,8 +72,13 @@ def defaults(cluster: HostedClusterSettings) -> dict[str, Any]:
 
 
 def _published(cluster: HostedClusterSettings, service: str, word: str) -> dict[str, Any]:
-    """A Route; the nodes of a private cluster reach two services inside of its network, without a name in the DNS."""
+    """A Route; the nodes of a private cluster reach two services inside of its network, without a name in the DNS.
+
+    Without an external domain no service has a host name: everybody is inside of the network then.
+    """
     strategy: dict[str, Any] = {"type": "Route"}
+    if cluster.external_dns_domain is None:
+        return strategy
     if cluster.topology in (None, "Public") or service not in _FOR_NODES:
         strategy["route"] = {"hostname": f"{word}-{cluster.name}.{cluster.external_dns_domain}"}
     return strategy

@@ -25,6 +25,7 @@ from components.kubernetes.cloud_config import Platform
 from components.kubernetes.cluster_side import ClusterSide, ClusterSideArgs
 from identity import catalogue_rows
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.infrastructure import component_name
 from identity.naming import control_plane_identity_name
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec, ManagedIdentityOutput
 from identity.settings import HostedClusterSettings, Settings
@@ -70,7 +71,7 @@ class HostedCluster(pulumi.ComponentResource):
         super().__init__("idstack:hypershift:HostedCluster", name, None, opts)
         self._name, self._args = name, args
         self._infrastructure = create_infrastructure(
-            f"{name}-infrastructure", args.settings, args.cluster, pulumi.ResourceOptions(parent=self)
+            component_name(name), args.settings, args.cluster, pulumi.ResourceOptions(parent=self)
         )
         rows = [row for row in CONTROL_PLANE if args.cluster.identity(row).enabled]
         identities = {row.field: self._control_plane_identity(row) for row in rows}

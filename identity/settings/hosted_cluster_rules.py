@@ -26,6 +26,8 @@ def validate_hosted_cluster_object(
     with suppress(DependsOnInvalid):
         _written_cluster_has_its_domains(cluster, given, place, report)
     with suppress(DependsOnInvalid):
+        _written_cluster_has_its_host_names(cluster, given, place, report)
+    with suppress(DependsOnInvalid):
         _signing_key_is_named(cluster, given, place, report)
 
 
@@ -86,7 +88,6 @@ def _written_cluster_has_its_domains(
         ((*place, "dns", "baseDomain"), cluster.dns and cluster.dns.base_domain, "<domain>"),
         ((*place, "dns", "publicZoneID"), cluster.dns and cluster.dns.public_zone_id, "<resource id>"),
         ((*place, "dns", "privateZoneID"), cluster.dns and cluster.dns.private_zone_id, "<resource id>"),
-        ((*place, "externalDnsDomain"), cluster.external_dns_domain, "<domain>"),
     ):
         if value is None:
             report.refuse(
@@ -94,9 +95,25 @@ def _written_cluster_has_its_domains(
                 None,
                 rule="hosted-cluster-without-domain",
                 accepted=f"a value with {path_of((*place, 'hostedCluster', 'releaseImage'))}: the HostedCluster that "
-                "the stack writes has both zones and host names in the external domain",
+                "the stack writes has both zones",
                 fix=to_set(at, blank),
             )
+
+
+def _written_cluster_has_its_host_names(
+    cluster: HostedClusterSettings, given: HostedClusterObjectSettings, place: Place, report: ProblemReport
+) -> None:
+    at = (*place, "externalDnsDomain")
+    if given.release_image is not None and cluster.external_dns_domain is None and cluster.needs_host_names:
+        report.refuse(
+            at,
+            None,
+            rule="hosted-cluster-without-host-names",
+            accepted=f"a domain with {path_of((*place, 'hostedCluster', 'releaseImage'))}: HyperShift tells the "
+            "control plane's services apart by host names in it, unless "
+            f"{path_of((*place, 'topology'))} is Private with a Private Link",
+            fix=to_set(at, "<domain>"),
+        )
 
 
 def _signing_key_is_named(

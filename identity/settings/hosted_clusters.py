@@ -71,7 +71,7 @@ class HostedClusterObjectSettings(Model):
     release_image: types.Image | None = Field(
         None,
         description="Release of the hosted cluster. With it the stack writes the whole HostedCluster; it needs "
-        "`pullSecret`, `dns` with both zones and `externalDnsDomain`.",
+        "`pullSecret`, `dns` with both zones and, unless it is private with a Private Link, `externalDnsDomain`.",
     )
     pull_secret: types.KubernetesSecretName | None = Field(
         None, description="Secret with the pull secret, which exists in the HostedCluster's namespace."
@@ -142,7 +142,7 @@ class HostedClusterSettings(Model):
     external_dns_domain: types.DomainName | None = Field(
         None,
         description="Domain in which HyperShift's external DNS publishes the control plane's host names, such as "
-        "`api-<name>.<externalDnsDomain>`.",
+        "`api-<name>.<externalDnsDomain>`. A HostedCluster needs it, unless `topology` is Private with a Private Link.",
     )
     backup_storage_account_id: arm_ids.StorageAccountId | None = Field(
         None,
@@ -213,6 +213,16 @@ class HostedClusterSettings(Model):
         return tuple(
             row.capability for row in CONTROL_PLANE if row.capability is not None and not self.identity(row).enabled
         )
+
+    @property
+    def needs_host_names(self) -> bool:
+        """Whether HyperShift tells the control plane's services apart by host names in `externalDnsDomain`.
+
+        Behind the shared ingress of a public cluster, and with Swift, the API server's address is its host name. A
+        private cluster with a Private Link has that of its own router (openshift/hypershift at 3ee9615,
+        `control-plane-operator/controllers/hostedcontrolplane/infra/infra.go:254-276, 519-536`).
+        """
+        return self.topology != "Private" or self.private is None or self.private.type != "PrivateLink"
 
     @property
     def signing_key_reference(self) -> str | None:

@@ -203,8 +203,8 @@ class Settings(Model):
     ] = Field(default_factory=dict, description="Tags of every Azure resource that the stack creates.")
     protect: StrictBool = Field(
         True,
-        description="Protects the vault, a created cluster, a created issuer, the Entra applications and an applied "
-        "HostedCluster against deletion.",
+        description="Protects the vault, a created cluster, created infrastructure, a created issuer, the Entra "
+        "applications and an applied HostedCluster against deletion.",
     )
     cluster_side: Literal["stack", "hypershift"] = Field(
         "stack",

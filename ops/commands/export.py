@@ -74,9 +74,9 @@ def hypershift(
             screen.console.print(line, markup=False)
     steps = [commands.definitions(), str(install)]
     for each in wanted:
-        steps.append(str(commands.create(each.create)))
+        steps.append(str(commands.create(each.create, has_host_names=each.has_host_names)))
         if each.render is not None:
-            steps.append(str(commands.render(each.render)))
+            steps.append(str(commands.render(each.render, has_host_names=each.has_host_names)))
     screen.console.print("\n" + "\n\n".join(steps), markup=False)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ops.access.cluster_state import read_cluster_state
+from ops.access.managed_identities import read_managed_identities
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.outputs import cluster_tables, probes
 from ops.outputs.cluster_state import ClusterState
+from ops.outputs.managed_identities import ManagedIdentities
 from ops.outputs.rows import has_probes, rows
 from ops.outputs.tables import credentials
 from ops.stack import local_cloud
@@ -19,7 +22,8 @@ from ops.stack.errors import CommandError
 def status(stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
     """Show each identity: secret, SecretProviderClass, expiry, renewal; locally also its sign-in and proof call.
 
-    Then what the management cluster reports: the HostedClusters' conditions, and which version each pod has mounted.
+    Then the optional managed identities, and what the management cluster reports: the HostedClusters' conditions, and
+    which version each pod has mounted.
     """
     show(stack, Screen(as_json))
 
@@ -27,8 +31,8 @@ def status(stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> N
 def show(stack: str, screen: Screen) -> None:
     """Print the rows of a stack.
 
-    Raises CommandError for a stack that does not exist, for an expired certificate and, locally, for a row that is not
-    green.
+    Raises CommandError for a stack that does not exist, for an expired certificate, for a managed identity that Azure
+    does not have and, locally, for a row that is not green.
     """
     engine = Engine(stack, output=screen.output)
     environment = local_cloud.of(stack)
@@ -38,12 +42,13 @@ def show(stack: str, screen: Screen) -> None:
     except probes.Unreachable as error:
         raise CommandError(f"{error}; `make up` starts the local cloud again") from None
     found, now = rows(outputs, answers), datetime.now(UTC)
-    state = read_cluster_state(engine, outputs)
+    managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
     if screen.as_json:
-        rendered = {} if state is None else {"managementCluster": state.to_json()}
-        screen.document({"stack": stack, "rows": [row.to_json(now) for row in found], **rendered})
+        document = {"stack": stack, "rows": [row.to_json(now) for row in found], "managedIdentities": managed.to_json()}
+        screen.document(document if state is None else {**document, "managementCluster": state.to_json()})
     else:
         screen.console.print(credentials(found, now, screen.console.width))
+        _show_managed(managed, screen)
         if state is not None:
             _show_cluster(state, screen)
     failing = [
@@ -53,6 +58,17 @@ def show(stack: str, screen: Screen) -> None:
     ]
     if failing:
         raise CommandError(f"these identities cannot sign in: {', '.join(failing)}")
+    if wrong := [f"{each.identity} of {each.cluster}" for each in managed.rows if each.is_wrong]:
+        raise CommandError(
+            f"Azure does not have these managed identities as the stack made them: {', '.join(wrong)}; "
+            f"`make up STACK={stack} ARGS=--refresh` makes them anew"
+        )
+
+
+def _show_managed(managed: ManagedIdentities, screen: Screen) -> None:
+    if managed.rows:
+        screen.console.print("\n", cluster_tables.managed_identities(managed.rows, screen.console.width), sep="")
+    _show_unread(managed.unread, screen)
 
 
 def _show_cluster(state: ClusterState, screen: Screen) -> None:
@@ -62,5 +78,9 @@ def _show_cluster(state: ClusterState, screen: Screen) -> None:
         console.print("\n", cluster_tables.conditions(state.conditions, console.width), sep="")
     if state.mounts:
         console.print("\n", cluster_tables.mounts(state.mounts, console.width), sep="")
-    for each in state.unread:
-        console.print(f"\nnot read: {each}", markup=False)
+    _show_unread(state.unread, screen)
+
+
+def _show_unread(unread: Sequence[str], screen: Screen) -> None:
+    for each in unread:
+        screen.console.print(f"\nnot read: {each}", markup=False)

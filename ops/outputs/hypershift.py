@@ -8,7 +8,7 @@ Sources inside openshift/hypershift at 3ee9615. Flags: see `hypershift_commands.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -66,8 +66,8 @@ class HostedClusterExport:
 
     @property
     def manifest(self) -> tuple[Path, str] | None:
-        """Path and YAML of the whole HostedCluster; None without its zones and its external domain."""
-        if self._unknown_domains() or self._external_domain is None:
+        """Path and YAML of the whole HostedCluster; None without its zones and its services."""
+        if self._unknown_domains() or not self._services:
             return None
         base = self._base
         document = {
@@ -110,6 +110,11 @@ class HostedClusterExport:
         return _arguments(cluster | self._common)
 
     @property
+    def has_host_names(self) -> bool:
+        """Whether the services have host names in an external domain, be it one that the stack does not know."""
+        return self._external_domain is not None or not self._services
+
+    @property
     def paths(self) -> list[Path]:
         """The files that `write` writes, in its order."""
         return [*(path for path, _ in self.files.values()), *([self.manifest[0]] if self.manifest else [])]
@@ -126,9 +131,10 @@ class HostedClusterExport:
         unknown = self._unknown_domains()
         if unknown:
             yield f"{self._path(_INFRA[1])} is left out: it needs {', '.join(unknown)}"
-        if unknown or self._external_domain is None:
-            needed = [*unknown, *(["externalDnsDomain"] if self._external_domain is None else [])]
-            yield f"{self._path(_MANIFEST)} is left out: it needs {', '.join(needed)}"
+        if self._external_domain is None and not self._services:
+            unknown.append("externalDnsDomain")
+        if unknown:
+            yield f"{self._path(_MANIFEST)} is left out: it needs {', '.join(unknown)}"
 
     def obstacles(self) -> Iterator[str]:
         """Why the CLI cannot create this cluster: it overwrites these values with its own."""
@@ -179,6 +185,12 @@ class HostedClusterExport:
     @property
     def _external_domain(self) -> str | None:
         return self.described.get("externalDnsDomain")
+
+    @property
+    def _services(self) -> Sequence[Any]:
+        """How the control plane's services are published; empty without the external domain that they need."""
+        services: Sequence[Any] = self._base["spec"].get("services", ())
+        return services
 
     @property
     def _dns(self) -> Mapping[str, str]:

@@ -95,8 +95,11 @@ def install(outputs: StackOutputs[str]) -> CliCommand:
     return CliCommand("hypershift install", arguments, _INSTALL_OWN)
 
 
-def create(arguments: Sequence[str]) -> CliCommand:
-    """`hypershift create cluster azure` with these arguments and those that no configuration of the stack changes."""
+def create(arguments: Sequence[str], *, has_host_names: bool = True) -> CliCommand:
+    """`hypershift create cluster azure` with these arguments and those that no configuration of the stack changes.
+
+    `has_host_names`: its services have names in an external domain, whose flag is among the arguments or a variable.
+    """
     fixed = {
         # create_basic_hosted_cluster.sh:61,67,74,75,81
         "--annotations": "=".join(POD_SECURITY),
@@ -106,14 +109,19 @@ def create(arguments: Sequence[str]) -> CliCommand:
         "--diagnostics-storage-account-type": "Managed",
     }
     words = [*arguments, *(word for pair in fixed.items() for word in pair), "--generate-ssh"]
-    return CliCommand("hypershift create cluster azure", words, _CLUSTER_OWN)
+    return CliCommand("hypershift create cluster azure", words, _own_of_cluster(has_host_names))
 
 
-def render(arguments: Sequence[str]) -> CliCommand:
+def render(arguments: Sequence[str], *, has_host_names: bool = True) -> CliCommand:
     """`hypershift create cluster azure --render`, which prints the objects and asks neither Azure nor Kubernetes."""
-    own = {flag: variable for flag, variable in _CLUSTER_OWN.items() if not flag.startswith("--marketplace")}
+    variables = _own_of_cluster(has_host_names).items()
+    own = {flag: variable for flag, variable in variables if not flag.startswith("--marketplace")}
     words = [*arguments, "--annotations", "=".join(POD_SECURITY), "--render"]
     return CliCommand("hypershift create cluster azure", words, own)
+
+
+def _own_of_cluster(has_host_names: bool) -> dict[str, str]:
+    return {flag: variable for flag, variable in _CLUSTER_OWN.items() if has_host_names or flag != _EXTERNAL_DOMAIN}
 
 
 def domain_arguments(external: str | None, base: str | None) -> dict[str, str]:

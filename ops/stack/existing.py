@@ -15,9 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
+from identity.infrastructure import COMPONENT_TYPE, cluster_of
 from identity.naming import parse_arm_id, resource_id
 from ops.stack.environment import is_local
-from ops.stack.state import name_of, provider_urn
+from ops.stack.state import name_of, provider_urn, type_of
 
 _Events: TypeAlias = list[Mapping[str, Any]]
 
@@ -122,12 +123,27 @@ def _recovery(found: Sequence[Existing], stack: str) -> str:
 
 def _adoption(found: Sequence[Existing], stack: str) -> str:
     several = f"`make recover STACK={stack}` finds and adopts all that exist. " if len(found) > 1 else ""
+    made = f"{_made_infrastructure(unmade, stack)}. " if (unmade := _clusters_with_infrastructure(found)) else ""
     waiting = "A recovery takes some seconds. " if any(each.is_deleted for each in found) else ""
     return (
         f"These exist already, but not in the state of the stack {stack}:\n{_listed(found, stack)}\n"
         "If they are this stack's, made by HyperShift's CLI for instance or deleted before, the commands adopt them; "
-        f"then run `make up STACK={stack}` again. {waiting}{several}"
+        f"then run `make up STACK={stack}` again. {waiting}{several}{made}"
         "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
+    )
+
+
+def _clusters_with_infrastructure(found: Sequence[Existing]) -> list[str]:
+    """The hosted clusters of whose infrastructure parts exist already."""
+    parents = (each.parent for each in found)
+    return sorted({cluster_of(name_of(each)) for each in parents if type_of(each) == COMPONENT_TYPE})
+
+
+def _made_infrastructure(clusters: Sequence[str], stack: str) -> str:
+    return (
+        f"If the infrastructure of {', '.join(clusters)} shall stay somebody else's, configure `infrastructure: "
+        f"existing` there, with the keys that name it (docs/configuration.md); the next `make up STACK={stack}` then "
+        "deletes what this one has made of it, if `protect` is off"
     )
 
 

@@ -86,6 +86,11 @@ def name_of(urn: str) -> str:
     return urn.rpartition("::")[2]
 
 
+def type_of(urn: str) -> str:
+    """The type of a resource, out of its URN, which has the types of its parents before."""
+    return urn.rpartition("::")[0].rpartition("::")[2].rpartition("$")[2]
+
+
 def errors_of(plan: Plan) -> list[Diagnostic]:
     """The errors of a preview; none if it succeeded."""
     return [each for each in plan.get("diagnostics") or () if each["severity"] == "error"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,16 +48,26 @@ class Made:
         }
 
 
+def _configuration(stack: LocalStack) -> dict[str, Any]:
+    """The hosted cluster of the stack, its infrastructure to be made."""
+    [given] = stack.configuration("hostedClusters")
+    dns = {key: value for key, value in given["dns"].items() if key != "privateZoneID"}
+    kept = {key: value for key, value in given.items() if key not in NAMED}
+    return {**kept, "dns": dns, "infrastructure": "create", "hostedCluster": RELEASE}
+
+
+def _namespace(stack: LocalStack) -> None:
+    """The user's own, who puts the pull secret there."""
+    with stack.kubernetes() as http:
+        http.post("/api/v1/namespaces", json={"metadata": {"name": "clusters"}}).raise_for_status()
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     """A stack that was previewed and brought up once; the HostedCluster is applied by it."""
     with small_stack(tmp_path_factory.mktemp("infrastructure"), "hypershift") as stack:
-        [given] = stack.configuration("hostedClusters")
-        dns = {key: value for key, value in given["dns"].items() if key != "privateZoneID"}
-        kept = {key: value for key, value in given.items() if key not in NAMED}
-        cluster = {**kept, "dns": dns, "infrastructure": "create", "hostedCluster": RELEASE}
-        with stack.kubernetes() as http:  # the user's own, who puts the pull secret there
-            http.post("/api/v1/namespaces", json={"metadata": {"name": "clusters"}}).raise_for_status()
+        cluster = _configuration(stack)
+        _namespace(stack)
         with stack.configured(hostedClusters=[cluster]):
             foreseen = stack.preview()
             stack.up()
@@ -128,6 +139,27 @@ def test_infrastructure_goes_after_the_hosted_cluster_and_the_roles(made: Made) 
     assert ended[f"{PARTS}-subnet"] < begun[f"{PARTS}-security-group"]
     left = [key for kind, key in stack.inventory() if kind == "arm" and "/resourcegroups/hc1-" in key]
     assert [key for key in left if "hc1-infra" in key.split("/")[4]] == []
+
+
+def test_a_group_that_exists_already_can_be_adopted_or_left_alone(tmp_path: Path) -> None:
+    with small_stack(tmp_path, "hypershift") as stack:
+        _namespace(stack)
+        group = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/hc1-hc1-infra"
+        location = stack.configuration("location")
+        OutOfBand(stack).arm("PUT", group, "2024-03-01", {"location": location})
+
+        with stack.configured(hostedClusters=[_configuration(stack)]):
+            stopped = stack.idstack("up", check=False)
+            [command] = [line.strip() for line in stopped.stderr.splitlines() if "idstack import" in line]
+            stack.run("sh", "-c", command)
+            rest = stack.preview()
+
+    assert stopped.returncode == 1
+    assert "If the infrastructure of hc1 shall stay somebody else's, configure `infrastructure: existing`" in " ".join(
+        stopped.stderr.split()
+    )
+    assert f"{PARTS}-managed-resource-group" not in {name for name, step in rest.items() if step == "create"}
+    assert rest[f"{PARTS}-private-zone"] == "create"
 
 
 def _deletions(log: str) -> tuple[dict[str, int], dict[str, int]]:

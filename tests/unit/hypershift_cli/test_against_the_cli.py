@@ -24,6 +24,7 @@ from tests.unit.specification import GROUPS
 
 HERE: Final = Path(__file__).parent
 RELEASE: Final = "quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64"
+NAT: Final = f"{GROUPS}/hc1-network/providers/Microsoft.Network/virtualNetworks/hc1-vnet/subnets/nat"
 DNS: Final = {
     "baseDomain": "apps.example.com",
     "publicZoneID": f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/apps.example.com",
@@ -31,11 +32,11 @@ DNS: Final = {
 }
 
 
-def stack_settings(**changes: Any) -> Settings:
+def stack_settings(*, external_domain: str | None = "control-planes.example.com", **changes: Any) -> Settings:
     cluster = hosted_cluster(
         dns=DNS,
-        externalDnsDomain="control-planes.example.com",
         hostedCluster={"releaseImage": RELEASE, "pullSecret": "hc1-pull-secret", "serviceAccountSigningKey": "hc1-key"},
+        **({} if external_domain is None else {"externalDnsDomain": external_domain}),
         **changes,
     )
     whole = configuration(clusterSide="hypershift", hostedClusters=[cluster])
@@ -124,7 +125,7 @@ def test_what_the_configuration_says_no_manifest_changes(field: str) -> None:
 
 def test_nodes_of_a_private_cluster_need_no_public_names() -> None:
     """As the CLI renders it with `--endpoint-access Private`."""
-    private = {"topology": "Private", "private": {"type": "Swift", "swift": {"podNetworkInstance": "pni"}}}
+    private: Any = {"topology": "Private", "private": {"type": "Swift", "swift": {"podNetworkInstance": "pni"}}}
 
     services = base_manifest(stack_settings(**private).hosted_clusters[0])["spec"]["services"]
 
@@ -134,6 +135,18 @@ def test_nodes_of_a_private_cluster_need_no_public_names() -> None:
         "Konnectivity": None,
         "OAuthServer": {"hostname": "oauth-hc1.control-planes.example.com"},
     }
+
+
+def test_a_private_link_without_an_external_domain_has_routes_without_names() -> None:
+    """As the CLI renders it without `--external-dns-domain` (cmd/cluster/core/create.go:1092-1116)."""
+    private: Any = {"topology": "Private", "private": {"type": "PrivateLink", "privateLink": {"natSubnetID": NAT}}}
+
+    services = base_manifest(stack_settings(external_domain=None, **private).hosted_clusters[0])["spec"]["services"]
+
+    assert services == [
+        {"service": service, "servicePublishingStrategy": {"type": "Route"}}
+        for service in ("APIServer", "Ignition", "Konnectivity", "OAuthServer")
+    ]
 
 
 def test_a_cluster_without_the_image_registry_disables_its_capability() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.identity.settings.world import (
     ABSENT,
     OTHER,
+    VNET,
     configuration,
     domains,
     hosted_cluster,
@@ -91,8 +92,31 @@ def test_a_cluster_that_the_stack_writes_has_zones_and_host_names() -> None:
         ("hostedClusters[0].dns.baseDomain", "hosted-cluster-without-domain"),
         ("hostedClusters[0].dns.publicZoneID", "hosted-cluster-without-domain"),
         ("hostedClusters[0].dns.privateZoneID", "hosted-cluster-without-domain"),
-        ("hostedClusters[0].externalDnsDomain", "hosted-cluster-without-domain"),
+        ("hostedClusters[0].externalDnsDomain", "hosted-cluster-without-host-names"),
     ]
+
+
+LINK = {"type": "PrivateLink", "privateLink": {"natSubnetID": f"{VNET}/subnets/nat"}}
+SWIFT = {"type": "Swift", "swift": {"podNetworkInstance": "pni"}}
+
+
+@pytest.mark.parametrize(
+    ("access", "is_needed"),
+    [
+        ({}, True),
+        ({"topology": "Public"}, True),
+        ({"topology": "PublicAndPrivate", "private": LINK}, True),
+        ({"topology": "PublicAndPrivate", "private": SWIFT}, True),
+        ({"topology": "Private", "private": SWIFT}, True),
+        ({"topology": "Private", "private": LINK}, False),
+    ],
+)
+def test_only_a_private_link_alone_needs_no_host_names(access: dict[str, Any], is_needed: bool) -> None:
+    """control-plane-operator/controllers/hostedcontrolplane/infra/infra.go:254-276 (routes) and 519-536 (address)."""
+    config = with_written_cluster(WRITTEN, externalDnsDomain=ABSENT, **access)
+
+    expected = [("hostedClusters[0].externalDnsDomain", "hosted-cluster-without-host-names")]
+    assert refusals(config) == (expected if is_needed else [])
 
 
 def test_a_cluster_that_the_stack_writes_names_its_signing_key() -> None:

@@ -149,7 +149,7 @@ def test_scripts_get_the_same_as_json(engine: FakeEngine, idstack: Idstack) -> N
     ("without", "left_out", "flags"),
     [
         (
-            ("externalDnsDomain",),
+            ("externalDnsDomain", "services"),
             ["hypershift/hc1/hosted-cluster.yaml is left out: it needs externalDnsDomain"],
             ['--external-dns-domain "$MGMT_DNS_ZONE_NAME"'],
         ),
@@ -169,6 +169,8 @@ def test_what_the_stack_does_not_know_is_a_variable(
     engine: FakeEngine, idstack: Idstack, without: tuple[str, ...], left_out: list[str], flags: list[str]
 ) -> None:
     cluster = {key: value for key, value in described().items() if key not in without}
+    if "services" in without:
+        del cluster["hostedClusterBase"]["spec"]["services"]
     engine.has({**OUTPUTS, "hostedClusters": {"hc1": cluster}})
 
     lines = idstack("export", "hypershift", "--stack", "dev").output.splitlines()
@@ -177,6 +179,18 @@ def test_what_the_stack_does_not_know_is_a_variable(
     assert [flag for flag in flags if not any(flag in line for line in lines)] == []
     written = {Path(line) for line in lines[: lines.index("")] if "is left out" not in line}
     assert set(Path("hypershift/hc1").iterdir()) == written
+
+
+def test_a_cluster_without_host_names_is_created_without_their_domain(engine: FakeEngine, idstack: Idstack) -> None:
+    cluster = {key: value for key, value in described().items() if key != "externalDnsDomain"}
+    engine.has({**OUTPUTS, "hostedClusters": {"hc1": cluster}})
+
+    printed = idstack("export", "hypershift", "--stack", "dev").output
+
+    _, _, install, create, render = printed.split("\n\n")
+    assert "--external-dns-domain-filter" in install
+    assert "--external-dns-domain" not in create + render
+    assert "hosted-cluster.yaml is left out" not in printed
 
 
 def test_clusters_of_one_domain_give_the_filter_of_external_dns(engine: FakeEngine, idstack: Idstack) -> None:

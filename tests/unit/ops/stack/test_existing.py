@@ -37,13 +37,17 @@ _PRINCIPAL = ("azuread:index/servicePrincipal:ServicePrincipal", {"clientId": "c
 
 
 def _log(
-    resource: tuple[str, dict[str, Any]], error: str, operation: str = "create", provider: str = _AZURE
+    resource: tuple[str, dict[str, Any]],
+    error: str,
+    operation: str = "create",
+    provider: str = _AZURE,
+    parent: str = "idstack:azure:Parent::parent",
 ) -> list[str]:
     type_token, inputs = resource
     urn = f"{_STACK}::idstack:azure:Parent${type_token}::thing"
     subscription = {"subscriptionId": _SUBSCRIPTION}
     azure = {"urn": _AZURE, "type": "pulumi:providers:azure-native", "inputs": subscription}
-    new = {"type": type_token, "urn": urn, "parent": f"{_STACK}::idstack:azure:Parent::parent", "inputs": inputs}
+    new = {"type": type_token, "urn": urn, "parent": f"{_STACK}::{parent}", "inputs": inputs}
     events = [
         {"resourcePreEvent": {"metadata": {"op": "same", "new": azure}}},
         {"diagnosticEvent": {"prefix": "error: ", "message": "update failed\n", "severity": "error"}},
@@ -186,6 +190,30 @@ def test_a_failed_up_ends_with_the_lines(engine: FakeEngine, idstack: Idstack) -
         f"\n  thing\n    .venv/bin/idstack import --stack dev {_GRANT[0]} thing {_ASSIGNMENTS}/{_NAME} "
         in printed.error
     )
+
+
+_GROUP = ("azure-native:resources:ResourceGroup", {"resourceGroupName": "hc1-hc1-infra"})
+_INFRASTRUCTURE = "idstack:hypershift:HostedCluster$idstack:azure:Infrastructure::hc1-infrastructure"
+
+
+@pytest.mark.parametrize(
+    ("parent", "is_named"),
+    [
+        (_INFRASTRUCTURE, True),
+        ("idstack:azure:Infrastructure$idstack:azure:Parent::hc1-infrastructure", False),
+        ("idstack:azure:Parent::hc1-infrastructure", False),
+    ],
+)
+def test_infrastructure_that_exists_may_stay_somebody_elses(parent: str, is_named: bool) -> None:
+    error = "cannot create already existing resource '/subscriptions/s/resourceGroups/hc1-hc1-infra'"
+    found = existing.read(_log(_GROUP, error, parent=parent))
+
+    hint = existing.hint(found, "dev")
+
+    assert hint is not None
+    assert " thing /subscriptions/s/resourceGroups/hc1-hc1-infra --parent " in hint
+    advice = "If the infrastructure of hc1 shall stay somebody else's, configure `infrastructure: existing` there"
+    assert (advice in hint) == is_named
 
 
 def test_an_up_that_azure_rbac_refused_names_doctor_for_the_missing_role(engine: FakeEngine, idstack: Idstack) -> None:

@@ -1,0 +1,128 @@
+"""The optional managed identities in a stack's outputs, compared with Azure: they have no credential in the vault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from identity.access.azure_client import AzureObject
+from identity.access.errors import AccessError
+from identity.catalogue import OPTIONAL
+from identity.catalogue_rows import OptionalManagedIdentity
+from identity.naming import parse_arm_id
+from identity.outputs import ManagedIdentityOutput, StackOutputs
+
+# Reads a resource of ARM by its id and API version; None if there is none.
+ResourceOf: TypeAlias = Callable[[str, str], AzureObject | None]
+# `replaced`: there is one of the same name with another client id, which no role assignment of the stack names.
+State: TypeAlias = Literal["exists", "missing", "replaced", "not known"]
+
+_API_VERSION: Final = "2023-01-31"
+
+
+@dataclass(frozen=True)
+class FederatedCredential:
+    """A service account that may use an identity, and the state of the credential that says so."""
+
+    name: str  # last part of the credential's name
+    subject: str
+    state: State
+
+
+@dataclass(frozen=True)
+class ManagedIdentityRow:
+    """One optional managed identity of one hosted cluster; `role` is Azure's display name of it."""
+
+    cluster: str
+    identity: str
+    client_id: str
+    resource_id: str
+    role: str
+    state: State
+    federated: tuple[FederatedCredential, ...]
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether Azure does not have what the stack made; what could not be read is not wrong."""
+        return any(state in ("missing", "replaced") for state in (self.state, *(each.state for each in self.federated)))
+
+    def to_json(self) -> dict[str, Any]:
+        """The row for scripts."""
+        return {
+            "cluster": self.cluster,
+            "identity": self.identity,
+            "kind": "managed-identity",
+            "clientID": self.client_id,
+            "resourceID": self.resource_id,
+            "role": self.role,
+            "state": self.state,
+            "federatedCredentials": [{"subject": each.subject, "state": each.state} for each in self.federated],
+        }
+
+
+@dataclass(frozen=True)
+class ManagedIdentities:
+    """A row for each optional managed identity; `unread` has what could not be read, each with its reason."""
+
+    rows: tuple[ManagedIdentityRow, ...] = ()
+    unread: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Rows and what was not read, for scripts."""
+        return {"rows": [each.to_json() for each in self.rows], "unread": list(self.unread)}
+
+
+def read(outputs: StackOutputs[str], resource_of: ResourceOf | None) -> ManagedIdentities:
+    """Read each from ARM, in the catalogue's order; None: ARM cannot be asked, so that no state is known.
+
+    Nothing is raised: what cannot be read is named.
+    """
+    unread: list[str] = []
+    rows = [
+        _row(cluster, row, output, resource_of, unread)
+        for cluster, described in outputs.get("hostedClusters", {}).items()
+        for row in OPTIONAL
+        if (output := described.get("managedIdentities", {}).get(row.field)) is not None
+    ]
+    return ManagedIdentities(tuple(rows), tuple(unread))
+
+
+def _row(
+    cluster: str,
+    row: OptionalManagedIdentity,
+    output: ManagedIdentityOutput[str],
+    resource_of: ResourceOf | None,
+    unread: list[str],
+) -> ManagedIdentityRow:
+    resource_id = output["resourceID"]
+    state: State = "not known"
+    federated = tuple(FederatedCredential(each.suffix, each.subject, "not known") for each in row.subjects)
+    if resource_of is not None:
+        try:
+            state = _state(resource_of(resource_id, _API_VERSION), output["clientID"])
+            federated = tuple(_federated(row, resource_id, resource_of))
+        except AccessError as error:
+            unread.append(f"{row.field} of {cluster}: {error}")
+    return ManagedIdentityRow(
+        cluster, row.field, output["clientID"], resource_id, row.grant.role.name, state, federated
+    )
+
+
+def _state(found: AzureObject | None, client_id: str) -> State:
+    if found is None:
+        return "missing"
+    return "exists" if found["properties"]["clientId"] == client_id else "replaced"
+
+
+def _federated(
+    row: OptionalManagedIdentity, resource_id: str, resource_of: ResourceOf
+) -> Iterator[FederatedCredential]:
+    """Each by its name; a credential of that name that trusts another service account is `replaced`."""
+    for each in row.subjects:
+        name = f"{parse_arm_id(resource_id).name}-{each.suffix}"
+        found = resource_of(f"{resource_id}/federatedIdentityCredentials/{name}", _API_VERSION)
+        state: State = "missing"
+        if found is not None:
+            state = "exists" if found["properties"]["subject"] == each.subject else "replaced"
+        yield FederatedCredential(each.suffix, each.subject, state)
