@@ -23,9 +23,12 @@ from localcloud.core.cluster import ClusterKind, ClusterKindConflict
 from localcloud.core.state_directory import DEFAULT, StateDirectory
 from localcloud.runtime import lifecycle
 from localcloud.runtime.readiness import NotStarted
+from localcloud.runtime.seed_file import InvalidSeed, Seed, SeedConflict
+from localcloud.runtime.seed_file import load as load_seed
 
 STATE_DIRECTORY_VARIABLE = "LOCALCLOUD_STATE_DIR"
 CLUSTER_VARIABLE = "LOCALCLOUD_CLUSTER"
+SEED_VARIABLE = "LOCALCLOUD_SEED"
 
 cli = typer.Typer(
     help="Azure and Kubernetes on this machine, for the local stack.",
@@ -42,6 +45,16 @@ SecretOption = Annotated[
         metavar="SECRET",
         help="Sign in with the credential document in this secret of the stack's vault, or <vault>/<secret>; the "
         "deployer by default.",
+    ),
+]
+
+SeedOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--seed",
+        envvar=SEED_VARIABLE,
+        metavar="FILE",
+        help="What exists from the start, YAML. Default: the seed it was last given, else the package's own.",
     ),
 ]
 
@@ -62,15 +75,18 @@ def start(
         ClusterKind | None,
         typer.Option(envvar=CLUSTER_VARIABLE, help="Who answers for Kubernetes; chosen once. Default: builtin."),
     ] = None,
+    seed_file: SeedOption = None,
 ) -> None:
-    """Start every process and wait until every service answers."""
+    """Start every process, wait until every service answers, and create what the seed has."""
     state: StateDirectory = context.obj
+    wanted = _seed(seed_file)
     try:
-        started = lifecycle.start(state, cluster)
-    except (NotStarted, NotApplied, NotBuilt, ClusterKindConflict, OSError) as error:
+        started = lifecycle.start(state, cluster, wanted)
+    except (NotStarted, NotApplied, NotBuilt, ClusterKindConflict, SeedConflict, OSError) as error:
         raise _failure(str(error)) from None
     what = f"started {_listed(started)}" if started else "runs already"
     typer.echo(f"local cloud {what}: {state.environment_file}")
+    _create(state, wanted)
 
 
 @cli.command()
@@ -139,12 +155,26 @@ def env(
 
 
 @cli.command()
-def seed(context: typer.Context) -> None:
-    """Create what exists before any stack: groups, network, AKS cluster, KMS key, an issued identity, custom kinds."""
+def seed(context: typer.Context, seed_file: SeedOption = None) -> None:
+    """Create what the seed has and is missing, as `start` does."""
+    _create(context.obj, _seed(seed_file))
+
+
+def _seed(file: Path | None) -> Seed | None:
+    try:
+        return None if file is None else load_seed(file)
+    except (InvalidSeed, OSError) as error:
+        raise _failure(str(error)) from None
+
+
+def _create(state: StateDirectory, wanted: Seed | None) -> None:
     from localcloud.runtime.environment import prepare
     from localcloud.runtime.seed import seed as seed_cloud
 
-    prepared = prepare(context.obj)
+    try:
+        prepared = prepare(state, wanted)
+    except SeedConflict as error:
+        raise _failure(str(error)) from None
     try:
         added = seed_cloud(prepared)
     except NotApplied as error:

@@ -56,8 +56,7 @@ def local_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEnvir
         return done.stdout
 
     try:
-        command("start")
-        command("seed")
+        command("start", "--seed", str(PROJECT / "emulated/seed.yaml"))
         yield LocalEnvironment.from_file(state / "environment.json")
     finally:
         command("stop", "--remove")

@@ -262,7 +262,6 @@ def running_stack(root: Path, *, warm: bool = True, **faults: Any) -> Iterator[L
     stack = LocalStack(root, faults)
     try:
         stack.local_cloud("start")
-        stack.local_cloud("seed")
         stack.prepare()
         yield stack
     finally:

@@ -86,6 +86,5 @@ class Administrator:
 
 
 def roles() -> list[Object]:
-    """The RBAC objects of the deployers and of the kubelet."""
-    files = (_HERE / "deployers.yaml", _HERE / "rbac.yaml")
-    return [each for file in files for each in yaml.safe_load_all(file.read_text(encoding="utf-8"))]
+    """The RBAC objects of the kubelet."""
+    return list(yaml.safe_load_all((_HERE / "rbac.yaml").read_text(encoding="utf-8")))

@@ -31,8 +31,16 @@ class LocalAzure:
     """Base address of Entra with a trailing slash, as announced in challenges and credential documents."""
 
 
-def assemble(store: Store, faults: Faults, *, authority_host: str, holder: FaultHolder | None = None) -> LocalAzure:
-    """The local Azure over `store`; `authority_host` and `holder` are the fields of that name."""
+def assemble(
+    store: Store,
+    faults: Faults,
+    *,
+    authority_host: str,
+    holder: FaultHolder | None = None,
+    tenant_id: str = LOCAL_TENANT_ID,
+    subscription_id: str = LOCAL_SUBSCRIPTION_ID,
+) -> LocalAzure:
+    """The local Azure over `store`; the other arguments are the fields of those names."""
     people = People(store)
     return LocalAzure(
         store=store,
@@ -40,9 +48,9 @@ def assemble(store: Store, faults: Faults, *, authority_host: str, holder: Fault
         holder=holder or FaultHolder(),
         directory=Directory(store, faults),
         people=people,
-        tokens=Tokens(store, faults, LOCAL_TENANT_ID, people),
+        tokens=Tokens(store, faults, tenant_id, people),
         authorization=Authorization(store, faults),
-        tenant_id=LOCAL_TENANT_ID,
-        subscription_id=LOCAL_SUBSCRIPTION_ID,
+        tenant_id=tenant_id,
+        subscription_id=subscription_id,
         authority_host=authority_host,
     )

@@ -28,6 +28,8 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store
 from localcloud.core.tls import ensure_certificate, write_if_changed
 from localcloud.runtime.deployer import ensure_deployer
+from localcloud.runtime.seed_file import Seed
+from localcloud.runtime.seed_file import choose as choose_seed
 
 ADDRESS = "127.0.0.1"
 KUBERNETES = "kubernetes"
@@ -62,6 +64,7 @@ class Prepared:
     ports: dict[str, int]
     cluster: ClusterKind
     kubernetes_token: str
+    seed: Seed
 
     @property
     def services(self) -> tuple[str, ...]:
@@ -74,15 +77,19 @@ class Prepared:
         self.store.close()
 
 
-def prepare(state: StateDirectory) -> Prepared:
-    """Open the local cloud of a state directory and make whatever is missing. Raises `PortTaken`, PermissionError."""
+def prepare(state: StateDirectory, wanted: Seed | None = None) -> Prepared:
+    """Open the local cloud of a state directory and make whatever is missing; `wanted` is `seed_file.choose`'s.
+
+    Raises `PortTaken`, PermissionError, `seed_file.SeedConflict`.
+    """
     state.create()
     with state.lock("prepare"):
-        return _prepare(state)
+        return _prepare(state, wanted)
 
 
-def _prepare(state: StateDirectory) -> Prepared:
+def _prepare(state: StateDirectory, wanted: Seed | None) -> Prepared:
     store = state.open_store()
+    seed = choose_seed(store, wanted)
     cluster = choose(store)
     ports = _ports(store)
     # The service that another process serves, if anybody does.
@@ -93,6 +100,8 @@ def _prepare(state: StateDirectory) -> Prepared:
         Faults.from_environment(),
         authority_host=f"{_url(ports, 'entra')}/",
         holder=FaultHolder(state.held_faults_file),
+        tenant_id=seed.tenant_id,
+        subscription_id=seed.subscription_id,
     )
     authority = base64.b64encode(state.ca_file.read_bytes()).decode()
     Endpoint(_url(ports, KUBERNETES), authority, cluster).save(store)
@@ -130,7 +139,7 @@ def _prepare(state: StateDirectory) -> Prepared:
         deployer_certificate=str(state.deployer_file),
     )
     write_if_changed(state.environment_file, environment.to_json())
-    return Prepared(state, store, cloud, environment, ports, cluster, token(store, cluster, DEPLOYER))
+    return Prepared(state, store, cloud, environment, ports, cluster, token(store, cluster, DEPLOYER), seed)
 
 
 def is_plain_text(service: str) -> bool:

@@ -25,6 +25,8 @@ from localcloud.core.cluster import ClusterKind, choose
 from localcloud.core.state_directory import StateDirectory
 from localcloud.runtime import readiness
 from localcloud.runtime.readiness import Wait
+from localcloud.runtime.seed_file import Seed
+from localcloud.runtime.seed_file import choose as choose_seed
 
 DAEMON = readiness.DAEMON
 KUBELET = "kubelet"
@@ -50,7 +52,7 @@ class _Program:
     records_itself: bool = True
 
 
-def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]:
+def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed | None = None) -> list[str]:
     """Start whatever does not run and wait until every service answers; returns the names of those started.
 
     Processes that another release started are ended first: they lack what this one's clients ask for. Pods run in the
@@ -58,6 +60,7 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]
 
     Raises:
         readiness.NotStarted, environment.PortTaken, PermissionError: as their messages state.
+        seed_file.SeedConflict: `seed` has another tenant than this local cloud.
         cluster.ClusterKindConflict: this local cloud was made with the other kind of Kubernetes API.
         binaries.NotBuilt: kube-apiserver is wanted and is not on this machine.
     """
@@ -65,12 +68,13 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None) -> list[str]
     with state.lock("lifecycle"):
         if _is_of_another_release(state):
             _stop(state)
-        if _cluster(state, wanted) is ClusterKind.BUILT_IN:
+        chosen, kind = _choices(state, wanted, seed)
+        if kind is ClusterKind.BUILT_IN:
             return [*_start(state, [_daemon(state)]), *_start(state, [_kubelet(state)])]
         # kube-apiserver reads Entra ID's signing keys as it starts, then every ten seconds: the daemon goes first.
         started = [*_start(state, [_daemon(state)]), *_start(state, _control_plane(state))]
         with Administrator(state.administrator_kubeconfig) as administrator:
-            administrator.apply(roles())
+            administrator.apply([*chosen.kubernetes_objects, *roles()])
         return [*started, *_start(state, [_controllers(state), _kubelet(state)])]
 
 
@@ -96,12 +100,12 @@ def _is_of_another_release(state: StateDirectory) -> bool:
     return False
 
 
-def _cluster(state: StateDirectory, wanted: ClusterKind | None) -> ClusterKind:
+def _choices(state: StateDirectory, wanted: ClusterKind | None, seed: Seed | None) -> tuple[Seed, ClusterKind]:
     store = state.open_store()
     try:
         if wanted is ClusterKind.API_SERVER:
             Binaries.find()  # before the choice becomes final
-        return choose(store, wanted)
+        return choose_seed(store, seed), choose(store, wanted)
     finally:
         store.close()
 

@@ -1,7 +1,4 @@
-"""Creates what exists in the local subscription before any stack: what stacks look up and do not create.
-
-Idempotent: what is there stays as it is. The names are those of `Pulumi.local.yaml`.
-"""
+"""Creates what the seed has: what exists in the local subscription from the start. What is there stays as it is."""
 
 from __future__ import annotations
 
@@ -11,15 +8,12 @@ from datetime import timedelta
 from typing import Any, Final
 
 from localcloud.apiserver.apply import Administrator
-from localcloud.azure.arm import containerregistry
 from localcloud.azure.authorization import built_in_roles
-from localcloud.azure.blob.accounts import ACCOUNTS, BLOB_SERVICES, CONTAINERS
 from localcloud.azure.keyvault.keys import Keys
-from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.keyvault.vaults import PUBLIC_SUFFIX, VAULTS, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.msi.issuer import issue_credential
 from localcloud.azure.resource_store import Resources
-from localcloud.azure.tenant.people import DEPLOYERS
 from localcloud.core import clock
 from localcloud.core.arm_ids import resource_group_id, resource_id, role_definition_id, subscription_id
 from localcloud.core.cluster import ClusterKind
@@ -27,38 +21,9 @@ from localcloud.core.store import Document
 from localcloud.core.tls import write_private
 from localcloud.kubernetes.definitions import definitions
 from localcloud.runtime.environment import Prepared
-from localcloud.runtime.network_seed import (
-    DNS_GROUP,
-    MANAGED_GROUP,
-    NETWORK_GROUP,
-    SECURITY_GROUP,
-    infrastructure,
-)
+from localcloud.runtime.seed_file import DEPLOYER, Seed, SeededCluster, SeededVault
 
-LOCATION: Final = "eastus"
-SHARED_GROUP: Final = "identity-local"
-AKS_GROUP: Final = "aks-local"
-AKS: Final = "aks-mgmt-local"
-NODE_GROUP: Final = f"MC_{AKS_GROUP}_{AKS}_{LOCATION}"
-ADDON_IDENTITY: Final = f"azurekeyvaultsecretsprovider-{AKS}"
-RESOURCE_GROUPS: Final = (
-    SHARED_GROUP,
-    MANAGED_GROUP,
-    NETWORK_GROUP,
-    SECURITY_GROUP,
-    DNS_GROUP,
-    AKS_GROUP,
-    NODE_GROUP,
-)
-BACKUP_ACCOUNT: Final = "backuplocal"
-BACKUP_CONTAINER: Final = "etcd"
-REGISTRY: Final = "idstacklocal"
-ETCD_VAULT: Final = "kv-etcd-local"
-ETCD_KEY: Final = "hc1-etcd"
-ETCD_KEY_VERSION: Final = "0123456789abcdef0123456789abcdef"
-IMPORTED_IDENTITY: Final = "hc1-image-registry"
-DEVELOPER: Final = "developer@idstack.local"
-_DEPLOYER_ROLES: Final = ("Contributor", "User Access Administrator", "Key Vault Secrets Officer")
+_IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 _SINCE: Final = timedelta(days=1)  # seeded role assignments have long taken effect
 
 
@@ -67,21 +32,22 @@ def seed(prepared: Prepared) -> int:
 
     Raises `apiserver.apply.NotApplied` when kube-apiserver does not run or refuses a definition of a custom kind.
     """
-    seeder = _Seeder(prepared.cloud)
+    wanted = prepared.seed
+    seeder = _Seeder(prepared.cloud, wanted, prepared.environment.deployer_client_id)
     with prepared.store.transaction():
         seeder.groups()
-        seeder.network()
-        seeder.management_cluster()
-        seeder.etcd_vault()
-        seeder.backup_storage()
-        seeder.registry()
-        imported = seeder.managed_identity(SHARED_GROUP, IMPORTED_IDENTITY)
-        seeder.people(prepared.environment.deployer_client_id)
-        seeder.deployer_roles(prepared.environment.deployer_client_id)
-    credential = issue_credential(prepared.cloud, imported["id"])
-    file = prepared.state.msi / f"{IMPORTED_IDENTITY}.json"
-    if not file.exists() or file.read_text() != credential:
-        write_private(file, credential.encode())
+        seeder.resources()
+        seeder.clusters()
+        seeder.vaults()
+        identities = [seeder.managed_identity(each.resource_group, each.name) for each in wanted.managed_identities]
+        seeder.people()
+        seeder.deployer_roles()
+    for each, identity in zip(wanted.managed_identities, identities, strict=True):
+        if each.credential:
+            credential = issue_credential(prepared.cloud, identity["id"])
+            file = prepared.state.msi / f"{each.name}.json"
+            if not file.exists() or file.read_text() != credential:
+                write_private(file, credential.encode())
     if prepared.cluster is ClusterKind.API_SERVER:
         with Administrator(prepared.state.administrator_kubeconfig) as administrator:
             seeder.added += administrator.apply(definitions())
@@ -90,32 +56,49 @@ def seed(prepared: Prepared) -> int:
 
 
 class _Seeder:
-    def __init__(self, cloud: LocalAzure) -> None:
+    def __init__(self, cloud: LocalAzure, seed: Seed, deployer: str) -> None:
         self.added = 0
         self._cloud = cloud
+        self._seed = seed
         self._subscription = cloud.subscription_id
         self._resources = Resources(cloud.store)
+        principal = cloud.directory.service_principal_by_app(deployer)
+        if principal is None:
+            raise LookupError(f"no service principal {deployer}")
+        self._deployer = principal.object_id
 
     def groups(self) -> None:
-        for name in RESOURCE_GROUPS:
+        nodes = (self._node_group(each) for each in self._seed.clusters)
+        for name in (*self._seed.resource_groups, *nodes):
             group = resource_group_id(self._subscription, name)
             self._ensure(group, "Microsoft.Resources/resourceGroups", {"provisioningState": "Succeeded"})
 
-    def network(self) -> None:
-        for each in infrastructure(self._subscription, LOCATION):
-            found = self._ensure(each.id, each.type, each.properties, location=each.location, sku=each.sku)
-            if each.location is None and found["properties"] != each.properties:
+    def resources(self) -> None:
+        for each in self._seed.resources:
+            is_child = "/" in each.name
+            location = each.location or (None if is_child else self._seed.location)
+            full_id = self._id(each.resource_group, each.type, *each.name.split("/"))
+            found = self._ensure(full_id, each.type, each.properties, location=location, sku=each.sku)
+            if location is None and found["properties"] != each.properties:
                 # A subnet that an earlier release has seeded, without its security group.
                 self._resources.put({**found, "properties": each.properties})
 
-    def management_cluster(self) -> None:
+    def clusters(self) -> None:
+        for each in self._seed.clusters:
+            self._cluster(each)
+
+    def _node_group(self, cluster: SeededCluster) -> str:
+        return f"MC_{cluster.resource_group}_{cluster.name}_{self._seed.location}"
+
+    def _cluster(self, seeded: SeededCluster) -> None:
         """An AKS cluster whose Key Vault add-on's identity is attached to the nodes, so that IMDS issues its tokens."""
         cluster = "Microsoft.ContainerService/managedClusters"
         scale_set = "Microsoft.Compute/virtualMachineScaleSets"
-        addon = self.managed_identity(NODE_GROUP, ADDON_IDENTITY)
+        nodes = self._node_group(seeded)
+        addon = self.managed_identity(nodes, f"azurekeyvaultsecretsprovider-{seeded.name}")
         ids = addon["properties"]
         self._ensure(
-            self._id(NODE_GROUP, scale_set, "aks-nodepool1-local-vmss"),
+            self._id(nodes, scale_set, "aks-nodepool1-local-vmss"),
             scale_set,
             {"provisioningState": "Succeeded"},
             identity={
@@ -135,66 +118,54 @@ class _Seeder:
             },
         }
         self._ensure(
-            self._id(AKS_GROUP, cluster, AKS),
+            self._id(seeded.resource_group, cluster, seeded.name),
             cluster,
             {
                 "provisioningState": "Succeeded",
                 "powerState": {"code": "Running"},
-                "nodeResourceGroup": NODE_GROUP,
+                "nodeResourceGroup": nodes,
                 "addonProfiles": {"azureKeyvaultSecretsProvider": profile},
                 "aadProfile": {"managed": True, "enableAzureRBAC": False, "tenantID": self._cloud.tenant_id},
                 "disableLocalAccounts": True,
             },
         )
 
-    def etcd_vault(self) -> None:
-        """The vault with the key that the hosted cluster's etcd is encrypted with."""
-        vaults = Vaults(self._resources)
-        vault = vaults.named(ETCD_VAULT)
-        if vault is None:
-            vault = vaults.put(
-                {
-                    "id": self._id(SHARED_GROUP, "Microsoft.KeyVault/vaults", ETCD_VAULT),
-                    "name": ETCD_VAULT,
-                    "type": "Microsoft.KeyVault/vaults",
-                    "location": LOCATION,
-                    "tags": {},
-                    "seeded": True,
-                    "properties": {
-                        "tenantId": self._cloud.tenant_id,
-                        "sku": {"family": "A", "name": "standard"},
-                        "accessPolicies": [],
-                        "enableRbacAuthorization": True,
-                        "enableSoftDelete": True,
-                        "softDeleteRetentionInDays": 90,
-                        "enablePurgeProtection": True,
-                        "publicNetworkAccess": "Enabled",
-                        "vaultUri": f"https://{ETCD_VAULT}.vault.azure.net/",
-                        "provisioningState": "Succeeded",
-                    },
-                }
-            )
-            self.added += 1
-        Keys(self._cloud.store).add(vault, ETCD_KEY, version=ETCD_KEY_VERSION)
+    def vaults(self) -> None:
+        """Vaults with their keys."""
+        vaults, keys = Vaults(self._resources), Keys(self._cloud.store)
+        for each in self._seed.vaults:
+            vault = vaults.named(each.name)
+            if vault is None:
+                vault = vaults.put(self._vault(each))
+                self.added += 1
+            for key in each.keys:
+                keys.add(vault, key.name, version=key.version)
 
-    def backup_storage(self) -> None:
-        """The storage account of backups, with a container."""
-        account = self._id(SHARED_GROUP, ACCOUNTS, BACKUP_ACCOUNT)
-        self._ensure(account, ACCOUNTS, _succeeded({}))
-        service = f"{account}/blobServices/default"
-        self._ensure(service, BLOB_SERVICES, {}, location=None)
-        container = f"{service}/containers/{BACKUP_CONTAINER}"
-        self._ensure(container, CONTAINERS, {"publicAccess": "None"}, location=None)
-
-    def registry(self) -> None:
-        """The container registry of the nodes' images."""
-        registry = self._id(SHARED_GROUP, containerregistry.REGISTRIES, REGISTRY)
-        self._ensure(registry, containerregistry.REGISTRIES, _succeeded({"loginServer": f"{REGISTRY}.azurecr.io"}))
+    def _vault(self, seeded: SeededVault) -> Document:
+        return {
+            "id": self._id(seeded.resource_group, VAULTS, seeded.name),
+            "name": seeded.name,
+            "type": VAULTS,
+            "location": self._seed.location,
+            "tags": {},
+            "seeded": True,
+            "properties": {
+                "tenantId": self._cloud.tenant_id,
+                "sku": {"family": "A", "name": "standard"},
+                "accessPolicies": [],
+                "enableRbacAuthorization": True,
+                "enableSoftDelete": True,
+                "softDeleteRetentionInDays": 90,
+                "enablePurgeProtection": True,
+                "publicNetworkAccess": "Enabled",
+                "vaultUri": f"https://{seeded.name}.{PUBLIC_SUFFIX}/",
+                "provisioningState": "Succeeded",
+            },
+        }
 
     def managed_identity(self, group: str, name: str) -> Document:
         """A user-assigned identity with its principal."""
-        identities = "Microsoft.ManagedIdentity/userAssignedIdentities"
-        identity = self._id(group, identities, name)
+        identity = self._id(group, _IDENTITIES, name)
         current = self._resources.get(identity)
         if current is not None:
             return current
@@ -204,30 +175,25 @@ class _Seeder:
             "principalId": principal.object_id,
             "clientId": principal.app_id,
         }
-        return self._ensure(identity, identities, ids)
+        return self._ensure(identity, _IDENTITIES, ids)
 
-    def people(self, deployer: str) -> None:
-        """A developer, and the group that the management cluster's role is bound to."""
-        principal = self._cloud.directory.service_principal_by_app(deployer)
-        if principal is None:
-            raise LookupError(f"no service principal {deployer}")
-        developer = self._cloud.people.create_user(DEVELOPER, "Developer")
-        self._cloud.people.create_group(
-            "aks-deployers", [principal.object_id, developer.object_id], object_id=DEPLOYERS
-        )
+    def people(self) -> None:
+        """The users, and the groups with their members."""
+        people = self._cloud.people
+        users = [people.create_user(each.user_principal_name, each.display_name) for each in self._seed.users]
+        ids = {DEPLOYER: self._deployer, **{user.user_principal_name: user.object_id for user in users}}
+        for each in self._seed.groups:
+            people.create_group(each.display_name, [ids[member] for member in each.members], object_id=each.object_id)
 
-    def deployer_roles(self, client_id: str) -> None:
+    def deployer_roles(self) -> None:
         """The roles on the subscription with which a pipeline deploys stacks."""
-        principal = self._cloud.directory.service_principal_by_app(client_id)
-        if principal is None:
-            raise LookupError(f"no service principal {client_id}")
         scope = subscription_id(self._subscription)
         since = (clock.now() - _SINCE).isoformat()
         guids = {role.role_name: guid for guid, role in built_in_roles().items()}
-        for role in _DEPLOYER_ROLES:
-            name = uuid.uuid5(uuid.NAMESPACE_DNS, f"{principal.object_id}-{role}")
+        for role in self._seed.deployer_roles:
+            name = uuid.uuid5(uuid.NAMESPACE_DNS, f"{self._deployer}-{role}")
             properties = {
-                "principalId": principal.object_id,
+                "principalId": self._deployer,
                 "principalType": "ServicePrincipal",
                 "roleDefinitionId": role_definition_id(self._subscription, guids[role]),
                 "scope": scope,
@@ -248,17 +214,17 @@ class _Seeder:
         type_name: str,
         properties: Mapping[str, Any],
         *,
-        location: str | None = LOCATION,
+        location: str | None = "",
         identity: Mapping[str, Any] | None = None,
         sku: Mapping[str, str] | None = None,
     ) -> Document:
-        """The resource, written unless it is there."""
+        """The resource, written unless it is there; "" is the seed's location, None is no location."""
         current = self._resources.get(full_id)
         if current is not None:
             return current
         resource: Document = {"id": full_id, "name": full_id.rpartition("/")[2], "type": type_name, "seeded": True}
         if location is not None:
-            resource |= {"location": location, "tags": {}}
+            resource |= {"location": location or self._seed.location, "tags": {}}
         if identity is not None:
             resource["identity"] = dict(identity)
         if sku is not None:
@@ -266,9 +232,5 @@ class _Seeder:
         self.added += 1
         return self._resources.put({**resource, "properties": dict(properties)})
 
-    def _id(self, group: str, type_name: str, name: str) -> str:
-        return resource_id(self._subscription, group, type_name, name)
-
-
-def _succeeded(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {**properties, "provisioningState": "Succeeded"}
+    def _id(self, group: str, type_name: str, *names: str) -> str:
+        return resource_id(self._subscription, group, type_name, *names)

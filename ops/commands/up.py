@@ -75,7 +75,6 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
     """
     screen.step("local cloud")
     local_cloud.do("start", output=screen.output)
-    local_cloud.do("seed", output=screen.output)
     environment = local_cloud.record()
     if environment is None:
         raise CommandError("the local cloud started but wrote no record of its endpoints: look into .localcloud/*.log")

@@ -37,6 +37,9 @@ _EMULATED_PLUGINS: Final = ROOT / "emulated/bin"
 _EMULATED: Final = ("azure-native", "azuread", "kubernetes")
 # `python -m localcloud` reads the same variable; tests give each run a directory of its own.
 STATE_DIRECTORY_VARIABLE: Final = "LOCALCLOUD_STATE_DIR"
+# So that what the local stack looks up is there.
+_SEED_VARIABLE: Final = "LOCALCLOUD_SEED"
+_SEED: Final = ROOT / "emulated/seed.yaml"
 # Cloud calls wait, they do not compute; the engine's default follows the number of cores.
 _PARALLEL: Final = "32"
 # Whatever would lead a local run to another account, backend, key or host.
@@ -180,6 +183,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(paths.passphrase),
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         LOCAL_ENVIRONMENT_VARIABLE: str(paths.record),
+        _SEED_VARIABLE: str(_SEED),
         CACHE_VARIABLE: str(paths.tokens),
         **_signed_in_locally(paths.record),
     }

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Final
 
 import yaml
 
 from identity import clouds
 from identity.access import login
 from identity.access.permissions import manifests
-from localcloud.apiserver.apply import roles
-from localcloud.azure.tenant.people import DEPLOYERS
 from localcloud.core import clouds as served
 from localcloud.core.cluster import DEPLOYER
+from localcloud.runtime.seed_file import DEFAULT, load
+from tests.architecture.source import ROOT
+
+SEED: Final = load(ROOT / "emulated/seed.yaml")
 
 
 def test_the_record_has_the_same_members_on_both_sides() -> None:
@@ -41,14 +44,15 @@ def test_a_client_of_the_local_cloud_takes_the_same_addresses() -> None:
 
 
 def test_the_tenant_and_the_applications_of_aks_are_the_same() -> None:
-    assert (served.LOCAL_TENANT_ID, served.LOCAL_SUBSCRIPTION_ID) == (
-        clouds.LOCAL_TENANT_ID,
-        clouds.LOCAL_SUBSCRIPTION_ID,
-    )
+    own = (clouds.LOCAL_TENANT_ID, clouds.LOCAL_SUBSCRIPTION_ID)
+
+    assert [(each.tenant_id, each.subscription_id) for each in (SEED, load(DEFAULT))] == [own, own]
+    assert own == (served.LOCAL_TENANT_ID, served.LOCAL_SUBSCRIPTION_ID)
     assert (served.AKS_SERVER_APP_ID, served.AKS_CLIENT_APP_ID) == (login.AKS_SERVER_APP_ID, login.AKS_CLIENT_APP_ID)
 
 
 def test_the_local_deployers_role_is_the_one_that_idstack_rbac_prints() -> None:
-    wanted = manifests(group=DEPLOYERS, user=DEPLOYER.name)
+    [group] = SEED.groups
+    wanted = manifests(group=group.object_id, user=DEPLOYER.name)
 
-    assert roles()[: len(wanted)] == wanted, yaml.safe_dump_all(wanted)
+    assert list(SEED.kubernetes_objects) == wanted, yaml.safe_dump(wanted)

@@ -51,6 +51,7 @@ class _Collection(ABC):
     def __init__(self, cloud: LocalAzure) -> None:
         self.directory = cloud.directory
         self._tokens = cloud.tokens
+        self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
         collection = f"/v1.0/{self.name}"
@@ -85,7 +86,7 @@ class _Collection(ABC):
 
     async def list(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
-        items = (representation.to_json(entry) for entry in self.entries())
+        items = (representation.to_json(entry, self._tenant_id) for entry in self.entries())
         return JSONResponse(odata.collection(request, self.name, items))
 
     async def create(self, request: Request) -> Response:
@@ -97,13 +98,13 @@ class _Collection(ABC):
         entry = self.make(caller, body)
         if keys:
             self.directory.set_key_credentials(entry.object_id, keys)
-        made = representation.to_json(self.present(entry.object_id))
+        made = representation.to_json(self.present(entry.object_id), self._tenant_id)
         return JSONResponse(odata.entity(request, self.name, made), status_code=201)
 
     async def read(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
         entry = self.addressed(request)
-        item = representation.to_json(entry, with_keys="keyCredentials" in odata.selected(request))
+        item = representation.to_json(entry, self._tenant_id, with_keys="keyCredentials" in odata.selected(request))
         return JSONResponse(odata.entity(request, self.name, item))
 
     async def change(self, request: Request) -> Response:
@@ -138,7 +139,7 @@ class _Collection(ABC):
         permissions.require_read(self.caller(request))
         found = map(self.directory.service_principal, self.addressed(request).owners)
         items = (
-            {"@odata.type": representation.TYPES[ServicePrincipal], **representation.to_json(each)}
+            {"@odata.type": representation.TYPES[ServicePrincipal], **representation.to_json(each, self._tenant_id)}
             for each in found
             if each
         )
@@ -314,6 +315,7 @@ class _DeletedItems:
     def __init__(self, cloud: LocalAzure) -> None:
         self._directory = cloud.directory
         self._tokens = cloud.tokens
+        self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
         item = "/v1.0/directory/deletedItems/{id}"
@@ -362,7 +364,7 @@ class _DeletedItems:
         return entry
 
     def _json(self, entry: Entry) -> dict[str, Any]:
-        return {"@odata.type": representation.TYPES[type(entry)], **representation.to_json(entry)}
+        return {"@odata.type": representation.TYPES[type(entry)], **representation.to_json(entry, self._tenant_id)}
 
 
 def _render(error: ServiceError) -> Response:

@@ -24,6 +24,7 @@ class DirectoryObjects:
         self._directory = cloud.directory
         self._people = cloud.people
         self._tokens = cloud.tokens
+        self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
         """Its routes."""
@@ -46,7 +47,7 @@ class DirectoryObjects:
     def _find(self, object_id: str) -> dict[str, Any] | None:
         entry = self._directory.service_principal(object_id) or self._directory.application(object_id)
         if entry is not None:
-            return {"@odata.type": representation.TYPES[type(entry)], **representation.to_json(entry)}
+            return {"@odata.type": representation.TYPES[type(entry)], **representation.to_json(entry, self._tenant_id)}
         user = self._people.user(object_id)
         return None if user is None else representation.user_json(user)
 

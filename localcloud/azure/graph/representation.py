@@ -22,7 +22,6 @@ from localcloud.azure.tenant.objects import Application, KeyCredential, Password
 from localcloud.azure.tenant.people import User
 from localcloud.core import clock
 from localcloud.core.clock import parse_rfc3339, rfc3339
-from localcloud.core.clouds import LOCAL_TENANT_ID
 
 OWNERS = "owners@odata.bind"
 USER = "#microsoft.graph.user"
@@ -69,8 +68,8 @@ _PRINCIPAL_DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def to_json(entry: Application | ServicePrincipal, *, with_keys: bool = False) -> dict[str, Any]:
-    """The object with all its properties; the content of certificates only `with_keys` (when $select asks for it)."""
+def to_json(entry: Application | ServicePrincipal, tenant_id: str, *, with_keys: bool = False) -> dict[str, Any]:
+    """The object with all its properties; the content of certificates only `with_keys` (when $select asks)."""
     common = {
         "id": entry.object_id,
         "appId": entry.app_id,
@@ -88,7 +87,7 @@ def to_json(entry: Application | ServicePrincipal, *, with_keys: bool = False) -
         **_PRINCIPAL_DEFAULTS,
         **entry.properties,
         "servicePrincipalType": entry.kind,
-        "appOwnerOrganizationId": LOCAL_TENANT_ID,
+        "appOwnerOrganizationId": tenant_id,
         "servicePrincipalNames": [entry.app_id],
         **({"alternativeNames": ["isExplicit=True", entry.resource_id]} if managed else {}),
     }

@@ -14,9 +14,6 @@ from datetime import datetime
 from localcloud.core import clock
 from localcloud.core.store import Document, Store
 
-DEPLOYERS = "10ca1000-0000-4000-8000-000000000003"
-"""Object id of the seeded group whose members deploy to the management cluster."""
-
 _USERS = "entra-user"
 _USER_NAMES = "entra-user-name"
 _GROUPS = "entra-group"

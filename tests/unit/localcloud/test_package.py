@@ -16,8 +16,9 @@ from typing import Any, Final
 import pytest
 from packaging.requirements import Requirement
 
+from localcloud.runtime.seed_file import Seed
 from tests.architecture.source import ROOT, files, imports
-from tests.unit.localcloud.coverage.tables import matches
+from tests.unit.localcloud.coverage.tables import codes, matches
 from tools import clients, golang
 
 SOURCE: Final = ROOT / "localcloud"
@@ -70,6 +71,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Package]:
         script.write_text(f"#!{sys.executable}\nfrom {module} import {function}\n{function}()\n", encoding="utf-8")
         script.chmod(0o755)
     (made.directory / "example.py").write_text(blocks("python")[0], encoding="utf-8")
+    (made.directory / "team.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
     try:
         yield made
     finally:
@@ -82,14 +84,25 @@ def commands(block: str) -> list[tuple[str, str]]:
 
 
 def test_the_readmes_lines_print_what_it_shows(package: Package) -> None:
-    first, *others = commands(blocks("console")[0])
-    *used, last = others
+    first, *used, last = commands(blocks("console")[0])
 
     assert first == ("pip install ./localcloud", "")
     for line, printed in used:
         assert matches(printed, found := package.run(line)), (line, found)
     assert last[0] == "localcloud stop --remove"
     package.run("localcloud stop")
+
+
+def test_a_seed_makes_a_tenant_of_its_own(package: Package) -> None:
+    for line, printed in commands(blocks("console")[1]):
+        assert matches(printed, found := package.run(line)), (line, found)
+
+
+def test_each_key_of_a_seed_is_in_the_readme() -> None:
+    text = (SOURCE / "README.md").read_text(encoding="utf-8").partition("| key | what it makes |")[2]
+    rows = [row.split("|")[1] for row in text.partition("\n\n")[0].splitlines()[2:]]
+
+    assert [code for row in rows for code in codes(row)] == [str(each.alias) for each in Seed.model_fields.values()]
 
 
 def test_azidentity_signs_in(package: Package, tmp_path: Path) -> None:
@@ -106,7 +119,7 @@ def test_azidentity_signs_in(package: Package, tmp_path: Path) -> None:
 
 @pytest.mark.clients
 def test_the_azure_cli_is_signed_in(package: Package) -> None:
-    package.run("localcloud start && localcloud seed && localcloud exec -- python example.py")
+    package.run("localcloud start && localcloud exec -- python example.py")
     [line] = blocks("azurecli")[0].splitlines()
 
     assert package.run(f"localcloud exec -- {line}", clients.azure_cli()) == "hello\n"
@@ -117,7 +130,7 @@ def test_a_removed_local_cloud_leaves_nothing(package: Package) -> None:
     line, printed = commands(blocks("console")[0])[-1]
 
     assert matches(printed, package.run(line))
-    assert [each.name for each in package.directory.iterdir()] == ["example.py"]
+    assert sorted(each.name for each in package.directory.iterdir()) == ["example.py", "team.yaml"]
 
 
 def test_the_package_asks_for_what_it_imports_as_the_lock_has_it() -> None:
@@ -141,9 +154,7 @@ def test_pip_installs_it_with_all_that_it_needs(tmp_path: Path) -> None:
 
     installed = tmp_path / "venv/bin"
     try:
-        assert matches(
-            commands(blocks("console")[0])[1][1], made.run("localcloud start && localcloud seed >/dev/null", installed)
-        )
+        assert matches(commands(blocks("console")[0])[1][1], made.run("localcloud start", installed))
     finally:
         made.run("localcloud stop --remove", installed)
     wanted = {file.relative_to(SOURCE) for file in SOURCE.rglob("*") if file.is_file() and file.suffix != ".pyc"}

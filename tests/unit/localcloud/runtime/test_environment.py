@@ -21,9 +21,14 @@ from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
 from localcloud.runtime.environment import ADDRESS, AKS_WEBHOOKS, PortTaken, Prepared, listen, prepare
 from localcloud.runtime.seed import seed
+from localcloud.runtime.seed_file import load
 from tests.unit.hosts import Certificates, Serve
 
 SUBSCRIPTION = "/subscriptions/10ca1000-0000-4000-8000-000000000002"
+
+
+# The local stack's.
+SEED = load(Path(__file__).parents[4] / "emulated/seed.yaml")
 
 
 @pytest.fixture
@@ -40,7 +45,7 @@ def ready(state: StateDirectory) -> Iterator[Callable[[], Prepared]]:
     opened: list[Prepared] = []
 
     def again() -> Prepared:
-        opened.append(prepare(state))
+        opened.append(prepare(state, SEED))
         return opened[-1]
 
     yield again

@@ -237,7 +237,7 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
     printed = idstack("up")
 
     assert printed.code == 0
-    assert ran == ["start", "seed"]
+    assert ran == ["start"]
     configuration = tmp_path / "state/pulumi/configuration.local.yaml"
     assert engine.calls == [
         "stack select local --create --non-interactive",
@@ -294,7 +294,7 @@ def test_down_of_the_local_stack_ends_the_local_cloud_last(
         "stack ls",
     ]
     assert engine.calls[3] == "stack rm --yes --preserve-config --stack local"
-    assert ran == ["start", "seed", "stop --remove"]
+    assert ran == ["start", "stop --remove"]
     assert printed.output.endswith("nothing of the local stack is left\n")
 
 
@@ -303,7 +303,7 @@ def test_the_local_cloud_stays_for_the_other_local_stacks(
 ) -> None:
     engine.has_stacks("local-hc2", "local-hc1")
     printed = idstack("down")
-    assert ran == ["start", "seed"]
+    assert ran == ["start"]
     assert (printed.code, printed.output.splitlines()[-1]) == (
         0,
         "the local cloud stays, because it still has other stacks: local-hc1, local-hc2",

@@ -1,0 +1,191 @@
+"""The seed: a YAML file with what exists in a local cloud from the start, its tenant and subscription included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from localcloud.azure.authorization import built_in_roles
+from localcloud.core.store import Store
+
+DEFAULT: Final = Path(__file__).resolve().parents[1] / "seed.yaml"
+DEPLOYER: Final = "deployer"
+"""The deployer among the members of a group, which are user principal names besides."""
+_KIND: Final = "environment"
+_KEY: Final = "seed"
+
+
+class InvalidSeed(ValueError):
+    """A file that is no seed; the message names the file and each place in it."""
+
+
+class SeedConflict(ValueError):
+    """This local cloud has another tenant or subscription than the seed."""
+
+
+def _is_uuid(text: str) -> str:
+    if str(UUID(text)) != text:
+        raise ValueError("lower-case letters and hyphens are expected, as Azure prints a UUID")
+    return text
+
+
+_Uuid = Annotated[str, AfterValidator(_is_uuid)]
+_Name = Annotated[str, Field(min_length=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True)
+
+
+class SeededIdentity(_Part):
+    """A user-assigned managed identity; with `credential`, its document is issued to `run/msi/<name>.json`."""
+
+    name: _Name
+    resource_group: _Name
+    credential: bool = False
+
+
+class SeededCluster(_Part):
+    """An AKS cluster, whose Key Vault add-on's identity is attached to its nodes: IMDS issues its tokens."""
+
+    name: _Name
+    resource_group: _Name
+
+
+class SeededKey(_Part):
+    """A version of an RSA key of a vault."""
+
+    name: _Name
+    version: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+
+
+class SeededVault(_Part):
+    """A key vault with role-based access and purge protection."""
+
+    name: Annotated[str, Field(pattern="^[a-zA-Z][a-zA-Z0-9-]{1,22}[a-zA-Z0-9]$")]
+    resource_group: _Name
+    keys: tuple[SeededKey, ...] = ()
+
+
+class SeededResource(_Part):
+    """A document of ARM as it is; a child's `type` and `name` have a segment for each parent.
+
+    Without a location, a child has none and any other resource has the seed's.
+    """
+
+    type: Annotated[str, Field(pattern="^[A-Za-z.]+(/[A-Za-z]+)+$")]
+    name: _Name
+    resource_group: _Name
+    location: str | None = None
+    sku: dict[str, str] | None = None
+    properties: dict[str, Any] = {}
+
+
+class SeededUser(_Part):
+    """A member of the tenant, who can sign in with a device code."""
+
+    user_principal_name: _Name
+    display_name: _Name
+
+
+class SeededGroup(_Part):
+    """A security group; its members are `deployer` and user principal names."""
+
+    display_name: _Name
+    object_id: _Uuid
+    members: tuple[str, ...] = ()
+
+
+class Seed(_Part):
+    """A seed file; every list may be empty or absent."""
+
+    tenant_id: _Uuid
+    subscription_id: _Uuid
+    location: _Name
+    resource_groups: tuple[_Name, ...] = ()
+    # Roles of the deployer on the subscription, by Azure's display names.
+    deployer_roles: tuple[str, ...] = ()
+    managed_identities: tuple[SeededIdentity, ...] = ()
+    clusters: tuple[SeededCluster, ...] = ()
+    vaults: tuple[SeededVault, ...] = ()
+    resources: tuple[SeededResource, ...] = ()
+    users: tuple[SeededUser, ...] = ()
+    groups: tuple[SeededGroup, ...] = ()
+    # Cluster roles, their bindings and custom resource definitions, which a real kube-apiserver is given.
+    kubernetes_objects: tuple[dict[str, Any], ...] = ()
+
+
+def load(file: Path) -> Seed:
+    """Read a seed; raises OSError, or `InvalidSeed` with every problem and its place."""
+    try:
+        seed = Seed.model_validate(yaml.safe_load(file.read_bytes()))
+    except yaml.YAMLError as error:
+        raise InvalidSeed(f"{file}: {error}") from None
+    except ValidationError as error:
+        problems = [f"{_place(each['loc'])}: {each['msg']}" for each in error.errors(include_url=False)]
+        raise InvalidSeed("\n".join(f"{file}: {problem}" for problem in problems)) from None
+    if problems := list(_problems(seed)):
+        raise InvalidSeed("\n".join(f"{file}: {problem}" for problem in problems))
+    return seed
+
+
+def choose(store: Store, wanted: Seed | None = None) -> Seed:
+    """The seed of this local cloud: `wanted`, else the one before, else the default; it is kept from now on.
+
+    Raises:
+        SeedConflict: `wanted` has another tenant or subscription than the one before.
+    """
+    with store.transaction():
+        known = store.get(_KIND, _KEY)
+        before = None if known is None else Seed.model_validate(known)
+        chosen = wanted or before or load(DEFAULT)
+        if before is not None and _tenancy(before) != _tenancy(chosen):
+            raise SeedConflict(
+                f"this local cloud has the tenant {before.tenant_id} with the subscription {before.subscription_id}, "
+                f"which are fixed; the seed has {chosen.tenant_id} and {chosen.subscription_id}: remove the local "
+                "cloud with `localcloud stop --remove`, or start another one in a state directory of its own"
+            )
+        if chosen != before:
+            store.put(_KIND, _KEY, chosen.model_dump(mode="json", by_alias=True))
+    return chosen
+
+
+def _tenancy(seed: Seed) -> tuple[str, str]:
+    return seed.tenant_id, seed.subscription_id
+
+
+def _problems(seed: Seed) -> Iterator[str]:
+    """What refers to nothing."""
+    groups = {name.lower() for name in seed.resource_groups}
+    for key in ("managed_identities", "clusters", "vaults", "resources"):
+        for index, each in enumerate(getattr(seed, key)):
+            if each.resource_group.lower() not in groups:
+                place = _place((to_camel(key), index, "resourceGroup"))
+                yield f"{place}: {each.resource_group!r} is not among resourceGroups"
+    for index, resource in enumerate(seed.resources):
+        if resource.type.count("/") != resource.name.count("/") + 1:
+            place = _place(("resources", index, "name"))
+            yield f"{place}: {resource.name!r} has not one name for each segment of {resource.type}"
+    known = {role.role_name for role in built_in_roles().values()}
+    for index, name in enumerate(seed.deployer_roles):
+        if name not in known:
+            place = _place(("deployerRoles", index))
+            yield f"{place}: {name!r} is no built-in role that is emulated; {', '.join(sorted(known))} are"
+    members = {DEPLOYER, *(user.user_principal_name for user in seed.users)}
+    for index, group in enumerate(seed.groups):
+        for number, member in enumerate(group.members):
+            if member not in members:
+                place = _place(("groups", index, "members", number))
+                yield f"{place}: {member!r} is neither {DEPLOYER!r} nor among users"
+
+
+def _place(parts: tuple[str | int, ...]) -> str:
+    """`resources[3].name`; the whole file for no parts."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return text.removeprefix(".") or "the file"

@@ -1,0 +1,126 @@
+"""A seed file: what it may say, and that what it says is the tenant's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from localcloud.core.state_directory import StateDirectory
+from localcloud.core.store import SEAL_KEY_BYTES, Store
+from localcloud.runtime.environment import prepare
+from localcloud.runtime.seed import seed
+from localcloud.runtime.seed_file import DEFAULT, InvalidSeed, Seed, SeedConflict, choose, load
+
+SMALL: dict[str, Any] = {
+    "tenantId": "6f1d3c52-9a47-4e0b-8f60-2b7c51d0a9e3",
+    "subscriptionId": "0d4c9b1e-57a2-4f38-b6c1-93e8a7f2d415",
+    "location": "westeurope",
+    "resourceGroups": ["team"],
+}
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes the small seed with other values; returns the file."""
+
+    def written(**others: Any) -> Path:
+        file = tmp_path / "seed.yaml"
+        given = {name: value for name, value in {**SMALL, **others}.items() if value is not None}
+        file.write_text(yaml.safe_dump(given), encoding="utf-8")
+        return file
+
+    return written
+
+
+@pytest.mark.parametrize(
+    ("others", "place", "problem"),
+    [
+        ({"tenantId": None}, "tenantId", "Field required"),
+        ({"tenantId": "contoso"}, "tenantId", "badly formed hexadecimal UUID string"),
+        ({"tenantId": SMALL["tenantId"].upper()}, "tenantId", "lower-case letters and hyphens"),
+        ({"tenant": "x"}, "tenant", "Extra inputs are not permitted"),
+        ({"vaults": [{"name": "kv_1", "resourceGroup": "team"}]}, "vaults[0].name", "should match pattern"),
+        ({"vaults": [{"name": "kv-1", "resourceGroup": "other"}]}, "vaults[0].resourceGroup", "'other' is not among"),
+        ({"clusters": [{"name": "aks", "resourceGroup": "x"}]}, "clusters[0].resourceGroup", "'x' is not among"),
+        (
+            {"resources": [{"type": "Microsoft.A/b/c", "name": "one", "resourceGroup": "team"}]},
+            "resources[0].name",
+            "'one' has not one name for each segment of Microsoft.A/b/c",
+        ),
+        ({"deployerRoles": ["Reader", "King"]}, "deployerRoles[1]", "'King' is no built-in role"),
+        (
+            {"groups": [{"displayName": "g", "objectId": SMALL["tenantId"], "members": ["deployer", "me@x"]}]},
+            "groups[0].members[1]",
+            "'me@x' is neither 'deployer' nor among users",
+        ),
+    ],
+)
+def test_a_mistake_is_named_by_its_place(write: Write, others: dict[str, Any], place: str, problem: str) -> None:
+    file = write(**others)
+
+    with pytest.raises(InvalidSeed) as refused:
+        load(file)
+
+    [line] = str(refused.value).splitlines()
+    assert line.startswith(f"{file}: {place}: ")
+    assert problem in line
+
+
+def test_all_mistakes_are_reported_at_once(write: Write) -> None:
+    with pytest.raises(InvalidSeed) as refused:
+        load(write(location=None, users=[{"displayName": 1}]))
+
+    places = [line.split(": ")[1] for line in str(refused.value).splitlines()]
+    assert places == ["location", "users[0].userPrincipalName", "users[0].displayName"]
+
+
+@pytest.mark.parametrize("text", ["", "- a", "a: [", "\t"])
+def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "seed.yaml"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(InvalidSeed, match=f"^{file}: "):
+        load(file)
+
+
+def test_what_is_made_is_of_the_seeds_tenant(write: Write, tmp_path: Path) -> None:
+    vaults = [{"name": "kv-team", "resourceGroup": "team"}]
+    wanted = load(write(vaults=vaults, deployerRoles=["Reader"]))
+    state = StateDirectory(tmp_path / "state")
+    prepared = prepare(state, wanted)
+    try:
+        assert (seed(prepared), seed(prepared)) == (3, 0)
+        made = [document for _, document in prepared.store.items("arm")]
+    finally:
+        prepared.close()
+        state.remove()
+
+    assert prepared.environment.tenant_id == wanted.tenant_id
+    assert {each["id"].split("/")[2] for each in made} == {wanted.subscription_id}
+    assert prepared.cloud.tokens.issuer == f"https://sts.windows.net/{wanted.tenant_id}/"
+    [vault] = [each for each in made if each["type"] == "Microsoft.KeyVault/vaults"]
+    assert (vault["properties"]["tenantId"], vault["location"]) == (wanted.tenant_id, "westeurope")
+
+
+def test_the_seed_is_kept_and_its_tenant_is_fixed(write: Write, tmp_path: Path) -> None:
+    store = Store(tmp_path / "state.sqlite", bytes(SEAL_KEY_BYTES))
+    first = load(write())
+    larger = load(write(resourceGroups=["team", "more"]))
+
+    assert choose(store, first) == choose(store) == first
+    assert choose(store, larger) == choose(store) == larger
+    with pytest.raises(SeedConflict, match=f"has the tenant {first.tenant_id} with"):
+        choose(store, load(DEFAULT))
+    store.close()
+
+
+def test_without_a_seed_it_is_the_packages_own(tmp_path: Path) -> None:
+    store = Store(tmp_path / "state.sqlite", bytes(SEAL_KEY_BYTES))
+
+    assert choose(store) == load(DEFAULT) == Seed.model_validate(yaml.safe_load(DEFAULT.read_text(encoding="utf-8")))
+    store.close()
