@@ -394,6 +394,8 @@ OPTIONAL: Final = (
         description="external DNS of HyperShift's operator",
         component="external-dns",
         grant=RoleGrant(DNS_ZONE_CONTRIBUTOR_ROLE, (Scope.DNS,)),
+        # cmd/install/assets/hypershift_operator.go:115-125,290-330: one Deployment with one Secret of credentials.
+        used_once="HyperShift's operator runs one external DNS with one identity",
     ),
     # docs/content/how-to/disaster-recovery/etcd-snapshot-backup/managed-services-credentials.md:164-232: one identity
     # for Velero and for the jobs that it starts.
@@ -407,5 +409,7 @@ OPTIONAL: Final = (
             FederatedSubject("velero", "system:serviceaccount:openshift-adp:velero"),
             FederatedSubject("etcd-backup-job", "system:serviceaccount:hypershift:etcd-backup-job"),
         ),
+        # hypershift-operator/controllers/etcdbackup/reconciler.go:578-600: the first client id stays.
+        used_once="the backup jobs of HyperShift's operator have one service account, which keeps its first client id",
     ),
 )

@@ -167,6 +167,7 @@ class OptionalManagedIdentity:
 
     `subjects` are service accounts of the management cluster. `attached_by`: the HostedCluster names the identity for
     its nodes (`spec.platform.azure.containerRegistry`), and the control-plane identity of this field attaches it.
+    `used_once` tells why one such identity serves all hosted clusters of a management cluster; None: each has its own.
     """
 
     field: str  # in `managedIdentities` of a hosted cluster
@@ -176,3 +177,4 @@ class OptionalManagedIdentity:
     grant: RoleGrant
     subjects: tuple[FederatedSubject, ...] = ()
     attached_by: str | None = None
+    used_once: str | None = None

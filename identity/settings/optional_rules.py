@@ -10,7 +10,7 @@ from identity.naming import parse_arm_id
 from identity.settings.hosted_clusters import HostedClusterSettings
 from identity.settings.invalid import DependsOnInvalid
 from identity.settings.model import Settings
-from identity.settings.problems import Place, ProblemReport, enumerate_words, to_set
+from identity.settings.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 
 
 def validate_optional_identities(
@@ -24,6 +24,25 @@ def validate_optional_identities(
             _resource_is_given(cluster, scope, (*place, key), report)
         with suppress(DependsOnInvalid):
             _resource_is_in_the_subscription(settings.subscription_id, cluster, scope, (*place, key), report)
+
+
+def used_once_is_switched_on_once(settings: Settings, report: ProblemReport) -> None:
+    """The hosted clusters of a stack are on one management cluster, so a second identity would be for nobody."""
+    owners: dict[str, Place] = {}
+    for index, cluster in enumerate(settings.hosted_clusters):
+        with suppress(DependsOnInvalid):
+            for row in cluster.optional_rows:
+                place: Place = ("hostedClusters", index, "managedIdentities")
+                if row.used_once is not None and (first := owners.setdefault(row.field, place)) != place:
+                    at = (*place, cluster.managed_identities.index(row.field))
+                    report.refuse(
+                        at,
+                        row.field,
+                        rule="optional-identity-used-once",
+                        accepted=f"nothing: {path_of(first)} has it for all hosted clusters of the management "
+                        f"cluster, because {row.used_once}",
+                        fix=to_remove(at),
+                    )
 
 
 # The key that names the resource of a scope; all other scopes follow from keys that every hosted cluster has.

@@ -19,6 +19,7 @@ from identity.settings.infrastructure_rules import created_groups_are_the_cluste
 from identity.settings.invalid import DependsOnInvalid
 from identity.settings.issuer_rules import created_issuers_have_names_of_their_own
 from identity.settings.model import Settings
+from identity.settings.optional_rules import used_once_is_switched_on_once
 from identity.settings.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 
 
@@ -298,4 +299,5 @@ _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     created_issuers_have_names_of_their_own,
     _secrets_have_names_of_their_own,
     created_groups_are_the_clusters_own,
+    used_once_is_switched_on_once,
 )

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rich.table import Table
+
 from ops.access.cluster_state import read_cluster_state
 from ops.access.managed_identities import read_managed_identities
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
@@ -67,18 +69,23 @@ def show(stack: str, screen: Screen) -> None:
 
 def _show_managed(managed: ManagedIdentities, screen: Screen) -> None:
     if managed.rows:
-        screen.console.print("\n", cluster_tables.managed_identities(managed.rows, screen.console.width), sep="")
+        _show_table(cluster_tables.managed_identities(managed.rows, screen.console.width), screen)
     _show_unread(managed.unread, screen)
 
 
 def _show_cluster(state: ClusterState, screen: Screen) -> None:
     """Print a table for each kind of report, and a line for each that could not be read."""
-    console = screen.console
+    width = screen.console.width
     if any(each.is_shown for each in state.conditions):
-        console.print("\n", cluster_tables.conditions(state.conditions, console.width), sep="")
+        _show_table(cluster_tables.conditions(state.conditions, width), screen)
     if state.mounts:
-        console.print("\n", cluster_tables.mounts(state.mounts, console.width), sep="")
+        _show_table(cluster_tables.mounts(state.mounts, width), screen)
     _show_unread(state.unread, screen)
+
+
+def _show_table(table: Table, screen: Screen) -> None:
+    screen.console.print()
+    screen.console.print(table)
 
 
 def _show_unread(unread: Sequence[str], screen: Screen) -> None:

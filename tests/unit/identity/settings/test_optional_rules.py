@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from identity.catalogue import CONTROL_PLANE
-from tests.unit.identity.settings.world import OTHER, SUBSCRIPTION, configuration, load, refusals
+import pytest
+
+from identity.catalogue import CONTROL_PLANE, OPTIONAL
+from tests.unit.identity.settings.world import OTHER, SUBSCRIPTION, configuration, hosted_cluster, load, refusals
 
 ACCOUNT = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/backup/providers/Microsoft.Storage/storageAccounts/backups"
 BACKUP = {"etcdBackup": {"enabled": True}}
@@ -64,6 +66,35 @@ def test_service_accounts_need_the_issuer_of_their_cluster() -> None:
     assert refusals(with_backup(managedIdentities=["velero"], backupStorageAccountID=ACCOUNT)) == [
         ("hostedClusters[0].managementIssuerURL", "management-issuer-missing")
     ]
+
+
+def two_clusters(*managed: list[str]) -> dict[str, Any]:
+    clusters = [
+        hosted_cluster(
+            name,
+            managedIdentities=fields,
+            backupStorageAccountID=ACCOUNT,
+            containerRegistryID=REGISTRY,
+            managementIssuerURL=ISSUER,
+        )
+        for name, fields in zip(("hc1", "hc2"), managed, strict=True)
+    ]
+    return configuration(hostedClusters=clusters)
+
+
+def test_what_a_management_cluster_uses_once_is_switched_on_once() -> None:
+    """install: one external DNS; etcdbackup/reconciler.go:578-600: a service account keeps its first client id."""
+    every = [row.field for row in OPTIONAL]
+
+    assert refusals(two_clusters(every, every)) == [
+        ("hostedClusters[1].managedIdentities[1]", "optional-identity-used-once"),
+        ("hostedClusters[1].managedIdentities[2]", "optional-identity-used-once"),
+    ]
+
+
+@pytest.mark.parametrize(("first", "second"), [(["externalDNS"], ["velero"]), (["acrPull"], ["acrPull", "velero"])])
+def test_clusters_may_share_the_work_or_have_what_is_their_own(first: list[str], second: list[str]) -> None:
+    assert refusals(two_clusters(first, second)) == []
 
 
 def test_all_optional_identities_fit_into_one_cluster() -> None:

@@ -1,0 +1,171 @@
+"""What `idstack status` prints, whole: a local stack, and a cluster of HyperShift's with something wrong in each table.
+
+`make golden` writes the files anew: read their diff as a user would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from identity.catalogue import CONTROL_PLANE, OPTIONAL
+from identity.catalogue_rows import ControlPlaneIdentity
+from identity.naming import credentials_secret_name
+from ops.commands import status
+from tests.unit import golden_report
+from tests.unit.access_world import FakeApiServer
+from tests.unit.hosts import Serve
+from tests.unit.ops.cluster_access import CLUSTER, reach
+from tests.unit.ops.conftest import FakeEngine, Idstack, Printed
+from tests.unit.ops.outputs.test_cluster_state import HOSTED_CLUSTER, POD_STATUSES, pod_status
+from tests.unit.ops.world import (
+    FakeCluster,
+    local_environment,
+    output,
+    probe,
+    report,
+    running,
+    write_kubeconfig,
+)
+
+GOLDEN = Path(__file__).parent / "golden"
+GROUP = "/subscriptions/s/resourceGroups/identity-dev/providers"
+VAULT = f"{GROUP}/Microsoft.KeyVault/vaults/kv-dev"
+IDENTITIES = f"{GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities"
+CLIENT = "6f2c1e7a-0000-4000-8000-00000000aaaa"
+ROWS = [row for row in CONTROL_PLANE if row.enabled_by_default]
+
+
+class FrozenDate(datetime):
+    """A clock that stands still."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        return cls(2026, 11, 21, 17, 0, tzinfo=UTC)
+
+
+class FakeArm:
+    """ARM with the secrets of the vault and the managed identities of the stack, but for those that are `gone`."""
+
+    def __init__(self) -> None:
+        self.gone: set[str] = set()
+
+    def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
+        if resource_id in self.gone:
+            return None
+        if resource_id.startswith(VAULT):
+            return {"properties": {"secretUriWithVersion": f"https://kv-dev.vault.azure.net{resource_id}/{'2' * 32}"}}
+        subjects = {subject.suffix: subject.subject for row in OPTIONAL for subject in row.subjects}
+        found = [subject for suffix, subject in subjects.items() if resource_id.endswith(f"infra-{suffix}")]
+        return {"properties": {"subject": found[0]} if found else {"clientId": CLIENT}}
+
+
+def secret(row: ControlPlaneIdentity) -> str:
+    return credentials_secret_name(row.secret_stem, "hc1")
+
+
+def managed_identity(name: str) -> str:
+    return f"{IDENTITIES}/hc1-{name}-hc1-infra"
+
+
+def outputs(cluster_side: str) -> dict[str, Any]:
+    """A stack with every identity that is on by default, and every optional managed one."""
+    managed = {row.field: {"clientID": CLIENT, "resourceID": managed_identity(row.name)} for row in OPTIONAL}
+    cluster = {
+        "namespace": "clusters",
+        "controlPlane": {row.field: output(row.secret_provider_class, secret(row)) for row in ROWS},
+        "managedIdentities": managed,
+    }
+    stack = {"keyVaultId": VAULT, "managementClusterId": CLUSTER, "clusterSide": cluster_side}
+    return {**stack, "hostedClusters": {"hc1": cluster}}
+
+
+@pytest.fixture
+def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
+    arm = FakeArm()
+
+    @contextmanager
+    def deployer(*_: object) -> Iterator[FakeArm]:
+        yield arm
+
+    monkeypatch.setattr("ops.access.cluster_state.deployer", deployer)
+    monkeypatch.setattr("ops.access.managed_identities.deployer", deployer)
+    monkeypatch.setattr(status, "datetime", FrozenDate)
+    return arm
+
+
+@pytest.fixture
+def api(serve_plain: Serve, monkeypatch: pytest.MonkeyPatch) -> FakeApiServer:
+    """The management cluster: every identity is mounted in one pod, in the version of the vault."""
+    api = FakeApiServer()
+    pods = [
+        pod_status(f"{row.mounts[0].deployment}-0", row.secret_provider_class, secret(row), "2" * 32) for row in ROWS
+    ]
+    api.documents[POD_STATUSES] = {"items": pods}
+    reach(monkeypatch, "ops.access.management_cluster", serve_plain(api.app()))
+    return api
+
+
+def reviewed(name: str, printed: Printed) -> None:
+    """Assert that this is the reviewed text, blanks at line ends left out; with UPDATE_GOLDEN=1 write it."""
+    file = GOLDEN / f"{name}.txt"
+    text = "".join(f"{line.rstrip()}\n" for line in f"{printed.output}{printed.error}".splitlines())
+    if golden_report.IS_REWRITING:
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8"), f"{file.name} differs; see `make golden`"
+
+
+def test_a_local_stack_shows_its_own_cluster_side(
+    engine: FakeEngine, idstack: Idstack, arm: FakeArm, api: FakeApiServer, serve_plain: Serve, tmp_path: Path
+) -> None:
+    engine.has(outputs("stack"))
+    engine.configures(managementCluster={"resourceGroup": "aks-dev", "name": "mgmt"})
+    probes = FakeCluster()
+    for row in ROWS:
+        probes.add_class(row.secret_provider_class, secret(row))
+        for mount in row.mounts:
+            probes.add_pod(row.probe_name(mount), **running(serve_plain(probe(report(f"{mount.path}/{secret(row)}")))))
+    state = tmp_path / "state"
+    (state / "pulumi").mkdir(parents=True)
+    (state / "pulumi/Pulumi.local.yaml").write_text("encryptionsalt: v1:of-this-machine")
+    kubeconfig = write_kubeconfig(state / "kubeconfig", serve_plain(probes.app()))
+    (state / "environment.json").write_text(local_environment(state, kubeconfig).to_json())
+
+    printed = idstack("status")
+
+    reviewed("status-local", printed)
+    assert printed.code == 0
+
+
+def test_a_cluster_of_hypershifts_shows_what_is_not_as_expected(
+    engine: FakeEngine, idstack: Idstack, arm: FakeArm, api: FakeApiServer
+) -> None:
+    engine.has(outputs("hypershift"))
+    engine.configures(managementCluster={"resourceGroup": "aks-dev", "name": "mgmt"})
+    old, away, *_ = api.documents[POD_STATUSES]["items"]
+    old["status"]["objects"][0]["version"] = "1" * 32
+    away["status"]["mounted"] = False
+    message = "failed to encrypt data using KMS: 403 Forbidden"
+    api.documents[HOSTED_CLUSTER] = {
+        "status": {
+            "conditions": [
+                {"type": "Available", "status": "True", "reason": "AsExpected", "message": "ready"},
+                {"type": "EtcdAvailable", "status": "True", "reason": "QuorumAvailable"},
+                {"type": "ValidAzureKMSConfig", "status": "False", "reason": "AzureError", "message": message},
+                {"type": "ValidOIDCConfiguration", "status": "True", "reason": "AsExpected"},
+            ]
+        }
+    }
+    [pulls, *_] = OPTIONAL
+    jobs = f"{managed_identity('velero')}/federatedIdentityCredentials/hc1-velero-hc1-infra-etcd-backup-job"
+    arm.gone = {managed_identity(pulls.name), jobs}
+
+    printed = idstack("status", "--stack", "dev")
+
+    reviewed("status-hypershift", printed)
+    assert printed.code == 1
