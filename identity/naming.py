@@ -51,6 +51,11 @@ def data_plane_identity_name(hosted_cluster: str, identity: str, infra_id: str) 
     return f"{hosted_cluster}-{identity}-{infra_id}"
 
 
+def federated_credential_name(hosted_cluster: str, identity: str, suffix: str) -> str:
+    """Name of the federated credential of one of its service accounts (`cmd/infra/azure/identities.go`)."""
+    return f"{hosted_cluster}-{identity}-fed-id-{suffix}"
+
+
 def managed_identity_id(subscription: str, resource_group: str, name: str) -> str:
     """ARM id of a user-assigned managed identity."""
     return resource_id(subscription, resource_group, "Microsoft.ManagedIdentity/userAssignedIdentities", name)

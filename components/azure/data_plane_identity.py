@@ -10,8 +10,9 @@ import pulumi
 from components.azure.managed_identity import ManagedIdentityArgs, managed_identity
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.catalogue_rows import DataPlaneIdentity
-from identity.naming import data_plane_identity_name
+from identity.naming import federated_credential_name, parse_arm_id
 from identity.settings import HostedClusterSettings, Settings
+from identity.settings.managed_identities import managed_identity_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +29,8 @@ class DataPlaneIdentityArgs:
 
 
 class DataPlaneIdentityComponent(pulumi.ComponentResource):
-    """A managed identity, its federated credentials and its role, named as `hypershift create iam azure` names them.
+    """A managed identity, its federated credentials and its role, named as `hypershift create iam azure` names them,
+    unless the settings have the names of what existed before.
 
     Outputs: `client_id` and `principal_id` (Output[str]).
     """
@@ -36,14 +38,21 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
     def __init__(self, name: str, args: DataPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:DataPlaneIdentity", name, None, opts)
         row, settings, cluster = args.row, args.settings, args.cluster
+        given = cluster.data_plane_identity(row)
         identity = managed_identity(
             name,
             ManagedIdentityArgs(
                 row=row,
                 settings=settings,
                 cluster=cluster,
-                identity_name=data_plane_identity_name(cluster.name, row.name, cluster.infra_id),
-                credential_stem=f"{cluster.name}-{row.name}-fed-id",
+                identity_name=parse_arm_id(managed_identity_of(settings, cluster, row)).name,
+                location=given.location or settings.location,
+                credentials={
+                    each.suffix: given.federated_credentials.get(
+                        each.suffix, federated_credential_name(cluster.name, row.name, each.suffix)
+                    )
+                    for each in row.subjects
+                },
                 issuer=cluster.issuer_url,
                 audience=FEDERATED_AUDIENCE,
                 infrastructure=args.infrastructure,

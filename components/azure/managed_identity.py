@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -18,16 +18,17 @@ from identity.settings import HostedClusterSettings, Settings
 class ManagedIdentityArgs:
     """What `managed_identity` registers.
 
-    Service accounts sign in by the federated credentials `<credential_stem>-<suffix>`. Entra ID compares `issuer`
-    (None if the row has no subjects) and `audience` byte for byte. `infrastructure` is what the role's scopes are in,
-    empty if it exists already.
+    Service accounts sign in by the federated credentials, whose names are in `credentials` by suffix. Entra ID compares
+    `issuer` (None if the row has no subjects) and `audience` byte for byte. `infrastructure` is what the role's scopes
+    are in, empty if it exists already.
     """
 
     row: DataPlaneIdentity | OptionalManagedIdentity
     settings: Settings
     cluster: HostedClusterSettings
     identity_name: str
-    credential_stem: str
+    location: str
+    credentials: Mapping[str, str]
     issuer: str | None
     audience: str
     infrastructure: Sequence[pulumi.Resource]
@@ -42,7 +43,7 @@ def managed_identity(
         f"{name}-identity",
         resource_name_=args.identity_name,
         resource_group_name=settings.resource_group,
-        location=settings.location,
+        location=args.location,
         tags=settings.tags,
         opts=pulumi.ResourceOptions(parent=parent),
     )
@@ -51,7 +52,7 @@ def managed_identity(
         # Azure rejects concurrent writes to the credentials of one identity.
         previous = managedidentity.FederatedIdentityCredential(
             f"{name}-federated-{subject.suffix}",
-            federated_identity_credential_resource_name=f"{args.credential_stem}-{subject.suffix}",
+            federated_identity_credential_resource_name=args.credentials[subject.suffix],
             resource_name_=args.identity_name,
             resource_group_name=settings.resource_group,
             issuer=args.issuer,

@@ -94,6 +94,19 @@ class AzureClient:
         """A resource of ARM, and ARM's time."""
         return _send(self._arm, HttpRequest("GET", resource_id, params={"api-version": api_version}))
 
+    def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[AzureObject]:
+        """The resources of a collection of ARM (`/subscriptions/<id>/providers/Microsoft.KeyVault/vaults`) for which a
+        condition of OData holds, page by page; none if there is no such collection.
+        """
+        found: list[AzureObject] = []
+        parameters = {"api-version": api_version} | ({} if condition is None else {"$filter": condition})
+        request: HttpRequest | None = HttpRequest("GET", collection, params=parameters)
+        while request is not None:
+            page = _send(self._arm, request).found or {}
+            found += page.get("value") or []
+            request = HttpRequest("GET", page["nextLink"]) if page.get("nextLink") else None
+        return found
+
     def change_resource(
         self, verb: str, resource_id: str, api_version: str, body: Mapping[str, Any]
     ) -> AzureObject | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
-from identity.catalogue import CONTROL_PLANE
-from identity.catalogue_rows import ControlPlaneIdentity
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity
 from identity.naming import parse_arm_id
 from identity.settings.dns_rules import validate_dns
 from identity.settings.endpoint_access_rules import validate_endpoint_access
@@ -54,6 +54,25 @@ def validate_cluster(settings: Settings, cluster: HostedClusterSettings, place: 
                 rule(row, cluster.identity(row), (*place, "identities", row.field), report)
         with suppress(DependsOnInvalid):
             _identity_has_its_setting(row, cluster, place, report)
+    for data_plane in DATA_PLANE:
+        with suppress(DependsOnInvalid):
+            _federated_credentials_are_its_own(data_plane, cluster, place, report)
+
+
+def _federated_credentials_are_its_own(
+    row: DataPlaneIdentity, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+) -> None:
+    own = [each.suffix for each in row.subjects]
+    for suffix, name in cluster.data_plane_identity(row).federated_credentials.items():
+        if suffix not in own:
+            at = (*place, "dataPlaneIdentities", row.field, "federatedCredentials", suffix)
+            report.refuse(
+                at,
+                name,
+                rule="federated-credential-of-other-identity",
+                accepted=f"{enumerate_words(own, last='or')} with {row.field}",
+                fix=to_remove(at),
+            )
 
 
 def _namespace_is_short_enough(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:

@@ -8,10 +8,11 @@ from pydantic import Field, StrictBool
 
 from identity import naming
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
-from identity.catalogue_rows import ControlPlaneIdentity, OptionalManagedIdentity, Scope
+from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity, Scope
 from identity.infrastructure import InfrastructureNames
 from identity.settings import arm_ids, types
 from identity.settings.base import FilledIn, Model
+from identity.settings.data_plane import DataPlaneIdentitySettings
 from identity.settings.dns import DnsSettings
 from identity.settings.endpoint_access import PrivateSettings, Topology
 from identity.settings.infrastructure import NetworkSettings
@@ -167,6 +168,11 @@ class HostedClusterSettings(Model):
     identities: Annotated[
         dict[types.IdentityField, IdentitySettings], FilledIn("all of them, each with its defaults")
     ] = Field(description="The control-plane identities, by field of the HostedCluster API.")
+    data_plane_identities: dict[types.DataPlaneField, DataPlaneIdentitySettings] = Field(
+        default_factory=dict,
+        description="Data-plane identities that existed before the stack, by field of the HostedCluster API "
+        "(`docs/migration.md`).",
+    )
     managed_identities: tuple[types.OptionalIdentityField, ...] = Field(
         (), description="Managed identities that few hosted clusters need (`docs/optional-identities.md`)."
     )
@@ -238,6 +244,10 @@ class HostedClusterSettings(Model):
     def identity(self, row: ControlPlaneIdentity) -> IdentitySettings:
         """The settings of one row of the catalogue."""
         return self.identities[row.field]
+
+    def data_plane_identity(self, row: DataPlaneIdentity) -> DataPlaneIdentitySettings:
+        """The settings of one data-plane row, all of them defaults if there are none."""
+        return self.data_plane_identities.get(row.field, DataPlaneIdentitySettings())
 
     def optional_resource(self, scope: Scope) -> str | None:
         """ARM id of a scope's resource that only optional identities use; None if it is not given."""

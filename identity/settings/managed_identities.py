@@ -12,5 +12,6 @@ def managed_identity_of(
     settings: Settings, cluster: HostedClusterSettings, row: DataPlaneIdentity | OptionalManagedIdentity
 ) -> str:
     """ARM id of the managed identity that the stack makes for a row."""
-    name = data_plane_identity_name(cluster.name, row.name, cluster.infra_id)
+    given = cluster.data_plane_identity(row).name if isinstance(row, DataPlaneIdentity) else None
+    name = given or data_plane_identity_name(cluster.name, row.name, cluster.infra_id)
     return managed_identity_id(settings.subscription_id, settings.resource_group, name)

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from identity.catalogue import CONTROL_PLANE, OPTIONAL
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.settings.problems import NAMESPACE, enumerate_words
 from identity.settings.value_spec import PLACEHOLDER, ValueSpec, matching, uuid
 
@@ -143,6 +143,18 @@ ManagedIdentityName = Annotated[
         guess=_with_hyphens,
     ),
 ]
+# Resource name rules, Microsoft.ManagedIdentity (federatedIdentityCredentials).
+FederatedCredentialName = Annotated[
+    str,
+    ValueSpec(
+        rule="federated-credential-name",
+        accepted='the name of a federated credential: 3-120 letters, digits, "-" and "_", starting with a letter or '
+        "digit",
+        blank="<name>",
+        check=matching(r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,119}"),
+        guess=_with_hyphens,
+    ),
+]
 ManagedClusterName = Annotated[
     str,
     ValueSpec(
@@ -246,6 +258,13 @@ def _one_of(fields: tuple[str, ...], rule: str) -> ValueSpec:
 
 
 IdentityField = Annotated[str, _one_of(tuple(row.field for row in CONTROL_PLANE), rule="identity-field")]
+DataPlaneField = Annotated[str, _one_of(tuple(row.field for row in DATA_PLANE), rule="data-plane-field")]
+FederatedSuffix = Annotated[
+    str,
+    _one_of(
+        tuple(dict.fromkeys(subject.suffix for row in DATA_PLANE for subject in row.subjects)), rule="federated-suffix"
+    ),
+]
 OptionalIdentityField = Annotated[str, _one_of(tuple(row.field for row in OPTIONAL), rule="optional-identity")]
 NonEmpty = Annotated[
     str,

@@ -1,30 +1,150 @@
-"""`idstack import`: adopt something that exists into a stack's state; a failed `up` prints the whole command."""
+"""`idstack import`: adopt what exists into a stack's state.
+
+A failed `up` prints the whole command for one resource. `scripts` and `file` adopt a running hosted cluster whose
+identities HyperShift's scripts made.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
-from ops.commands.options import DEFAULT_STACK, Screen, StackOption
+from identity.clouds import DEFAULT_CLOUD
+from ops.access.azure import deployer
+from ops.adoption import entry, files
+from ops.adoption.existing import look_up
+from ops.adoption.findings import findings, table
+from ops.adoption.import_file import import_file
+from ops.adoption.matching import match
+from ops.adoption.providers import enter_providers
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.up import start_local_cloud
 from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.state import Plan
 
 TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="Type token, such as azure-native:keyvault:Vault.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name in the program, as a preview shows it.")]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the thing, as its provider writes it.")]
 
+_RESOURCE: Final = "resource"
 
-def import_(
+
+class _Group(TyperGroup):
+    """`idstack import TYPE NAME ID` needs no word for its command: the types of Pulumi have a colon, no command has."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = [_RESOURCE, *args]
+        return super().parse_args(ctx, args)
+
+
+import_ = typer.Typer(
+    name="import",
+    cls=_Group,
+    help="Adopt what exists into the stack's state: `import TYPE NAME ID` one thing, the commands a hosted cluster.",
+    no_args_is_help=True,
+)
+
+
+@import_.command(_RESOURCE, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def resource(
     context: typer.Context,
     type_token: TypeArgument,
     name: NameArgument,
     id: IdArgument,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
-    """Adopt something that exists into the stack. Other options (--parent, --provider) go to `pulumi import`."""
+    """Adopt one thing (`idstack import TYPE NAME ID`). Other options (--parent, --provider) go to `pulumi import`."""
     engine = Engine(stack)
     if engine.is_local:
         start_local_cloud(Screen(as_json=False))
         engine.prepare()
     engine.import_(type_token, name, id, context.args)
+
+
+@import_.command()
+def scripts(
+    cluster: Annotated[str, typer.Option("--cluster", "-c", help="Name of the HostedCluster.")],
+    control_plane: Annotated[Path, typer.Option("--cp", help="The scripts' cp-output.json.")],
+    data_plane: Annotated[Path, typer.Option("--dp", help="The scripts' dp-output.json.")],
+    vault: Annotated[str | None, typer.Option("--vault", help="Name of the vault; that in --cp by default.")] = None,
+    infra_id: Annotated[str | None, typer.Option("--infra-id", help="`spec.infraID` of the HostedCluster.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The import file.")] = None,
+    stack: StackOption = DEFAULT_STACK,
+    as_json: JsonOption = False,
+) -> None:
+    """Find what HyperShift's scripts made for a hosted cluster, and write its configuration and an import file.
+
+    Nothing changes in Azure or in the stack's state.
+    """
+    screen = Screen(as_json)
+    named, managed = files.control_plane(control_plane), files.data_plane(data_plane)
+    vault_name = vault or named.vault
+    if vault_name is None:
+        raise CommandError(f"{control_plane} names no vault; give its name with --vault")
+    engine = Engine(stack, output=screen.output)
+    local = start_local_cloud(screen) if engine.is_local else None
+    engine.prepare()
+    written = engine.written()
+    if missing := [key for key in ("tenantId", "subscriptionId") if not written.get(key)]:
+        keys = " and ".join(missing)
+        raise CommandError(f"the stack {stack} has no {keys}; set it first: `pulumi config set --stack {stack} <key>`")
+    with deployer(stack, {"cloud": DEFAULT_CLOUD, **written}, local) as azure:
+        existing = look_up(azure, written["subscriptionId"], vault_name, named, managed)
+        configured = entry.values(written, cluster, infra_id, named, existing)
+        engine.configure(configured)
+        plan = _planned(engine, configured)
+        matches = match(plan, engine.resources(), cluster, existing, azure)
+    path = output or Path(f"import.{stack}.json")
+    try:
+        path.write_text(json.dumps(import_file(plan, matches), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"the import file cannot be written: {error}") from None
+    lines = findings(named, existing, matches)
+    if as_json:
+        screen.document(
+            {"stack": stack, "file": str(path), "configured": configured, "findings": [vars(each) for each in lines]}
+        )
+        return
+    console = screen.console
+    console.print(table(lines, console.width))
+    for key, value in configured.items():
+        console.print(f"configured {key}: {value}", markup=False)
+    console.print(
+        f"\n{path} has what exists; nothing has changed in Azure or in the state. When the table is as you want it:\n"
+        f"  .venv/bin/idstack import file --stack {stack} {path}\n"
+        f"  make preview STACK={stack}\n  make up STACK={stack}",
+        markup=False,
+    )
+
+
+def _planned(engine: Engine, configured: Mapping[str, str]) -> Plan:
+    try:
+        return engine.planned()
+    except CommandError as error:
+        wrote = f"{len(configured)} values were written into the stack's configuration. " if configured else ""
+        raise CommandError(
+            f"{error}\n\n{wrote}The names of the stack's resources come from a preview, which fails for the reason "
+            "above. Set what is missing (docs/migration.md), then run the same command again"
+        ) from None
+
+
+@import_.command()
+def file(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The file that `idstack import scripts` wrote.")],
+    stack: StackOption = DEFAULT_STACK,
+) -> None:
+    """Adopt all that an import file names (`pulumi import --file`); the next `up` goes on with it."""
+    screen = Screen(as_json=False)
+    engine = Engine(stack)
+    if engine.is_local:
+        start_local_cloud(screen)
+        engine.prepare()
+    enter_providers(engine, path)
+    engine.import_file(path)

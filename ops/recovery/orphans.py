@@ -34,7 +34,7 @@ def candidates(plan: Plan, resources: Sequence[StateResource]) -> Iterator[State
     there = {each["urn"] for each in resources}
     for step in plan["steps"]:
         if step["op"] == "create" and step["newState"]["custom"] and _needs(step["newState"]) <= there:
-            yield {**step["newState"], "inputs": _shown(step["newState"].get("inputs", {}))}
+            yield {**step["newState"], "inputs": shown(step["newState"].get("inputs", {}))}
 
 
 def ids(resources: Sequence[StateResource]) -> set[tuple[str, str]]:
@@ -92,10 +92,10 @@ def _needs(resource: StateResource) -> set[str]:
     return {*(resource.get("dependencies") or ()), resource.get("parent", ""), provider} - {""}
 
 
-def _shown(value: Any) -> Any:
-    """The value without what the plan masks or does not know."""
+def shown(value: Any) -> Any:
+    """The inputs, or another value of a plan, without what the plan masks or does not know."""
     if isinstance(value, Mapping):
-        return {key: _shown(each) for key, each in value.items() if each not in (_MASKED, _UNKNOWN)}
+        return {key: shown(each) for key, each in value.items() if each not in (_MASKED, _UNKNOWN)}
     if isinstance(value, list):
-        return [_shown(each) for each in value if each not in (_MASKED, _UNKNOWN)]
+        return [shown(each) for each in value if each not in (_MASKED, _UNKNOWN)]
     return value

@@ -111,6 +111,12 @@ class Engine:
         flags = ("--generate-code=false", "--protect=false", "--suppress-outputs")
         self._stream("import", *unattended, *flags, *self._configuration(), type_token, name, id, *arguments)
 
+    def import_file(self, file: Path) -> None:
+        """`pulumi import --file`, which asks as `up` does."""
+        unattended = ("--yes", "--skip-preview") if self.is_local else ()
+        flags = ("--generate-code=false", "--protect=false", "--suppress-outputs")
+        self._stream("import", *unattended, *flags, *self._configuration(), "--file", str(file.absolute()))
+
     def unlock(self) -> None:
         """`pulumi cancel`: delete every lock of the stack, whoever holds it."""
         self._capture("cancel", self.stack, "--yes")
@@ -165,6 +171,22 @@ class Engine:
             for key, each in listed.items()
             if key.startswith(f"{NAMESPACE}:") and not each["secret"]
         }
+
+    def written(self) -> dict[str, Any]:
+        """What the stack's own file configures, without the project's defaults and without the keys' namespace."""
+        try:
+            document = yaml.safe_load(self._file.read_text(encoding="utf-8")) or {}
+        except FileNotFoundError:
+            raise configuration.missing(self._file) from None
+        found = document.get("config") or {}
+        return {key.removeprefix(f"{NAMESPACE}:"): value for key, value in found.items()}
+
+    def configure(self, values: Mapping[str, str]) -> None:
+        """Write values into the stack's file by path (`hostedClusters[0].name`); its comments stay."""
+        options = [word for path, value in values.items() for word in ("--plaintext", f"{path}={value}")]
+        if options:
+            file = ("--config-file", str(self._file))
+            self._capture("config", "set-all", "--path", *options, *file, "--stack", self.stack)
 
     def resources(self) -> list[StateResource]:
         """The resources in the state; secrets are encrypted. A stack that does not exist is an error."""

@@ -50,6 +50,8 @@ def test_a_command_in_a_document_exists(document: Path) -> None:
         (".venv/bin/idstack rotate --identity ingress --revoke", None),
         (".venv/bin/idstack export hypershift", None),
         ("idstack local env --json", None),
+        ("idstack import azure-native:keyvault:Vault vault-vault <id> --parent parent=<urn>", None),
+        ("idstack import scripts --clustr hc1", "idstack import scripts has no option --clustr"),
         ("idstack export kubernetes", "idstack export has no command kubernetes"),
         ("idstack status --jason", "idstack status has no option --jason"),
         ("idstack rbac <object id> --stack dev | kubectl apply -f -", None),
@@ -90,6 +92,8 @@ def _unknown(command: object, name: str, words: list[str]) -> str | None:
     """The first word that is no command of its group, or the first option that the command does not have."""
     if name == "idstack local":
         command = get_command(local_cloud)
+    if name == "idstack import" and isinstance(command, TyperGroup) and words and words[0] not in command.commands:
+        return None  # `idstack import TYPE NAME ID`, which passes every option on
     if isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
         if words[0] not in command.commands:
             return f"{name} has no command {words[0]}"

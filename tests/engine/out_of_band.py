@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import requests
@@ -26,9 +27,9 @@ class OutOfBand:
             connection_verify=local.ca_file,
         )
 
-    def arm(self, method: str, resource_id: str, api_version: str, body: Any = None) -> None:
-        """A request to ARM."""
-        self._request(
+    def arm(self, method: str, resource_id: str, api_version: str, body: Any = None) -> Any:
+        """A request to ARM; its answer."""
+        return self._request(
             method,
             f"{self._stack.environment.arm_endpoint}{resource_id}",
             "https://management.core.windows.net//.default",
@@ -40,6 +41,17 @@ class OutOfBand:
         """A request to Microsoft Graph; its answer."""
         url = f"{self._stack.environment.graph_endpoint}/v1.0{path}"
         return self._request(method, url, "https://graph.microsoft.com/.default", json=body)
+
+    def vault(self, method: str, vault: str, path: str, body: Any = None) -> Any:
+        """A request to a vault's data plane; its answer."""
+        return self._request(
+            method,
+            f"{self._stack.environment.key_vault_endpoint}{path}",
+            "https://vault.azure.net/.default",
+            params={"api-version": "7.4"},
+            headers={"Host": f"{vault}.vault.azure.net"},
+            json=body,
+        )
 
     def secrets(self) -> SecretClient:
         """The stack's vault."""
@@ -54,8 +66,10 @@ class OutOfBand:
             names = [each.name for each in secrets.list_properties_of_secrets()]
             return [secrets.get_secret(name).value or "" for name in names if name]
 
-    def _request(self, method: str, url: str, scope: str, **options: Any) -> Any:
-        headers = {"Authorization": f"Bearer {self._credential.get_token(scope).token}"}
+    def _request(
+        self, method: str, url: str, scope: str, headers: Mapping[str, str] | None = None, **options: Any
+    ) -> Any:
+        headers = {"Authorization": f"Bearer {self._credential.get_token(scope).token}", **(headers or {})}
         verify = self._stack.environment.ca_file
         answer = requests.request(method, url, headers=headers, verify=verify, timeout=30, **options)
         assert answer.ok, answer.text

@@ -6,9 +6,11 @@ import itertools
 
 import pytest
 
+from identity.catalogue import DATA_PLANE
+from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.simulation import a_uuid
-from tests.unit.components.world import GROUPS, grants
+from tests.unit.components.world import GROUPS, grants, hosted_cluster
 
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 FEDERATED = "azure-native:managedidentity:FederatedIdentityCredential"
@@ -59,6 +61,30 @@ def test_each_service_account_has_a_federated_credential(stack: RecordingMonitor
             "subject": subject,
             "audiences": ["openshift"],
         }
+
+
+def test_an_identity_that_existed_before_keeps_its_names_and_its_region(program: Program) -> None:
+    field = next(row.field for row in DATA_PLANE if row.name == "disk")
+    given = {
+        "name": "azure-disk-MI-p",
+        "location": "westeurope",
+        "federatedCredentials": {"node": "azure-disk-MI-p-fed-id"},
+    }
+    adopted = program(hostedClusters=[hosted_cluster(dataPlaneIdentities={field: given})])
+
+    identity = adopted.one(IDENTITY, "hc1-data-plane-disk-identity").inputs
+    names = {
+        suffix: adopted.one(FEDERATED, f"hc1-data-plane-disk-federated-{suffix}").inputs
+        for suffix, _ in SUBJECTS["disk"]
+    }
+    assert (identity["resourceName"], identity["location"]) == ("azure-disk-MI-p", "westeurope")
+    assert {each["resourceName"] for each in names.values()} == {"azure-disk-MI-p"}
+    assert {suffix: each["federatedIdentityCredentialResourceName"] for suffix, each in names.items()} == {
+        "node": "azure-disk-MI-p-fed-id",
+        "operator": "hc1-disk-fed-id-operator",
+        "controller": "hc1-disk-fed-id-controller",
+    }
+    assert adopted.one(IDENTITY, "hc1-data-plane-file-identity").inputs["resourceName"] == "hc1-file-hc1-infra"
 
 
 def test_there_are_three_three_and_two_federated_credentials(stack: RecordingMonitor) -> None:

@@ -1,0 +1,24 @@
+"""The keys of a data-plane identity that existed before the stack, under names of its own."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from identity.settings import types
+from identity.settings.base import Model
+
+
+class DataPlaneIdentitySettings(Model):
+    """One data-plane identity of a hosted cluster; Azure renames nothing."""
+
+    name: types.ManagedIdentityName | None = Field(
+        None, description="Name of the managed identity; without it `<cluster>-<identity>-<infraID>`."
+    )
+    location: types.Location | None = Field(
+        None, description="Region of the managed identity; without it the stack's `location`."
+    )
+    federated_credentials: dict[types.FederatedSuffix, types.FederatedCredentialName] = Field(
+        default_factory=dict,
+        description="Names of its federated credentials by the last word of the names that the stack gives: "
+        "`<cluster>-<identity>-fed-id-<word>`.",
+    )

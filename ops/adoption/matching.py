@@ -1,0 +1,147 @@
+"""Which resources of a stack's plan exist already: the plan has their names, parents and providers, Azure their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from identity.access.azure_client import AzureClient
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.naming import control_plane_identity_name
+from ops.adoption.existing import FoundResources
+from ops.recovery.finders import APPLICATION, Finders
+from ops.recovery.orphans import ids, shown
+from ops.stack.state import Plan, StateResource, name_of
+
+PRINCIPAL: Final = "azuread:index/servicePrincipal:ServicePrincipal"
+SECRET: Final = "idstack:index:CredentialSecret"
+IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
+ROLE: Final = "azure-native:authorization:RoleAssignment"
+FEDERATED: Final = "azure-native:managedidentity:FederatedIdentityCredential"
+VAULT: Final = "azure-native:keyvault:Vault"
+_ADOPTED: Final = frozenset({APPLICATION, PRINCIPAL, SECRET, IDENTITY, ROLE, FEDERATED, VAULT})
+_HOSTED_CLUSTER: Final = "idstack:hypershift:HostedCluster"
+_CONTROL_PLANE_IDENTITY: Final = "idstack:azure:ControlPlaneIdentity"
+_DATA_PLANE_IDENTITY: Final = "idstack:azure:DataPlaneIdentity"
+_AUTHORIZATION: Final = "2022-04-01"
+
+
+@dataclass(frozen=True)
+class Match:
+    """A resource that the next `up` would create, and whose it is: a field of the HostedCluster API; "" for the vault
+    and the key-vault-user.
+
+    `id` is that of the thing that exists, as an import takes it; None if there is none. `replaced_for` says why the
+    next `up` replaces it all the same, empty if it does not.
+    """
+
+    resource: StateResource
+    owner: str
+    id: str | None
+    replaced_for: str = ""
+
+    @property
+    def name(self) -> str:
+        """The resource's name in the program."""
+        return name_of(self.resource["urn"])
+
+    def has_type(self, type_token: str) -> bool:
+        """Whether it is of this type."""
+        return self.resource["type"] == type_token
+
+
+def match(
+    plan: Plan, state: Sequence[StateResource], cluster: str, existing: FoundResources, azure: AzureClient
+) -> list[Match]:
+    """The plan's creates of the cluster and of what hosted clusters share, in the plan's order.
+
+    Raises CommandError and AzureRefused as `Finders` and `AzureClient` do.
+    """
+    return list(_Matcher(plan, state, cluster, existing, azure).matches())
+
+
+class _Matcher:
+    def __init__(
+        self, plan: Plan, state: Sequence[StateResource], cluster: str, existing: FoundResources, azure: AzureClient
+    ) -> None:
+        self._steps = plan["steps"]
+        self._by_urn = {each["urn"]: each["newState"] for each in self._steps if "newState" in each}
+        self._cluster = cluster
+        self._existing = existing
+        self._azure = azure
+        self._finders = Finders(azure, None, existing.vault_id.subscription, ids(state))
+        fields = {control_plane_identity_name(cluster, row.field): row.field for row in CONTROL_PLANE}
+        self._fields = fields | {f"{cluster}-data-plane-{row.name}": row.field for row in DATA_PLANE}
+
+    def matches(self) -> Iterator[Match]:
+        for step in self._steps:
+            resource = step.get("newState")
+            if step["op"] != "create" or resource is None or resource["type"] not in _ADOPTED:
+                continue
+            owners = [self._by_urn[urn] for urn in self._ancestors(resource)]
+            clusters = [name_of(each["urn"]) for each in owners if each["type"] == _HOSTED_CLUSTER]
+            if clusters not in ([], [self._cluster]):
+                continue
+            owner = next(
+                (
+                    self._fields.get(name_of(each["urn"]), "")
+                    for each in owners
+                    if each["type"] in (_CONTROL_PLANE_IDENTITY, _DATA_PLANE_IDENTITY)
+                ),
+                "",
+            )
+            yield self._match(resource, owner)
+
+    def _match(self, resource: StateResource, owner: str) -> Match:
+        inputs = shown(resource.get("inputs", {}))
+        if resource["type"] == ROLE:
+            return self._role(resource, owner, inputs)
+        if resource["type"] in (APPLICATION, PRINCIPAL):
+            found = self._existing.applications.get(owner)
+            if found is None:
+                return Match(resource, owner, None)
+            if resource["type"] == APPLICATION:
+                return Match(resource, owner, f"/applications/{found.object_id}")
+            return Match(resource, owner, found.principal_id and f"/servicePrincipals/{found.principal_id}")
+        found_id = self._finders.find(resource["type"], inputs)
+        if found_id is not None and resource["type"] == SECRET:
+            found_id = f"{inputs['cloud']}/{inputs['tenantId']}{found_id}"
+        return Match(resource, owner, found_id)
+
+    def _role(self, resource: StateResource, owner: str, inputs: Mapping[str, Any]) -> Match:
+        collection = f"{inputs['scope']}/providers/Microsoft.Authorization/roleAssignments"
+        role, principal = _last(inputs["roleDefinitionId"]), inputs.get("principalId") or self._principal(owner)
+        found = self._azure.resource(f"{collection}/{inputs['roleAssignmentName']}", _AUTHORIZATION)
+        if found is not None:
+            properties = found["properties"]
+            if _last(properties["roleDefinitionId"]) != role:
+                return Match(resource, owner, found["id"], "another role")
+            is_other = principal is not None and properties["principalId"].lower() != principal.lower()
+            return Match(resource, owner, found["id"], "another principal" if is_other else "")
+        if principal is None:
+            return Match(resource, owner, None)
+        # Azure refuses a second assignment of the same role to the same principal at the same scope.
+        for each in self._azure.resources(collection, _AUTHORIZATION, f"principalId eq '{principal}'"):
+            properties = each["properties"]
+            is_here = properties["scope"].lower() == inputs["scope"].lower()
+            if is_here and _last(properties["roleDefinitionId"]) == role:
+                return Match(resource, owner, each["id"], "another name")
+        return Match(resource, owner, None)
+
+    def _principal(self, owner: str) -> str | None:
+        """Object id of whoever has the owner's roles; None if it is not among what was found."""
+        if application := self._existing.applications.get(owner):
+            return application.principal_id
+        identity = self._existing.managed.get(owner)
+        return None if identity is None else identity.principal_id
+
+    def _ancestors(self, resource: StateResource) -> Iterator[str]:
+        urn = resource.get("parent", "")
+        while urn in self._by_urn:
+            yield urn
+            urn = self._by_urn[urn].get("parent", "")
+
+
+def _last(arm_id: str) -> str:
+    return arm_id.rpartition("/")[2].lower()

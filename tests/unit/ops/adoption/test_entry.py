@@ -1,0 +1,134 @@
+"""The configuration that follows from what exists: nothing of it makes the next `up` replace or remove anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from identity.naming import data_plane_identity_name, federated_credential_name
+from ops.adoption.entry import values
+from ops.adoption.existing import FoundResources
+from ops.stack.errors import CommandError
+from tests.unit.ops.adoption.scripted import (
+    EXISTING,
+    ISSUER,
+    MANAGED_ROW,
+    NAMED,
+    ROW,
+    SECRET,
+    identity_id,
+    with_identity,
+    with_vault,
+)
+
+CLUSTER: dict[str, Any] = {"name": "hc1", "infraID": "hc1-infra", "issuerURL": ISSUER}
+IDENTITY = f"hostedClusters[0].dataPlaneIdentities.{MANAGED_ROW.field}"
+VAULT = {
+    "vault.name": "kv-idstack-local",
+    "vault.softDeleteRetentionDays": "30",
+    "vault.purgeProtection": "false",
+    "vault.publicNetworkAccess": "true",
+    "vault.defaultAction": "Deny",
+    "vault.allowedIpRanges[0]": "203.0.113.0/24",
+}
+
+
+def found(written: dict[str, Any], existing: FoundResources = EXISTING, infra_id: str | None = None) -> dict[str, str]:
+    return values(written, "hc1", infra_id, NAMED, existing)
+
+
+def test_an_empty_stack_gets_everything_that_follows() -> None:
+    assert found({}, infra_id="hc1-infra") == {
+        "resourceGroup": "identity-local",
+        "location": "eastus",
+        "clusterSide": "hypershift",
+        **VAULT,
+        "hostedClusters[0].name": "hc1",
+        "hostedClusters[0].infraID": "hc1-infra",
+        f"hostedClusters[0].identities.{ROW.field}.secretName": SECRET,
+        f"{IDENTITY}.name": "registry-MI-p",
+        f"{IDENTITY}.location": "westeurope",
+        f"{IDENTITY}.federatedCredentials.{MANAGED_ROW.subjects[0].suffix}": "registry-MI-p-fed-id",
+    }
+
+
+def test_what_is_configured_already_is_not_written_again() -> None:
+    whole = {
+        "resourceGroup": "Identity-Local",
+        "location": "eastus",
+        "clusterSide": "hypershift",
+        "vault": {
+            "name": "kv-idstack-local",
+            "softDeleteRetentionDays": 90,
+            "purgeProtection": True,
+            "publicNetworkAccess": False,
+            "defaultAction": "Deny",
+            "allowedIpRanges": [],
+        },
+        "hostedClusters": [
+            {**CLUSTER, "name": "hc0"},
+            {**CLUSTER, "identities": {ROW.field: {"secretName": SECRET}}},
+        ],
+    }
+
+    assert set(found(whole)) == {
+        key.replace("[0]", "[1]")
+        for key in (
+            f"{IDENTITY}.name",
+            f"{IDENTITY}.location",
+            f"{IDENTITY}.federatedCredentials.{MANAGED_ROW.subjects[0].suffix}",
+        )
+    }
+
+
+def test_what_hypershifts_command_line_named_needs_no_names() -> None:
+    subject = MANAGED_ROW.subjects[0]
+    name = data_plane_identity_name("hc1", MANAGED_ROW.name, "hc1-infra")
+    own = with_identity(
+        id=identity_id(name),
+        location="eastus",
+        federated={(ISSUER, subject.subject): federated_credential_name("hc1", MANAGED_ROW.name, subject.suffix)},
+    )
+
+    assert not [key for key in found({"hostedClusters": [CLUSTER]}, own) if "dataPlaneIdentities" in key]
+
+
+def test_a_federated_credential_of_another_issuer_is_another_clusters() -> None:
+    other = with_identity(federated={("https://oidc.example.com/q", MANAGED_ROW.subjects[0].subject): "other"})
+
+    assert not [key for key in found({"hostedClusters": [CLUSTER]}, other) if "federatedCredentials" in key]
+
+
+def test_a_stack_with_a_shared_vault_gets_no_vault() -> None:
+    shared = {"sharedStack": "organization/idstack/shared", "resourceGroup": "Identity-Local", "location": "westeurope"}
+
+    keys = found(shared)
+
+    assert not [key for key in keys if key.startswith("vault")]
+    assert f"{IDENTITY}.location" not in keys, "the stack's own region decides"
+
+
+@pytest.mark.parametrize(
+    ("written", "existing", "problem"),
+    [
+        ({"location": "westeurope"}, EXISTING, "location: found westeurope; accepted: eastus, the region of the vault"),
+        ({"resourceGroup": "x"}, EXISTING, "resourceGroup: found x; accepted: identity-local"),
+        ({"clusterSide": "stack"}, EXISTING, "clusterSide: found stack; accepted: hypershift"),
+        ({"vault": {"name": "kv-x"}}, EXISTING, "vault.name: found kv-x; accepted: kv-idstack-local"),
+        ({"hostedClusters": [{**CLUSTER, "infraID": "x"}]}, EXISTING, "hostedClusters[0].infraID: found x"),
+        ({}, with_vault(enableRbacAuthorization=False), "kv-idstack-local decides by access policies"),
+        (
+            {},
+            with_identity(id=identity_id("registry-MI-p", "elsewhere")),
+            "registry-MI-p is in the resource group elsewhere; accepted: identity-local",
+        ),
+    ],
+)
+def test_a_configuration_that_would_change_what_exists_is_refused(
+    written: dict[str, Any], existing: FoundResources, problem: str
+) -> None:
+    with pytest.raises(CommandError) as refused:
+        found(written, existing, infra_id="hc1-infra")
+
+    assert problem in str(refused.value)

@@ -1,0 +1,150 @@
+"""What exists of the scripts' identities, looked up at a real ARM, Graph and Key Vault."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from identity.access.azure_client import AzureClient
+from identity.credentials.certificate import issue
+from localcloud.azure.tenant.objects import Application
+from ops.adoption.existing import FoundResources, look_up
+from ops.adoption.files import ControlPlaneFile, ScriptIdentity
+from ops.stack.errors import CommandError
+from tests.unit.localcloud.arm_world import GROUP, ArmWorld
+from tests.unit.ops.adoption.scripted import ISSUER, MANAGED_ROW, ROW
+
+SECRET = "cpo-p-json"
+IDENTITY = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/registry-MI-p"
+FEDERATED = f"{IDENTITY}/federatedIdentityCredentials/registry-MI-p-fed-id"
+
+
+@pytest.fixture
+def application(world: ArmWorld) -> Application:
+    """The application of the identity, in a world with a vault and a managed identity."""
+    world.create_vault()
+    subject = MANAGED_ROW.subjects[0].subject
+    trust = {"issuer": ISSUER, "subject": subject, "audiences": ["openshift"]}
+    assert world.call("PUT", IDENTITY, {"location": "westeurope"}).status_code == 201
+    assert world.call("PUT", FEDERATED, {"properties": trust}).status_code == 201
+    return world.cloud.directory.create_application("cpo-p")
+
+
+def found(azure: AzureClient, world: ArmWorld, client_id: str, vault: str = "KV-idstack-local") -> FoundResources:
+    managed = world.call("GET", IDENTITY).json()
+    named = ControlPlaneFile({ROW.field: ScriptIdentity(client_id, SECRET, "utf-8")}, {}, vault)
+    data_plane = {MANAGED_ROW.field: managed["properties"]["clientId"].lower()} if "properties" in managed else {}
+    return look_up(azure, world.cloud.subscription_id, vault, named, data_plane)
+
+
+def document(**changes: Any) -> str:
+    """A document as `setup_MIv3_kv.sh` writes it."""
+    made = issue("cpo-p", not_before=datetime.now(UTC) - timedelta(hours=1), lifetime=timedelta(days=90))
+    bundle = f"{made.private_key_pem}{made.certificate_pem}"
+    fields = {
+        "authentication_endpoint": "https://login.microsoftonline.com/",
+        "client_id": "6f2c1e7a-0000-4000-8000-00000000aaaa",
+        "client_secret": base64.b64encode(bundle.encode()).decode(),
+        "tenant_id": "6f2c1e7a-0000-4000-8000-00000000eeee",
+        "not_before": made.not_before.isoformat(),
+        "not_after": made.not_after.isoformat(),
+        **changes,
+    }
+    return json.dumps(fields)
+
+
+def test_everything_that_the_files_name_is_found(azure: AzureClient, world: ArmWorld, application: Application) -> None:
+    principal = world.cloud.directory.create_service_principal(application.app_id)
+    managed = world.call("GET", IDENTITY).json()["properties"]
+
+    existing = found(azure, world, application.app_id)
+
+    one = existing.applications[ROW.field]
+    assert (one.object_id, one.display_name, one.certificates) == (application.object_id, "cpo-p", 0)
+    assert one.principal_id == principal.object_id
+    identity = existing.managed[MANAGED_ROW.field]
+    assert (identity.id.name, identity.location, identity.principal_id) == (
+        "registry-MI-p",
+        "westeurope",
+        managed["principalId"],
+    )
+    assert identity.federated == {(ISSUER, MANAGED_ROW.subjects[0].subject): "registry-MI-p-fed-id"}
+    assert existing.vault_id.name == "kv-idstack-local"
+    assert existing.secrets[ROW.field].id is None
+
+
+def test_an_application_may_have_no_service_principal(
+    azure: AzureClient, world: ArmWorld, application: Application
+) -> None:
+    assert found(azure, world, application.app_id).applications[ROW.field].principal_id is None
+
+
+def test_all_that_does_not_exist_is_named_at_once(azure: AzureClient, world: ArmWorld) -> None:
+    named = ControlPlaneFile({ROW.field: ScriptIdentity("6f2c1e7a-0000-4000-8000-00000000aaaa", SECRET, "")}, {}, None)
+
+    with pytest.raises(CommandError) as refused:
+        look_up(azure, world.cloud.subscription_id, "kv-gone", named, {MANAGED_ROW.field: "x"})
+
+    for each in ("no key vault kv-gone", f"{ROW.field}: no application", f"{MANAGED_ROW.field}: no managed identity"):
+        assert each in str(refused.value)
+
+
+PKCS12 = base64.b64encode(b"0\x82\x0a\x00").decode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "remarks"),
+    [
+        ({}, ("secret without dates", "document without renew_after, cannot_renew_after")),
+        (
+            {"renew_after": "2027-01-01T00:00:00Z", "cannot_renew_after": "2027-01-01T00:00:00Z"},
+            ("secret without dates",),
+        ),
+        ({"client_id": ""}, ("secret without dates", "document that pods refuse")),
+        ({"client_secret": PKCS12}, ("secret without dates", "document that pods refuse")),
+    ],
+)
+def test_remarks_say_what_a_document_lacks(
+    azure: AzureClient,
+    world: ArmWorld,
+    application: Application,
+    changes: dict[str, Any],
+    remarks: tuple[str, ...],
+) -> None:
+    assert world.vault("PUT", f"/secrets/{SECRET}", {"value": document(**changes)}).status_code == 200
+
+    assert found(azure, world, application.app_id).secrets[ROW.field].remarks == remarks
+
+
+def test_a_document_of_pkcs12_with_dates_is_told_by_its_secret(
+    azure: AzureClient, world: ArmWorld, application: Application
+) -> None:
+    """As the scripts store what the vault made."""
+    policy = {"issuer": {"name": "Self"}, "x509_props": {"subject": "CN=cpo-p"}}
+    world.grant(world.deployer, "Key Vault Administrator", GROUP)
+    assert world.vault("POST", "/certificates/cpo-p/create", {"policy": policy}).status_code == 202
+    value = world.vault("GET", "/secrets/cpo-p").json()["value"]
+    stored = {"value": document(client_secret=value), "attributes": {"exp": 1_900_000_000}}
+    assert world.vault("PUT", f"/secrets/{SECRET}", stored).status_code == 200
+
+    remarks = found(azure, world, application.app_id).secrets[ROW.field].remarks
+
+    assert remarks == ("PKCS#12", "document without renew_after, cannot_renew_after")
+
+
+def test_who_may_read_no_secret_still_adopts_it(azure: AzureClient, world: ArmWorld, application: Application) -> None:
+    assert world.vault("PUT", f"/secrets/{SECRET}", {"value": document()}).status_code == 200
+    for each in world.resources.below(
+        f"/subscriptions/{world.cloud.subscription_id}", "Microsoft.Authorization/roleAssignments"
+    ):
+        if "b86a8fe4" in each["properties"]["roleDefinitionId"]:  # Key Vault Secrets Officer
+            world.resources.delete(each["id"])
+
+    secret = found(azure, world, application.app_id).secrets[ROW.field]
+
+    assert secret.id is not None
+    assert secret.remarks == ("secret without dates", "document not read: the deployer may not")

@@ -1,0 +1,223 @@
+"""Which of a plan's creates exist already, and the import file that is made of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from identity.access.azure_client import AzureClient
+from identity.naming import control_plane_identity_name
+from ops.adoption.existing import FoundResources
+from ops.adoption.findings import findings
+from ops.adoption.import_file import import_file
+from ops.adoption.matching import ROLE, Match, match
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
+from tests.unit.ops.adoption.scripted import APPLICATION_ID, EXISTING, MANAGED_ROW, NAMED, PRINCIPAL_ID, ROW, SECRET
+
+# What a plan has for a value that is not known before the update.
+UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+STACK = "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev"
+ENTRA = "urn:pulumi:dev::idstack::pulumi:providers:azuread::entra"
+IDENTITY_NAME = control_plane_identity_name("hc1", ROW.field)
+READER = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7"
+CONTRIBUTOR = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c"
+NAME, OTHER_NAME = "9883867c-f74a-573e-94cc-d5d1434935bb", "11111111-f74a-573e-94cc-d5d1434935bb"
+
+
+def urn(type_token: str, name: str) -> str:
+    return f"urn:pulumi:dev::idstack::{type_token}::{name}"
+
+
+def step(type_token: str, name: str, parent: str, op: str = "create", **inputs: Any) -> Any:
+    provider = f"{ENTRA}::id" if type_token.startswith("azuread") else ""
+    state = {
+        "urn": urn(type_token, name),
+        "type": type_token,
+        "custom": not type_token.startswith("idstack:"),
+        "parent": parent,
+        "provider": provider,
+        "inputs": inputs,
+    }
+    return {"op": op, "urn": state["urn"], "newState": state}
+
+
+def plan(*steps: Any, cluster: str = "hc1", op: str = "create") -> Any:
+    """A plan with the cluster, its one identity and these steps below it."""
+    owner = control_plane_identity_name(cluster, ROW.field)
+    parents = [
+        {"op": op, "urn": STACK, "newState": {"urn": STACK, "type": "pulumi:pulumi:Stack", "custom": False}},
+        {
+            "op": op,
+            "urn": ENTRA,
+            "newState": {"urn": ENTRA, "type": "pulumi:providers:azuread", "custom": True, "parent": STACK},
+        },
+        step("idstack:hypershift:HostedCluster", cluster, STACK, op),
+        step("idstack:azure:ControlPlaneIdentity", owner, urn("idstack:hypershift:HostedCluster", cluster), op),
+    ]
+    return {"config": {}, "steps": [*parents, *steps]}
+
+
+def below(type_token: str, name: str, cluster: str = "hc1", **inputs: Any) -> Any:
+    owner = control_plane_identity_name(cluster, ROW.field)
+    return step(type_token, name, urn("idstack:azure:ControlPlaneIdentity", owner), **inputs)
+
+
+APPLICATION = below("azuread:index/application:Application", "app", displayName="new", tags=["t"])
+PRINCIPAL = below("azuread:index/servicePrincipal:ServicePrincipal", "sp", clientId=UNKNOWN)
+OWN_SECRET = below(
+    "idstack:index:CredentialSecret",
+    "secret",
+    cloud="local",
+    tenantId="t",
+    vaultId=VAULT,
+    secretName=SECRET,
+)
+
+
+def role(role_definition: str = READER) -> Any:
+    return below(
+        ROLE,
+        "roles-managed",
+        scope=GROUP,
+        roleAssignmentName=NAME,
+        roleDefinitionId=role_definition,
+        principalId=UNKNOWN,
+    )
+
+
+def matched(azure: AzureClient, planned: Any, existing: FoundResources = EXISTING) -> list[Match]:
+    return match(planned, [], "hc1", existing, azure)
+
+
+def test_an_application_is_that_of_the_client_id_whatever_its_name_and_tag(azure: AzureClient) -> None:
+    found = matched(azure, plan(APPLICATION, PRINCIPAL))
+
+    assert [(each.owner, each.id) for each in found] == [
+        (ROW.field, f"/applications/{APPLICATION_ID}"),
+        (ROW.field, f"/servicePrincipals/{PRINCIPAL_ID}"),
+    ]
+
+
+def test_an_application_without_a_principal_gets_one(azure: AzureClient) -> None:
+    bare = replace(EXISTING.applications[ROW.field], principal_id=None)
+
+    [found] = matched(azure, plan(PRINCIPAL), replace(EXISTING, applications={ROW.field: bare}))
+
+    assert found.id is None
+
+
+def test_a_secret_is_named_with_its_cloud_and_tenant(azure: AzureClient, world: ArmWorld) -> None:
+    assert matched(azure, plan(OWN_SECRET))[0].id is None
+    world.create_vault()
+    world.call("PUT", f"{VAULT}/secrets/{SECRET}", {"properties": {"value": "{}"}})
+
+    assert matched(azure, plan(OWN_SECRET))[0].id == f"local/t{VAULT}/secrets/{SECRET}"
+
+
+def test_another_clusters_resources_are_left_alone(azure: AzureClient) -> None:
+    other = below("azuread:index/application:Application", "app", cluster="hc2", tags=["t"])
+
+    assert matched(azure, plan(other, cluster="hc2")) == []
+
+
+def test_what_the_stack_has_already_is_not_matched(azure: AzureClient) -> None:
+    assert matched(azure, plan({**APPLICATION, "op": "update"})) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "definition", "principal", "reason"),
+    [
+        (NAME, READER, PRINCIPAL_ID, ""),
+        (NAME, CONTRIBUTOR, PRINCIPAL_ID, "another role"),
+        (NAME, READER, APPLICATION_ID, "another principal"),
+        (OTHER_NAME, READER, PRINCIPAL_ID, "another name"),
+    ],
+)
+def test_an_assignment_that_is_not_the_stacks_is_replaced_and_says_why(
+    azure: AzureClient, world: ArmWorld, name: str, definition: str, principal: str, reason: str
+) -> None:
+    assignment = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/{name}"
+    properties = {"roleDefinitionId": definition, "principalId": principal, "principalType": "ServicePrincipal"}
+    assert world.call("PUT", assignment, {"properties": properties}).status_code == 201
+
+    [found] = matched(azure, plan(role()))
+
+    assert (found.id, found.replaced_for) == (assignment, reason)
+    line = next(each for each in findings(NAMED, EXISTING, [found]) if each.identity == ROW.field)
+    assert (f"1 role assignment has {reason}" in line.differs) == bool(reason)
+    assert ("replaces that one" in line.next_up) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("scope", "definition"), [(GROUP, CONTRIBUTOR), (SUBSCRIPTION, READER)], ids=["role", "scope above"]
+)
+def test_an_assignment_of_another_grant_stands_in_nobodys_way(
+    azure: AzureClient, world: ArmWorld, scope: str, definition: str
+) -> None:
+    assignment = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{OTHER_NAME}"
+    properties = {"roleDefinitionId": definition, "principalId": PRINCIPAL_ID, "principalType": "ServicePrincipal"}
+    assert world.call("PUT", assignment, {"properties": properties}).status_code == 201
+
+    assert matched(azure, plan(role()))[0].id is None
+
+
+def test_an_import_file_has_parents_first_and_the_provider_by_its_urn(azure: AzureClient) -> None:
+    planned = plan(APPLICATION, OWN_SECRET)
+
+    document = import_file(planned, matched(azure, planned))
+
+    cluster, owner = "hc1 (idstack:hypershift:HostedCluster)", f"{IDENTITY_NAME} (idstack:azure:ControlPlaneIdentity)"
+    assert document == {
+        "nameTable": {"entra": ENTRA},
+        "resources": [
+            {
+                "type": "idstack:hypershift:HostedCluster",
+                "name": cluster,
+                "logicalName": "hc1",
+                "component": True,
+            },
+            {
+                "type": "idstack:azure:ControlPlaneIdentity",
+                "name": owner,
+                "logicalName": IDENTITY_NAME,
+                "parent": cluster,
+                "component": True,
+            },
+            {
+                "type": "azuread:index/application:Application",
+                "name": "app (azuread:index/application:Application)",
+                "logicalName": "app",
+                "parent": owner,
+                "id": f"/applications/{APPLICATION_ID}",
+                "provider": "entra",
+            },
+        ],
+    }
+
+
+def test_parents_that_the_state_has_are_named_and_not_imported(azure: AzureClient) -> None:
+    planned = plan(APPLICATION, op="same")
+
+    document = import_file(planned, matched(azure, planned))
+
+    owner = urn("idstack:azure:ControlPlaneIdentity", IDENTITY_NAME)
+    assert [each["logicalName"] for each in document["resources"]] == ["app"]
+    assert document["nameTable"][document["resources"][0]["parent"]] == owner
+
+
+def test_findings_name_every_identity_and_what_is_left_alone(azure: AzureClient) -> None:
+    lines = {each.identity: each for each in findings(NAMED, EXISTING, matched(azure, plan(APPLICATION, OWN_SECRET)))}
+
+    assert list(lines) == [
+        "key vault",
+        ROW.field,
+        MANAGED_ROW.field,
+        "other",
+        "certificates in the vault",
+    ]
+    assert lines[ROW.field].differs == "PKCS#12"
+    assert lines[ROW.field].next_up == ("adopts it; names it new; issues a certificate, as a new version of the secret")
+    assert lines[MANAGED_ROW.field].next_up == "nothing: the state has it"
+    assert lines["other"].next_up == "leaves it alone"

@@ -1,0 +1,76 @@
+"""`idstack import` from the outside: one resource without a word for its command, and the adoption of a cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.ops.conftest import FakeEngine, Idstack
+
+TYPE = "azure-native:keyvault:Vault"
+PROVIDER = "urn:pulumi:dev::idstack::pulumi:providers:azure-native::azure"
+STACK = "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev"
+_IMPORT = "import --generate-code=false --protect=false --suppress-outputs"
+
+
+@pytest.mark.parametrize("words", [(TYPE, "vault", "/id", "--stack", "dev"), ("--stack", "dev", TYPE, "vault", "/id")])
+def test_one_resource_is_imported_without_a_word_for_the_command(
+    engine: FakeEngine, idstack: Idstack, words: tuple[str, ...]
+) -> None:
+    printed = idstack("import", *words, "--parent", "parent=urn:p")
+
+    assert printed.code == 0, printed.error
+    assert engine.calls == [f"{_IMPORT} {TYPE} vault /id --parent parent=urn:p --stack dev"]
+
+
+def test_the_help_lists_the_ways_to_import(idstack: Idstack) -> None:
+    printed = idstack("import", "--help")
+
+    assert printed.code == 0
+    for word in ("resource", "scripts", "file", "TYPE NAME ID"):
+        assert word in printed.output
+
+
+def test_a_type_alone_is_a_wrong_usage(engine: FakeEngine, idstack: Idstack) -> None:
+    printed = idstack("import", TYPE)
+
+    assert printed.code == 2
+    assert "Missing argument 'NAME'" in printed.error
+    assert engine.calls == []
+
+
+def test_files_are_read_before_anything_else(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
+    gone = str(tmp_path / "cp.json")
+
+    printed = idstack("import", "scripts", "--cluster", "hc1", "--cp", gone, "--dp", gone, "--stack", "dev")
+
+    assert printed.code == 1
+    assert printed.error == (
+        f"idstack: {gone} cannot be read (FileNotFoundError); give the file that the script wrote\n"
+    )
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"nameTable": []}', '{"resources": []}'])
+def test_another_file_is_no_import_file(engine: FakeEngine, idstack: Idstack, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "import.json"
+    file.write_text(text)
+
+    printed = idstack("import", "file", str(file), "--stack", "dev")
+
+    assert printed.code == 1
+    assert f"{file} is no import file; `idstack import scripts` writes one" in printed.error
+    assert engine.calls == []
+
+
+def test_a_file_is_imported_as_one_resource_is(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
+    engine.has_resources({"urn": PROVIDER, "type": "pulumi:providers:azure-native", "id": "x"})
+    file = tmp_path / "import.json"
+    file.write_text(json.dumps({"nameTable": {"azure": PROVIDER}, "resources": []}))
+
+    printed = idstack("import", "file", str(file), "--stack", "dev")
+
+    assert printed.code == 0, printed.error
+    assert engine.calls == ["stack export --stack dev --non-interactive", f"{_IMPORT} --file {file} --stack dev"]
