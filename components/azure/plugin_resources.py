@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import pulumi
 
-
 _SECRET: Final = "kubeconfig"
 
 

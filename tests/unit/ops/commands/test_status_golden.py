@@ -17,6 +17,7 @@ from identity.catalogue import CONTROL_PLANE, OPTIONAL
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import credentials_secret_name
 from ops.commands import status
+from tests.records import write_record
 from tests.unit import golden_report
 from tests.unit.access_world import FakeApiServer
 from tests.unit.hosts import Serve
@@ -134,7 +135,7 @@ def test_a_local_stack_shows_its_own_cluster_side(
     (state / "pulumi").mkdir(parents=True)
     (state / "pulumi/Pulumi.local.yaml").write_text("encryptionsalt: v1:of-this-machine")
     kubeconfig = write_kubeconfig(state / "kubeconfig", serve_plain(probes.app()))
-    (state / "environment.json").write_text(local_environment(state, kubeconfig).to_json())
+    write_record(state / "environment.json", local_environment(state, kubeconfig))
 
     printed = idstack("status")
 
