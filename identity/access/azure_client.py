@@ -104,7 +104,10 @@ class AzureClient:
         while request is not None:
             page = _send(self._arm, request).found or {}
             found += page.get("value") or []
-            request = HttpRequest("GET", page["nextLink"]) if page.get("nextLink") else None
+            # The address of a next page is whole; the token is for ARM alone.
+            following = urlsplit(page.get("nextLink") or "")
+            address = urlunsplit(("", "", following.path, following.query, ""))
+            request = HttpRequest("GET", address) if address else None
         return found
 
     def change_resource(

@@ -20,11 +20,12 @@ _CLUSTER_SIDE: Final = "hypershift"
 def values(
     written: Mapping[str, Any],
     cluster: str,
-    infra_id: str | None,
+    known: Mapping[Place, str],
     control_plane: ControlPlaneFile,
     existing: FoundResources,
 ) -> dict[str, str]:
-    """What there is to write, by path; `written` is the stack's own file, `infra_id` that of the HostedCluster.
+    """What there is to write, by path; `written` is the stack's own file, `known` what the HostedCluster says, by place
+    below the cluster's.
 
     Raises CommandError where the file has something else already, with which the next `up` would replace or remove what
     exists.
@@ -34,6 +35,8 @@ def values(
     found: dict[str, str] = {}
 
     def follow(place: Place, value: str, why: str) -> None:
+        if any(isinstance(_at(written, place[:length]), str) for length in range(1, len(place))):
+            return  # `kms.activeKey` may be a URL instead
         present = _at(written, place)
         if present is None:
             found[path_of(place)] = value
@@ -57,16 +60,16 @@ def values(
     index = _index(clusters, cluster)
     place: Place = ("hostedClusters", index)
     follow((*place, "name"), cluster, "the HostedCluster's name")
-    if infra_id is not None:
-        follow((*place, "infraID"), infra_id, "the HostedCluster's")
+    for key, value in known.items():
+        follow((*place, *key), value, "the HostedCluster's")
     for field, given in control_plane.identities.items():
         at: Place = (*place, "identities", field)
         follow((*at, "secretName"), given.secret_name, "which the HostedCluster names")
         entry = clusters[index] if index < len(clusters) else {}
         if given.object_encoding != entry.get("objectEncoding", DEFAULT_ENCODING):
             follow((*at, "objectEncoding"), given.object_encoding, "which the HostedCluster names")
-    infra = infra_id or _at(written, (*place, "infraID")) or cluster.replace(".", "-")
-    issuer = _at(written, (*place, "issuerURL"))
+    infra = known.get(("infraID",)) or _at(written, (*place, "infraID")) or cluster.replace(".", "-")
+    issuer = known.get(("issuerURL",)) or _at(written, (*place, "issuerURL"))
     group = written.get("resourceGroup") or existing.vault_id.resource_group
     location = written.get("location") or vault["location"]
     for row in DATA_PLANE:

@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from identity.clouds import DEFAULT_CLOUD
 from ops.access.azure import deployer
-from ops.adoption import entry, files
+from ops.adoption import entry, files, manifest
 from ops.adoption.existing import look_up
 from ops.adoption.findings import findings, table
 from ops.adoption.import_file import import_file
@@ -75,6 +75,9 @@ def scripts(
     data_plane: Annotated[Path, typer.Option("--dp", help="The scripts' dp-output.json.")],
     vault: Annotated[str | None, typer.Option("--vault", help="Name of the vault; that in --cp by default.")] = None,
     infra_id: Annotated[str | None, typer.Option("--infra-id", help="`spec.infraID` of the HostedCluster.")] = None,
+    hosted_cluster: Annotated[
+        Path | None, typer.Option("--hosted-cluster", help="The HostedCluster, as `kubectl get -o yaml` prints it.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The import file.")] = None,
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
@@ -95,9 +98,12 @@ def scripts(
     if missing := [key for key in ("tenantId", "subscriptionId") if not written.get(key)]:
         keys = " and ".join(missing)
         raise CommandError(f"the stack {stack} has no {keys}; set it first: `pulumi config set --stack {stack} <key>`")
+    subscription = written["subscriptionId"]
+    known = manifest.read(hosted_cluster, cluster, named, managed, subscription) if hosted_cluster else {}
+    known |= {("infraID",): infra_id} if infra_id else {}
     with deployer(stack, {"cloud": DEFAULT_CLOUD, **written}, local) as azure:
-        existing = look_up(azure, written["subscriptionId"], vault_name, named, managed)
-        configured = entry.values(written, cluster, infra_id, named, existing)
+        existing = look_up(azure, subscription, vault_name, named, managed)
+        configured = entry.values(written, cluster, known, named, existing)
         engine.configure(configured)
         plan = _planned(engine, configured)
         matches = match(plan, engine.resources(), cluster, existing, azure)

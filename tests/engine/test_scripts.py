@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from azure.identity import CertificateCredential
 
 from identity.catalogue import CONTROL_PLANE
@@ -69,20 +70,41 @@ def adopted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adoption]:
             "local-adopted",
             **{key: first.configuration(key) for key in KEPT},
             credentials={"propagation": {"successes": 5, "settleSeconds": 2, "timeoutSeconds": 60}},
-            hostedClusters=[configured],
+            # Of the rest the HostedCluster says what it is.
+            hostedClusters=[{key: configured[key] for key in ("name", "kms", "externalDnsDomain")}],
         )
+        (directory / "hc1.yaml").write_text(yaml.safe_dump(_hosted_cluster(configured)), encoding="utf-8")
         before = stack.inventory()
         import_file = directory / "import.json"
         report = _import_scripts(stack, scripts, import_file)
+        assert stack.inventory() == before, "so far nothing has changed in Azure"
         stack.idstack("import", "file", str(import_file), "--stack", stack.name)
+        assert stack.inventory() == before, "nor with the import"
         yield Adoption(stack, scripts, report, stack.up_with_steps(), before, import_file)
 
 
 def _import_scripts(stack: LocalStack, scripts: HyperShiftScripts, import_file: Path) -> dict[str, Any]:
     files = ("--cp", str(scripts.control_plane_file), "--dp", str(scripts.data_plane_file))
-    options = ("--cluster", "hc1", *files, "--output", str(import_file), "--stack", stack.name, "--json")
+    manifest = ("--hosted-cluster", str(import_file.with_name("hc1.yaml")))
+    options = ("--cluster", "hc1", *files, *manifest, "--output", str(import_file), "--stack", stack.name, "--json")
     report: dict[str, Any] = json.loads(stack.idstack("import", "scripts", *options).stdout)
     return report
+
+
+def _hosted_cluster(configured: Mapping[str, Any]) -> dict[str, Any]:
+    """The HostedCluster of the scripts, as far as it says where it is."""
+    names = ("resourceGroup", "vnetID", "subnetID", "securityGroupID")
+    return {
+        "apiVersion": "hypershift.openshift.io/v1beta1",
+        "kind": "HostedCluster",
+        "metadata": {"name": configured["name"], "namespace": "clusters"},
+        "spec": {
+            "infraID": configured["infraID"],
+            "issuerURL": configured["issuerURL"],
+            "dns": configured["dns"],
+            "platform": {"azure": {"location": "eastus", **{name: configured[name] for name in names}}},
+        },
+    }
 
 
 def test_the_next_up_deletes_and_replaces_nothing(adopted: Adoption) -> None:

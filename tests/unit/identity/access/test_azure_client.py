@@ -64,6 +64,30 @@ def test_a_throttled_request_is_repeated_when_the_service_asks_for_it(
     assert waits == [7.0] * min(refusals, 5)
 
 
+def test_a_collection_is_read_to_its_last_page_and_at_arm_alone(
+    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve
+) -> None:
+    asked: list[dict[str, str]] = []
+
+    async def answer(request: Request) -> Response:
+        asked.append(dict(request.query_params))
+        if "page" in request.query_params:
+            return JSONResponse({"value": [{"id": "/x/2"}]})
+        # Wherever an answer sends the client, the token stays with ARM.
+        return JSONResponse(
+            {"value": [{"id": "/x/1"}], "nextLink": "https://elsewhere.example/x?page=%242&api-version=1"}
+        )
+
+    paged = Cloud(**{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x", answer)]))})
+    with AzureClient(paged, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+        found = azure.resources("/x", "1", "name eq 'a'")
+        nothing = azure.resources("/y", "1")
+
+    assert [each["id"] for each in found] == ["/x/1", "/x/2"]
+    assert nothing == []
+    assert asked == [{"api-version": "1", "$filter": "name eq 'a'"}, {"page": "$2", "api-version": "1"}]
+
+
 def test_an_action_is_repeated_as_well_and_needs_its_resource(
     world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

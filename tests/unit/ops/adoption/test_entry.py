@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from identity.naming import data_plane_identity_name, federated_credential_name
+from identity.settings.problems import Place
 from ops.adoption.entry import values
 from ops.adoption.existing import FoundResources
 from ops.stack.errors import CommandError
@@ -35,7 +36,8 @@ VAULT = {
 
 
 def found(written: dict[str, Any], existing: FoundResources = EXISTING, infra_id: str | None = None) -> dict[str, str]:
-    return values(written, "hc1", infra_id, NAMED, existing)
+    known: dict[Place, str] = {} if infra_id is None else {("infraID",): infra_id}
+    return values(written, "hc1", known, NAMED, existing)
 
 
 def test_an_empty_stack_gets_everything_that_follows() -> None:

@@ -71,8 +71,15 @@ def test_client_ids_have_no_quotes_in_the_scripts_file(tmp_path: Path, given: di
     assert found == {field: str(client_id) for field, client_id in given.items()}
 
 
+def test_client_ids_are_compared_in_lower_case(tmp_path: Path) -> None:
+    """A person may have written the file; Graph and ARM answer in lower case."""
+    whole = written(tmp_path, json.dumps({FIELDS[0]: identity(CLIENT_ID.upper())}))
+    assert files.control_plane(whole).identities[FIELDS[0]].client_id == CLIENT_ID
+    assert files.data_plane(written(tmp_path, json.dumps({MANAGED[0]: CLIENT_ID.upper()}))) == {MANAGED[0]: CLIENT_ID}
+
+
 @pytest.mark.parametrize("client_id", ["12345678-1234-4123-8123-123456789012", "00000000-0000-4000-8000-00000000000e"])
-def test_a_client_id_of_digits_is_no_number(tmp_path: Path, client_id: str) -> None:
+def test_a_client_id_of_digits_is_read_as_it_is(tmp_path: Path, client_id: str) -> None:
     assert files.data_plane(written(tmp_path, f"{{{MANAGED[0]}: {client_id}}}")) == {MANAGED[0]: client_id}
 
 

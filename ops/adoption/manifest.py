@@ -1,0 +1,106 @@
+"""A HostedCluster as `kubectl get -o yaml` prints it: what the stack's configuration must repeat of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from identity.hypershift import KIND
+from identity.naming import parse_arm_id
+from identity.settings.problems import Place
+from ops.adoption.files import ControlPlaneFile
+from ops.stack.errors import CommandError
+
+# Keys of a hosted cluster in the configuration, by their place in the HostedCluster.
+_SAME: Final[Mapping[Place, tuple[str, ...]]] = {
+    ("namespace",): ("metadata", "namespace"),
+    ("infraID",): ("spec", "infraID"),
+    ("issuerURL",): ("spec", "issuerURL"),
+    ("dns", "baseDomain"): ("spec", "dns", "baseDomain"),
+    ("dns", "publicZoneID"): ("spec", "dns", "publicZoneID"),
+    ("dns", "privateZoneID"): ("spec", "dns", "privateZoneID"),
+    **{
+        (name,): ("spec", "platform", "azure", name)
+        for name in ("location", "resourceGroup", "vnetID", "subnetID", "securityGroupID", "topology")
+    },
+}
+_PLATFORM: Final = ("spec", "platform", "azure")
+_IDENTITIES: Final = (*_PLATFORM, "azureAuthenticationConfig", "managedIdentities")
+_KMS: Final = ("spec", "secretEncryption", "kms", "azure")
+
+
+def read(
+    path: Path,
+    cluster: str,
+    control_plane: ControlPlaneFile,
+    data_plane: Mapping[str, str],
+    subscription: str,
+) -> dict[Place, str]:
+    """Values of the cluster's entry in the configuration, by place in it.
+
+    Raises CommandError for a file that has no such HostedCluster, and for one that is not the files': with another
+    name, another subscription, or other client ids.
+    """
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path} cannot be read ({type(error).__name__}); give a HostedCluster as YAML") from None
+    except (yaml.YAMLError, RecursionError, ValueError):
+        document = None
+    if not isinstance(document, Mapping) or document.get("kind") != KIND:
+        raise CommandError(
+            f"{path} has no {KIND}; write one: `kubectl get hostedcluster {cluster} -n <namespace> -o yaml > {path}`"
+        )
+    problems = [*_strangers(document, cluster, control_plane, data_plane, subscription)]
+    if problems:
+        listed = "\n".join(f"- {each}" for each in problems)
+        raise CommandError(f"{path} is not the HostedCluster of these files:\n{listed}")
+    return dict(_values(document))
+
+
+def _strangers(
+    document: Mapping[str, Any],
+    cluster: str,
+    control_plane: ControlPlaneFile,
+    data_plane: Mapping[str, str],
+    subscription: str,
+) -> Iterator[str]:
+    expected: dict[tuple[str, ...], str] = {
+        ("metadata", "name"): cluster,
+        (*_PLATFORM, "subscriptionID"): subscription,
+        **{(*_IDENTITIES, "dataPlane", field): client_id for field, client_id in data_plane.items()},
+    }
+    for field, identity in control_plane.identities.items():
+        expected[*_IDENTITIES, "controlPlane", field, "clientID"] = identity.client_id
+        expected[*_IDENTITIES, "controlPlane", field, "credentialsSecretName"] = identity.secret_name
+    for place, value in expected.items():
+        found = _at(document, place)
+        if found is not None and found.lower() != value.lower():
+            yield f"{'.'.join(place)}: found {found}; accepted: {value}"
+
+
+def _values(document: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
+    for place, source in _SAME.items():
+        if value := _at(document, source):
+            yield place, value
+    if zone := _at(document, ("spec", "dns", "publicZoneID")):
+        # The configuration refuses a zone's id that is none.
+        with suppress(ValueError):
+            yield ("dnsZoneResourceGroup",), parse_arm_id(zone).resource_group
+    for key in ("activeKey", "backupKey"):
+        for name in ("keyVaultName", "keyName", "keyVersion"):
+            if value := _at(document, (*_KMS, key, name)):
+                yield ("kms", key, name), value
+    if value := _at(document, (*_KMS, "keyVaultType")):
+        yield ("kms", "keyVaultType"), value
+
+
+def _at(document: Any, place: tuple[str, ...]) -> str | None:
+    """The string at a place, None for none."""
+    for step in place:
+        document = document.get(step) if isinstance(document, Mapping) else None
+    return document if isinstance(document, str) else None
