@@ -1,4 +1,4 @@
-"""`python -m localcloud`: start, stop, run, env, exec, shell, requests, seed, issue-msi, recover, kubelet.
+"""`python -m localcloud`: start, stop, run, env, exec, shell, requests, seed, faults, issue-msi, recover, kubelet.
 
 Each may be repeated.
 """
@@ -182,6 +182,30 @@ def _create(state: StateDirectory, wanted: Seed | None) -> None:
     finally:
         prepared.close()
     typer.echo(f"local cloud seeded: {added} resources added" if added else "local cloud seeded already")
+
+
+@cli.command()
+def faults(
+    context: typer.Context,
+    hold: Annotated[
+        typer.FileText | None, typer.Option(metavar="FILE", help="Hold these instead, JSON; - is standard input.")
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Hold none.")] = False,
+) -> None:
+    """Print the faults that are held now, or hold others: what services answer instead of their own answers."""
+    from localcloud.azure.shared.held import FaultHolder, HeldFaults
+    from localcloud.core.tls import write_private
+
+    state: StateDirectory = context.obj
+    _environment(state)
+    try:
+        if hold is not None:
+            write_private(state.held_faults_file, HeldFaults.from_json(hold.read()).to_json().encode())
+        elif clear:
+            state.held_faults_file.unlink(missing_ok=True)
+        typer.echo(FaultHolder(state.held_faults_file).now().to_json())
+    except ValueError as error:
+        raise _failure(str(error)) from None
 
 
 @cli.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

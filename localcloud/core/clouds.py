@@ -14,6 +14,8 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
+from localcloud.core.validation import problems
+
 # Reserved for the local cloud: no Entra tenant has this id.
 LOCAL_TENANT_ID: Final = "10ca1000-0000-4000-8000-000000000001"
 LOCAL_SUBSCRIPTION_ID: Final = "10ca1000-0000-4000-8000-000000000002"
@@ -60,9 +62,7 @@ class LocalEnvironment(BaseModel):
         try:
             return cls.model_validate_json(path.read_bytes())
         except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
-            place = ".".join(map(str, problem["loc"]))
-            raise ValueError(f"{path} is not a record of the local cloud: {place}: {problem['msg']}") from None
+            raise ValueError(f"{path} is not a record of the local cloud: {problems(error)[0]}") from None
 
     def to_json(self) -> str:
         """The file's content."""

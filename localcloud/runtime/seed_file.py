@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from localcloud.azure.authorization import built_in_roles
 from localcloud.core.store import Store
+from localcloud.core.validation import place, problems
 
 DEFAULT: Final = Path(__file__).resolve().parents[1] / "seed.yaml"
 DEPLOYER: Final = "deployer"
@@ -128,10 +129,9 @@ def load(file: Path) -> Seed:
     except yaml.YAMLError as error:
         raise InvalidSeed(f"{file}: {error}") from None
     except ValidationError as error:
-        problems = [f"{_place(each['loc'])}: {each['msg']}" for each in error.errors(include_url=False)]
-        raise InvalidSeed("\n".join(f"{file}: {problem}" for problem in problems)) from None
-    if problems := list(_problems(seed)):
-        raise InvalidSeed("\n".join(f"{file}: {problem}" for problem in problems))
+        raise InvalidSeed("\n".join(f"{file}: {problem}" for problem in problems(error))) from None
+    if dangling := list(_dangling(seed)):
+        raise InvalidSeed("\n".join(f"{file}: {problem}" for problem in dangling))
     return seed
 
 
@@ -160,32 +160,26 @@ def _tenancy(seed: Seed) -> tuple[str, str]:
     return seed.tenant_id, seed.subscription_id
 
 
-def _problems(seed: Seed) -> Iterator[str]:
+def _dangling(seed: Seed) -> Iterator[str]:
     """What refers to nothing."""
     groups = {name.lower() for name in seed.resource_groups}
     for key in ("managed_identities", "clusters", "vaults", "resources"):
         for index, each in enumerate(getattr(seed, key)):
             if each.resource_group.lower() not in groups:
-                place = _place((to_camel(key), index, "resourceGroup"))
-                yield f"{place}: {each.resource_group!r} is not among resourceGroups"
+                where = place((to_camel(key), index, "resourceGroup"))
+                yield f"{where}: {each.resource_group!r} is not among resourceGroups"
     for index, resource in enumerate(seed.resources):
         if resource.type.count("/") != resource.name.count("/") + 1:
-            place = _place(("resources", index, "name"))
-            yield f"{place}: {resource.name!r} has not one name for each segment of {resource.type}"
+            where = place(("resources", index, "name"))
+            yield f"{where}: {resource.name!r} has not one name for each segment of {resource.type}"
     known = {role.role_name for role in built_in_roles().values()}
     for index, name in enumerate(seed.deployer_roles):
         if name not in known:
-            place = _place(("deployerRoles", index))
-            yield f"{place}: {name!r} is no built-in role that is emulated; {', '.join(sorted(known))} are"
+            where = place(("deployerRoles", index))
+            yield f"{where}: {name!r} is no built-in role that is emulated; {', '.join(sorted(known))} are"
     members = {DEPLOYER, *(user.user_principal_name for user in seed.users)}
     for index, group in enumerate(seed.groups):
         for number, member in enumerate(group.members):
             if member not in members:
-                place = _place(("groups", index, "members", number))
-                yield f"{place}: {member!r} is neither {DEPLOYER!r} nor among users"
-
-
-def _place(parts: tuple[str | int, ...]) -> str:
-    """`resources[3].name`; the whole file for no parts."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-    return text.removeprefix(".") or "the file"
+                where = place(("groups", index, "members", number))
+                yield f"{where}: {member!r} is neither {DEPLOYER!r} nor among users"

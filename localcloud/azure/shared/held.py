@@ -1,7 +1,8 @@
 """Faults that a test switches on and off while the local cloud runs: a file that every request reads.
 
-The file is one JSON object of `HeldFaults`' three members; without it nothing is held. It is meant for tests of what
-lasts (Entra ID away for a day), so it is no part of `Faults`, which describes how Azure always is.
+The file is one JSON object of `HeldFaults`' three members, each of which may be missing; without it nothing is held.
+`localcloud faults` writes it. It is meant for tests of what lasts (Entra ID away for a day), so it is no part of
+`Faults`, which describes how Azure always is.
 """
 
 from __future__ import annotations
@@ -9,13 +10,36 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, ClassVar, Final
+
+from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, TypeAdapter, ValidationError
 
 from localcloud.azure.shared.faults import Faults
-from localcloud.core.clock import parse_rfc3339
+from localcloud.core.validation import problems
+
+SERVICES: Final = ("entra", "graph", "arm", "keyvault", "blob", "imds", "aks-webhooks")
+
+
+def _compiles(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is no regular expression: {error}") from None
+    return text
+
+
+def _is_known(service: str) -> str:
+    if service not in SERVICES:
+        raise ValueError(f"{service!r} is no service; {', '.join(SERVICES)} are")
+    return service
+
+
+_Service = Annotated[str, AfterValidator(_is_known)]
+_Expression = Annotated[str, AfterValidator(_compiles)]
+_STRICT: Final = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True)
@@ -23,7 +47,7 @@ class HeldAnswer:
     """What every matching request is answered instead of the service's own answer.
 
     Attributes:
-        service: entra, graph, arm, keyvault, imds.
+        service: whose requests.
         methods: HTTP methods, all of them if empty.
         path: regular expression that is searched in the path, without regard to case.
         body: regular expression that is searched in the body as sent; "" matches without reading it.
@@ -33,11 +57,13 @@ class HeldAnswer:
         after: whether the request takes effect all the same, so that only its answer is lost.
     """
 
-    service: str
+    __pydantic_config__: ClassVar = _STRICT
+
+    service: _Service
     methods: tuple[str, ...] = ()
-    path: str = ""
-    body: str = ""
-    status: int | None = 503
+    path: _Expression = ""
+    body: _Expression = ""
+    status: Annotated[int, Field(ge=400, le=599)] | None = 503
     code: str = "ServiceUnavailable"
     message: str = "Held by a test."
     after: bool = False
@@ -58,8 +84,10 @@ class HeldReplication:
     Registrations that were removed are refused at their usual time, so that nothing hides a missing certificate.
     """
 
-    since: datetime
-    client_id: str | None = None
+    __pydantic_config__: ClassVar = _STRICT
+
+    since: AwareDatetime
+    client_id: Annotated[str, AfterValidator(str.lower)] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,9 +100,11 @@ class HeldFaults:
         date_shift: as `Faults.date_shift`, which it overrides by service.
     """
 
+    __pydantic_config__: ClassVar = _STRICT
+
     answers: tuple[HeldAnswer, ...] = ()
     replication: tuple[HeldReplication, ...] = ()
-    date_shift: Mapping[str, float] = field(default_factory=dict)
+    date_shift: Mapping[_Service, float] = field(default_factory=dict)
 
     def accepts(self, client_id: str, registered_at: datetime) -> bool:
         """Whether Entra ID accepts a certificate that was registered then on the application of `client_id`."""
@@ -97,22 +127,14 @@ class HeldFaults:
 
     @classmethod
     def from_json(cls, text: str) -> HeldFaults:
-        """The inverse of `to_json`; raises ValueError for what is not such a document."""
-        given = json.loads(text)
-        known = [each.name for each in fields(cls)]
-        if not isinstance(given, dict) or not set(given) <= set(known):
-            raise ValueError(f"held faults: a JSON object with keys among {', '.join(known)} is expected")
+        """The inverse of `to_json`; raises ValueError that names each place in what is not such a document."""
         try:
-            return cls(
-                tuple(HeldAnswer(**{**each, "methods": tuple(each.get("methods", ()))}) for each in given["answers"]),
-                tuple(
-                    HeldReplication(parse_rfc3339(each["since"]), _lower(each.get("client_id")))
-                    for each in given["replication"]
-                ),
-                given["date_shift"],
-            )
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"held faults: {error}") from None
+            return _DOCUMENT.validate_json(text)
+        except ValidationError as error:
+            raise ValueError("\n".join(f"held faults: {problem}" for problem in problems(error))) from None
+
+
+_DOCUMENT: Final = TypeAdapter(HeldFaults)
 
 
 class FaultHolder:
@@ -132,7 +154,3 @@ class FaultHolder:
 
 
 _NOTHING: Final = HeldFaults()
-
-
-def _lower(client_id: Any) -> str | None:
-    return None if client_id is None else str(client_id).lower()

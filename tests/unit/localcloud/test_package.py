@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,16 +10,17 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from packaging.requirements import Requirement
 
+from localcloud.azure.shared.held import SERVICES, HeldAnswer, HeldFaults, HeldReplication
 from localcloud.runtime.seed_file import Seed
 from tests.architecture.source import ROOT, files, imports
-from tests.unit.localcloud.coverage.tables import codes, matches
+from tests.unit.localcloud.coverage.tables import code, codes, matches
 from tools import clients, golang
 
 SOURCE: Final = ROOT / "localcloud"
@@ -71,6 +73,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Package]:
         script.write_text(f"#!{sys.executable}\nfrom {module} import {function}\n{function}()\n", encoding="utf-8")
         script.chmod(0o755)
     (made.directory / "example.py").write_text(blocks("python")[0], encoding="utf-8")
+    (made.directory / "outage.json").write_text(blocks("json")[0], encoding="utf-8")
     (made.directory / "team.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
     try:
         yield made
@@ -96,6 +99,37 @@ def test_the_readmes_lines_print_what_it_shows(package: Package) -> None:
 def test_a_seed_makes_a_tenant_of_its_own(package: Package) -> None:
     for line, printed in commands(blocks("console")[1]):
         assert matches(printed, found := package.run(line)), (line, found)
+
+
+def test_a_held_fault_answers_until_it_is_cleared(package: Package) -> None:
+    package.run("localcloud start")
+    for line, printed in commands(blocks("console")[2]):
+        assert matches(printed, found := package.run(line)), (line, found)
+
+    assert json.loads((package.directory / "held.json").read_text())["answers"][0]["message"] == "Held by a test."
+    assert "(Forbidden) Held by a test." in (package.directory / "errors.txt").read_text()
+    for name in ("held.json", "errors.txt"):
+        (package.directory / name).unlink()
+
+
+def test_what_is_no_fault_is_refused_by_its_place(package: Package) -> None:
+    package.run("localcloud start")
+    wrong = {"answers": [{"service": "dns", "path": "("}], "replication": [{"since": "2026-01-01"}], "more": 1}
+    refused = package.run(f"echo '{json.dumps(wrong)}' | localcloud faults --hold - 2>&1 && false || true")
+
+    places = ["answers[0].service", "answers[0].path", "replication[0].since", "more"]
+    assert [line.split(": ")[:2] for line in refused.splitlines()] == [["held faults", each] for each in places]
+    assert package.run("localcloud faults") == HeldFaults().to_json() + "\n"
+
+
+def test_each_member_of_held_faults_is_in_the_readme() -> None:
+    text = (SOURCE / "README.md").read_text(encoding="utf-8").partition("| member | meaning |")[2]
+    rows = [row.split("|") for row in text.partition("\n\n")[0].splitlines()[2:]]
+
+    assert [code(row[1]) for row in rows] == [each.name for each in fields(HeldFaults)]
+    for row, kind in zip(rows, (HeldAnswer, HeldReplication), strict=False):
+        assert {each.name for each in fields(kind)} <= set(codes(row[2]))
+    assert set(SERVICES) <= set(codes(rows[0][2]))
 
 
 def test_each_key_of_a_seed_is_in_the_readme() -> None:
@@ -130,7 +164,7 @@ def test_a_removed_local_cloud_leaves_nothing(package: Package) -> None:
     line, printed = commands(blocks("console")[0])[-1]
 
     assert matches(printed, package.run(line))
-    assert sorted(each.name for each in package.directory.iterdir()) == ["example.py", "team.yaml"]
+    assert sorted(each.name for each in package.directory.iterdir()) == ["example.py", "outage.json", "team.yaml"]
 
 
 def test_the_package_asks_for_what_it_imports_as_the_lock_has_it() -> None:
