@@ -123,5 +123,4 @@ class SigningKeySecret(PluginResource):
             "key_id": key_id,
             "old_public_keys": list(old_public_keys),
         }
-        secret_output = pulumi.ResourceOptions(additional_secret_outputs=["kubeconfig"])
-        super().__init__("SigningKeySecret", name, inputs, (), pulumi.ResourceOptions.merge(opts, secret_output))
+        super().__init__("SigningKeySecret", name, inputs, (), opts)

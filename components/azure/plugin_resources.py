@@ -6,9 +6,12 @@ Every input is an output as well, under the same name. The modules in `provider/
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pulumi
+
+# The one input that opens something.
+_SECRET: Final = "kubeconfig"
 
 
 class _Attribute(str):
@@ -18,7 +21,10 @@ class _Attribute(str):
 
 
 class PluginResource(pulumi.CustomResource):
-    """A resource of the plugin: its attributes are snake_case, the properties on the wire camelCase."""
+    """A resource of the plugin: its attributes are snake_case, the properties on the wire camelCase.
+
+    Every input is an output as well, and a kubeconfig is secret as both.
+    """
 
     def __init__(
         self,
@@ -32,7 +38,9 @@ class PluginResource(pulumi.CustomResource):
             _Attribute(attribute): value for attribute, value in {**inputs, **dict.fromkeys(outputs)}.items()
         }
         self._attributes = {self.translate_input_property(attribute): str(attribute) for attribute in own}
-        super().__init__(f"idstack:index:{kind}", name, own, opts)
+        secret = [_SECRET] if _SECRET in inputs else None
+        options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(additional_secret_outputs=secret))
+        super().__init__(f"idstack:index:{kind}", name, own, options)
 
     def translate_input_property(self, prop: str) -> str:
         """`not_before` -> `notBefore` for the resource's own properties; keys inside of them stay as they are."""
@@ -253,8 +261,7 @@ class ClusterGate(PluginResource):
             "kinds": list(kinds),
             "timeout_seconds": timeout_seconds,
         }
-        secret = pulumi.ResourceOptions(additional_secret_outputs=["kubeconfig"])
-        super().__init__("ClusterGate", name, inputs, ("opened_at",), pulumi.ResourceOptions.merge(opts, secret))
+        super().__init__("ClusterGate", name, inputs, ("opened_at",), opts)
 
 
 class NamespaceGuard(PluginResource):
@@ -284,8 +291,7 @@ class NamespaceGuard(PluginResource):
             "namespace": namespace,
             "handed_over": handed_over,
         }
-        secret = pulumi.ResourceOptions(additional_secret_outputs=["kubeconfig"])
-        super().__init__("NamespaceGuard", name, inputs, (), pulumi.ResourceOptions.merge(opts, secret))
+        super().__init__("NamespaceGuard", name, inputs, (), opts)
 
 
 class HsmRoleAssignment(PluginResource):

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pulumi
 
-from components.azure.plugin_resources import Certificate, CredentialSecret, RenewalSchedule
+from components.azure.issuer_resources import SigningKeySecret
+from components.azure.plugin_resources import (
+    Certificate,
+    ClusterGate,
+    CredentialSecret,
+    NamespaceGuard,
+    RenewalSchedule,
+)
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import UNKNOWN, a_uuid, issued
 from tests.unit.components.world import TENANT, VAULT
@@ -105,3 +112,35 @@ def test_no_certificate_offers_its_private_key() -> None:
 
     assert not hasattr(Certificate, "private_key_pem")
     assert [each.name for each in recorder.registered if each.request.additionalSecretOutputs] == []
+
+
+def test_a_kubeconfig_is_secret_as_an_output_too() -> None:
+    def build() -> None:
+        ClusterGate(
+            "gate",
+            cluster_id="id",
+            cluster_uid="uid",
+            has_azure_rbac=False,
+            kubeconfig="token: x",
+            kinds=["v1/namespaces"],
+            timeout_seconds=1,
+        )
+        NamespaceGuard("guard", cluster_id="id", kubeconfig="token: x", context=None, namespace="n", handed_over=False)
+        SigningKeySecret(
+            "key",
+            kubeconfig="token: x",
+            context=None,
+            cluster_id="id",
+            namespace="n",
+            secret="key",
+            cloud="AzurePublicCloud",
+            tenant_id=TENANT,
+            vault_id=VAULT,
+            secret_name="key",
+            key_id="kid",
+            old_public_keys=[],
+        )
+
+    secrets = {each.name: list(each.request.additionalSecretOutputs) for each in run(build).registered}
+
+    assert [secrets[name] for name in ("gate", "guard", "key")] == [["kubeconfig"]] * 3
