@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pulumi
 
+# The one input that opens something.
 _SECRET: Final = "kubeconfig"
 
 

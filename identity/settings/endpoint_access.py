@@ -40,6 +40,8 @@ class SwiftSettings(Model):
 class PrivateSettings(Model):
     """How the API server is reached privately."""
 
-    type: Literal["PrivateLink", "Swift"] = Field(description="The way; a HostedCluster never changes it.")
+    type: Literal["PrivateLink", "Swift"] = Field(
+        description="The way, Swift for a managed cluster (`docs/hypershift.md`); a HostedCluster never changes it."
+    )
     private_link: PrivateLinkSettings | None = Field(None, description="Keys of `PrivateLink`.")
     swift: SwiftSettings | None = Field(None, description="Keys of `Swift`.")

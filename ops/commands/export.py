@@ -70,7 +70,7 @@ def hypershift(
     for each in wanted:
         for path in each.paths:
             screen.console.print(str(path), markup=False)
-        for line in each.left_out():
+        for line in (*each.left_out(), *each.remarks()):
             screen.console.print(line, markup=False)
     steps = [commands.definitions(), str(install)]
     for each in wanted:

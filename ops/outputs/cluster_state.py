@@ -46,18 +46,24 @@ _SHOWN: Final = (
 
 @dataclass(frozen=True)
 class HostedClusterCondition:
-    """One condition of a HostedCluster; `status` is True, False or Unknown."""
+    """One condition of a HostedCluster; `status` is True, False or Unknown.
+
+    `is_unverifiable`: HyperShift cannot know it of this cluster, so Unknown is as good as True.
+    """
 
     cluster: str
     type: str
     status: str
     reason: str
     message: str
+    is_unverifiable: bool = False
 
     @property
     def is_expected(self) -> bool:
         """Whether a cluster that runs has this status."""
-        return self.type in _TELLS_NOTHING or self.status == ("False" if self.type in _EXPECTED_FALSE else "True")
+        if self.type in _TELLS_NOTHING or (self.is_unverifiable and self.status == "Unknown"):
+            return True
+        return self.status == ("False" if self.type in _EXPECTED_FALSE else "True")
 
     @property
     def is_shown(self) -> bool:
@@ -155,10 +161,30 @@ def _conditions(server: ApiServer, name: str, namespace: str) -> Iterator[Hosted
     found = server.read(_HOSTED_CLUSTER.format(namespace, name))
     if found is None:
         raise AccessError(f"there is no HostedCluster {namespace}/{name}")
+    unverifiable = set(_unverifiable(found.get("spec") or {}))
     for each in (found.get("status") or {}).get("conditions") or ():
+        type_ = each["type"]
         yield HostedClusterCondition(
-            name, each["type"], each["status"], each.get("reason", ""), each.get("message", "")
+            name, type_, each["status"], each.get("reason", ""), each.get("message", ""), type_ in unverifiable
         )
+
+
+def _unverifiable(spec: Mapping[str, Any]) -> Iterator[str]:
+    """The conditions that stay Unknown on a cluster with this `spec`, as in `support/conditions/conditions.go:57-116`.
+
+    The key vault is not asked without KMS, or behind a private endpoint. The API server's host name is not looked up
+    if it has none, or has one for its own network alone (`support/netutil/expose.go:94-113`).
+    """
+    kms = ((spec.get("secretEncryption") or {}).get("kms") or {}).get("azure")
+    if not kms or kms.get("keyVaultAccess") == "Private":
+        yield "ValidAzureKMSConfig"
+    published = [
+        each["servicePublishingStrategy"] for each in spec.get("services") or () if each["service"] == "APIServer"
+    ]
+    names = [(each.get(key) or {}).get("hostname") for each in published for key in ("route", "loadBalancer")]
+    topology = ((spec.get("platform") or {}).get("azure") or {}).get("topology")
+    if topology == "Private" or not any(names):
+        yield "ExternalDNSReachable"
 
 
 def _mounts(

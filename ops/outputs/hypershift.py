@@ -136,6 +136,14 @@ class HostedClusterExport:
         if unknown:
             yield f"{self._path(_MANIFEST)} is left out: it needs {', '.join(unknown)}"
 
+    def remarks(self) -> Iterator[str]:
+        """What HyperShift does not do for this cluster, although its API takes it (decision record 0036)."""
+        if _PRIVATE_LINK in (self._azure.get("private") or {}):
+            yield (
+                f"{self.name}: HyperShift makes no Private Link Service with --managed-service ARO-HCP, so the nodes "
+                "reach no API server: private.type Swift is its way for managed clusters"
+            )
+
     def obstacles(self) -> Iterator[str]:
         """Why the CLI cannot create this cluster: it overwrites these values with its own."""
         if "." in self.name:

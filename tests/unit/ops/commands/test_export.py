@@ -202,6 +202,19 @@ def test_clusters_of_one_domain_give_the_filter_of_external_dns(engine: FakeEngi
     assert '--external-dns-domain-filter "$MGMT_DNS_ZONE_NAME"' in install
 
 
+@pytest.mark.parametrize(("key", "is_said"), [("privateLink", True), ("swift", False)])
+def test_a_private_link_that_hypershift_does_not_make_is_said(
+    engine: FakeEngine, idstack: Idstack, key: str, is_said: bool
+) -> None:
+    cluster = described()
+    cluster["hostedClusterSpec"]["platform"]["azure"] |= {"topology": "Private", "private": {"type": "x", key: {}}}
+    engine.has({**OUTPUTS, "hostedClusters": {"hc1": cluster}})
+
+    printed = idstack("export", "hypershift", "--stack", "dev")
+
+    assert ("hc1: HyperShift makes no Private Link Service with --managed-service ARO-HCP" in printed.output) == is_said
+
+
 def test_the_manifest_says_what_is_to_be_added(engine: FakeEngine, idstack: Idstack) -> None:
     engine.has(OUTPUTS)
 

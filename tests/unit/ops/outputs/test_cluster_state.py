@@ -96,6 +96,41 @@ def test_the_conditions_are_judged_as_hypershift_judges_them(server: ApiServer) 
     ]
 
 
+KMS = {"secretEncryption": {"kms": {"azure": {"keyVaultAccess": "Public"}}}}
+PRIVATE_KMS = {"secretEncryption": {"kms": {"azure": {"keyVaultAccess": "Private"}}}}
+NAMED = {
+    "services": [{"service": "APIServer", "servicePublishingStrategy": {"type": "Route", "route": {"hostname": "api"}}}]
+}
+UNNAMED = {"services": [{"service": "APIServer", "servicePublishingStrategy": {"type": "Route"}}]}
+ONLY_PRIVATE = {"platform": {"azure": {"topology": "Private"}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "kms", "external_dns"),
+    [
+        ({}, True, True),
+        ({**KMS, **NAMED}, False, False),
+        ({**PRIVATE_KMS, **NAMED}, True, False),
+        ({**KMS, **UNNAMED}, False, True),
+        ({**KMS, **NAMED, **ONLY_PRIVATE}, False, True),
+    ],
+)
+def test_what_hypershift_cannot_know_may_be_unknown(
+    api: FakeApiServer, server: ApiServer, spec: dict[str, Any], kms: bool, external_dns: bool
+) -> None:
+    """As `ExpectedHCConditions` in support/conditions/conditions.go:57-68 and 110-116."""
+
+    def expected(status: str) -> dict[str, bool]:
+        types = ("ValidAzureKMSConfig", "ExternalDNSReachable")
+        conditions = [{"type": each, "status": status} for each in types]
+        api.documents[HOSTED_CLUSTER] = {"spec": spec, "status": {"conditions": conditions}}
+        return {each.type: each.is_expected for each in read(server, OUTPUTS, VERSIONS.get).conditions}
+
+    assert expected("Unknown") == {"ValidAzureKMSConfig": kms, "ExternalDNSReachable": external_dns}
+    assert set(expected("True").values()) == {True}
+    assert set(expected("False").values()) == {False}
+
+
 @pytest.mark.parametrize(
     ("condition", "status", "expected"),
     [
