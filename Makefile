@@ -1,11 +1,14 @@
 # Every command takes STACK=<name> (local by default) and ARGS=<more options of the engine>.
 # CLUSTER=apiserver gives a local stack a real kube-apiserver instead of the built-in API, from its first `make up` to `make down`.
+# PROVIDERS=real gives it the real provider plugins instead of the emulated ones, PROVIDERS=azuread,kubernetes only some of them.
 # What a stack's commands run with (engine, backend, plugins) is decided in ops/stack/environment.py.
 
 STACK ?= local
 ARGS ?=
 CLUSTER ?=
 export LOCALCLOUD_CLUSTER := $(CLUSTER)
+PROVIDERS ?=
+export LOCALCLOUD_PROVIDERS := $(PROVIDERS)
 # `exec`, so that a signal to make reaches the command and not a shell in between.
 IDSTACK := exec .venv/bin/idstack
 PYTHON := .venv/bin/python

@@ -37,7 +37,7 @@ from localcloud.core.cluster import ClusterKind
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.kinds import KINDS, ResourceKind
 from localcloud.kubernetes.kubeconfig import connection
-from ops.stack import environment
+from ops.stack import environment, plugins
 from ops.stack.configuration import with_salt
 from ops.stack.engine import Engine
 from tests.warm import virtual_environment
@@ -125,7 +125,7 @@ class LocalStack:
         """Make the stack as `idstack up` does, so that both its commands and the engine's own work here."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LOCALCLOUD_STATE_DIR", str(self.state))
-            patch.setattr(environment, "_EMULATED_PLUGINS", self.root / "localcloud/providers/bin")
+            patch.setattr(plugins, "_BIN", self.root / "localcloud/providers/bin")
             Engine(self.name, self.root).prepare()
         made = yaml.safe_load((self.state / "pulumi" / self._file.name).read_text(encoding="utf-8"))
         text = with_salt(self._file.read_text(encoding="utf-8"), made["encryptionsalt"], self._file.name)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from ops.access.cluster_state import read_cluster_state
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.outputs import cluster_tables, probes
 from ops.outputs.cluster_state import ClusterState
 from ops.outputs.rows import has_probes, rows
-from ops.outputs.tables import credentials
-from ops.stack import local_cloud
+from ops.outputs.tables import credentials, with_caption
+from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
@@ -40,10 +41,15 @@ def show(stack: str, screen: Screen) -> None:
     found, now = rows(outputs, answers), datetime.now(UTC)
     state = read_cluster_state(engine, outputs)
     if screen.as_json:
-        rendered = {} if state is None else {"managementCluster": state.to_json()}
+        rendered: dict[str, Any] = {} if state is None else {"managementCluster": state.to_json()}
+        if environment is not None:
+            rendered["providers"] = {each.name: each.kind for each in plugins.installed()}
         screen.document({"stack": stack, "rows": [row.to_json(now) for row in found], **rendered})
     else:
-        screen.console.print(credentials(found, now, screen.console.width))
+        table = credentials(found, now, screen.console.width)
+        if environment is not None:
+            with_caption(table, plugins.describe(plugins.installed()))
+        screen.console.print(table)
         if state is not None:
             _show_cluster(state, screen)
     failing = [
