@@ -19,6 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from identity.clouds import LocalEnvironment
 from ops.stack.environment import LOCAL_STACK, ROOT, LocalPaths, is_local, local_paths, variables
 from ops.stack.errors import CommandError
 
@@ -28,6 +29,9 @@ REAL: Final = "real"
 # Read by `--providers`; `make up PROVIDERS=...` sets it.
 VARIABLE: Final = "LOCALCLOUD_PROVIDERS"
 _BIN: Final = ROOT / "localcloud/providers/bin"
+# `python -m localcloud start` reads it, too.
+_CLUSTER_VARIABLE: Final = "LOCALCLOUD_CLUSTER"
+_API_SERVER: Final = "apiserver"
 # azure-native has some hundred megabytes.
 _DOWNLOADED_WITHIN: Final = 900.0  # seconds
 _STARTED_WITHIN: Final = 60.0
@@ -79,6 +83,11 @@ def choose(wanted: str | None, base: Mapping[str, str] = os.environ) -> None:
         raise CommandError(
             f"the provider plugins of the local stack are {_listed(before)}, which is fixed, because each kind "
             f"writes a state of its own: end it with `make down`, then `make up PROVIDERS={_argument(real)}`"
+        )
+    if "kubernetes" in real and (found := _cluster(paths, base)) != _API_SERVER:
+        raise CommandError(
+            f"the real kubernetes plugin reads the API server's schemas (/openapi/v2), which the {found} Kubernetes "
+            f"API of the local cloud does not have: `make up CLUSTER={_API_SERVER} PROVIDERS={_argument(real)}`"
         )
     _record(paths, _find(real, recorded, base))
 
@@ -244,6 +253,14 @@ def _record(paths: LocalPaths, plugins: Sequence[Plugin]) -> None:
     for directory in (paths.state, paths.engine):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     _replace(_file(paths), json.dumps(document, indent=2) + "\n", mode=0o600)
+
+
+def _cluster(paths: LocalPaths, base: Mapping[str, str]) -> str:
+    """Who answers for Kubernetes in the local cloud: in the one that there is, or in the one that will be made."""
+    try:
+        return LocalEnvironment.from_file(paths.record).cluster
+    except (FileNotFoundError, ValueError):
+        return base.get(_CLUSTER_VARIABLE) or "builtin"
 
 
 def _file(paths: LocalPaths) -> Path:

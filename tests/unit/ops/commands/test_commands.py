@@ -266,7 +266,7 @@ def test_nothing_starts_without_the_plugins_that_were_asked_for(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "true")
-    monkeypatch.setenv("LOCALCLOUD_PROVIDERS", "kubernetes")
+    monkeypatch.setenv("LOCALCLOUD_PROVIDERS", "azuread")
 
     printed = idstack(command)
 

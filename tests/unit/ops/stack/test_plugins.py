@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ops.stack.environment import LocalPaths, local_paths, variables
 from ops.stack.errors import CommandError
 from ops.stack.plugins import NAMES, choose, choose_for, describe, install, installed, parse
 from tests.unit.localcloud.plugin_executables import write_plugin
+from tests.unit.ops.world import local_environment
 
 VERSION = {name: metadata.version(f"pulumi-{name}") for name in NAMES}
 _ECHO = '#!/bin/sh\necho "$0 $*"\n'
@@ -42,6 +44,7 @@ def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         "HOME": str(tmp_path / "home"),
         "PATH": os.pathsep.join([str(tmp_path / "bin"), "/usr/bin", "/bin"]),
         "LOCALCLOUD_STATE_DIR": str(tmp_path / "state"),
+        "LOCALCLOUD_CLUSTER": "apiserver",
         "HTTPS_PROXY": "http://proxy.example.com",
     }
 
@@ -301,6 +304,33 @@ def test_any_other_option_is_refused_with_what_is_accepted(text: str, wrong: str
         f'--providers: found "{text}"; accepted: emulated, real, or which ones shall be real, separated by commas, of '
         f"azure-native, azuread, kubernetes; {wrong} is none of them"
     )
+
+
+@pytest.mark.parametrize("cluster", ["", "builtin"])
+def test_the_real_kubernetes_plugin_needs_a_real_api_server(
+    caller: dict[str, str], tmp_path: Path, cluster: str
+) -> None:
+    cached(tmp_path, "kubernetes")
+
+    assert refusal({**caller, "LOCALCLOUD_CLUSTER": cluster}, "kubernetes") == (
+        "the real kubernetes plugin reads the API server's schemas (/openapi/v2), which the builtin Kubernetes API of "
+        "the local cloud does not have: `make up CLUSTER=apiserver PROVIDERS=kubernetes`"
+    )
+
+
+@pytest.mark.parametrize("cluster", ["apiserver", "builtin"])
+def test_the_api_of_a_local_cloud_that_is_there_counts(caller: dict[str, str], tmp_path: Path, cluster: str) -> None:
+    cached(tmp_path, "kubernetes")
+    state = local_paths(caller).state
+    state.mkdir()
+    record = replace(local_environment(state, state / "kubeconfig"), cluster=cluster)
+    (state / "environment.json").write_text(record.to_json())
+    asked = {**caller, "LOCALCLOUD_CLUSTER": ""}
+
+    if cluster == "apiserver":
+        choose("kubernetes", asked)
+    else:
+        assert "CLUSTER=apiserver" in refusal(asked, "kubernetes")
 
 
 def test_a_stack_on_azure_has_the_real_ones_always(caller: dict[str, str], tmp_path: Path) -> None:
