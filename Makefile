@@ -1,11 +1,14 @@
 # Every command takes STACK=<name> (local by default) and ARGS=<more options of the engine>.
 # CLUSTER=apiserver gives a local stack a real kube-apiserver instead of the built-in API, from its first `make up` to `make down`.
+# PROVIDERS=real gives it the real provider plugins instead of the emulated ones, PROVIDERS=azuread only that one (docs/operations.md).
 # What a stack's commands run with (engine, backend, plugins) is decided in ops/stack/environment.py.
 
 STACK ?= local
 ARGS ?=
 CLUSTER ?=
 export LOCALCLOUD_CLUSTER := $(CLUSTER)
+PROVIDERS ?=
+export LOCALCLOUD_PROVIDERS := $(PROVIDERS)
 # `exec`, so that a signal to make reaches the command and not a shell in between.
 IDSTACK := exec .venv/bin/idstack
 PYTHON := .venv/bin/python
@@ -19,7 +22,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow e2e clients kills bench lint fmt generate golden lock
+.PHONY: help setup up preview renew recover down test slow e2e clients real kills bench lint fmt generate golden lock
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -57,6 +60,10 @@ e2e: ## The same program on a real kube-apiserver, and what only that can refuse
 
 clients: setup ## Microsoft's clients on the local stack: installs the Azure CLI, libraries for Python and JavaScript, once
 	@$(PYTHON) -m pytest -n 0 -m '' tests/e2e/test_public_names.py tests/unit/localcloud/test_package.py tests/clients $(ARGS)
+
+real: ## Compare the emulated provider plugins with the real ones step by step (PROVIDERS=azuread for one of them)
+	@tools/setup cluster
+	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -n 0 -m real tests/real $(ARGS)
 
 kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and renew for weeks under faults (some two hours)
 	@$(PYTHON) -m pytest $(PARALLEL) -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py tests/engine/test_long_faults.py \

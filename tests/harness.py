@@ -37,7 +37,7 @@ from localcloud.core.cluster import ClusterKind
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.kinds import KINDS, ResourceKind
 from localcloud.kubernetes.kubeconfig import connection
-from ops.stack import environment
+from ops.stack import environment, plugins
 from ops.stack.configuration import with_salt
 from ops.stack.engine import Engine
 from tests.warm import virtual_environment
@@ -121,11 +121,12 @@ class LocalStack:
         """Run a command of the local cloud."""
         return self.run(self.python, "-m", "localcloud", *arguments).stdout
 
-    def prepare(self) -> None:
-        """Make the stack as `idstack up` does, so that both its commands and the engine's own work here."""
+    def prepare(self, providers: str | None = None) -> None:
+        """Make the stack as `idstack up --providers` does, so that both its commands and the engine's own work here."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LOCALCLOUD_STATE_DIR", str(self.state))
-            patch.setattr(environment, "_EMULATED_PLUGINS", self.root / "emulated/bin")
+            patch.setattr(plugins, "_BIN", self.root / "emulated/bin")
+            plugins.choose(providers)
             Engine(self.name, self.root).prepare()
         made = yaml.safe_load((self.state / "pulumi" / self._file.name).read_text(encoding="utf-8"))
         text = with_salt(self._file.read_text(encoding="utf-8"), made["encryptionsalt"], self._file.name)
@@ -249,10 +250,13 @@ def _steps(steps: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 @contextmanager
-def running_stack(root: Path, *, warm: bool = True, **faults: Any) -> Iterator[LocalStack]:
+def running_stack(
+    root: Path, *, warm: bool = True, providers: str | None = None, **faults: Any
+) -> Iterator[LocalStack]:
     """A local cloud, started and seeded, and an empty stack; afterwards no process is left.
 
-    Its interpreters are warm (`tests/warm`); with `warm=False`, each starts from nothing, as it does for users.
+    Its interpreters are warm (`tests/warm`); with `warm=False`, each starts from nothing, as it does for users. Its
+    provider plugins are those of `idstack up --providers`, the emulated ones by default.
     """
     for entry in PROJECT.iterdir():
         if entry.name not in {".git", ".venv", ".localcloud", "Pulumi.local.yaml"}:
@@ -262,7 +266,7 @@ def running_stack(root: Path, *, warm: bool = True, **faults: Any) -> Iterator[L
     stack = LocalStack(root, faults)
     try:
         stack.local_cloud("start")
-        stack.prepare()
+        stack.prepare(providers)
         yield stack
     finally:
         stack.local_cloud("stop", "--remove")

@@ -40,7 +40,8 @@ class GraphResource(Resource):
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
         inputs = {name: value for name, value in new.items() if value is not None}
         of_the_sdk = [*sdk_types.problems(self.arguments_type, inputs)]
-        return Checked(inputs, [CheckFailure("", each) for each in of_the_sdk or self.schema.problems(inputs)])
+        failures = [CheckFailure("", each) for each in of_the_sdk or self.schema.problems(inputs)]
+        return Checked(self.schema.with_defaults(inputs), failures)
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
         return Diff(self.schema.changes(old_state, new_inputs))

@@ -14,6 +14,8 @@ from typing import Final, Literal
 
 from plugin import UNKNOWN, PropertyChange, Props, Secret, Value, unwrap
 
+# Input in which the bridge lists those that Check has filled in.
+DEFAULTS: Final = "__defaults"
 _UUID: Final = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _RFC3339: Final = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})"
 
@@ -80,6 +82,18 @@ class Schema:
                 if not all(re.fullmatch(argument.rule.pattern, text) for text in texts):
                     yield f"expected '{name}' to be {argument.rule.expected}"
 
+    def with_defaults(self, inputs: Props) -> Props:
+        """The inputs as Check returns them: with the defaults, but for those that are false, zero or empty.
+
+        Source: `shouldSuppressTFSchemaDefaultValue` in pulumi-terraform-bridge `pkg/tfbridge/schema.go`, issue 2618.
+        """
+        missing = {
+            name: argument.default
+            for name, argument in self.arguments.items()
+            if name not in inputs and not _empty(argument.default)
+        }
+        return {**inputs, **missing, DEFAULTS: sorted(missing)}
+
     def value(self, inputs: Props, name: str) -> Value:
         """The value of an argument, defaults counted; plain."""
         return unwrap(inputs.get(name, self.arguments[name].default))
@@ -100,7 +114,8 @@ class Schema:
                 continue
             old, new = unwrap(state.get(name)), self.value(inputs, name)
             if not _same(old, new, argument):
-                found[name] = PropertyChange(_kind(old, new), replace=argument.force_new, input=name in inputs)
+                # The bridge calls no difference one of the inputs: it compares with the state.
+                found[name] = PropertyChange(_kind(old, new), replace=argument.force_new, input=False)
         return found
 
     def planned(self, inputs: Props, state: Props) -> Props:
@@ -123,7 +138,10 @@ class Schema:
     def refreshed_inputs(self, inputs: Props, state: Props) -> Props:
         """Inputs after a read: as live for what was given; on import all that is not empty or a default."""
         if inputs:
-            return {name: _kept(value, state.get(name)) for name, value in inputs.items() if name in self.arguments}
+            kept = {name: _kept(value, state.get(name)) for name, value in inputs.items() if name in self.arguments}
+            # One that has become another value is none any more (`extractInputsObject` in the same file of the bridge).
+            filled_in = [name for name in inputs.get(DEFAULTS, ()) if kept[name] == inputs[name]]
+            return {**kept, DEFAULTS: filled_in} if DEFAULTS in inputs else kept
         return {
             name: state[name]
             for name, argument in self.arguments.items()

@@ -54,6 +54,10 @@ RULES: Final = (
     # How it went: why a pod is not ready, what is mounted, which kinds there are.
     PolicyRule("", ("pods", "events"), _LOOK),
     PolicyRule("secrets-store.csi.x-k8s.io", ("secretproviderclasspodstatuses",), _LOOK),
+    # The kubernetes provider waits for a Deployment by watching these as well, and for as long as it may not
+    # (pulumi/pulumi-kubernetes `provider/pkg/await/deployment.go`).
+    PolicyRule("apps", ("replicasets",), _LOOK),
+    PolicyRule("", ("persistentvolumeclaims",), _LOOK),
     # Whether HyperShift has a control plane in a namespace, which then is never deleted.
     PolicyRule("hypershift.openshift.io", ("hostedcontrolplanes",), _LOOK),
     PolicyRule("apiextensions.k8s.io", ("customresourcedefinitions",), _LOOK),

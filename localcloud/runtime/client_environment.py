@@ -14,11 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    NoEncryption,
-    pkcs12,
-)
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
 from localcloud.azure.keyvault.secrets import Secrets
 from localcloud.azure.keyvault.vaults import Vaults
@@ -26,6 +22,7 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.msi.document import NoCredentialDocument, read
 from localcloud.azure.resource_store import Resources
 from localcloud.core.certificates import KeyMaterial, parse
+from localcloud.core.client_variables import as_pkcs12, network
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.tls import write_private
 
@@ -33,8 +30,6 @@ from localcloud.core.tls import write_private
 _TRUST_PASSWORD: Final = "changeit"
 NOT_FOUND: Final = 127
 _CHECKOUT: Final = Path(__file__).resolve().parents[2]
-# Of this machine, so not of the proxy.
-_DIRECT: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class UnknownClient(LookupError):
@@ -110,13 +105,8 @@ def _network(environment: LocalEnvironment, folder: Path) -> dict[str, str]:
         "https.proxyHost": proxy.hostname,
         "https.proxyPort": proxy.port,
     }
-    # Some clients read one letter case only.
-    proxies = {"https_proxy": environment.proxy_endpoint, "http_proxy": environment.proxy_endpoint}
-    proxies["no_proxy"] = ",".join(_DIRECT)
     return {
-        **proxies,
-        **{name.upper(): value for name, value in proxies.items()},
-        **dict.fromkeys(("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE"), environment.ca_file),
+        **network(environment),
         "NODE_EXTRA_CA_CERTS": environment.ca_file,
         "JAVA_TOOL_OPTIONS": " ".join(f"-D{name}={value}" for name, value in java.items()),
     }
@@ -125,13 +115,7 @@ def _network(environment: LocalEnvironment, folder: Path) -> dict[str, str]:
 def _sign_in(environment: LocalEnvironment, client: Client, folder: Path) -> dict[str, str]:
     pem, pfx, material = folder / "client.pem", folder / "client.pfx", client.key_material
     write_private(pem, material.pem())
-    # HashiCorp's providers take PKCS#12 only, and an empty password.
-    write_private(
-        pfx,
-        pkcs12.serialize_key_and_certificates(
-            None, material.private_key, material.chain[0], material.chain[1:], NoEncryption()
-        ),
-    )
+    write_private(pfx, as_pkcs12(material))
     return {
         "AZURE_TENANT_ID": client.tenant_id,
         "AZURE_CLIENT_ID": client.client_id,

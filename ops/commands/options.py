@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 from rich.console import Console
 
+from ops.stack import plugins
 from ops.stack.deadline import Deadline
 from ops.stack.environment import LOCAL_STACK
 
@@ -22,6 +23,15 @@ TimeLimitOption: TypeAlias = Annotated[
         metavar="MINUTES",
         parser=Deadline.parse,
         help="Interrupt the engine after so long, which then ends what it has begun and unlocks the stack.",
+    ),
+]
+ProvidersOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--providers",
+        metavar="|".join([plugins.EMULATED, plugins.REAL, "NAME,..."]),
+        envvar=plugins.VARIABLE,
+        help="Of a local stack: which provider plugins are the real ones; chosen once. Default: emulated.",
     ),
 ]
 DEFAULT_STACK = LOCAL_STACK

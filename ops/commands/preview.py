@@ -6,8 +6,16 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
+from ops.commands.options import (
+    DEFAULT_STACK,
+    JsonOption,
+    ProvidersOption,
+    Screen,
+    StackOption,
+    TimeLimitOption,
+)
 from ops.commands.up import start_local_cloud
+from ops.stack import plugins
 from ops.stack.engine import Engine
 
 HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")]
@@ -19,9 +27,11 @@ def preview(
     stack: StackOption = DEFAULT_STACK,
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
+    providers: ProvidersOption = None,
 ) -> None:
     """Show what `up` would change. Other options go to `pulumi preview`."""
     engine = Engine(stack, deadline=time_limit)
+    plugins.choose_for(stack, providers)
     if engine.is_local:
         start_local_cloud(Screen(as_json))
         engine.prepare()

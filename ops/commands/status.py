@@ -15,8 +15,8 @@ from ops.outputs import cluster_tables, probes
 from ops.outputs.cluster_state import ClusterState
 from ops.outputs.managed_identities import ManagedIdentities
 from ops.outputs.rows import has_probes, rows
-from ops.outputs.tables import credentials
-from ops.stack import local_cloud
+from ops.outputs.tables import credentials, with_caption
+from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
@@ -47,9 +47,16 @@ def show(stack: str, screen: Screen) -> None:
     managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
     if screen.as_json:
         document = {"stack": stack, "rows": [row.to_json(now) for row in found], "managedIdentities": managed.to_json()}
-        screen.document(document if state is None else {**document, "managementCluster": state.to_json()})
+        if state is not None:
+            document["managementCluster"] = state.to_json()
+        if environment is not None:
+            document["providers"] = {each.name: each.kind for each in plugins.installed()}
+        screen.document(document)
     else:
-        screen.console.print(credentials(found, now, screen.console.width))
+        table = credentials(found, now, screen.console.width)
+        if environment is not None:
+            with_caption(table, plugins.describe(plugins.installed()))
+        screen.console.print(table)
         _show_managed(managed, screen)
         if state is not None:
             _show_cluster(state, screen)

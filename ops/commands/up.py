@@ -13,12 +13,19 @@ from rich.console import Console
 from identity.clouds import LocalEnvironment
 from identity.credentials.backoff import Backoff
 from identity.outputs import StackOutputs
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
+from ops.commands.options import (
+    DEFAULT_STACK,
+    JsonOption,
+    ProvidersOption,
+    Screen,
+    StackOption,
+    TimeLimitOption,
+)
 from ops.commands.status import show
 from ops.outputs import probes
 from ops.outputs.rows import Row, has_probes, rows
-from ops.outputs.tables import sign_ins
-from ops.stack import local_cloud
+from ops.outputs.tables import sign_ins, with_caption
+from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.migration import bring_up_to_date
@@ -34,10 +41,12 @@ def up(
     stack: StackOption = DEFAULT_STACK,
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
+    providers: ProvidersOption = None,
 ) -> None:
     """Bring a stack up; a local one with its cloud, its probes and their table. Other options go to `pulumi up`."""
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
+    plugins.choose_for(stack, providers)
     if not engine.is_local:
         bring_up_to_date(engine, screen.console.print)
         engine.up(context.args)
@@ -57,11 +66,13 @@ def up(
     found = _wait_until_green(outputs, environment, screen.console)
     if as_json:
         now = datetime.now(UTC)
-        screen.document({"stack": stack, "rows": [row.to_json(now) for row in found]})
+        kinds = {each.name: each.kind for each in plugins.installed()}
+        screen.document({"stack": stack, "providers": kinds, "rows": [row.to_json(now) for row in found]})
     elif not found:
         screen.console.print("none: the stack has no hosted cluster; other stacks may name it in their sharedStack")
     else:
-        screen.console.print(sign_ins(found, Path(environment.mounts_dir), screen.console.width))
+        table = sign_ins(found, Path(environment.mounts_dir), screen.console.width)
+        screen.console.print(with_caption(table, plugins.describe(plugins.installed())))
     failing = [row.identity for row in found if not row.is_green]
     if failing:
         raise CommandError(f"not every sign-in works: {', '.join(failing)}")

@@ -64,6 +64,13 @@ def credentials(rows: Sequence[Row], now: datetime, width: int) -> Table:
     return fitted([_credential(row, now) for row in rows], _CREDENTIALS, width)
 
 
+def with_caption(table: Table, caption: str) -> Table:
+    """The table with a line below it that is true of every row; a wide one is not folded."""
+    table.caption = Text(f"\n{caption}", "")
+    table.caption_justify = "left"
+    return table
+
+
 def fitted(lines: Sequence[Line], stacked: Sequence[Layout], width: int) -> Table:
     """The lines with a column for each value, or in the first (or the last) of the `stacked` layouts that fits."""
     names = list(lines[0]) if lines else []

@@ -17,7 +17,7 @@ import yaml
 
 from identity.outputs import StackOutputs
 from identity.settings.problems import NAMESPACE
-from ops.stack import configuration, existing, hints, lock, secrets_provider
+from ops.stack import configuration, existing, hints, lock, plugins, secrets_provider
 from ops.stack.deadline import Deadline
 from ops.stack.environment import ROOT, is_local, local_paths, variables
 from ops.stack.errors import CommandError, RunInterrupted
@@ -57,6 +57,7 @@ class Engine:
             return
         configuration.require_local_cloud(self._file)
         local_paths().create()
+        plugins.install(local_paths())
         project = local_paths().engine
         name = yaml.safe_load((self.root / "Pulumi.yaml").read_text())["name"]
         (project / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n")

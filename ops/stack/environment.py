@@ -2,12 +2,12 @@
 
 `make`, the `idstack` command and the tests on the real engine all take it from here.
 
-Local stacks have a PULUMI_HOME of their own, with the emulated provider plugins in it, a backend and passphrase of
-their own, and the local cloud's deployer as the one who signs in. A stack is local by its name, `local` or
-`local-<word>`: a name lasts as long as the stack, while a configuration may change (it has to agree,
-`ops/stack/configuration.py`). Every other stack keeps the caller's environment, but
-for what tests and debugging put there. No stack takes a provider plugin from
-PATH: `refresh` and `destroy` do not run the program and would be served by whatever lies there.
+Local stacks have a PULUMI_HOME of their own, with their provider plugins in it (`ops/stack/plugins.py`), a backend and
+passphrase of their own, and the local cloud's deployer as the one who signs in. A stack is local by its name, `local`
+or `local-<word>`: a name lasts as long as the stack, while a configuration may change (it has to agree,
+`ops/stack/configuration.py`). Every other stack keeps the caller's environment, but for what tests and debugging put
+there. No engine takes a provider plugin from PATH: `refresh` and `destroy` do not run the program and would be served
+by whatever lies there.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ import json
 import os
 import re
 import secrets
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -33,8 +31,6 @@ LOCAL_STACK: Final = "local"
 _LOCAL_STACKS: Final = re.compile(rf"{LOCAL_STACK}(-[a-z0-9]+)*")
 VENV: Final = ROOT / ".venv"
 _ENGINE_RECORD: Final = ROOT / ".tools/engine.json"
-_EMULATED_PLUGINS: Final = ROOT / "emulated/bin"
-_EMULATED: Final = ("azure-native", "azuread", "kubernetes")
 # `python -m localcloud` reads the same variable; tests give each run a directory of its own.
 STATE_DIRECTORY_VARIABLE: Final = "LOCALCLOUD_STATE_DIR"
 # So that what the local stack looks up is there.
@@ -118,7 +114,7 @@ class LocalPaths:
         return self.home / "plugins"
 
     def create(self) -> None:
-        """Make directories and passphrase, once, and put the emulated plugins where the engine looks for them."""
+        """Make directories and passphrase, once."""
         for directory in (self.state, self.engine, self.backend, self.home):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.passphrase.exists():
@@ -126,26 +122,6 @@ class LocalPaths:
             draft.touch(mode=0o600)
             draft.write_text(secrets.token_urlsafe(32))
             draft.replace(self.passphrase)
-        for name in _EMULATED:
-            self._install_plugin(name)
-
-    def _install_plugin(self, name: str) -> None:
-        """Install an emulated plugin as the version of the SDK that is installed.
-
-        The engine takes a plugin of exactly the version that the program's SDK, or the provider in the state, asks for
-        (pulumi/pulumi `sdk/go/common/workspace/plugins.go`, SelectCompatiblePlugin). So the versions of earlier SDKs
-        stay. All of them start the plugin of this checkout.
-        """
-        executable = f"pulumi-resource-{name}"
-        script = f'#!/bin/sh\nexec {shlex.quote(str(_EMULATED_PLUGINS / executable))} "$@"\n'
-        (self.plugins / f"resource-{name}-v{metadata.version(f'pulumi-{name}')}").mkdir(parents=True, exist_ok=True)
-        for version in self.plugins.glob(f"resource-{name}-v*/"):
-            installed = version / executable
-            if not installed.exists() or installed.read_text() != script:
-                draft = version / f"draft-{os.getpid()}"
-                draft.write_text(script)
-                draft.chmod(0o700)
-                draft.replace(installed)
 
 
 def is_local(stack: str) -> bool:

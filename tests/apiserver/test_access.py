@@ -25,6 +25,8 @@ _DEPLOYER = {
     ("hypershift.openshift.io", "hostedclusters"): _WRITE,
     ("", "pods"): ("get", "list", "watch"),
     ("", "events"): ("get", "list", "watch"),
+    ("apps", "replicasets"): ("get", "list", "watch"),
+    ("", "persistentvolumeclaims"): ("get", "list", "watch"),
     (_STORE, "secretproviderclasspodstatuses"): ("get", "list", "watch"),
     ("hypershift.openshift.io", "hostedcontrolplanes"): ("get", "list", "watch"),
     ("apiextensions.k8s.io", "customresourcedefinitions"): ("get", "list", "watch"),

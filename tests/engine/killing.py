@@ -53,9 +53,11 @@ class Kill:
 
 
 @contextmanager
-def small_stack(root: Path, cluster_side: str, *, warm: bool = True, **faults: Any) -> Iterator[LocalStack]:
+def small_stack(
+    root: Path, cluster_side: str, *, warm: bool = True, providers: str | None = None, **faults: Any
+) -> Iterator[LocalStack]:
     """A stack with every type of resource, but few of each: two Entra applications, one credential for the others."""
-    with running_stack(root, warm=warm, **faults) as stack:
+    with running_stack(root, warm=warm, providers=providers, **faults) as stack:
         [cluster] = stack.configuration("hostedClusters")
         imported = cluster["identities"]["imageRegistry"]
         fields = ("controlPlaneOperator", "ingress", "network", "disk", "file", "kms")

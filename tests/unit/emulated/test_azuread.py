@@ -20,6 +20,7 @@ from tests.unit.emulated.plugin_calls import checked, create, delete, read, urn
 
 APPLICATION = "azuread:index/application:Application"
 PRINCIPAL = "azuread:index/servicePrincipal:ServicePrincipal"
+_UUID = "99999999-8888-4777-8666-555555555555"
 CERTIFICATE = "azuread:index/applicationCertificate:ApplicationCertificate"
 
 Unique = Callable[[str], str]
@@ -132,8 +133,8 @@ def test_drift_is_detected_and_corrected(azuread: AzureAd, application: tuple[Pr
     resource = azuread.resource(APPLICATION)
     diff = resource.diff(urn(APPLICATION), created.id, refreshed.inputs, refreshed.state, inputs)
     assert diff.changes == {
-        "displayName": PropertyChange("update"),
-        "tags": PropertyChange("update"),
+        "displayName": PropertyChange("update", input=False),
+        "tags": PropertyChange("update", input=False),
         "notes": PropertyChange("delete", input=False),
     }
     corrected = resource.update(urn(APPLICATION), created.id, refreshed.inputs, refreshed.state, inputs, preview=False)
@@ -162,7 +163,7 @@ def test_every_change_of_a_certificate_replaces_it(azuread: AzureAd) -> None:
     for name in state:
         for value in ("changed", UNKNOWN):
             diff = resource.diff(urn(CERTIFICATE), "id", state, state, {**state, name: value})
-            assert diff.changes == {name: PropertyChange("update", replace=True)}
+            assert diff.changes == {name: PropertyChange("update", replace=True, input=False)}
 
 
 def test_certificates_of_one_application_do_not_overwrite_each_other(
@@ -229,7 +230,40 @@ def test_an_import_rebuilds_the_inputs(azuread: AzureAd, application: tuple[Prop
     inputs, created = application
     imported = azuread.resource(APPLICATION).read(urn(APPLICATION), created.id, {}, {})
     assert imported is not None
-    assert imported.inputs == inputs
+    assert imported.inputs == {name: inputs[name] for name in ("displayName", "owners", "tags")}
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "defaults"),
+    [
+        (APPLICATION, {"displayName": "a"}, {"signInAudience": "AzureADMyOrg"}),
+        (APPLICATION, {"displayName": "a", "signInAudience": "AzureADMultipleOrgs"}, {}),
+        (PRINCIPAL, {"clientId": _UUID}, {"accountEnabled": True}),
+        (PRINCIPAL, {"clientId": _UUID, "accountEnabled": False}, {}),
+        (CERTIFICATE, {"applicationId": f"/applications/{_UUID}", "value": "v"}, {"encoding": "pem"}),
+    ],
+)
+def test_check_fills_in_the_defaults_and_names_them(
+    azuread: AzureAd, type_: str, given: Props, defaults: Props
+) -> None:
+    """Seen of the real plugin; none that is false or empty, such as `useExisting`."""
+    assert checked(azuread, type_, given) == {**given, **defaults, "__defaults": sorted(defaults)}
+
+
+def test_a_default_that_was_changed_by_hand_is_none_any_more(
+    azuread: AzureAd, application: tuple[Props, Created]
+) -> None:
+    inputs, created = application
+    assert inputs["__defaults"] == ["signInAudience"]
+    unchanged = read(azuread, APPLICATION, inputs, created)
+    _graph(azuread).patch(created.id, {"signInAudience": "AzureADMultipleOrgs"})
+    changed = read(azuread, APPLICATION, inputs, created)
+
+    assert unchanged is not None
+    assert changed is not None
+    assert unchanged.inputs["__defaults"] == ["signInAudience"]
+    assert changed.inputs["__defaults"] == []
+    assert changed.inputs["signInAudience"] == "AzureADMultipleOrgs"
 
 
 def test_an_import_with_a_wrong_id_names_the_expected_form(azuread: AzureAd) -> None:

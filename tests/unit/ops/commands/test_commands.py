@@ -257,7 +257,40 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
         "200",
         "Microsoft.Network/virtualNetworks/subnets/read",
     ]
+    assert "\nprovider plugins: emulated\n" in printed.output
     assert "Try next:" in printed.output
+
+
+@pytest.mark.parametrize("command", ["up", "preview"])
+def test_nothing_starts_without_the_plugins_that_were_asked_for(
+    engine: FakeEngine, idstack: Idstack, ran: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "true")
+    monkeypatch.setenv("LOCALCLOUD_PROVIDERS", "azuread")
+
+    printed = idstack(command)
+
+    assert printed.code == 1
+    assert printed.error.startswith("idstack: real provider plugins were asked for and are not to be had; nothing was")
+    assert (ran, engine.calls) == ([], [])
+
+
+def test_status_of_a_local_stack_names_the_plugins_that_are_real(
+    engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, serve_plain: Serve, tmp_path: Path
+) -> None:
+    engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
+    recorded.add_pod("probe-ingress", **running(serve_plain(probe(report()))))
+    choice = tmp_path / "state/pulumi/plugins.json"
+    choice.parent.mkdir()
+    choice.write_text(json.dumps({"azuread": {"version": "6.11.1", "executable": "/bin/pulumi-resource-azuread"}}))
+
+    assert ", azuread 6.11.1 real, kubernetes " in idstack("status").output.splitlines()[-1]
+    assert json.loads(idstack("status", "--json").output)["providers"] == {
+        "azure-native": "emulated",
+        "azuread": "real",
+        "kubernetes": "emulated",
+    }
 
 
 def test_a_local_stack_without_hosted_clusters_comes_up_without_a_table(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import stat
-import subprocess
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -33,44 +31,6 @@ def local(tmp_path: Path) -> dict[str, str]:
     return {**CALLER, "LOCALCLOUD_STATE_DIR": str(tmp_path)}
 
 
-def installed(home: Path) -> list[Path]:
-    """The emulated plugins in a PULUMI_HOME."""
-    return sorted(home.glob("plugins/*/pulumi-resource-*"))
-
-
-@pytest.mark.parametrize("stack", ["local", "local-shared", "local-hc-1"])
-def test_the_emulated_plugins_are_in_the_home_of_local_stacks(
-    local: dict[str, str], tmp_path: Path, stack: str
-) -> None:
-    local_paths(local).create()
-    assert variables(stack, local)["PULUMI_HOME"] == str(local_paths(local).home)
-    assert [(plugin.parent.name, plugin.name) for plugin in installed(local_paths(local).home)] == [
-        (f"resource-{name}-v{metadata.version(f'pulumi-{name}')}", f"pulumi-resource-{name}")
-        for name in ("azure-native", "azuread", "kubernetes")
-    ]
-
-
-def test_an_installed_plugin_of_any_version_is_the_one_of_this_checkout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checkout = tmp_path / "a checkout"
-    checkout.mkdir()
-    for name in EMULATED:
-        (checkout / name).write_text('#!/bin/sh\necho "$(basename "$0") at port $1"\n')
-        (checkout / name).chmod(0o755)
-    monkeypatch.setattr(environment, "_EMULATED_PLUGINS", checkout)
-    paths = LocalPaths(tmp_path / "state")
-    older = paths.plugins / "resource-azuread-v1.2.3"
-    older.mkdir(parents=True)
-    (older / "pulumi-resource-azuread").write_text("of a checkout that was moved")
-    paths.create()
-    plugins = installed(paths.home)
-    assert len(plugins) == 4
-    for plugin in plugins:
-        done = subprocess.run([plugin, "127.0.0.1:7"], capture_output=True, text=True, check=True)
-        assert done.stdout == f"{plugin.name} at port 127.0.0.1:7\n"
-
-
 NOT_LOCAL = [
     "dev",
     "stage",
@@ -86,7 +46,6 @@ NOT_LOCAL = [
 
 @pytest.mark.parametrize("stack", NOT_LOCAL)
 def test_no_other_stack_is_served_by_the_emulated_plugins(local: dict[str, str], stack: str) -> None:
-    local_paths(local).create()
     assert variables(stack, local)["PULUMI_HOME"] == CALLER["PULUMI_HOME"]
 
 

@@ -1,0 +1,313 @@
+"""Which provider plugins the local stacks have: the emulated ones, or real ones behind the local cloud's proxy.
+
+What is chosen for the first stack of a local cloud stays until `make down`: a state that a real plugin has written is
+not that of an emulated one. The engine takes plugins from the local stacks' own PULUMI_HOME alone (decision records
+0020 and 0035), so that is where each is installed, as a script that starts it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from identity.clouds import LocalEnvironment
+from ops.stack.environment import LOCAL_STACK, ROOT, LocalPaths, is_local, local_paths, variables
+from ops.stack.errors import CommandError
+
+NAMES: Final = ("azure-native", "azuread", "kubernetes")
+EMULATED: Final = "emulated"
+REAL: Final = "real"
+# Read by `--providers`; `make up PROVIDERS=...` sets it.
+VARIABLE: Final = "LOCALCLOUD_PROVIDERS"
+_BIN: Final = ROOT / "emulated/bin"
+# `python -m localcloud start` reads it, too.
+_CLUSTER_VARIABLE: Final = "LOCALCLOUD_CLUSTER"
+_API_SERVER: Final = "apiserver"
+# azure-native has some hundred megabytes.
+_DOWNLOADED_WITHIN: Final = 900.0  # seconds
+_STARTED_WITHIN: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A provider plugin of the local stacks; `executable` is the real one, None for the emulated one."""
+
+    name: str
+    version: str
+    executable: Path | None = None
+
+    @property
+    def kind(self) -> str:
+        """`real` or `emulated`."""
+        return EMULATED if self.executable is None else REAL
+
+
+class NotToBeHad(Exception):
+    """No real plugin of the version that is needed; the message says where it was looked for, and what was found."""
+
+
+def parse(text: str) -> frozenset[str]:
+    """The names of the plugins that shall be real: `emulated`, `real` or some of the names; raises CommandError."""
+    found = [each.strip() for each in text.split(",")]
+    if found == [EMULATED]:
+        return frozenset()
+    if found == [REAL]:
+        return frozenset(NAMES)
+    if unknown := [each for each in found if each not in NAMES]:
+        raise CommandError(
+            f'--providers: found "{text}"; accepted: {EMULATED}, {REAL}, or which ones shall be real, separated by '
+            f"commas, of {', '.join(NAMES)}; {', '.join(unknown) or 'an empty name'} is none of them"
+        )
+    return frozenset(found)
+
+
+def choose(wanted: str | None, base: Mapping[str, str] = os.environ) -> None:
+    """Settle on plugins for the local stacks, once, and find the real ones; nothing wanted is what was chosen before.
+
+    Raises CommandError if other plugins were chosen before, or if a real one is not to be had; nothing is changed then.
+    """
+    paths = local_paths(base)
+    recorded = _recorded(paths)
+    before = frozenset(recorded)
+    real = before if wanted is None else parse(wanted)
+    if real != before and (recorded or paths.passphrase.exists()):
+        raise CommandError(
+            f"the provider plugins of the local stack are {_listed(before)}, which is fixed, because each kind "
+            f"writes a state of its own: end it with `make down`, then `make up PROVIDERS={_argument(real)}`"
+        )
+    if "kubernetes" in real and (found := _cluster(paths, base)) != _API_SERVER:
+        raise CommandError(
+            f"the real kubernetes plugin reads the API server's schemas (/openapi/v2), which the {found} Kubernetes "
+            f"API of the local cloud does not have: `make up CLUSTER={_API_SERVER} PROVIDERS={_argument(real)}`"
+        )
+    _record(paths, _find(real, recorded, base))
+
+
+def choose_for(stack: str, wanted: str | None, base: Mapping[str, str] = os.environ) -> None:
+    """`choose`, for a local stack; any other has the real plugins always, so only that may be wanted (CommandError)."""
+    if is_local(stack):
+        choose(wanted, base)
+    elif wanted is not None and parse(wanted) != frozenset(NAMES):
+        raise CommandError(
+            f"--providers {wanted}: the stack {stack} is not a local one, and only those have emulated provider plugins"
+        )
+
+
+def install(paths: LocalPaths, base: Mapping[str, str] = os.environ) -> None:
+    """Put the plugins that were chosen, by default the emulated ones, where the engine looks for them.
+
+    Each is installed as the version of the SDK that is installed. The engine takes a plugin of exactly the version that
+    the program's SDK, or the provider in the state, asks for (pulumi/pulumi `sdk/go/common/workspace/plugins.go`,
+    SelectCompatiblePlugin). So the versions of earlier SDKs stay. All of the emulated ones start the plugin of this
+    checkout. Raises CommandError as `choose`, if a real one is gone or an SDK has become another.
+    """
+    recorded = _recorded(paths)
+    plugins = _find(recorded, recorded, base)
+    _record(paths, plugins)
+    for plugin in plugins:
+        folders = {paths.plugins / f"resource-{plugin.name}-v{plugin.version}"}
+        if plugin.executable is None:
+            folders |= set(paths.plugins.glob(f"resource-{plugin.name}-v*/"))
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+            _write_script(folder / _executable(plugin.name), _command(plugin))
+
+
+def installed(base: Mapping[str, str] = os.environ) -> Sequence[Plugin]:
+    """The plugins that the local stacks have now."""
+    return [_recorded(local_paths(base)).get(name) or _emulated(name) for name in NAMES]
+
+
+def describe(plugins: Iterable[Plugin]) -> str:
+    """The line of the tables, such as `provider plugins: azure-native 3.29.0 emulated, azuread 6.11.1 real, ...`."""
+    every = list(plugins)
+    if not any(each.executable for each in every):
+        return "provider plugins: emulated"
+    return "provider plugins: " + ", ".join(f"{each.name} {each.version} {each.kind}" for each in every)
+
+
+def _find(real: Iterable[str], recorded: Mapping[str, Plugin], base: Mapping[str, str]) -> Sequence[Plugin]:
+    """Every plugin; raises CommandError if one that shall be real is not to be had."""
+    found, problems = {name: _emulated(name) for name in NAMES}, {}
+    for name in sorted(real):
+        version = found[name].version
+        before = recorded.get(name)
+        try:
+            if before is not None and before.version == version and _is_executable(before.executable):
+                found[name] = before
+            else:
+                found[name] = Plugin(name, version, _search(name, version, base))
+        except NotToBeHad as error:
+            problems[name] = str(error)
+    if problems:
+        raise CommandError(_missing(problems, [each for each in found.values() if each.executable]))
+    return list(found.values())
+
+
+def _search(name: str, version: str, base: Mapping[str, str]) -> Path:
+    """The real plugin of this version: on PATH, in the user's plugin cache, or downloaded into it."""
+    looked = []
+    executable = _executable(name)
+    on_path = shutil.which(executable, path=base.get("PATH", os.defpath))
+    if on_path is None:
+        looked.append(f"{executable} is not on PATH")
+    else:
+        stated = _stated_version(Path(on_path))
+        if stated == version:
+            return Path(on_path).absolute()
+        looked.append(f"{on_path} {stated if ' ' in stated else f'is version {stated}'}")
+    cached = _user_home(base) / "plugins" / f"resource-{name}-v{version}" / executable
+    if _is_executable(cached):
+        return cached.absolute()
+    looked.append(f"{cached.parent} is not there")
+    if problem := _download(name, version, base):
+        raise NotToBeHad("; ".join([*looked, problem]))
+    if not _is_executable(cached):
+        raise NotToBeHad("; ".join([*looked, f"`pulumi plugin install` put no {executable} there"]))
+    return cached.absolute()
+
+
+def _stated_version(executable: Path) -> str:
+    """What the plugin says that its version is; a sentence with spaces if it says nothing."""
+    command = [str(_BIN / "real"), "version", str(executable)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_STARTED_WITHIN, check=False)
+    except subprocess.TimeoutExpired:
+        return "does not answer as a provider plugin does"
+    last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+    return done.stdout.strip() if done.returncode == 0 else f"was not accepted: {last}"
+
+
+def _download(name: str, version: str, base: Mapping[str, str]) -> str | None:
+    """Let Pulumi fetch a plugin into the user's cache; returns why it could not."""
+    if base.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "").lower() in ("true", "1"):
+        return "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION forbids to download it"
+    print(f"looking for the {name} plugin {version}: pulumi plugin install", file=sys.stderr, flush=True)
+    # The caller's own network and home, and this checkout's engine.
+    environment = {**base, "PATH": variables(LOCAL_STACK, base)["PATH"], "PULUMI_SKIP_UPDATE_CHECK": "1"}
+    command = ["pulumi", "plugin", "install", "resource", name, version]
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_DOWNLOADED_WITHIN,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"`{' '.join(command)}` did not end within {_DOWNLOADED_WITHIN:.0f} s"
+    if done.returncode == 0:
+        return None
+    last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
+    return f"`{' '.join(command)}` failed: {last.removeprefix('error: ')}"
+
+
+def _missing(problems: Mapping[str, str], found: Sequence[Plugin]) -> str:
+    """What is not to be had, where it was looked for, and what to do."""
+    versions = {name: _emulated(name).version for name in problems}
+    lines = [f"  {name} {versions[name]}: {problem}" for name, problem in problems.items()]
+    installs = [f"  pulumi plugin install resource {name} {version}" for name, version in versions.items()]
+    instead = _argument(frozenset(each.name for each in found))
+    alternative = "`make up` needs none of them"
+    if found:
+        alternative = f"`make up PROVIDERS={instead}` takes those that there are, and emulated ones for the rest"
+    return "\n".join(
+        [
+            "real provider plugins were asked for and are not to be had; nothing was started:",
+            *lines,
+            "Where Pulumi's downloads can be reached, install them, or copy their folders from another machine's "
+            "~/.pulumi/plugins:",
+            *installs,
+            alternative,
+        ]
+    )
+
+
+def _recorded(paths: LocalPaths) -> dict[str, Plugin]:
+    """The real plugins of the local stacks."""
+    try:
+        document = json.loads(_file(paths).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return {name: Plugin(name, each["version"], Path(each["executable"])) for name, each in document.items()}
+
+
+def _record(paths: LocalPaths, plugins: Sequence[Plugin]) -> None:
+    """Keep the choice; emulated plugins alone leave nothing behind."""
+    document = {
+        each.name: {"version": each.version, "executable": str(each.executable)} for each in plugins if each.executable
+    }
+    if not document:
+        return
+    for directory in (paths.state, paths.engine):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _replace(_file(paths), json.dumps(document, indent=2) + "\n", mode=0o600)
+
+
+def _cluster(paths: LocalPaths, base: Mapping[str, str]) -> str:
+    """Who answers for Kubernetes in the local cloud: in the one that there is, or in the one that will be made."""
+    try:
+        return LocalEnvironment.from_file(paths.record).cluster
+    except (FileNotFoundError, ValueError):
+        return base.get(_CLUSTER_VARIABLE) or "builtin"
+
+
+def _file(paths: LocalPaths) -> Path:
+    return paths.engine / "plugins.json"
+
+
+def _write_script(file: Path, command: Sequence[str]) -> None:
+    script = f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n'
+    if not file.exists() or file.read_text(encoding="utf-8") != script:
+        _replace(file, script, mode=0o700)
+
+
+def _replace(file: Path, text: str, *, mode: int) -> None:
+    draft = file.with_name(f"draft-{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.chmod(mode)
+    draft.replace(file)
+
+
+def _command(plugin: Plugin) -> list[str]:
+    if plugin.executable is None:
+        return [str(_BIN / _executable(plugin.name))]
+    return [str(_BIN / "real"), "run", str(plugin.executable)]
+
+
+def _emulated(name: str) -> Plugin:
+    return Plugin(name, metadata.version(f"pulumi-{name}"))
+
+
+def _executable(name: str) -> str:
+    return f"pulumi-resource-{name}"
+
+
+def _is_executable(file: Path | None) -> bool:
+    return file is not None and os.access(file, os.X_OK) and file.is_file()
+
+
+def _user_home(base: Mapping[str, str]) -> Path:
+    """PULUMI_HOME of the caller, as Pulumi finds it."""
+    return Path(base.get("PULUMI_HOME") or Path(base.get("HOME") or Path.home(), ".pulumi"))
+
+
+def _argument(real: frozenset[str]) -> str:
+    if real == frozenset(NAMES):
+        return REAL
+    return ",".join(sorted(real)) or EMULATED
+
+
+def _listed(real: frozenset[str]) -> str:
+    return f"{', '.join(sorted(real))} real" if real else "all emulated"

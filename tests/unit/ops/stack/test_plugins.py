@@ -1,0 +1,347 @@
+"""Which provider plugins a local stack gets: the emulated ones, or real ones that are found or fetched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from ops.stack import environment, plugins
+from ops.stack.environment import LocalPaths, local_paths, variables
+from ops.stack.errors import CommandError
+from ops.stack.plugins import NAMES, choose, choose_for, describe, install, installed, parse
+from tests.records import write_record
+from tests.unit.emulated.plugin_executables import write_plugin
+from tests.unit.ops.world import local_environment
+
+VERSION = {name: metadata.version(f"pulumi-{name}") for name in NAMES}
+_ECHO = '#!/bin/sh\necho "$0 $*"\n'
+# Notes what it is asked for, and does as the file `outcome` beside it says.
+_PULUMI = """\
+#!/bin/sh
+echo "$* $PULUMI_HOME $HTTPS_PROXY" >> "$(dirname "$0")/calls"
+. "$(dirname "$0")/outcome"
+"""
+
+
+@pytest.fixture
+def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A caller with a home, a PATH and a local cloud of the test, and a `pulumi` that fetches nothing."""
+    folder = tmp_path / "engine"
+    folder.mkdir()
+    record = folder / "engine.json"
+    record.write_text(json.dumps({"bin": str(folder)}))
+    monkeypatch.setattr(environment, "_ENGINE_RECORD", record)
+    (folder / "pulumi").write_text(_PULUMI)
+    (folder / "pulumi").chmod(0o755)
+    fetches(tmp_path, "echo 'error: no such host' >&2; exit 1")
+    (tmp_path / "bin").mkdir()
+    return {
+        "HOME": str(tmp_path / "home"),
+        "PATH": os.pathsep.join([str(tmp_path / "bin"), "/usr/bin", "/bin"]),
+        "LOCALCLOUD_STATE_DIR": str(tmp_path / "state"),
+        "LOCALCLOUD_CLUSTER": "apiserver",
+        "HTTPS_PROXY": "http://proxy.example.com",
+    }
+
+
+def fetches(folder: Path, script: str) -> None:
+    """What `pulumi plugin install` does."""
+    (folder / "engine/outcome").write_text(script)
+
+
+def fetched(folder: Path) -> list[str]:
+    """The calls of `pulumi`."""
+    calls = folder / "engine/calls"
+    return calls.read_text().splitlines() if calls.exists() else []
+
+
+def cached(folder: Path, name: str) -> Path:
+    """A real plugin in the user's plugin cache."""
+    return executable(folder / f"home/.pulumi/plugins/resource-{name}-v{VERSION[name]}", name)
+
+
+def executable(folder: Path, name: str) -> Path:
+    """A file that looks like a plugin, and prints how it is called."""
+    folder.mkdir(parents=True, exist_ok=True)
+    plugin = folder / f"pulumi-resource-{name}"
+    plugin.write_text(_ECHO)
+    plugin.chmod(0o755)
+    return plugin
+
+
+def prepared(caller: dict[str, str], wanted: str | None) -> None:
+    """What `idstack up` does with its option, and then the engine's preparation."""
+    choose(wanted, caller)
+    local_paths(caller).create()
+    install(local_paths(caller), caller)
+
+
+def refusal(caller: dict[str, str], wanted: str | None) -> str:
+    """Why plugins are refused."""
+    with pytest.raises(CommandError) as refused:
+        choose(wanted, caller)
+    return str(refused.value.format_message())
+
+
+def scripts(caller: dict[str, str]) -> dict[str, str]:
+    """The plugins in the local stacks' home: what each folder's script starts."""
+    return {
+        script.parent.name: script.read_text().splitlines()[1].removeprefix("exec ").removesuffix(' "$@"')
+        for script in sorted(local_paths(caller).plugins.glob("*/pulumi-resource-*"))
+    }
+
+
+@pytest.mark.parametrize("stack", ["local", "local-shared", "local-hc-1"])
+def test_the_emulated_plugins_are_in_the_home_of_local_stacks(caller: dict[str, str], stack: str) -> None:
+    prepared(caller, None)
+
+    assert variables(stack, caller)["PULUMI_HOME"] == str(local_paths(caller).home)
+    assert scripts(caller) == {
+        f"resource-{name}-v{VERSION[name]}": str(plugins._BIN / f"pulumi-resource-{name}") for name in NAMES
+    }
+    assert fetched(Path(caller["HOME"]).parent) == [], "they need no network"
+
+
+def test_an_installed_plugin_of_any_version_is_the_one_of_this_checkout(
+    caller: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = tmp_path / "a checkout"
+    for name in NAMES:
+        executable(checkout, name)
+    monkeypatch.setattr(plugins, "_BIN", checkout)
+    paths = LocalPaths(tmp_path / "state")
+    older = paths.plugins / "resource-azuread-v1.2.3"
+    older.mkdir(parents=True)
+    (older / "pulumi-resource-azuread").write_text("of a checkout that was moved")
+
+    install(paths, caller)
+
+    found = sorted(paths.home.glob("plugins/*/pulumi-resource-*"))
+    assert len(found) == 4
+    for plugin in found:
+        done = subprocess.run([plugin, "127.0.0.1:7"], capture_output=True, text=True, check=True)
+        assert done.stdout == f"{checkout}/{plugin.name} 127.0.0.1:7\n"
+
+
+def test_real_plugins_are_taken_from_the_users_plugin_cache(caller: dict[str, str], tmp_path: Path) -> None:
+    real = {name: cached(tmp_path, name) for name in NAMES}
+
+    prepared(caller, "real")
+
+    assert scripts(caller) == {
+        f"resource-{name}-v{VERSION[name]}": f"{plugins._BIN / 'real'} run {real[name]}" for name in NAMES
+    }
+    assert fetched(tmp_path) == []
+
+
+def test_a_pulumi_home_of_the_callers_own_is_looked_into(caller: dict[str, str], tmp_path: Path) -> None:
+    cached(tmp_path, "azuread")
+    (tmp_path / "home/.pulumi").rename(tmp_path / "elsewhere")
+
+    choose("azuread", {**caller, "PULUMI_HOME": str(tmp_path / "elsewhere")})
+
+    [found] = [each for each in installed(caller) if each.executable]
+    assert found.executable is not None
+    assert found.executable.is_relative_to(tmp_path / "elsewhere")
+
+
+def test_some_plugins_can_be_real_and_the_others_emulated(caller: dict[str, str], tmp_path: Path) -> None:
+    real = cached(tmp_path, "azuread")
+
+    prepared(caller, "azuread")
+
+    assert scripts(caller) == {
+        f"resource-{name}-v{VERSION[name]}": f"{plugins._BIN / 'real'} run {real}"
+        if name == "azuread"
+        else str(plugins._BIN / f"pulumi-resource-{name}")
+        for name in NAMES
+    }
+    assert describe(installed(caller)) == (
+        f"provider plugins: azure-native {VERSION['azure-native']} emulated, azuread {VERSION['azuread']} real, "
+        f"kubernetes {VERSION['kubernetes']} emulated"
+    )
+
+
+def test_the_one_on_path_comes_first_if_it_has_the_sdks_version(caller: dict[str, str], tmp_path: Path) -> None:
+    cached(tmp_path, "azuread")
+    on_path = write_plugin(tmp_path / "bin", "azuread", f"v{VERSION['azuread']}")
+
+    choose("azuread", caller)
+
+    assert [each.executable for each in installed(caller) if each.executable] == [on_path]
+
+
+def test_one_of_another_version_on_path_is_passed_over_by_name(caller: dict[str, str], tmp_path: Path) -> None:
+    on_path = write_plugin(tmp_path / "bin", "azuread", "6.0.0")
+
+    assert f"{on_path} is version 6.0.0; " in refusal(caller, "azuread")
+    in_cache = cached(tmp_path, "azuread")
+    choose("azuread", caller)
+    assert [each.executable for each in installed(caller) if each.executable] == [in_cache]
+
+
+def test_what_is_no_plugin_on_path_is_passed_over_by_name(caller: dict[str, str], tmp_path: Path) -> None:
+    on_path = executable(tmp_path / "bin", "azuread")
+
+    assert f"{on_path} was not accepted: it prints no port, as a provider plugin does; " in refusal(caller, "azuread")
+
+
+def test_a_missing_plugin_is_fetched_into_the_users_cache(caller: dict[str, str], tmp_path: Path) -> None:
+    folder = f"{tmp_path}/home/.pulumi/plugins/resource-$4-v$5"
+    fetches(tmp_path, f'mkdir -p {folder}; cp "$0" {folder}/pulumi-resource-$4')
+
+    choose("azuread,kubernetes", caller)
+
+    assert fetched(tmp_path) == [
+        f"plugin install resource {name} {VERSION[name]}  http://proxy.example.com"
+        for name in ("azuread", "kubernetes")
+    ]
+    assert {each.name for each in installed(caller) if each.executable} == {"azuread", "kubernetes"}
+
+
+def test_what_is_not_to_be_had_is_named_with_what_to_do(caller: dict[str, str], tmp_path: Path) -> None:
+    cached(tmp_path, "kubernetes")
+    cache, azure, entra = tmp_path / "home/.pulumi/plugins", VERSION["azure-native"], VERSION["azuread"]
+
+    assert refusal(caller, "real") == (
+        "real provider plugins were asked for and are not to be had; nothing was started:\n"
+        f"  azure-native {azure}: pulumi-resource-azure-native is not on PATH; {cache}/resource-azure-native-v{azure} "
+        f"is not there; `pulumi plugin install resource azure-native {azure}` failed: no such host\n"
+        f"  azuread {entra}: pulumi-resource-azuread is not on PATH; {cache}/resource-azuread-v{entra} is not there; "
+        f"`pulumi plugin install resource azuread {entra}` failed: no such host\n"
+        "Where Pulumi's downloads can be reached, install them, or copy their folders from another machine's "
+        "~/.pulumi/plugins:\n"
+        f"  pulumi plugin install resource azure-native {azure}\n"
+        f"  pulumi plugin install resource azuread {entra}\n"
+        "`make up PROVIDERS=kubernetes` takes those that there are, and emulated ones for the rest"
+    )
+    assert not (tmp_path / "state").exists(), "nothing was begun"
+
+
+def test_a_caller_who_forbids_downloads_gets_none(caller: dict[str, str], tmp_path: Path) -> None:
+    forbidding = {**caller, "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true"}
+
+    assert "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION forbids to download it\n" in refusal(forbidding, "azuread")
+    assert fetched(tmp_path) == []
+
+
+def test_the_choice_stays_until_the_local_cloud_goes(caller: dict[str, str], tmp_path: Path) -> None:
+    real = cached(tmp_path, "azuread")
+    prepared(caller, "azuread")
+
+    prepared(caller, None)
+
+    assert str(real) in scripts(caller)[f"resource-azuread-v{VERSION['azuread']}"]
+    assert refusal(caller, "emulated") == (
+        "the provider plugins of the local stack are azuread real, which is fixed, because each kind writes a state of "
+        "its own: end it with `make down`, then `make up PROVIDERS=emulated`"
+    )
+
+
+def test_an_emulated_stack_does_not_become_a_real_one(caller: dict[str, str], tmp_path: Path) -> None:
+    for name in NAMES:
+        cached(tmp_path, name)
+    prepared(caller, None)
+
+    assert refusal(caller, "real") == (
+        "the provider plugins of the local stack are all emulated, which is fixed, because each kind writes a state of "
+        "its own: end it with `make down`, then `make up PROVIDERS=real`"
+    )
+
+
+def test_a_plugin_that_is_gone_is_looked_for_again(caller: dict[str, str], tmp_path: Path) -> None:
+    real = cached(tmp_path, "azuread")
+    prepared(caller, "azuread")
+    real.unlink()
+
+    with pytest.raises(CommandError, match="pulumi-resource-azuread is not on PATH"):
+        install(local_paths(caller), caller)
+    on_path = write_plugin(tmp_path / "bin", "azuread", VERSION["azuread"])
+    prepared(caller, None)
+    assert str(on_path) in scripts(caller)[f"resource-azuread-v{VERSION['azuread']}"]
+
+
+def test_a_newer_sdk_needs_its_own_plugin_and_the_state_its_old_one(
+    caller: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = cached(tmp_path, "azuread")
+    prepared(caller, "azuread")
+    monkeypatch.setattr(metadata, "version", lambda package: "99.0.0")
+
+    assert "resource-azuread-v99.0.0 is not there" in refusal(caller, None)
+    newer = executable(tmp_path / "home/.pulumi/plugins/resource-azuread-v99.0.0", "azuread")
+    prepared(caller, None)
+
+    found = scripts(caller)
+    assert str(older) in found[f"resource-azuread-v{VERSION['azuread']}"]
+    assert str(newer) in found["resource-azuread-v99.0.0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("emulated", set()),
+        ("real", set(NAMES)),
+        ("kubernetes", {"kubernetes"}),
+        ("azuread, kubernetes", {"azuread", "kubernetes"}),
+        ("azure-native,azuread,kubernetes", set(NAMES)),
+    ],
+)
+def test_the_option_names_the_real_ones(text: str, names: set[str]) -> None:
+    assert parse(text) == names
+
+
+@pytest.mark.parametrize(("text", "wrong"), [("Real", "Real"), ("real,azuread", "real"), ("azuread,", "an empty name")])
+def test_any_other_option_is_refused_with_what_is_accepted(text: str, wrong: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        parse(text)
+    assert refused.value.format_message() == (
+        f'--providers: found "{text}"; accepted: emulated, real, or which ones shall be real, separated by commas, of '
+        f"azure-native, azuread, kubernetes; {wrong} is none of them"
+    )
+
+
+@pytest.mark.parametrize("cluster", ["", "builtin"])
+def test_the_real_kubernetes_plugin_needs_a_real_api_server(
+    caller: dict[str, str], tmp_path: Path, cluster: str
+) -> None:
+    cached(tmp_path, "kubernetes")
+
+    assert refusal({**caller, "LOCALCLOUD_CLUSTER": cluster}, "kubernetes") == (
+        "the real kubernetes plugin reads the API server's schemas (/openapi/v2), which the builtin Kubernetes API of "
+        "the local cloud does not have: `make up CLUSTER=apiserver PROVIDERS=kubernetes`"
+    )
+
+
+@pytest.mark.parametrize("cluster", ["apiserver", "builtin"])
+def test_the_api_of_a_local_cloud_that_is_there_counts(caller: dict[str, str], tmp_path: Path, cluster: str) -> None:
+    cached(tmp_path, "kubernetes")
+    state = local_paths(caller).state
+    state.mkdir()
+    record = replace(local_environment(state, state / "kubeconfig"), cluster=cluster)
+    write_record(state / "environment.json", record)
+    asked = {**caller, "LOCALCLOUD_CLUSTER": ""}
+
+    if cluster == "apiserver":
+        choose("kubernetes", asked)
+    else:
+        assert "CLUSTER=apiserver" in refusal(asked, "kubernetes")
+
+
+def test_a_stack_on_azure_has_the_real_ones_always(caller: dict[str, str], tmp_path: Path) -> None:
+    choose_for("dev", "real", caller)
+    choose_for("dev", None, caller)
+
+    with pytest.raises(CommandError, match="the stack dev is not a local one"):
+        choose_for("dev", "emulated", caller)
+    assert not (tmp_path / "state").exists()
+
+
+def test_emulated_plugins_are_one_word_in_the_tables(caller: dict[str, str]) -> None:
+    assert describe(installed(caller)) == "provider plugins: emulated"
