@@ -1,19 +1,23 @@
-"""Microsoft's own clients: installed from their locks for the tests that run them."""
+"""Clients that others have written: installed from their locks for the tests that run them."""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from tools import golang
 from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint, report, run
 
 _CLI_LOCK: Final = ROOT / "tests/clients/azure-cli.txt"
 _PYTHON_LOCK: Final = ROOT / "tests/clients/python.txt"
 _JAVASCRIPT: Final = ROOT / "tests/clients/javascript"
+# Release, and checksum of its Go module (`go.sum`). Its scripts are those of 3ee9615.
+_HYPERSHIFT: Final = ("v0.1.80", "h1:M6C6w97IPRytJiI4N29+yeh2tVrZ8can7nQ8C1TtUn8=")
 
 
 def azure_cli() -> Path:
@@ -29,6 +33,18 @@ def python() -> Path:
 def javascript() -> Path:
     """The folder of the JavaScript client with its packages; raises SetupError, also where there is no Node."""
     return _installed("javascript", sorted(_JAVASCRIPT.iterdir()), _install_javascript)
+
+
+def hypershift() -> Path:
+    """The folder with HyperShift's source, out of the Go module of its release; raises SetupError."""
+    command = [golang.command(), "mod", "download", "-json", f"github.com/openshift/hypershift@{_HYPERSHIFT[0]}"]
+    try:
+        found = json.loads(run(command, directory=TOOLS))
+    except ProcessError as error:
+        raise SetupError(f"hypershift cannot be downloaded:\n{error}") from None
+    if found["Sum"] != _HYPERSHIFT[1]:
+        raise SetupError(f"hypershift {_HYPERSHIFT[0]} has the checksum {found['Sum']}, not {_HYPERSHIFT[1]}")
+    return Path(found["Dir"])
 
 
 def _installed(name: str, parts: list[Path], install: Callable[[Path], None]) -> Path:

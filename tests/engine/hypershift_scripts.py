@@ -24,8 +24,8 @@ from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
-PREFIX: Final = "scripted"
-VAULT: Final = f"kv-{PREFIX}"
+PREFIX: Final = "kv-scripted"
+VAULT: Final = PREFIX
 _GROUP: Final = "identity-local"
 _KEY_VAULT_ADMINISTRATOR: Final = "00482a5a-887f-4fb3-b363-3b7fe8e74483"
 # The data plane's names in the script, by field of the HostedCluster API.
@@ -45,10 +45,10 @@ class HyperShiftScripts(OutOfBand):
         self.data_plane_file = directory / "dp-output.json"
         local = stack.environment
         self._tenant_id = local.tenant_id
-        self._deployer = local.deployer_client_id
+        self.deployer = local.deployer_client_id
         self._subscription_id = local.subscription_id
-        self._group = f"/subscriptions/{local.subscription_id}/resourceGroups/{_GROUP}"
-        self._vault = f"{self._group}/providers/Microsoft.KeyVault/vaults/{VAULT}"
+        self.group = f"/subscriptions/{local.subscription_id}/resourceGroups/{_GROUP}"
+        self._vault = f"{self.group}/providers/Microsoft.KeyVault/vaults/{VAULT}"
         self._authority = local.authority_host
 
     def run(self, infra_id: str, issuer_url: str, add_on_object_id: str) -> None:
@@ -64,10 +64,19 @@ class HyperShiftScripts(OutOfBand):
         self.control_plane_file.write_text(json.dumps({**identities, "managedIdentitiesKeyVault": vault}, indent=4))
         managed = {row.field: self._managed_identity(row.field, issuer_url) for row in DATA_PLANE}
         for row in DATA_PLANE:
-            self._assign(infra_id, row.component, row.grant, managed[row.field]["principalId"])
+            self.assign(infra_id, row.component, row.grant, managed[row.field]["principalId"])
         lines = ",\n".join(f'  "{field}": {each["clientId"]}' for field, each in managed.items())
         self.data_plane_file.write_text(f"{{\n{lines}\n}}\n")
-        self._role(str(uuid.uuid4()), self._group, KEY_VAULT_SECRETS_USER_ROLE.guid, add_on_object_id)
+        self.let_read_the_vault(add_on_object_id)
+
+    def let_read_the_vault(self, object_id: str) -> None:
+        """As `setup_aks_cluster.sh` does for the add-on of the management cluster."""
+        self._role(str(uuid.uuid4()), self.group, KEY_VAULT_SECRETS_USER_ROLE.guid, object_id)
+
+    def assign(self, infra_id: str, component: str, grant: RoleGrant, principal_id: str) -> None:
+        """As `hypershift create cluster azure` does."""
+        for scope in self._scopes(grant):
+            self._role(role_assignment_name(infra_id, component, scope), scope, grant.role.guid, principal_id)
 
     def credential_pem(self, stem: str) -> bytes:
         """Key and certificate that a script has made, in PEM."""
@@ -91,10 +100,15 @@ class HyperShiftScripts(OutOfBand):
             "networkAcls": {"bypass": "AzureServices", "defaultAction": "Allow"},
         }
         self.arm("PUT", self._vault, "2024-11-01", {"location": "eastus", "properties": properties})
-        deployer = self.graph("GET", f"/servicePrincipals(appId='{self._deployer}')")["id"]
-        self._role(str(uuid.uuid4()), self._vault, _KEY_VAULT_ADMINISTRATOR, deployer)
+        self.administer(self._vault)
         while not self._may_write():
             pass  # a new role takes a moment
+
+    def administer(self, scope: str) -> str:
+        """Let the deployer do everything in vaults; returns its object id."""
+        deployer: str = self.graph("GET", f"/servicePrincipals(appId='{self.deployer}')")["id"]
+        self._role(str(uuid.uuid4()), scope, _KEY_VAULT_ADMINISTRATOR, deployer)
+        return deployer
 
     def _may_write(self) -> bool:
         try:
@@ -136,7 +150,7 @@ class HyperShiftScripts(OutOfBand):
         written = {"value": json.dumps(document, indent=8), "tags": {"file-encoding": "utf-8"}}
         self.vault("PUT", VAULT, f"/secrets/{name}-json", written)
         if grant is not None:
-            self._assign(infra_id, component, grant, principal["id"])
+            self.assign(infra_id, component, grant, principal["id"])
         return {
             "certificateName": name,
             "clientID": application["appId"],
@@ -149,17 +163,13 @@ class HyperShiftScripts(OutOfBand):
         [subject] = [
             each.subject for row in DATA_PLANE if row.field == field for each in row.subjects if each.suffix == suffix
         ]
-        identity = f"{self._group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
+        identity = f"{self.group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
         made: dict[str, Any] = self.arm("PUT", identity, "2023-01-31", {"location": "westeurope"})["properties"]
         federated = {"issuer": issuer_url, "subject": subject, "audiences": ["openshift"]}
         self.arm(
             "PUT", f"{identity}/federatedIdentityCredentials/{name}-fed-id", "2023-01-31", {"properties": federated}
         )
         return made
-
-    def _assign(self, infra_id: str, component: str, grant: RoleGrant, principal_id: str) -> None:
-        for scope in self._scopes(grant):
-            self._role(role_assignment_name(infra_id, component, scope), scope, grant.role.guid, principal_id)
 
     def _scopes(self, grant: RoleGrant) -> Iterator[str]:
         groups = {Scope.MANAGED: "hc1-managed", Scope.NSG: "hc1-nsg", Scope.VNET: "hc1-network", Scope.DNS: "dns-local"}

@@ -4,107 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from azure.identity import CertificateCredential
 
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials.document import decode
+from tests.engine.adoption import Adoption, adopted_cluster
 from tests.engine.hypershift_scripts import VAULT, HyperShiftScripts
-from tests.harness import LocalStack, running_stack
 
-ARM = "https://management.core.windows.net//.default"
-AKS = "resourceGroups/aks-local/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-local"
-KEPT = (
-    *("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect", "managementCluster"),
-    "probe",
-)
 SCRIPTED = [row for row in CONTROL_PLANE if row.setting is None and row.enabled_by_default]
-
-
-@dataclass(frozen=True)
-class Adoption:
-    """The stack after the adoption, what the commands printed, and what there was before."""
-
-    stack: LocalStack
-    scripts: HyperShiftScripts
-    report: Mapping[str, Any]
-    steps: Mapping[str, str]
-    before: set[tuple[str, str]]
-    import_file: Path
-
-    def run_again(self) -> dict[str, Any]:
-        """`idstack import scripts` once more."""
-        return _import_scripts(self.stack, self.scripts, self.import_file)
-
-    def signs_in(self, client_id: str, pem: bytes) -> bool:
-        """Whether a certificate with its key signs the identity in."""
-        local = self.stack.environment
-        credential = CertificateCredential(
-            local.tenant_id,
-            client_id,
-            certificate_data=pem,
-            authority=local.authority_host,
-            disable_instance_discovery=True,
-            connection_verify=local.ca_file,
-        )
-        return bool(credential.get_token(ARM).token)
 
 
 @pytest.fixture(scope="module")
 def adopted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adoption]:
-    """The scripts' objects, the stack beside, and the three commands of `docs/migration.md`."""
-    directory = tmp_path_factory.mktemp("scripts")
-    with running_stack(tmp_path_factory.mktemp("stack")) as first:
-        scripts = HyperShiftScripts(first, directory)
-        cluster = scripts.arm("GET", f"/subscriptions/{first.environment.subscription_id}/{AKS}", "2025-09-01")
-        add_on = cluster["properties"]["addonProfiles"]["azureKeyvaultSecretsProvider"]["identity"]
-        [configured] = first.configuration("hostedClusters")
-        del configured["identities"]
-        scripts.run(configured["infraID"], configured["issuerURL"], add_on["objectId"])
-        stack = first.beside(
-            "local-adopted",
-            **{key: first.configuration(key) for key in KEPT},
-            credentials={"propagation": {"successes": 5, "settleSeconds": 2, "timeoutSeconds": 60}},
-            # Of the rest the HostedCluster says what it is.
-            hostedClusters=[{key: configured[key] for key in ("name", "kms", "externalDnsDomain")}],
-        )
-        (directory / "hc1.yaml").write_text(yaml.safe_dump(_hosted_cluster(configured)), encoding="utf-8")
-        before = stack.inventory()
-        import_file = directory / "import.json"
-        report = _import_scripts(stack, scripts, import_file)
-        assert stack.inventory() == before, "so far nothing has changed in Azure"
-        stack.idstack("import", "file", str(import_file), "--stack", stack.name)
-        assert stack.inventory() == before, "nor with the import"
-        yield Adoption(stack, scripts, report, stack.up_with_steps(), before, import_file)
-
-
-def _import_scripts(stack: LocalStack, scripts: HyperShiftScripts, import_file: Path) -> dict[str, Any]:
-    files = ("--cp", str(scripts.control_plane_file), "--dp", str(scripts.data_plane_file))
-    manifest = ("--hosted-cluster", str(import_file.with_name("hc1.yaml")))
-    options = ("--cluster", "hc1", *files, *manifest, "--output", str(import_file), "--stack", stack.name, "--json")
-    report: dict[str, Any] = json.loads(stack.idstack("import", "scripts", *options).stdout)
-    return report
-
-
-def _hosted_cluster(configured: Mapping[str, Any]) -> dict[str, Any]:
-    """The HostedCluster of the scripts, as far as it says where it is."""
-    names = ("resourceGroup", "vnetID", "subnetID", "securityGroupID")
-    return {
-        "apiVersion": "hypershift.openshift.io/v1beta1",
-        "kind": "HostedCluster",
-        "metadata": {"name": configured["name"], "namespace": "clusters"},
-        "spec": {
-            "infraID": configured["infraID"],
-            "issuerURL": configured["issuerURL"],
-            "dns": configured["dns"],
-            "platform": {"azure": {"location": "eastus", **{name: configured[name] for name in names}}},
-        },
-    }
+    """By the scripts' requests; `make clients` runs the scripts themselves."""
+    root, directory = tmp_path_factory.mktemp("stack"), tmp_path_factory.mktemp("scripts")
+    with adopted_cluster(HyperShiftScripts, root, directory) as adoption:
+        yield adoption
 
 
 def test_the_next_up_deletes_and_replaces_nothing(adopted: Adoption) -> None:

@@ -1,0 +1,103 @@
+"""The adoption of a hosted cluster that HyperShift's scripts made: the commands of `docs/migration.md`, on a stack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from azure.identity import CertificateCredential
+
+from tests.engine.hypershift_scripts import HyperShiftScripts
+from tests.harness import LocalStack, running_stack
+
+_ARM: Final = "https://management.core.windows.net//.default"
+_AKS: Final = "resourceGroups/aks-local/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-local"
+_KEPT: Final = (
+    *("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect", "managementCluster"),
+    "probe",
+)
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """The stack after the adoption, what the commands printed, and what there was before."""
+
+    stack: LocalStack
+    scripts: HyperShiftScripts
+    report: Mapping[str, Any]
+    steps: Mapping[str, str]
+    before: set[tuple[str, str]]
+    import_file: Path
+
+    def run_again(self) -> dict[str, Any]:
+        """`idstack import scripts` once more."""
+        return _import_scripts(self.stack, self.scripts, self.import_file)
+
+    def signs_in(self, client_id: str, pem: bytes) -> bool:
+        """Whether a certificate with its key signs the identity in."""
+        local = self.stack.environment
+        credential = CertificateCredential(
+            local.tenant_id,
+            client_id,
+            certificate_data=pem,
+            authority=local.authority_host,
+            disable_instance_discovery=True,
+            connection_verify=local.ca_file,
+        )
+        return bool(credential.get_token(_ARM).token)
+
+
+@contextmanager
+def adopted_cluster(kind: type[HyperShiftScripts], root: Path, directory: Path) -> Iterator[Adoption]:
+    """What the scripts make, the stack beside, and its adoption; `directory` is for the scripts' files."""
+    with running_stack(root) as first:
+        scripts = kind(first, directory)
+        cluster = scripts.arm("GET", f"/subscriptions/{first.environment.subscription_id}/{_AKS}", "2025-09-01")
+        add_on = cluster["properties"]["addonProfiles"]["azureKeyvaultSecretsProvider"]["identity"]
+        [configured] = first.configuration("hostedClusters")
+        del configured["identities"]
+        scripts.run(configured["infraID"], configured["issuerURL"], add_on["objectId"])
+        stack = first.beside(
+            "local-adopted",
+            **{key: first.configuration(key) for key in _KEPT},
+            credentials={"propagation": {"successes": 5, "settleSeconds": 2, "timeoutSeconds": 60}},
+            # Of the rest the HostedCluster says what it is.
+            hostedClusters=[{key: configured[key] for key in ("name", "kms", "externalDnsDomain")}],
+        )
+        (directory / "hc1.yaml").write_text(yaml.safe_dump(_hosted_cluster(configured)), encoding="utf-8")
+        before = stack.inventory()
+        import_file = directory / "import.json"
+        report = _import_scripts(stack, scripts, import_file)
+        assert stack.inventory() == before, "so far nothing has changed in Azure"
+        stack.idstack("import", "file", str(import_file), "--stack", stack.name)
+        assert stack.inventory() == before, "nor with the import"
+        yield Adoption(stack, scripts, report, stack.up_with_steps(), before, import_file)
+
+
+def _import_scripts(stack: LocalStack, scripts: HyperShiftScripts, import_file: Path) -> dict[str, Any]:
+    files = ("--cp", str(scripts.control_plane_file), "--dp", str(scripts.data_plane_file))
+    manifest = ("--hosted-cluster", str(import_file.with_name("hc1.yaml")))
+    options = ("--cluster", "hc1", *files, *manifest, "--output", str(import_file), "--stack", stack.name, "--json")
+    report: dict[str, Any] = json.loads(stack.idstack("import", "scripts", *options).stdout)
+    return report
+
+
+def _hosted_cluster(configured: Mapping[str, Any]) -> dict[str, Any]:
+    """The HostedCluster of the scripts, as far as it says where it is."""
+    names = ("resourceGroup", "vnetID", "subnetID", "securityGroupID")
+    return {
+        "apiVersion": "hypershift.openshift.io/v1beta1",
+        "kind": "HostedCluster",
+        "metadata": {"name": configured["name"], "namespace": "clusters"},
+        "spec": {
+            "infraID": configured["infraID"],
+            "issuerURL": configured["issuerURL"],
+            "dns": configured["dns"],
+            "platform": {"azure": {"location": "eastus", **{name: configured[name] for name in names}}},
+        },
+    }
