@@ -317,8 +317,8 @@ def test_the_kubernetes_plugin_cannot_be_real() -> None:
         parse("azuread,kubernetes")
     assert refused.value.format_message() == (
         "--providers: the real kubernetes plugin waits for a Deployment by its ReplicaSets, and the local clusters "
-        "have none, because their pods belong to the Deployment itself; accepted are azure-native and azuread, with the "
-        "emulated kubernetes plugin beside them"
+        "have none, because their pods belong to the Deployment itself; accepted are azure-native and azuread, with "
+        "the emulated kubernetes plugin beside them"
     )
 
 
