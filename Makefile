@@ -61,9 +61,8 @@ e2e: ## The same program on a real kube-apiserver, and what only that can refuse
 clients: setup ## Microsoft's clients on the local stack: installs the Azure CLI, libraries for Python and JavaScript, once
 	@$(PYTHON) -m pytest -n 0 -m '' tests/e2e/test_public_names.py tests/unit/localcloud/test_package.py tests/clients $(ARGS)
 
-real: ## Compare the emulated provider plugins with the real ones step by step (PROVIDERS=azuread for one of them)
-	@tools/setup cluster
-	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -n 0 -m real tests/real $(ARGS)
+real: setup ## Compare the emulated provider plugins with the real ones step by step (PROVIDERS=azuread for one of them)
+	@$(PYTHON) -m pytest -n 0 -m real tests/real $(ARGS)
 
 kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and renew for weeks under faults (some two hours)
 	@$(PYTHON) -m pytest $(PARALLEL) -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py tests/engine/test_long_faults.py \

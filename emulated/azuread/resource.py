@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from emulated import sdk_types
 from emulated.azuread.graph import GraphClient
-from emulated.azuread.schema import Schema
+from emulated.azuread.schema import DEFAULTS, Schema
 from emulated.client import RefusalError
 from emulated.secret_marks import mark_secrets
 from plugin import Checked, CheckFailure, Created, Diff, PluginError, Props, ReadResult, Resource
@@ -38,7 +38,8 @@ class GraphResource(Resource):
         self.session = session
 
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
-        inputs = {name: value for name, value in new.items() if value is not None}
+        # Inputs that come from a state, as in an import, have the names of the defaults among them.
+        inputs = {name: value for name, value in new.items() if value is not None and name != DEFAULTS}
         of_the_sdk = [*sdk_types.problems(self.arguments_type, inputs)]
         failures = [CheckFailure("", each) for each in of_the_sdk or self.schema.problems(inputs)]
         return Checked(self.schema.with_defaults(inputs), failures)

@@ -19,19 +19,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from identity.clouds import LocalEnvironment
 from ops.stack.environment import LOCAL_STACK, ROOT, LocalPaths, is_local, local_paths, variables
 from ops.stack.errors import CommandError
 
 NAMES: Final = ("azure-native", "azuread", "kubernetes")
+CAN_BE_REAL: Final = ("azure-native", "azuread")
 EMULATED: Final = "emulated"
 REAL: Final = "real"
 # Read by `--providers`; `make up PROVIDERS=...` sets it.
 VARIABLE: Final = "LOCALCLOUD_PROVIDERS"
 _BIN: Final = ROOT / "emulated/bin"
-# `python -m localcloud start` reads it, too.
-_CLUSTER_VARIABLE: Final = "LOCALCLOUD_CLUSTER"
-_API_SERVER: Final = "apiserver"
 # azure-native has some hundred megabytes.
 _DOWNLOADED_WITHIN: Final = 900.0  # seconds
 _STARTED_WITHIN: Final = 60.0
@@ -56,16 +53,22 @@ class NotToBeHad(Exception):
 
 
 def parse(text: str) -> frozenset[str]:
-    """The names of the plugins that shall be real: `emulated`, `real` or some of the names; raises CommandError."""
+    """Which plugins shall be real: of `emulated`, `real` (all that can be) or their names; raises CommandError."""
     found = [each.strip() for each in text.split(",")]
     if found == [EMULATED]:
         return frozenset()
     if found == [REAL]:
-        return frozenset(NAMES)
-    if unknown := [each for each in found if each not in NAMES]:
+        return frozenset(CAN_BE_REAL)
+    if "kubernetes" in found:
+        raise CommandError(
+            "--providers: the real kubernetes plugin waits for a Deployment by its ReplicaSets, and the local clusters "
+            "have none, because their pods belong to the Deployment itself; accepted are "
+            f"{' and '.join(CAN_BE_REAL)}, with the emulated kubernetes plugin beside them"
+        )
+    if unknown := [each for each in found if each not in CAN_BE_REAL]:
         raise CommandError(
             f'--providers: found "{text}"; accepted: {EMULATED}, {REAL}, or which ones shall be real, separated by '
-            f"commas, of {', '.join(NAMES)}; {', '.join(unknown) or 'an empty name'} is none of them"
+            f"commas, of {', '.join(CAN_BE_REAL)}; {', '.join(unknown) or 'an empty name'} is none of them"
         )
     return frozenset(found)
 
@@ -84,11 +87,6 @@ def choose(wanted: str | None, base: Mapping[str, str] = os.environ) -> None:
             f"the provider plugins of the local stack are {_listed(before)}, which is fixed, because each kind "
             f"writes a state of its own: end it with `make down`, then `make up PROVIDERS={_argument(real)}`"
         )
-    if "kubernetes" in real and (found := _cluster(paths, base)) != _API_SERVER:
-        raise CommandError(
-            f"the real kubernetes plugin reads the API server's schemas (/openapi/v2), which the {found} Kubernetes "
-            f"API of the local cloud does not have: `make up CLUSTER={_API_SERVER} PROVIDERS={_argument(real)}`"
-        )
     _record(paths, _find(real, recorded, base))
 
 
@@ -96,7 +94,7 @@ def choose_for(stack: str, wanted: str | None, base: Mapping[str, str] = os.envi
     """`choose`, for a local stack; any other has the real plugins always, so only that may be wanted (CommandError)."""
     if is_local(stack):
         choose(wanted, base)
-    elif wanted is not None and parse(wanted) != frozenset(NAMES):
+    elif wanted not in (None, REAL):
         raise CommandError(
             f"--providers {wanted}: the stack {stack} is not a local one, and only those have emulated provider plugins"
         )
@@ -255,14 +253,6 @@ def _record(paths: LocalPaths, plugins: Sequence[Plugin]) -> None:
     _replace(_file(paths), json.dumps(document, indent=2) + "\n", mode=0o600)
 
 
-def _cluster(paths: LocalPaths, base: Mapping[str, str]) -> str:
-    """Who answers for Kubernetes in the local cloud: in the one that there is, or in the one that will be made."""
-    try:
-        return LocalEnvironment.from_file(paths.record).cluster
-    except (FileNotFoundError, ValueError):
-        return base.get(_CLUSTER_VARIABLE) or "builtin"
-
-
 def _file(paths: LocalPaths) -> Path:
     return paths.engine / "plugins.json"
 
@@ -304,7 +294,7 @@ def _user_home(base: Mapping[str, str]) -> Path:
 
 
 def _argument(real: frozenset[str]) -> str:
-    if real == frozenset(NAMES):
+    if real == frozenset(CAN_BE_REAL):
         return REAL
     return ",".join(sorted(real)) or EMULATED
 

@@ -1,7 +1,4 @@
-"""The emulated provider plugins do what the real ones do, from the first `up` to `down`.
-
-Both run on a real kube-apiserver, because the real kubernetes plugin needs one.
-"""
+"""The emulated provider plugins do what the real ones do, from the first `up` to `down`."""
 
 from __future__ import annotations
 

@@ -250,6 +250,12 @@ def test_check_fills_in_the_defaults_and_names_them(
     assert checked(azuread, type_, given) == {**given, **defaults, "__defaults": sorted(defaults)}
 
 
+def test_inputs_of_a_state_may_come_back_to_check(azuread: AzureAd) -> None:
+    from_a_state = checked(azuread, APPLICATION, {"displayName": "a"})
+
+    assert checked(azuread, APPLICATION, from_a_state) == {**from_a_state, "__defaults": []}
+
+
 def test_a_default_that_was_changed_by_hand_is_none_any_more(
     azuread: AzureAd, application: tuple[Props, Created]
 ) -> None:

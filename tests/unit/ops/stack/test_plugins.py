@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -14,10 +13,8 @@ import pytest
 from ops.stack import environment, plugins
 from ops.stack.environment import LocalPaths, local_paths, variables
 from ops.stack.errors import CommandError
-from ops.stack.plugins import NAMES, choose, choose_for, describe, install, installed, parse
-from tests.records import write_record
+from ops.stack.plugins import CAN_BE_REAL, NAMES, choose, choose_for, describe, install, installed, parse
 from tests.unit.emulated.plugin_executables import write_plugin
-from tests.unit.ops.world import local_environment
 
 VERSION = {name: metadata.version(f"pulumi-{name}") for name in NAMES}
 _ECHO = '#!/bin/sh\necho "$0 $*"\n'
@@ -45,7 +42,6 @@ def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         "HOME": str(tmp_path / "home"),
         "PATH": os.pathsep.join([str(tmp_path / "bin"), "/usr/bin", "/bin"]),
         "LOCALCLOUD_STATE_DIR": str(tmp_path / "state"),
-        "LOCALCLOUD_CLUSTER": "apiserver",
         "HTTPS_PROXY": "http://proxy.example.com",
     }
 
@@ -130,12 +126,13 @@ def test_an_installed_plugin_of_any_version_is_the_one_of_this_checkout(
 
 
 def test_real_plugins_are_taken_from_the_users_plugin_cache(caller: dict[str, str], tmp_path: Path) -> None:
-    real = {name: cached(tmp_path, name) for name in NAMES}
+    real = {name: cached(tmp_path, name) for name in CAN_BE_REAL}
 
     prepared(caller, "real")
 
-    assert scripts(caller) == {
-        f"resource-{name}-v{VERSION[name]}": f"{plugins._BIN / 'real'} run {real[name]}" for name in NAMES
+    found = scripts(caller)
+    assert {name: found[f"resource-{name}-v{VERSION[name]}"] for name in CAN_BE_REAL} == {
+        name: f"{plugins._BIN / 'real'} run {real[name]}" for name in CAN_BE_REAL
     }
     assert fetched(tmp_path) == []
 
@@ -196,30 +193,39 @@ def test_a_missing_plugin_is_fetched_into_the_users_cache(caller: dict[str, str]
     folder = f"{tmp_path}/home/.pulumi/plugins/resource-$4-v$5"
     fetches(tmp_path, f'mkdir -p {folder}; cp "$0" {folder}/pulumi-resource-$4')
 
-    choose("azuread,kubernetes", caller)
+    choose("azuread,azure-native", caller)
 
     assert fetched(tmp_path) == [
         f"plugin install resource {name} {VERSION[name]}  http://proxy.example.com"
-        for name in ("azuread", "kubernetes")
+        for name in ("azure-native", "azuread")
     ]
-    assert {each.name for each in installed(caller) if each.executable} == {"azuread", "kubernetes"}
+    assert {each.name for each in installed(caller) if each.executable} == {"azuread", "azure-native"}
 
 
 def test_what_is_not_to_be_had_is_named_with_what_to_do(caller: dict[str, str], tmp_path: Path) -> None:
-    cached(tmp_path, "kubernetes")
     cache, azure, entra = tmp_path / "home/.pulumi/plugins", VERSION["azure-native"], VERSION["azuread"]
-
-    assert refusal(caller, "real") == (
-        "real provider plugins were asked for and are not to be had; nothing was started:\n"
+    of_azure = (
         f"  azure-native {azure}: pulumi-resource-azure-native is not on PATH; {cache}/resource-azure-native-v{azure} "
         f"is not there; `pulumi plugin install resource azure-native {azure}` failed: no such host\n"
+    )
+    of_entra = (
         f"  azuread {entra}: pulumi-resource-azuread is not on PATH; {cache}/resource-azuread-v{entra} is not there; "
         f"`pulumi plugin install resource azuread {entra}` failed: no such host\n"
+    )
+    begin = "real provider plugins were asked for and are not to be had; nothing was started:\n"
+    where = (
         "Where Pulumi's downloads can be reached, install them, or copy their folders from another machine's "
         "~/.pulumi/plugins:\n"
-        f"  pulumi plugin install resource azure-native {azure}\n"
-        f"  pulumi plugin install resource azuread {entra}\n"
-        "`make up PROVIDERS=kubernetes` takes those that there are, and emulated ones for the rest"
+    )
+    installs = {name: f"  pulumi plugin install resource {name} {VERSION[name]}\n" for name in CAN_BE_REAL}
+
+    assert refusal(caller, "real") == (
+        f"{begin}{of_azure}{of_entra}{where}{installs['azure-native']}{installs['azuread']}`make up` needs none of them"
+    )
+    cached(tmp_path, "azuread")
+    assert refusal(caller, "real") == (
+        f"{begin}{of_azure}{where}{installs['azure-native']}"
+        "`make up PROVIDERS=azuread` takes those that there are, and emulated ones for the rest"
     )
     assert not (tmp_path / "state").exists(), "nothing was begun"
 
@@ -287,10 +293,9 @@ def test_a_newer_sdk_needs_its_own_plugin_and_the_state_its_old_one(
     ("text", "names"),
     [
         ("emulated", set()),
-        ("real", set(NAMES)),
-        ("kubernetes", {"kubernetes"}),
-        ("azuread, kubernetes", {"azuread", "kubernetes"}),
-        ("azure-native,azuread,kubernetes", set(NAMES)),
+        ("real", {"azure-native", "azuread"}),
+        ("azuread", {"azuread"}),
+        ("azuread, azure-native", {"azuread", "azure-native"}),
     ],
 )
 def test_the_option_names_the_real_ones(text: str, names: set[str]) -> None:
@@ -303,35 +308,18 @@ def test_any_other_option_is_refused_with_what_is_accepted(text: str, wrong: str
         parse(text)
     assert refused.value.format_message() == (
         f'--providers: found "{text}"; accepted: emulated, real, or which ones shall be real, separated by commas, of '
-        f"azure-native, azuread, kubernetes; {wrong} is none of them"
+        f"azure-native, azuread; {wrong} is none of them"
     )
 
 
-@pytest.mark.parametrize("cluster", ["", "builtin"])
-def test_the_real_kubernetes_plugin_needs_a_real_api_server(
-    caller: dict[str, str], tmp_path: Path, cluster: str
-) -> None:
-    cached(tmp_path, "kubernetes")
-
-    assert refusal({**caller, "LOCALCLOUD_CLUSTER": cluster}, "kubernetes") == (
-        "the real kubernetes plugin reads the API server's schemas (/openapi/v2), which the builtin Kubernetes API of "
-        "the local cloud does not have: `make up CLUSTER=apiserver PROVIDERS=kubernetes`"
+def test_the_kubernetes_plugin_cannot_be_real() -> None:
+    with pytest.raises(CommandError) as refused:
+        parse("azuread,kubernetes")
+    assert refused.value.format_message() == (
+        "--providers: the real kubernetes plugin waits for a Deployment by its ReplicaSets, and the local clusters "
+        "have none, because their pods belong to the Deployment itself; accepted are azure-native and azuread, with "
+        "the emulated kubernetes plugin beside them"
     )
-
-
-@pytest.mark.parametrize("cluster", ["apiserver", "builtin"])
-def test_the_api_of_a_local_cloud_that_is_there_counts(caller: dict[str, str], tmp_path: Path, cluster: str) -> None:
-    cached(tmp_path, "kubernetes")
-    state = local_paths(caller).state
-    state.mkdir()
-    record = replace(local_environment(state, state / "kubeconfig"), cluster=cluster)
-    write_record(state / "environment.json", record)
-    asked = {**caller, "LOCALCLOUD_CLUSTER": ""}
-
-    if cluster == "apiserver":
-        choose("kubernetes", asked)
-    else:
-        assert "CLUSTER=apiserver" in refusal(asked, "kubernetes")
 
 
 def test_a_stack_on_azure_has_the_real_ones_always(caller: dict[str, str], tmp_path: Path) -> None:
