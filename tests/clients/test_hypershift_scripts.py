@@ -35,8 +35,9 @@ class TheScripts(HyperShiftScripts):
 
     def run(self, infra_id: str, issuer_url: str, add_on_object_id: str) -> None:
         """Make everything and write both files."""
-        # The scripts take a person's rights for granted; `az ad signed-in-user` has nobody to show here.
-        self.administer(self.group)
+        # The scripts take a person's rights for granted; `az ad signed-in-user` has nobody to show here. The script for
+        # the key of etcd does not wait for the role that it assigns.
+        self.administer(f"/subscriptions/{self._stack.environment.subscription_id}")
         for script in ("setup_MIv3_kv.sh", "setup_dataplane_identities.sh", "setup_aks_mi.sh"):
             self.script(clients.hypershift() / "contrib/managed-azure" / script, OIDC_ISSUER_URL=issuer_url)
         written = yaml.safe_load(self.control_plane_file.read_text(encoding="utf-8"))
