@@ -119,9 +119,8 @@ def test_another_management_cluster_than_the_key_vault_users_is_refused(shapes: 
 
 
 def test_every_identity_of_the_first_cluster_signs_in(shapes: Shapes) -> None:
-    identities, mounted = (
-        [line for line in table.splitlines() if line.startswith("hc1 ")] for table in shapes.table.split("\n\n")[:2]
-    )
+    parts = ([line for line in part.splitlines() if line.startswith("hc1 ")] for part in shapes.table.split("\n\n"))
+    identities, mounted, *_ = (rows for rows in parts if rows)
 
     assert len(identities) >= CLASSES
     assert all(" ok " in f"{row} " for row in identities), shapes.table
