@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pulumi
 
-from identity.access.azure_client import AzureClient
-from identity.access.azure_connection import connected
 from identity.access.errors import AccessError, AzureRefused
 from identity.credentials.signing_key import (
     DISCOVERY_PATH,
@@ -29,6 +28,9 @@ from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings, Problem, Settings, SigningKeySettings
 from identity.settings.problems import Place, enumerate_words
 
+if TYPE_CHECKING:
+    from identity.access.azure_client import AzureClient
+
 
 @dataclass(frozen=True)
 class ExistingKeys:
@@ -41,6 +43,11 @@ class ExistingKeys:
 def read_existing_keys(settings: Settings, vault: str) -> ExistingKeys:
     """Read each signing key that somebody else made, and compare it with its issuer; `vault` is an ARM id."""
     found = ExistingKeys()
+    if not any(each.issuer == "existing" and each.service_account_signing_key for each in settings.hosted_clusters):
+        return found
+    # azure-identity takes a tenth of the program's memory, and few stacks get here.
+    from identity.access.azure_connection import connected
+
     for index, cluster in enumerate(settings.hosted_clusters):
         wanted = cluster.service_account_signing_key
         if cluster.issuer != "existing" or wanted is None:

@@ -50,7 +50,7 @@ class FakeAzure:
 @pytest.fixture
 def azure(monkeypatch: pytest.MonkeyPatch) -> FakeAzure:
     fake = FakeAzure()
-    monkeypatch.setattr("components.lookups.issuer_check.connected", lambda *_: fake)
+    monkeypatch.setattr("identity.access.azure_connection.connected", lambda *_: fake)
     return fake
 
 
@@ -69,7 +69,7 @@ def test_a_key_that_the_issuer_publishes_is_accepted(azure: FakeAzure, tmp_path:
 
 
 def test_nothing_is_asked_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("components.lookups.issuer_check.connected")
+    monkeypatch.delattr("identity.access.azure_connection.connected")
 
     assert read_existing_keys(settings(), VAULT).problems == []
 
