@@ -123,6 +123,7 @@ def lookups(**changes: Any) -> Mapping[str, Any]:
     answers: dict[str, Any | Callable[[Mapping[str, Any]], Any]] = {
         # Its own outputs, before the first `up`.
         "pulumi:pulumi:readStackOutputs": {"outputs": {}, "secretOutputNames": []},
+        "idstack:index:lookAtSecrets": {},
         "azure-native:authorization:getClientConfig": {"tenantId": TENANT, "objectId": DEPLOYER},
         "azure-native:resources:getResourceGroup": {"location": "eastus"},
         "azure-native:network:getVirtualNetwork": {"location": "eastus"},
