@@ -9,7 +9,7 @@ import pulumi
 from pulumi_azure_native import managedidentity
 
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from components.azure.scopes import scope_ids
+from identity.access.role_scopes import scope_ids
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
 from identity.settings import HostedClusterSettings, Settings
 
