@@ -194,10 +194,14 @@ class Engine:
         """The resources in the state; secrets are encrypted. A stack that does not exist is an error."""
         return self.state()["deployment"].get("resources") or []
 
+    def stacks(self) -> list[str]:
+        """Names of all stacks of the project in the backend, in alphabetical order."""
+        directory = local_paths().engine if self.is_local else None
+        return sorted(each["name"] for each in json.loads(self._capture("stack", "ls", "--json", directory=directory)))
+
     def siblings(self) -> list[str]:
         """Names of the other stacks of the project in the same backend, in alphabetical order."""
-        found = json.loads(self._capture("stack", "ls", "--json", directory=local_paths().engine))
-        return sorted(each["name"] for each in found if each["name"] != self.stack)
+        return [each for each in self.stacks() if each != self.stack]
 
     @property
     def _file(self) -> Path:

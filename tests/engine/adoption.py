@@ -58,6 +58,7 @@ class Adoption:
 def adopted_cluster(kind: type[HyperShiftScripts], root: Path, directory: Path) -> Iterator[Adoption]:
     """What the scripts make, the stack beside, and its adoption; `directory` is for the scripts' files."""
     with running_stack(root) as first:
+        first.administer()
         scripts = kind(first, directory)
         cluster = scripts.arm("GET", f"/subscriptions/{first.environment.subscription_id}/{_AKS}", "2025-09-01")
         add_on = cluster["properties"]["addonProfiles"]["azureKeyvaultSecretsProvider"]["identity"]
