@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from typing import Final
 
 from ops.doctor.model.check import Check, Place, Stage, WholeStack
 from ops.doctor.model.seen import NotRead
 from ops.doctor.model.world import World
 
+# Of whoever lacks a right, in the words of Azure and of `identity.access.api_server`.
+_REFUSALS: Final = ("403", "may not", "Forbidden")
+
 
 class CheckStatus(StrEnum):
-    """How a check ended. `not-blamed`: it fails as well, and an earlier stage of its chain is why."""
+    """How a check ended. `not-blamed`: it fails as well or cannot be made, and an earlier stage of its chain is why."""
 
     OK = "ok"
     BROKEN = "broken"
@@ -73,17 +77,21 @@ def _results(world: World, check: Check, before: tuple[CheckResult, ...]) -> Ite
         try:
             faults = list(check.find(world, place))
         except NotRead as reason:
-            yield _result(check, place, None, CheckStatus.NOT_CHECKED, _with_needs(check, str(reason)))
+            is_explained = _is_explained(check, before, place.cluster, place.identity)
+            status = CheckStatus.NOT_BLAMED if is_explained else CheckStatus.NOT_CHECKED
+            yield _result(check, place, None, status, _with_needs(check, str(reason)))
             continue
         if not faults:
             yield _result(check, place, None, CheckStatus.OK)
         for fault in faults:
             cluster = fault.cluster or place.cluster
-            is_explained = check.stage.is_in_the_chain and any(
-                _concerns(each, cluster, place.identity) for each in before
-            )
+            is_explained = _is_explained(check, before, cluster, place.identity)
             status = CheckStatus.NOT_BLAMED if is_explained else CheckStatus.BROKEN
             yield _result(check, place, cluster, status, fault.evidence, fault.fix)
+
+
+def _is_explained(check: Check, before: Iterable[CheckResult], cluster: str | None, identity: str | None) -> bool:
+    return check.stage.is_in_the_chain and any(_concerns(each, cluster, identity) for each in before)
 
 
 def _concerns(broken: CheckResult, cluster: str | None, identity: str | None) -> bool:
@@ -98,7 +106,8 @@ def _concerns(broken: CheckResult, cluster: str | None, identity: str | None) ->
 
 
 def _with_needs(check: Check, reason: str) -> str:
-    return f"{reason} (it takes {check.needs[0]})" if check.needs else reason
+    """With the right that it takes, if that is what is missing."""
+    return f"{reason} (it takes {check.needs[0]})" if any(each in reason for each in _REFUSALS) else reason
 
 
 def _result(

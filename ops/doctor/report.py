@@ -62,7 +62,7 @@ def _summary(stack: str, results: Sequence[CheckResult]) -> Text:
         f"{made} {'check' if made == 1 else 'checks'}" + (f" of {identities} identities" if identities else ""),
     ]
     if count := counts[CheckStatus.NOT_BLAMED]:
-        parts.append(f"{count} more fail because of it")
+        parts.append(f"{count} behind a broken stage, not blamed")
     if count := counts[CheckStatus.NOT_CHECKED]:
         parts.append(f"{count} could not be made")
     return Text.assemble(f"{stack}: ", (parts[0], "red" if broken else "green"), f"; {'; '.join(parts[1:])}")

@@ -17,9 +17,8 @@ def _find(world: World, _: WholeStack) -> Iterator[Fault]:
     made = {each.cluster: {identity.identity for identity in each.identities} for each in state.clusters}
     for cluster, fields in configuration.identities.items():
         if missing := [each for each in fields if each not in made.get(cluster, ())]:
-            what = ", ".join(missing) if cluster in made else "none of its identities"
-            verb = "were not brought up" if cluster in made else "was brought up"
-            yield Fault(evidence=f"{what} {verb}", fix=world.make("up"), cluster=cluster)
+            what = ", ".join(missing) if cluster in made else "none of its identities is there"
+            yield Fault(evidence=f"configured and not brought up yet: {what}", fix=world.make("up"), cluster=cluster)
 
 
 CHECK = of_stack(Stage.CONFIGURATION, "brought-up", (Part.CONFIGURATION, Part.STATE), _find)

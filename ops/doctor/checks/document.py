@@ -10,6 +10,7 @@ from identity.credentials import rfc3339
 from ops.doctor.checks.credential_path import REFUSED_DOCUMENT
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
+from ops.doctor.model.fixes import renewal
 from ops.doctor.model.reports import reports_of
 from ops.doctor.model.seen import entry
 from ops.doctor.model.world import World
@@ -19,8 +20,7 @@ _LOADED_WITHIN: Final = timedelta(minutes=10)
 
 
 def _find(world: World, identity: Identity) -> Iterator[Fault]:
-    renewal = world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}", "--force")
-    fix = renewal if identity.generation else f"correct the document where it comes from, then {world.make('up')}"
+    fix = renewal(world, identity)
     for _, pod, report in reports_of(world, identity):
         error = report.sign_in_error or ""
         if error.startswith(REFUSED_DOCUMENT):

@@ -8,6 +8,7 @@ from typing import Final
 
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
+from ops.doctor.model.fixes import renewal
 from ops.doctor.model.pods import asking
 from ops.doctor.model.seen import NotRead, Unread, entry, known
 from ops.doctor.model.world import SeenControlPlane, World
@@ -26,7 +27,7 @@ _FIXES: Final = (
     ),
     ("RESPONSE 401", "the vault refuses the token's tenant: compare the vault's tenant with the nodes'"),
     ("RESPONSE 404", "the vault that the driver reaches has no such secret: look at DNS and the private endpoint"),
-    ("decoding of", "the stored value is not in the class's objectEncoding: write it anew with {rotate}"),
+    ("decoding of", "the stored value is not in the class's objectEncoding: {renewal}"),
     ("not found in the list of registered CSI drivers", "install the Secrets Store CSI driver (AKS: its add-on)"),
     ("provider not found", "install the driver's Azure provider (AKS: the same add-on)"),
     ("no such host", "the nodes do not resolve the vault's name: look at DNS and the private endpoint"),
@@ -80,7 +81,7 @@ def _fix(world: World, identity: Identity, said: str) -> str:
     attach = known(world.state).attach_command
     return fix.format(
         attach=f"`{attach}`" if attach else "`az vmss identity assign`, for each scale set of the nodes",
-        rotate=world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}"),
+        renewal=renewal(world, identity),
         up=world.repair,
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from identity.credentials import rfc3339
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
+from ops.doctor.model.fixes import renewal
 from ops.doctor.model.seen import entry
 from ops.doctor.model.world import World
 
@@ -36,7 +37,7 @@ def _find(world: World, identity: Identity) -> Iterator[Fault]:
     elif identity.thumbprint is not None and (end := found.certificates[identity.thumbprint]) <= world.now:
         yield Fault(
             evidence=f"the registration of {identity.thumbprint} ended at {rfc3339.render(end)}",
-            fix=world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}", "--force"),
+            fix=renewal(world, identity),
         )
 
 

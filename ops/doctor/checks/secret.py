@@ -9,6 +9,7 @@ from typing import Final
 from identity.credentials import rfc3339
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
+from ops.doctor.model.fixes import renewal
 from ops.doctor.model.seen import entry, known
 from ops.doctor.model.world import World
 
@@ -26,10 +27,7 @@ def _find(world: World, identity: Identity) -> Iterator[Fault]:
             fix=f"if it was deleted, `az keyvault secret recover {of}`, then {world.repair}",
         )
         return
-    renewal = world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}", "--force")
-    another = (
-        renewal if identity.generation else f"issue the credential anew where it comes from, then {world.make('up')}"
-    )
+    another = renewal(world, identity)
     if not found.enabled:
         yield Fault(
             evidence=f"the current version of {name} ({found.version}) is disabled",

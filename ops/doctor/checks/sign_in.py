@@ -7,6 +7,7 @@ from typing import Final
 
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
+from ops.doctor.model.fixes import renewal
 from ops.doctor.model.reports import reports_of
 from ops.doctor.model.world import World
 
@@ -36,7 +37,7 @@ def _find(world: World, identity: Identity) -> Iterator[Fault]:
                 recover=world.make("recover"),
                 up=world.make("up"),
                 client=identity.client_id,
-                rotate=world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}", "--force"),
+                rotate=renewal(world, identity),
             ),
         )
 
