@@ -38,8 +38,8 @@ ALSO = {
 def test_what_was_not_read_leaves_its_checks_unmade(part: Part) -> None:
     world = UNSEEN[part](worlds.healthy())
     if part is Part.REPORTS:  # a probe that is ready needs no report
-        for each in worlds.state(world).identities:
-            world = worlds.with_pods(world, each.identity, lambda pod: replace(pod, is_ready=False))
+        for identity in worlds.state(world).identities:
+            world = worlds.with_pods(world, identity.identity, lambda pod: replace(pod, is_ready=False))
 
     results = diagnose(world, CHECKS)
 
