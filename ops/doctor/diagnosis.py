@@ -77,7 +77,7 @@ def _results(world: World, check: Check, before: tuple[CheckResult, ...]) -> Ite
         try:
             faults = list(check.find(world, place))
         except NotRead as reason:
-            is_explained = _is_explained(check, before, place.cluster, place.identity)
+            is_explained = _is_explained(before, place.cluster, place.identity)
             status = CheckStatus.NOT_BLAMED if is_explained else CheckStatus.NOT_CHECKED
             yield _result(check, place, None, status, _with_needs(check, str(reason)))
             continue
@@ -85,13 +85,13 @@ def _results(world: World, check: Check, before: tuple[CheckResult, ...]) -> Ite
             yield _result(check, place, None, CheckStatus.OK)
         for fault in faults:
             cluster = fault.cluster or place.cluster
-            is_explained = _is_explained(check, before, cluster, place.identity)
+            is_explained = _is_explained(before, cluster, place.identity)
             status = CheckStatus.NOT_BLAMED if is_explained else CheckStatus.BROKEN
             yield _result(check, place, cluster, status, fault.evidence, fault.fix)
 
 
-def _is_explained(check: Check, before: Iterable[CheckResult], cluster: str | None, identity: str | None) -> bool:
-    return check.stage.is_in_the_chain and any(_concerns(each, cluster, identity) for each in before)
+def _is_explained(before: Iterable[CheckResult], cluster: str | None, identity: str | None) -> bool:
+    return any(_concerns(each, cluster, identity) for each in before)
 
 
 def _concerns(broken: CheckResult, cluster: str | None, identity: str | None) -> bool:

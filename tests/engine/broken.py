@@ -20,7 +20,7 @@ AUTHORIZATION: Final = "2022-04-01"
 _CLASSES: Final = f"/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{NAMESPACE}/secretproviderclasses"
 _DEPLOYMENTS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 _PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
-_SEEN_WITHIN: Final = timedelta(seconds=60)
+_SEEN_WITHIN: Final = timedelta(seconds=120)
 
 
 def break_identities(stack: LocalStack) -> None:
@@ -86,6 +86,15 @@ def write_document(stack: LocalStack, secret: str, value: str) -> str:
         found = before.properties
         secrets.set_secret(secret, value, tags=found.tags, content_type=found.content_type, expires_on=found.expires_on)
     return before.value or ""
+
+
+def restart(stack: LocalStack, deployment: str) -> None:
+    """Delete the pods of a Deployment; returns once there are others."""
+    with stack.kubernetes() as http:
+        before = {each["metadata"]["name"] for each in _pods(http, deployment)}
+        for name in before:
+            http.delete(f"{_PODS}/{name}").raise_for_status()
+        until(lambda: bool({each["metadata"]["name"] for each in _pods(http, deployment)} - before))
 
 
 def until(is_so: Callable[[], bool]) -> None:

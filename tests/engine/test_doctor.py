@@ -121,8 +121,10 @@ def test_without_its_role_the_reader_alone_is_blamed(small: LocalStack) -> None:
 
 
 def test_a_document_that_no_loader_takes_is_named(small: LocalStack) -> None:
+    """Pods that run keep the credential that they have loaded; one that starts has none."""
     before = broken.write_document(small, "azure-file-hc1-json", "no credential")
     try:
+        broken.restart(small, "probe-file-csi")
         with sources_of(small) as sources:
             broken.until(lambda: "document" in _stages(sources))
             results = _examined(sources)
