@@ -91,7 +91,7 @@ golden: setup ## Write the reviewed messages and the output of `idstack status` 
 	@UPDATE_GOLDEN=1 $(PYTHON) -m pytest -n 0 tests/unit/identity/settings tests/unit/components $(STATUS_GOLDEN)
 	@$(PYTHON) -m pytest -n 0 tests/unit/identity/settings/test_golden.py $(STATUS_GOLDEN)
 
-STATUS_GOLDEN := tests/unit/ops/commands/test_status_golden.py
+STATUS_GOLDEN := tests/unit/ops/commands/test_status_golden.py tests/unit/ops/doctor/test_report.py
 E2E := tests/apiserver tests/e2e tests/engine/test_changes.py tests/engine/test_lifecycle.py
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -31,6 +31,7 @@ _SHARED: Final[Mapping[str, str]] = {
     "tests/e2e/test_sign_in.py": "stack",
     "tests/engine/test_adopt.py": "small",
     "tests/engine/test_changes.py": "stack",
+    "tests/engine/test_doctor.py": "small",
     "tests/engine/test_drift.py": "small",
     "tests/engine/test_held_faults.py": "small",
     "tests/engine/test_import.py": "small",
