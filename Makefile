@@ -87,11 +87,11 @@ fmt: setup ## Format, and fix what can be fixed
 generate: setup ## Write docs/configuration.md and the schema in Pulumi.yaml from the settings
 	@$(PYTHON) -m identity.settings.reference
 
-golden: setup ## Write the reviewed messages and the output of `idstack status` anew; read the diff before you commit it
-	@UPDATE_GOLDEN=1 $(PYTHON) -m pytest -n 0 tests/unit/identity/settings tests/unit/components $(STATUS_GOLDEN)
-	@$(PYTHON) -m pytest -n 0 tests/unit/identity/settings/test_golden.py $(STATUS_GOLDEN)
+golden: setup ## Write the reviewed messages, the output of `idstack status` and small graphs anew; read the diff before you commit it
+	@UPDATE_GOLDEN=1 $(PYTHON) -m pytest -n 0 tests/unit/identity/settings tests/unit/components $(WRITTEN_GOLDEN)
+	@$(PYTHON) -m pytest -n 0 tests/unit/identity/settings/test_golden.py $(WRITTEN_GOLDEN)
 
-STATUS_GOLDEN := tests/unit/ops/commands/test_status_golden.py
+WRITTEN_GOLDEN := tests/unit/ops/commands/test_status_golden.py tests/unit/ops/graph/test_forms.py
 E2E := tests/apiserver tests/e2e tests/engine/test_changes.py tests/engine/test_lifecycle.py
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
