@@ -22,7 +22,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow e2e clients real kills bench lint fmt generate golden lock
+.PHONY: help setup up preview renew recover down test slow e2e clients browser real kills bench lint fmt generate golden lock
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -60,6 +60,9 @@ e2e: ## The same program on a real kube-apiserver, and what only that can refuse
 
 clients: setup ## Microsoft's clients on the local stack: installs the Azure CLI, libraries for Python and JavaScript, once
 	@$(PYTHON) -m pytest -n 0 -m '' tests/e2e/test_public_names.py tests/unit/localcloud/test_package.py tests/clients $(ARGS)
+
+browser: setup ## The page and the drawings of `idstack graph` in Chromium, and their script in ESLint (installs both, once; needs Node)
+	@$(PYTHON) -m pytest -n 0 -m browser tests/browser $(ARGS)
 
 real: setup ## Compare the emulated provider plugins with the real ones step by step (PROVIDERS=azuread for one of them)
 	@$(PYTHON) -m pytest -n 0 -m real tests/real $(ARGS)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ops.graph.grants import RoleAtScope, scope_name
-from ops.graph.model import GraphEdge, GraphNode, Health, Kind, Relation, facts
+from ops.graph.model import GraphEdge, GraphNode, Health, Kind, Relation, facts, node_id
 
 # Ids of what belongs to the whole stack.
-VAULT: Final = "vault"
-KEY_VAULT_USER: Final = "keyVaultUser"
+VAULT: Final = node_id(Kind.VAULT)
+KEY_VAULT_USER: Final = node_id(Kind.KEY_VAULT_USER)
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Assembly:
                 self.connect(actor, Relation.ACTS_WITH, role)
             name, kind = scope_name(grant.scope)
             scope = GraphNode(
-                id=f"scope/{grant.scope.lower()}",
+                id=node_id(Kind.SCOPE, grant.scope.lower()),
                 kind=Kind.SCOPE,
                 name=name,
                 detail=kind,

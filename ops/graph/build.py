@@ -12,7 +12,7 @@ from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly
 from ops.graph.credentials import add_control_plane_identity, by_identity, together
 from ops.graph.grants import grants
 from ops.graph.managed import add_data_plane_identity, add_optional_identity
-from ops.graph.model import GraphNode, Health, IdentityGraph, Kind, Relation, facts, worst
+from ops.graph.model import GraphNode, Health, IdentityGraph, Kind, Relation, facts, node_id, worst
 from ops.outputs.cluster_state import ClusterState
 from ops.outputs.managed_identities import ManagedIdentities
 from ops.outputs.rows import Row
@@ -72,7 +72,7 @@ def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
     assembly.add(user)
     for grant in held:
         role = GraphNode(
-            id=f"{KEY_VAULT_USER}/role/{grant.guid}",
+            id=node_id(Kind.ROLE, _USER_COMPONENT, grant.guid),
             kind=Kind.ROLE,
             name=grant.role,
             facts=facts(role_definition=grant.guid),
@@ -86,7 +86,7 @@ def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
 def _add_cluster(
     assembly: Assembly, sources: Sources, state: ClusterState, name: str, described: HostedClusterOutput[str]
 ) -> None:
-    cluster = f"{Kind.HOSTED_CLUSTER.value}/{name}"
+    cluster = node_id(Kind.HOSTED_CLUSTER, name)
     # Its place is before its identities, whose health it takes.
     assembly.add(GraphNode(id=cluster, kind=Kind.HOSTED_CLUSTER, name=name))
     mounted = by_identity(state.mounts)

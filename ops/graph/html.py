@@ -71,7 +71,8 @@ def _card(graph: IdentityGraph, cluster: GraphNode) -> str:
         for each in graph.identities(cluster.name)
     )
     return (
-        f'<article class="cluster {health}" data-cluster="{escaped(cluster.name)}">'
+        f'<article class="cluster {health}" data-id="{escaped(cluster.id)}" '
+        f'data-cluster="{escaped(cluster.name)}">'
         f'<h2><button type="button" class="head" aria-expanded="false" aria-label="{escaped(sentence(cluster))}">'
         f'{icon(health)}<span class="cluster-name">{escaped(cluster.name)}</span>'
         f'<span class="cluster-detail">{escaped(cluster.detail)}</span><span class="squares">{squares}</span>'

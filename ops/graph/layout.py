@@ -34,10 +34,13 @@ DETAIL_SIZE: Final = 11.0
 HEIGHT: Final = 46.0
 PAD: Final = 12.0
 MARK: Final = 24.0  # room for the mark of a health
-_NARROWEST, _WIDEST = 116.0, 258.0
-_ROW_GAP, _COLUMN_GAP = 12.0, 44.0
+_NARROWEST: Final = 116.0
+# The longest names are those of Deployments; names of roles are words, which two lines hold.
+_WIDEST: Final = {Kind.POD: 264.0, Kind.SERVICE_ACCOUNT: 264.0, Kind.SECRET_PROVIDER_CLASS: 256.0, Kind.ROLE: 204.0}
+_WIDEST_OF_OTHERS: Final = 236.0
+_ROW_GAP, _COLUMN_GAP = 12.0, 36.0
 # Before the columns of identities and scopes, where lines part and meet.
-_WIDER_GAPS: Final = {_COLUMN_OF[Kind.IDENTITY]: 8.0, _COLUMN_OF[Kind.SCOPE]: 60.0}
+_WIDER_GAPS: Final = {_COLUMN_OF[Kind.IDENTITY]: 8.0, _COLUMN_OF[Kind.SCOPE]: 48.0}
 _MARGIN, _FRAME_PAD = 20.0, 10.0
 _HEADING: Final = 34.0
 # Graphviz's inches have 72 points, which are pixels here.
@@ -127,10 +130,10 @@ def _widths(nodes: Iterable[GraphNode]) -> dict[int, float]:
     """The width of each column: that of its widest text, within bounds."""
     found: dict[int, float] = {}
     for node in nodes:
-        column = _COLUMN_OF[node.kind]
-        name = max(width(line, NAME_SIZE) for line in _broken(node, _WIDEST - 2 * PAD))
+        column, widest = _COLUMN_OF[node.kind], _WIDEST.get(node.kind, _WIDEST_OF_OTHERS)
+        name = max(width(line, NAME_SIZE) for line in _broken(node, room_for_name(widest, node)))
         wanted = max(name, width(node.detail, DETAIL_SIZE)) + 2 * PAD + (MARK if node.health else 0)
-        found[column] = min(max(found.get(column, _NARROWEST), wanted + 1), _WIDEST)
+        found[column] = max(found.get(column, _NARROWEST), min(wanted + 1, widest))
     return found
 
 

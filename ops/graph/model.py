@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeAlias, TypedDict, Unpack
+from urllib.parse import quote
 
 from identity.credentials import rfc3339
 
@@ -69,6 +70,11 @@ def facts(**values: str | None) -> Facts:
     return tuple((name.replace("_", " "), value) for name, value in values.items() if value)
 
 
+def node_id(kind: Kind, *names: str) -> str:
+    """The id of a node: its kind and the names that tell it from others, of URL characters alone."""
+    return "/".join([kind.value, *(quote(name, safe="", errors="replace") for name in names)])
+
+
 class _Others(TypedDict, total=False):
     """The members of a node that its place does not decide."""
 
@@ -110,7 +116,7 @@ class GraphNode:
     def part(cls, kind: Kind, cluster: str, identity: str, name: str, **others: Unpack[_Others]) -> GraphNode:
         """A part of an identity's chain, whose id follows from these."""
         return cls(
-            id=f"{kind.value}/{cluster}/{identity}/{name}",
+            id=node_id(kind, cluster, identity, name),
             kind=kind,
             name=name,
             cluster=cluster,

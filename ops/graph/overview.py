@@ -8,7 +8,7 @@ from typing import Final
 from ops.graph.layout import DETAIL_SIZE, MARK, NAME_SIZE, PAD
 from ops.graph.model import GraphNode, Health, IdentityGraph, Kind
 from ops.graph.shapes import escaped, mark, number
-from ops.graph.text import fitted
+from ops.graph.text import cut, fitted
 from ops.graph.words import first_expiry, sentence
 
 _COLUMNS: Final = 4
@@ -48,8 +48,8 @@ def _card(graph: IdentityGraph, cluster: GraphNode, x: float, y: float) -> str:
         for index, each in enumerate(identities)
     )
     name = escaped(fitted(cluster.name, NAME_SIZE, room - MARK))
-    detail = escaped(fitted(cluster.detail, DETAIL_SIZE, room - MARK))
-    expiry = escaped(fitted(first_expiry(graph.expiry(cluster.name), graph.at), DETAIL_SIZE, room))
+    detail = escaped(cut(cluster.detail, DETAIL_SIZE, room - MARK))
+    expiry = escaped(cut(first_expiry(graph.expiry(cluster.name), graph.at), DETAIL_SIZE, room))
     return (
         f'<g class="node {cluster.kind} {cluster.health}" transform="translate({number(x)} {number(y)})" '
         f'data-id="{escaped(cluster.id)}" role="img">'

@@ -13,7 +13,7 @@ from ops.graph.layout import DETAIL_SIZE, MARK, PAD, Box, Drawing, Frame, Line, 
 from ops.graph.model import IdentityGraph
 from ops.graph.overview import overview
 from ops.graph.shapes import escaped, mark, number
-from ops.graph.text import fitted
+from ops.graph.text import cut
 from ops.graph.words import sentence
 
 # More hosted clusters than these are an overview: a drawing of each would be a sheet that nobody prints.
@@ -112,7 +112,7 @@ def _texts(box: Box) -> Iterator[str]:
     room = box.width - 2 * PAD - (MARK if box.node.health else 0)
     texts = [("name", line) for line in box.lines]
     if box.node.detail:
-        texts.append(("detail", fitted(box.node.detail, DETAIL_SIZE, room)))
+        texts.append(("detail", cut(box.node.detail, DETAIL_SIZE, room)))
     baselines = [27.0] if len(texts) == 1 else [20.0, 36.0]
     for (role, text), y in zip(texts, baselines, strict=True):
         yield f'<text class="{role}" x="{number(PAD)}" y="{number(y)}">{escaped(text)}</text>'

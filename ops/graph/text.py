@@ -36,6 +36,14 @@ def fitted(text: str, size: float, room: float) -> str:
     return ELLIPSIS
 
 
+def cut(text: str, size: float, room: float) -> str:
+    """The text, its end left out if it is too wide: for words, not names."""
+    if width(text, size) <= room:
+        return text
+    kept = next((kept for kept in range(len(text), 0, -1) if width(text[:kept] + ELLIPSIS, size) <= room), 0)
+    return text[:kept].rstrip() + ELLIPSIS
+
+
 def wrapped(text: str, size: float, room: float, lines: int) -> list[str]:
     """The text in at most so many lines, broken at blanks; the last is shortened if need be."""
     found: list[str] = []

@@ -109,25 +109,28 @@
       found.add(node.id);
     }
     for (const card of cards) {
-      const own = after.get(`hostedCluster/${card.dataset.cluster}`).filter((id) => found.has(id));
+      const own = after.get(card.dataset.id).filter((id) => found.has(id));
       card.matching = isFiltered ? new Set(own) : null;
-      card.hidden = isFiltered && !own.length && !isOwnMatch(card.dataset.cluster, filter);
+      card.hidden = isFiltered && !own.length && !isOwnMatch(nodes.get(card.dataset.id), filter);
       shown += card.hidden ? 0 : 1;
       mark(card);
     }
     if (filter.cluster) {
       setOpen(cards.find((card) => card.dataset.cluster === filter.cluster), true);
     }
-    byId("found").textContent = isFiltered ? `${found.size} identities in ${shown} clusters` : "";
+    byId("found").textContent = isFiltered ? `${counted(found.size, "identity", "identities")} in ${counted(shown, "cluster", "clusters")}` : "";
     byId("nothing").hidden = shown > 0;
   }
 
+  function counted(number, one, many) {
+    return `${number} ${number === 1 ? one : many}`;
+  }
+
   // A hosted cluster may have a problem, or a name, that none of its identities has.
-  function isOwnMatch(name, filter) {
-    const node = nodes.get(`hostedCluster/${name}`);
+  function isOwnMatch(node, filter) {
     return (
       !filter.identity &&
-      (!filter.cluster || filter.cluster === name) &&
+      (!filter.cluster || filter.cluster === node.name) &&
       (!filter.problems || node.health === "error" || node.health === "warning") &&
       filter.words.every((word) => texts.get(node.id).includes(word))
     );
@@ -141,7 +144,7 @@
       before.get(id).forEach((each) => whole.add(each));
     }
     card.classList.toggle("filtered", Boolean(matching?.size));
-    const ids = after.get(`hostedCluster/${card.dataset.cluster}`);
+    const ids = after.get(card.dataset.id);
     card.querySelectorAll(".squares .square").forEach((square, index) => {
       square.classList.toggle("match", Boolean(matching?.has(ids[index])));
     });

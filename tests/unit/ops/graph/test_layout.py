@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ops.graph.layout import COLUMNS, DETAIL_SIZE, NAME_SIZE, Box, Drawing, draw, room_for_name
 from ops.graph.model import Kind, Relation
-from ops.graph.text import ELLIPSIS, fitted, width, wrapped
+from ops.graph.text import ELLIPSIS, cut, fitted, width, wrapped
 from tests.unit.ops.graph_world import GraphWorld, fifty_clusters, one_cluster, small_cluster
 
 COLUMN = {kind: name for name, kinds in COLUMNS.items() for kind in kinds}
@@ -116,6 +116,14 @@ def test_fitted_text_is_no_wider_than_its_room(text: str, room: int) -> None:
 
     assert width(shown, NAME_SIZE) <= room
     assert shown == text or ELLIPSIS in shown
+
+
+@given(st.text(max_size=80), st.integers(30, 300))
+def test_cut_text_is_no_wider_than_its_room(text: str, room: int) -> None:
+    shown = cut(text, NAME_SIZE, room)
+
+    assert width(shown, NAME_SIZE) <= room
+    assert shown == text or shown.endswith(ELLIPSIS)
 
 
 @given(st.text(max_size=120), st.integers(30, 300), st.integers(1, 3))
