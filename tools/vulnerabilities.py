@@ -43,7 +43,7 @@ GO_MODULES: Final[Mapping[str, str]] = {
     "tests/e2e/azidentity": ".",
     "tests/e2e/msi-dataplane": ".",
 }
-NPM_LOCKS: Final = ("tests/clients/javascript",)
+NPM_LOCKS: Final = ("tests/clients/javascript", "tests/browser/driver")
 _SCANNER: Final = ROOT / "tools/govulncheck"
 _SCANNER_MODULE: Final = "golang.org/x/vuln"
 
