@@ -147,6 +147,9 @@ class _Run:
             self._base.outputs[copy.stack] = engine.outputs()
 
     def _bring_up_head(self, reader: Reader) -> tuple[list[SignIns], list[SignIns], list[str]]:
+        for copy in self._head.copies:
+            if (last := self._base.outputs.get(copy.stack)) is not None:
+                self._compare(copy, last)
         credentials = self._base.credentials()
         self._step(f"clients of {len(credentials)} credentials")
         with self._timed("first sign-ins", shown=False):
@@ -166,15 +169,17 @@ class _Run:
         return clients.results, anew, gone
 
     def _gone(self) -> list[str]:
-        """Clusters that nobody uses any more: those that the head has not, and those whose loss is approved."""
-        approved = {name for each in self._head.copies for name in each.settings.allow_credential_loss}
-        kept = {*self._head.clusters()} - approved
+        """Clusters that nobody uses any more: those that the head has not, and those whose loss is approved.
+
+        A cluster that another one takes the place of is in use until that is approved.
+        """
+        approved = {each.cluster for each in self._losses if each.is_approved}
+        kept = {*self._head.clusters(), *(each.cluster for each in self._losses)} - approved
         return [name for name in self._base.clusters() if name not in kept]
 
     def _up(self, copy: Copied) -> None:
         engine = self._world.engine(self._head.tree, copy, self._names)
-        if (last := self._base.outputs.get(copy.stack)) is not None:
-            self._compare(copy, last)
+        if copy.stack in self._base.outputs:
             bring_up_to_date(engine, self._step)
         log, failed = self._world.up(engine, f"head-{engine.stack}")
         self._steps += self._told(copy, log)
@@ -191,12 +196,11 @@ class _Run:
             self._losses.append(CredentialLoss(loss.cluster, loss.lines, is_approved))
 
     def _vault(self, copy: Copied) -> str:
-        settings = copy.settings
-        if settings.vault is not None:
-            return vault_id(settings.subscription_id, settings.resource_group, settings.vault.name)
-        shared = next((each for each in self._names.stacks if self._names.local(each) == copy.shared_stack), "")
-        outputs = self._head.outputs.get(shared) or self._base.outputs.get(shared) or {}
-        return outputs.get("keyVaultId", "")
+        """ARM id of the vault of a stack's credentials: its own, or that of the stack it shares."""
+        copies = {self._names.local(each.stack): each for each in self._head.copies}
+        settings = copies.get(copy.shared_stack or "", copy).settings
+        name = settings.vault.name if settings.vault is not None else ""
+        return vault_id(settings.subscription_id, settings.resource_group, name)
 
     def _again(self, copy: Copied) -> Iterator[StackStep]:
         engine = self._world.engine(self._head.tree, copy, self._names)

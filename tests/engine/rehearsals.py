@@ -69,6 +69,15 @@ class Rehearsals:
         """The repository's directory."""
         return self.repository.root
 
+    def start(self, stack: str, **changes: Any) -> dict[str, Any]:
+        """Commit the project's own file of a stack, changed, as the only one; returns its configuration."""
+        for file in self.root.glob("Pulumi.*.yaml"):
+            file.unlink()
+        config = {**self.file(stack), **changes}
+        self.write(stack, config)
+        self.repository.commit()
+        return config
+
     def file(self, stack: str) -> dict[str, Any]:
         """The configuration of a stack's file by key, without namespaces."""
         source = self.root / f"Pulumi.{stack}.yaml"
@@ -84,10 +93,6 @@ class Rehearsals:
         own = {_KEYS.format(key): value for key, value in config.items() if value is not None}
         guard = {"pulumi:disable-default-providers": ["azure-native", "azuread", "kubernetes"]}
         (self.root / f"Pulumi.{stack}.yaml").write_text(yaml.safe_dump({"config": guard | own}), encoding="utf-8")
-
-    def commit(self) -> str:
-        """Commit everything; returns the id."""
-        return self.repository.commit()
 
     def rehearse(self, stack: str, *arguments: str) -> Rehearsed:
         """Rehearse the checkout against the last commit."""
