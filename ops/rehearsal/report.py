@@ -45,9 +45,11 @@ class Restart:
 class Rehearsal:
     """Everything that a rehearsal found; names are the stack's own, times are seconds.
 
-    `errors` ended the run at the head commit. `second` are the steps of another run of it and `left` is what its
-    destruction left; both None if it did not come to that. `kept` is what Azure keeps of deleted things. `left_out` is
-    what a rehearsal cannot show of this configuration.
+    `errors` ended the run at the head commit. `unused` are clusters that the head has not, or whose loss is approved:
+    nobody may use their credentials any more, so their clients' failures are told but speak against nothing. `second`
+    are the steps of another run of the head, and `left` is what its destruction left; both None if it did not come to
+    that. `kept` is what Azure keeps of deleted things. `left_out` is what a rehearsal cannot show of this
+    configuration.
     """
 
     stack: str
@@ -61,7 +63,7 @@ class Rehearsal:
     losses: tuple[CredentialLoss, ...] = ()
     sign_ins: tuple[SignIns, ...] = ()
     anew: tuple[SignIns, ...] = ()
-    gone: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
     restarts: tuple[Restart, ...] = ()
     second: tuple[StackStep, ...] | None = None
     left: tuple[str, ...] | None = None
@@ -84,7 +86,8 @@ class Rehearsal:
     @property
     def failed_sign_ins(self) -> int:
         """Sign-ins that failed, of the clients that ran meanwhile and of pods that would start now."""
-        return sum(each.failed.total() for each in (*self.sign_ins, *self.anew))
+        running = (each for each in self.sign_ins if each.owner.cluster not in self.unused)
+        return sum(each.failed.total() for each in (*running, *self.anew))
 
     @property
     def worked_sign_ins(self) -> int:
@@ -138,7 +141,7 @@ class Rehearsal:
             ],
             "signIns": [_sign_ins_to_json(each) for each in self.sign_ins],
             "newPods": [_sign_ins_to_json(each) for each in self.anew],
-            "clientsThatLeft": list(self.gone),
+            "clustersNobodyUses": list(self.unused),
             "restarts": [
                 {
                     "cluster": each.owner.cluster,

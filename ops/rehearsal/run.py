@@ -103,7 +103,7 @@ class _Run:
             self._bring_up_base()
         reader = Reader(local)
         try:
-            sign_ins, anew, gone = self._bring_up_head(reader)
+            sign_ins, anew, unused = self._bring_up_head(reader)
         finally:
             reader.close()
         second = remaining = None
@@ -128,7 +128,7 @@ class _Run:
             losses=tuple(self._losses),
             sign_ins=tuple(sign_ins),
             anew=tuple(anew),
-            gone=tuple(gone),
+            unused=tuple(unused),
             restarts=tuple(self._restarts()),
             second=None if second is None else tuple(second),
             left=None if remaining is None else tuple(self._own(each) for each in remaining),
@@ -156,9 +156,6 @@ class _Run:
             running = signing_in(reader, credentials)
             clients = running.__enter__()
         try:
-            gone = self._gone()
-            for cluster in gone:
-                clients.leave(cluster)
             with self._timed(f"head: {self._head.tree.name}"):
                 for copy in self._head.copies:
                     if not self._errors:
@@ -166,9 +163,9 @@ class _Run:
         finally:
             running.__exit__(None, None, None)
         anew = [] if self._errors else mounted_anew(reader, self._head.credentials())
-        return clients.results, anew, gone
+        return clients.results, anew, self._unused()
 
-    def _gone(self) -> list[str]:
+    def _unused(self) -> list[str]:
         """Clusters that nobody uses any more: those that the head has not, and those whose loss is approved.
 
         A cluster that another one takes the place of is in use until that is approved.
@@ -193,7 +190,8 @@ class _Run:
         settings = copy.settings
         for loss in losses(settings, self._vault(copy), last):
             is_approved = loss.successor is None and loss.cluster in settings.allow_credential_loss
-            self._losses.append(CredentialLoss(loss.cluster, loss.lines, is_approved))
+            lines = tuple(self._own(line) for line in loss.lines)
+            self._losses.append(CredentialLoss(loss.cluster, lines, is_approved))
 
     def _vault(self, copy: Copied) -> str:
         """ARM id of the vault of a stack's credentials: its own, or that of the stack it shares."""

@@ -142,7 +142,6 @@ class Clients:
     def __init__(self, reader: Reader, credentials: Sequence[Mounted]) -> None:
         self._reader = reader
         self._stopped = threading.Event()
-        self._left: dict[str, threading.Event] = {each.owner.cluster: threading.Event() for each in credentials}
         self._began = threading.Barrier(len(credentials) + 1) if credentials else None
         self._pause = len(credentials) / _RATE
         self.results = [SignIns(each.owner) for each in credentials]
@@ -159,11 +158,6 @@ class Clients:
             with suppress(threading.BrokenBarrierError):
                 self._began.wait()
 
-    def leave(self, cluster: str) -> None:
-        """Stop the clients of a hosted cluster: nobody uses its credentials any more."""
-        if cluster in self._left:
-            self._left[cluster].set()
-
     def stop(self) -> None:
         """Let the sign-ins under way end."""
         self._stopped.set()
@@ -173,18 +167,18 @@ class Clients:
             thread.join()
 
     def _run(self, of: Mounted, found: SignIns) -> None:
-        left, looked = self._left[of.owner.cluster], time.monotonic()
+        looked = time.monotonic()
         credential = self._first(of, found)
         assert self._began is not None, "there is a client"
         with suppress(threading.BrokenBarrierError):
             self._began.wait()
-        while credential is not None and not self._stopped.wait(self._pause) and not left.is_set():
+        while credential is not None and not self._stopped.wait(self._pause):
             if time.monotonic() - looked >= _POLL:
                 looked = time.monotonic()
                 # What cannot be read leaves the mount as it is.
                 with suppress(Unreadable):
                     credential = self._reader.read(of)
-            attempt(self._reader, credential, found, unless=left)
+            attempt(self._reader, credential, found)
 
     def _first(self, of: Mounted, found: SignIns) -> Credential | None:
         """The credential with its first sign-in, None if that does not come; failures before it do not count."""
@@ -206,13 +200,12 @@ class Clients:
         return None
 
 
-def attempt(reader: Reader, credential: Credential, found: SignIns, *, unless: threading.Event | None = None) -> None:
-    """Sign in once and note what came of it; a failure counts only if the client was not stopped meanwhile."""
+def attempt(reader: Reader, credential: Credential, found: SignIns) -> None:
+    """Sign in once and note what came of it."""
     try:
         reader.sign_in(credential)
     except AzureError as error:
-        if unless is None or not unless.is_set():
-            found.failed[cause_of(error)] += 1
+        found.failed[cause_of(error)] += 1
     else:
         found.worked += 1
 

@@ -127,8 +127,8 @@ def _failed(sign_ins: Iterable[SignIns], when: str) -> _Lines:
 def _facts(rehearsal: Rehearsal) -> Iterator[str]:
     if len(rehearsal.stacks) > 1:
         yield f"stacks: {', '.join(rehearsal.stacks)}"
-    if rehearsal.gone:
-        yield f"clients that left before the change, because nobody may use them any more: {', '.join(rehearsal.gone)}"
+    if rehearsal.unused:
+        yield f"nobody may use these any more, so their clients' failures do not count: {', '.join(rehearsal.unused)}"
     if rehearsal.second is not None:
         yield "a second run changes nothing" if not rehearsal.second else "a second run changes something again"
     if rehearsal.left is not None:

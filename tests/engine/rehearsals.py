@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,11 +97,10 @@ class Rehearsals:
 
     def rehearse(self, stack: str, *arguments: str) -> Rehearsed:
         """Rehearse the checkout against the last commit."""
-        command = [str(self.root / ".venv/bin/python"), "-m", "ops", "rehearse", "--stack", stack, "--base", "HEAD"]
         done = subprocess.run(
-            [*command, "--json", *arguments],
+            [*self._command(stack), "--json", *arguments],
             cwd=self.root,
-            env={**os.environ, "PYTHONPATH": str(self.root)},
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -109,12 +109,46 @@ class Rehearsals:
         assert done.stdout, done.stderr
         return Rehearsed(done.returncode, json.loads(done.stdout), done.stderr)
 
+    def interrupted(self, stack: str, *, at: str, by: signal.Signals) -> str:
+        """Interrupt a rehearsal once it begins a step; returns what it printed on standard error."""
+        with subprocess.Popen(
+            self._command(stack),
+            cwd=self.root,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stderr is not None
+            printed = []
+            for line in process.stderr:
+                printed.append(line)
+                if line.startswith(at):
+                    process.send_signal(by)
+        assert process.returncode != 0
+        return "".join(printed)
+
+    @property
+    def temporary(self) -> Path:
+        """Where the rehearsals' directories are made."""
+        return self.root.parent / "temporary"
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(self.root), "TMPDIR": str(self.temporary)}
+
+    def _command(self, stack: str) -> list[str]:
+        python = str(self.root / ".venv/bin/python")
+        return [python, "-m", "ops", "rehearse", "--stack", stack, "--base", "HEAD"]
+
 
 @contextmanager
 def rehearsals(top: Path) -> Iterator[Rehearsals]:
     """A repository of the project in `top`, without a stack's file."""
     root = top / "project"
     root.mkdir()
+    (top / "temporary").mkdir()
     for name in _COPIED:
         if (PROJECT / name).is_dir():
             shutil.copytree(PROJECT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -125,3 +159,14 @@ def rehearsals(top: Path) -> Iterator[Rehearsals]:
     git(root, "init", "--quiet")
     (root / ".git/info/exclude").write_text(".venv\n.tools\n", encoding="utf-8")
     yield Rehearsals(Repository(root))
+
+
+def processes_in(directory: Path) -> list[str]:
+    """Command lines of the processes that name a directory."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if str(directory) in words:
+                found.append(words)
+    return found

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 from identity.catalogue import CONTROL_PLANE
-from tests.engine.rehearsals import Rehearsals, rehearsals
+from tests.engine.rehearsals import Rehearsals, processes_in, rehearsals
 
 _CLIENTS = sum(row.enabled_by_default for row in CONTROL_PLANE)
 
@@ -37,3 +38,15 @@ def test_another_role_set_and_a_new_cluster_refuse_nobody(project: Rehearsals) -
     assert (found.document["secondUp"], found.document["leftByDown"]) == ([], [])
     assert found.document["stacks"] == ["prod"]
     assert "local-prod" not in str(found.document)
+    assert list(project.temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_rehearsal_leaves_nothing_behind(project: Rehearsals, by: signal.Signals) -> None:
+    project.start("prod")
+
+    printed = project.interrupted("prod", at="base:", by=by)
+
+    assert "Traceback" not in printed
+    assert list(project.temporary.iterdir()) == []
+    assert processes_in(project.temporary) == []

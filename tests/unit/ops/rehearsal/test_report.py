@@ -48,6 +48,15 @@ def test_each_harm_is_a_finding(found: Rehearsal, words: str) -> None:
     assert found.to_json()["findings"] == [finding]
 
 
+def test_clients_of_what_nobody_uses_are_told_and_no_finding() -> None:
+    found = rehearsal(sign_ins=(REFUSED,), unused=("hc1",))
+
+    assert found.findings() == []
+    assert "AADSTS700016: its application is gone" in screen(found)
+    assert "nobody may use these any more" in screen(found)
+    assert rehearsal(anew=(REFUSED,), unused=("hc1",)).findings() == ["2 sign-ins failed"]
+
+
 def test_a_loss_that_is_approved_is_told_and_no_finding() -> None:
     found = rehearsal(losses=(CredentialLoss("hc1", ("kms: a -> b",), True),))
 

@@ -1,4 +1,4 @@
-"""Clients of the credentials: what they count, what they forgive, and when they leave."""
+"""Clients of the credentials: what they count, and what they forgive."""
 
 from __future__ import annotations
 
@@ -91,19 +91,6 @@ def test_a_vault_that_cannot_be_read_leaves_the_mount_as_it_is() -> None:
         fake.wait(lambda: len(fake.seen) > seen + 5)
 
     assert clients.results[0].failed.total() == 0
-
-
-def test_the_clients_of_a_cluster_leave_and_the_others_go_on() -> None:
-    fake = FakeReader()
-
-    with signing_in(fake.reader, [credential("hc1", "kms"), credential("hc2", "kms")]) as clients:
-        clients.leave("hc1")
-        clients.leave("unknown")
-        fake.refused.add("hc1-kms")
-        seen = fake.seen.count("hc2-kms")
-        fake.wait(lambda: fake.seen.count("hc2-kms") > seen + 5)
-
-    assert [each.failed.total() for each in clients.results] == [0, 0]
 
 
 def test_what_comes_late_at_the_beginning_is_no_failure() -> None:
