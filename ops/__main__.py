@@ -59,6 +59,8 @@ _COMMANDS: Final = {
         ("rbac", {}),
         ("doctor", {}),
         ("rehearse", {}),
+        ("forecast", {}),
+        ("sweep", {}),
         ("local", _PASS_ALL_ON),
     )
 }

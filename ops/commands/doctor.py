@@ -20,6 +20,7 @@ from ops.outputs.cluster_state import ClusterState
 from ops.stack.engine import Engine
 from ops.stack.environment import variables
 from ops.stack.errors import CommandError
+from ops.stack.settings import namespaces_of
 
 
 class Stage(StrEnum):
@@ -50,7 +51,8 @@ def _check_access(engine: Engine, screen: Screen) -> None:
     try:
         with stack_access(engine).api_server(variables(engine.stack)) as server:
             server.check_sign_in()
-            missing = server.missing(AccessRequirements(permissions(), _kinds(engine.configured())))
+            required = AccessRequirements(permissions(), _kinds(engine.configured()), namespaces_of(engine))
+            missing = server.missing(required)
     except AccessError as error:
         raise CommandError(str(error)) from None
     if screen.as_json:
