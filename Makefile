@@ -22,7 +22,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow e2e clients browser real kills bench lint fmt generate golden lock pin
+.PHONY: help setup up preview renew recover down test slow e2e clients browser real kills bench lint fmt generate golden lock pin audit sbom
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -105,8 +105,15 @@ lock: ## Write requirements.txt anew from requirements.in, the probe image's par
 	@$(LOCK) --output-file requirements.txt requirements.in
 	@$(LOCK) --output-file tools/go/requirements.txt tools/go/requirements.in
 	@$(LOCK) --constraint requirements.txt --output-file $(PROBE_LOCK).txt $(PROBE_LOCK).in
+	@$(LOCK) --output-file tools/audit/requirements.txt tools/audit/requirements.in
 	@$(LOCK) --output-file tests/clients/azure-cli.txt tests/clients/azure-cli.in
 	@$(LOCK) --output-file tests/clients/python.txt tests/clients/python.in
+
+audit: setup ## Look for known vulnerabilities in every lock (ARGS=python, go or npm for a part); asks PyPI, vuln.go.dev and npm
+	@$(PYTHON) -m tools.vulnerabilities $(ARGS)
+
+sbom: setup ## Write sbom.cdx.json: everything that others have made, as CycloneDX
+	@$(PYTHON) -m tools.sbom
 
 pin: setup ## Write the missing checksums of Pulumi's archives, after `make lock` (ARGS=darwin-arm64 for another machine's, too)
 	@$(PYTHON) -m tools.pin $(ARGS)

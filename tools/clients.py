@@ -1,4 +1,4 @@
-"""Clients that others have written: installed from their locks for the tests that run them."""
+"""Programs that others have written: installed from their locks for the tests and the audit that run them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tools.steps import ROOT, TOOLS, WHEELS_ALONE, ProcessError, SetupError, fin
 
 _CLI_LOCK: Final = ROOT / "tests/clients/azure-cli.txt"
 _PYTHON_LOCK: Final = ROOT / "tests/clients/python.txt"
+_AUDIT_LOCK: Final = ROOT / "tools/audit/requirements.txt"
 _JAVASCRIPT: Final = ROOT / "tests/clients/javascript"
 _BROWSER: Final = ROOT / "tests/browser/driver"
 # Release, and checksum of its Go module (`go.sum`). Its scripts are those of 3ee9615.
@@ -30,6 +31,11 @@ def azure_cli() -> Path:
 def python() -> Path:
     """Python with Microsoft's libraries, in an environment of its own; raises SetupError if it cannot be installed."""
     return _installed("python", [_PYTHON_LOCK], _environment_of(_PYTHON_LOCK)) / "bin/python"
+
+
+def audit() -> Path:
+    """The folder with `pip-audit`, and a `python` with CycloneDX's library; raises SetupError if they cannot be had."""
+    return _installed("audit", [_AUDIT_LOCK], _environment_of(_AUDIT_LOCK)) / "bin"
 
 
 def javascript() -> Path:

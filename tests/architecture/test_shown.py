@@ -11,8 +11,17 @@ import pytest
 from tests.architecture.source import ROOT, nodes
 
 _DOCUMENT: Final = ROOT / "docs/aks-access.md"
+_THREATS: Final = ROOT / "docs/threat-model.md"
 _TEST: Final = re.compile(r"`(?P<file>[a-z0-9_/]+\.py)::(?P<name>test_\w+)`")
-_NAMED: Final = [(found["file"], found["name"]) for found in _TEST.finditer(_DOCUMENT.read_text(encoding="utf-8"))]
+_NAMED: Final = sorted(
+    {
+        (found["file"], found["name"])
+        for document in (_DOCUMENT, _THREATS)
+        for found in _TEST.finditer(document.read_text(encoding="utf-8"))
+    }
+)
+# What no test of ours can show.
+_PROMISE: Final = re.compile(r"\b(Azure|GitHub|Kubernetes)'s? promise|^open\b")
 # Of the checklist all but the row that the document lists as not offered.
 _ROWS: Final = set(range(1, 22)) - {15}
 
@@ -29,3 +38,25 @@ def test_a_test_that_a_document_names_exists(file: str, name: str) -> None:
     path = ROOT / "tests" / file
     assert path.exists()
     assert name in {node.name for node in nodes(path) if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_line_of_the_threat_model_has_a_test_or_says_whose_promise_it_is() -> None:
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in _THREATS.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ") and not line.endswith("shown by |")
+    ]
+
+    assert len(rows) > 30
+    for row in rows:
+        assert _TEST.search(row[-1]) or _PROMISE.search(row[-1].rstrip("| ")), row[0]
+        # What is marked as open in a row is open in its last column, too: a test beside it shows something else.
+        assert any("**Open**" in cell for cell in row) == row[-1].startswith("open"), row[0]
+
+
+def test_every_environment_of_the_workflows_has_its_line_in_the_threat_model() -> None:
+    text = _THREATS.read_text(encoding="utf-8")
+    table = text[text.index("## Per environment") :].split("\n\n", 1)[0]
+    stacks = {file.name.split(".")[1] for file in ROOT.glob("Pulumi.*.yaml")}
+
+    assert {line.split("|")[1].strip() for line in table.splitlines()[3:]} == stacks

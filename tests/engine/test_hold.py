@@ -11,6 +11,7 @@ import pytest
 from ops.stack.engine import Engine
 from ops.stack.environment import variables
 from ops.stack.errors import CommandError
+from tests.unit.ops.conftest import has_plugins
 
 _PROGRAM = """\
 import json
@@ -36,7 +37,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         directory.mkdir()
     monkeypatch.setenv("PULUMI_BACKEND_URL", backend.as_uri())
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "of the test")
-    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "home"))
+    has_plugins(tmp_path, monkeypatch)
     (project / "Pulumi.yaml").write_text("name: idstack\nruntime: python\n", encoding="utf-8")
     (project / "__main__.py").write_text(_PROGRAM, encoding="utf-8")
     subprocess.run(["pulumi", "stack", "init", "dev"], cwd=project, env=variables("dev"), check=True)

@@ -55,6 +55,12 @@ def test_every_stack_ignores_plugins_on_path_whatever_the_caller_sets(local: dic
     assert [shutil.which(plugin, path=variables(stack, local)["PATH"]) for plugin in EMULATED] == [None] * 3
 
 
+@pytest.mark.parametrize("stack", ["local", "local-hc1", *NOT_LOCAL])
+def test_no_engine_downloads_a_plugin_whatever_the_caller_sets(local: dict[str, str], stack: str) -> None:
+    caller = {**local, "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "false"}
+    assert variables(stack, caller)["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
+
+
 def test_the_local_stack_has_home_backend_and_passphrase_of_its_own(local: dict[str, str], tmp_path: Path) -> None:
     own = variables("local", local)
     assert own["PULUMI_HOME"] == f"{tmp_path}/pulumi/home"
