@@ -9,10 +9,10 @@ import pulumi
 from pulumi_azure_native import managedidentity
 
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from identity.access.role_scopes import scope_ids
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
 from identity.naming import STACK_TAG, stack_tag
 from identity.settings import HostedClusterSettings, Settings
+from identity.settings.scopes import scope_ids
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from pulumi_azure_native import authorization
 from components.azure.deployer import Deployer
 from identity.naming import role_assignment_name, role_definition_id
 from identity.roles import Role
+from identity.settings.scopes import distinct
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class RoleGrants(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: RoleGrantsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:RoleGrants", name, None, opts)
-        scopes = _distinct(args.scopes)
+        scopes = distinct(args.scopes)
         self.assignment_names = {
             word: role_assignment_name(args.infra_id, args.component, scope) for word, scope in scopes.items()
         }
@@ -72,11 +73,3 @@ class RoleGrants(pulumi.ComponentResource):
 def _resolved_by_azure() -> pulumi.Output[str]:
     """No type: Azure looks it up, which fails for a new principal. The SDK would turn a plain None into "User"."""
     return cast("pulumi.Output[str]", pulumi.Output.from_input(None))
-
-
-def _distinct(scopes: Mapping[str, str]) -> dict[str, str]:
-    """Remove duplicate scopes, as their assignments would have the same name. Azure ignores case."""
-    distinct: dict[str, tuple[str, str]] = {}
-    for word, scope in scopes.items():
-        distinct.setdefault(scope.lower(), (word, scope))
-    return dict(distinct.values())

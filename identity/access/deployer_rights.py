@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from identity.access.role_scopes import scope_ids
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import RoleGrant
 from identity.naming import parse_arm_id, resource_group_id, resource_id, subscription_id
@@ -29,6 +28,7 @@ from identity.roles import (
     Role,
 )
 from identity.settings import HostedClusterSettings, Settings
+from identity.settings.scopes import scope_ids
 
 CONDITION_VERSION: Final = "2.0"
 _ASSIGNMENTS: Final = "Microsoft.Authorization/roleAssignments"

@@ -124,6 +124,7 @@ def lookups(**changes: Any) -> Mapping[str, Any]:
     answers: dict[str, Any | Callable[[Mapping[str, Any]], Any]] = {
         # Its own outputs, before the first `up`.
         "pulumi:pulumi:readStackOutputs": {"outputs": {}, "secretOutputNames": []},
+        "idstack:index:lookAtSecrets": {},
         "azure-native:authorization:getClientConfig": {
             "tenantId": TENANT,
             "objectId": DEPLOYER,

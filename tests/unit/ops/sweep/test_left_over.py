@@ -8,10 +8,10 @@ from typing import Any, Final
 import pytest
 
 from identity.access.azure_client import AzureClient
-from identity.access.role_scopes import scope_ids
 from identity.catalogue import CONTROL_PLANE
 from identity.naming import STACK_TAG, role_assignment_name
 from identity.settings import Settings, load_settings
+from identity.settings.scopes import scope_ids
 from localcloud.azure.tenant.objects import Application, ServicePrincipal
 from ops.sweep.left_over import Kind, LeftOver, delete, find
 from ops.sweep.stacks import Stacks
