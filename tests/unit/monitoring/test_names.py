@@ -47,13 +47,16 @@ def exported() -> dict[str, set[str]]:
 EXPORTED: Final = exported()
 
 
-def rules() -> Iterator[Mapping[str, Any]]:
+def _rules() -> Iterator[Mapping[str, Any]]:
     for group in RULES["groups"]:
         yield from group["rules"]
 
 
-def expressions() -> Iterator[tuple[str, str]]:
-    for rule in rules():
+RULE_LIST: Final = list(_rules())
+
+
+def _expressions() -> Iterator[tuple[str, str]]:
+    for rule in RULE_LIST:
         yield rule["alert"], rule["expr"]
     for panel in DASHBOARD["panels"]:
         for target in panel["targets"]:
@@ -62,7 +65,10 @@ def expressions() -> Iterator[tuple[str, str]]:
         yield variable["name"], variable["query"]["query"]
 
 
-@pytest.mark.parametrize(("title", "expression"), expressions(), ids=[title for title, _ in expressions()])
+EXPRESSIONS: Final = list(_expressions())
+
+
+@pytest.mark.parametrize(("title", "expression"), EXPRESSIONS, ids=[title for title, _ in EXPRESSIONS])
 def test_an_expression_names_what_is_exported(title: str, expression: str) -> None:
     names = set(_METRIC.findall(expression))
 
@@ -80,7 +86,7 @@ def _added(name: str) -> set[str]:
     return set() if name.startswith("idstack_status_") else TARGET
 
 
-@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
+@pytest.mark.parametrize("rule", RULE_LIST, ids=lambda rule: rule["alert"])
 def test_an_alert_speaks_of_labels_that_it_has(rule: Mapping[str, Any]) -> None:
     [name, *_] = _METRIC.findall(rule["expr"])
     spoken = set(re.findall(r"\$labels\.(\w+)", "".join(rule["annotations"].values())))
@@ -99,7 +105,7 @@ def test_a_legend_speaks_of_labels_that_it_has(panel: Mapping[str, Any]) -> None
 
 def test_every_metric_of_a_probe_is_on_the_dashboard_or_in_a_rule() -> None:
     """But for how often it was made, which the library adds, and the begin of the validity."""
-    named = {name for _, expression in expressions() for name in _METRIC.findall(expression)}
+    named = {name for _, expression in EXPRESSIONS for name in _METRIC.findall(expression)}
     own = {name for name in EXPORTED if not name.endswith("_created")}
 
     assert own - named <= {"idstack_credential_not_before_seconds", "idstack_credential_pending_sign_ins_failed_total"}
