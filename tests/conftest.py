@@ -18,6 +18,7 @@ from localcloud.core.clouds import LocalEnvironment
 from tests.groups import check_group, end_group, group_of, shared
 from tests.harness import LocalStack, running_stack
 from tests.key_cache import keys_loaded_once
+from tests.seeds import administrators_seed
 from tests.stores import open_store
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -46,8 +47,12 @@ def azure(tmp_path: Path) -> Iterator[LocalAzure]:
 
 @pytest.fixture(scope="session")
 def local_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEnvironment]:
-    """A running, seeded local cloud with its kubelet, in a state directory of its own; shared by all tests."""
-    state = tmp_path_factory.mktemp("local-cloud") / "state"
+    """A running, seeded local cloud with its kubelet, in a state directory of its own; shared by all tests.
+
+    Its deployer may assign any role.
+    """
+    folder = tmp_path_factory.mktemp("local-cloud")
+    state = folder / "state"
 
     def command(*arguments: str) -> str:
         line = [sys.executable, "-m", "localcloud", "--state-dir", str(state), *arguments]
@@ -56,7 +61,7 @@ def local_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEnvir
         return done.stdout
 
     try:
-        command("start", "--seed", str(PROJECT / "emulated/seed.yaml"))
+        command("start", "--seed", str(administrators_seed(folder)))
         yield LocalEnvironment.from_file(state / "environment.json")
     finally:
         command("stop", "--remove")

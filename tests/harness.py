@@ -40,6 +40,7 @@ from localcloud.kubernetes.kubeconfig import connection
 from ops.stack import environment, plugins
 from ops.stack.configuration import with_salt
 from ops.stack.engine import Engine
+from tests.seeds import administrators_seed
 from tests.warm import virtual_environment
 
 # Such as `...::pulumi:providers:idstack::default`, with a version behind it where the SDK gives one.
@@ -123,11 +124,7 @@ class LocalStack:
 
     def administer(self) -> None:
         """Let the deployer assign any role to anybody from now on, as somebody who runs scripts by hand may."""
-        seed = yaml.safe_load((PROJECT / "emulated/seed.yaml").read_text(encoding="utf-8"))
-        seed["deployerRoles"].append("User Access Administrator")
-        file = self.state / "administrator.yaml"
-        file.write_text(yaml.safe_dump(seed), encoding="utf-8")
-        self.local_cloud("seed", "--seed", str(file))
+        self.local_cloud("seed", "--seed", str(administrators_seed(self.state)))
 
     def prepare(self, providers: str | None = None) -> None:
         """Make the stack as `idstack up --providers` does, so that both its commands and the engine's own work here."""

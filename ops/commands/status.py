@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.table import Table
 
 from ops.access.cluster_state import read_cluster_state
@@ -14,6 +16,8 @@ from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.outputs import cluster_tables, probes
 from ops.outputs.cluster_state import ClusterState
 from ops.outputs.managed_identities import ManagedIdentities
+from ops.outputs.metrics import render as render_metrics
+from ops.outputs.metrics import write as write_metrics
 from ops.outputs.rows import has_probes, rows
 from ops.outputs.tables import credentials, with_caption
 from ops.stack import local_cloud, plugins
@@ -21,20 +25,35 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
 
-def status(stack: StackOption = DEFAULT_STACK, as_json: JsonOption = False) -> None:
+def status(
+    stack: StackOption = DEFAULT_STACK,
+    as_json: JsonOption = False,
+    metrics: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the dates for node_exporter's textfile collector: a .prom file."),
+    ] = None,
+) -> None:
     """Show each identity: secret, SecretProviderClass, expiry, renewal; locally also its sign-in and proof call.
 
     Then the optional managed identities, and what the management cluster reports: the HostedClusters' conditions, and
-    which version each pod has mounted.
+    which version each pod has mounted. Exits with 1 if an identity cannot sign in, and with 3 if all can but a renewal
+    is overdue by two days.
     """
-    show(stack, Screen(as_json))
+    show(stack, Screen(as_json), metrics)
 
 
-def show(stack: str, screen: Screen) -> None:
-    """Print the rows of a stack.
+class RenewalOverdue(CommandError):
+    """Every identity signs in, but a renewal that is due for days has not happened."""
+
+    exit_code = 3
+
+
+def show(stack: str, screen: Screen, metrics: Path | None = None) -> None:
+    """Print the rows of a stack, and write them to a file of metrics if one is named.
 
     Raises CommandError for a stack that does not exist, for an expired certificate, for a managed identity that Azure
-    does not have and, locally, for a row that is not green.
+    does not have, for metrics that cannot be written and, locally, for a row that is not green; RenewalOverdue if
+    nothing else is wrong.
     """
     engine = Engine(stack, output=screen.output)
     environment = local_cloud.of(stack)
@@ -45,6 +64,8 @@ def show(stack: str, screen: Screen) -> None:
         raise CommandError(f"{error}; `make up` starts the local cloud again") from None
     found, now = rows(outputs, answers), datetime.now(UTC)
     managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
+    if metrics is not None:
+        write_metrics(metrics, render_metrics(stack, found, managed.rows, now))
     if screen.as_json:
         document = {"stack": stack, "rows": [row.to_json(now) for row in found], "managedIdentities": managed.to_json()}
         if state is not None:
@@ -74,6 +95,11 @@ def show(stack: str, screen: Screen) -> None:
         raise CommandError(
             f"Azure does not have these managed identities as the stack made them: {', '.join(wrong)}; "
             f"`make up STACK={stack} ARGS=--refresh` makes them anew"
+        )
+    if overdue := [f"{row.identity} of {row.cluster}" for row in found if row.is_overdue(now)]:
+        raise RenewalOverdue(
+            f"the renewal of these certificates is overdue: {', '.join(overdue)}. `make renew STACK={stack}` renews "
+            "what the stack issues, and says what stopped it; a credential that was issued elsewhere needs a new one"
         )
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.outputs import ControlPlaneIdentityOutput, StackOutputs
 from ops.outputs.probes import ProbeResult, ProbeResults
+
+# A daily run renews within a day of the date (`docs/pull-requests.md`); this is two of them.
+OVERDUE_AFTER: Final = timedelta(days=2)
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,10 @@ class Row:
     def is_green(self) -> bool:
         """Whether every mount of it signs in and makes its proof call."""
         return bool(self.probes) and all(probe.is_ready for probe in self.probes)
+
+    def is_overdue(self, now: datetime) -> bool:
+        """Whether its renewal is due for longer than it takes a daily run to come by, and once more."""
+        return self.renew_after is not None and now - self.renew_after > OVERDUE_AFTER
 
     def days_left(self, now: datetime) -> int | None:
         """Days until the certificate expires, rounded down; negative afterwards, None if the date is not known."""

@@ -39,7 +39,7 @@ _COMPONENTS: Final = (
 )
 
 
-class Kind(StrEnum):
+class Swept(StrEnum):
     """What is left over, in the order of deletion: assignments before the identities that they name."""
 
     ROLE_ASSIGNMENT = "role assignment"
@@ -55,7 +55,7 @@ class LeftOver:
     `not_ours` says why it is not deleted; None if it is this program's.
     """
 
-    kind: Kind
+    kind: Swept
     id: str
     name: str
     reason: str
@@ -97,14 +97,14 @@ def find(
 def delete(azure: AzureClient, found: LeftOver) -> None:
     """Delete one thing; raises AzureRefused. A secret and an application can be recovered for some time."""
     match found.kind:
-        case Kind.ROLE_ASSIGNMENT:
+        case Swept.ROLE_ASSIGNMENT:
             azure.delete_resource(found.id, _AUTHORIZATION)
-        case Kind.APPLICATION:
+        case Swept.APPLICATION:
             azure.delete_directory_object(found.id)
-        case Kind.SECRET:
+        case Swept.SECRET:
             vault, name = parse_arm_id(found.id).names
             azure.vault(vault, "DELETE", f"/secrets/{name}")
-        case Kind.MANAGED_IDENTITY:
+        case Swept.MANAGED_IDENTITY:
             azure.delete_resource(found.id, _MANAGED_IDENTITY)
 
 
@@ -125,7 +125,7 @@ def _applications(azure: AzureClient, project: str, stacks: Stacks) -> Iterator[
         [tag, *_] = [tag for tag in each["tags"] if tag.startswith(stack_tag(project, ""))]
         principal = azure.directory_object(f"/servicePrincipals(appId='{each['appId']}')") or {}
         thing = LeftOver(
-            Kind.APPLICATION,
+            Swept.APPLICATION,
             f"/applications/{each['id']}",
             each["displayName"],
             f"it has the tag {tag}, and no stack has it",
@@ -146,7 +146,7 @@ def _managed_identities(
         reason = f"it has the tag {STACK_TAG}={tag}, and no stack has it"
         foreign = _foreign_stack(tag, project, stacks)
         yield (
-            LeftOver(Kind.MANAGED_IDENTITY, each["id"], each["name"], reason, foreign),
+            LeftOver(Swept.MANAGED_IDENTITY, each["id"], each["name"], reason, foreign),
             each["properties"]["principalId"],
         )
 
@@ -159,7 +159,7 @@ def _secrets(azure: AzureClient, vault_id: str, stacks: Stacks) -> Iterator[Left
         if not (is_credential or SIGNING_KEY_ID in tags) or stacks.name(each["id"]):
             continue
         word = f"{GENERATION}={tags[GENERATION]}" if is_credential else SIGNING_KEY_ID
-        yield LeftOver(Kind.SECRET, each["id"], each["name"], f"it has the tag {word}, and no stack has it")
+        yield LeftOver(Swept.SECRET, each["id"], each["name"], f"it has the tag {word}, and no stack has it")
 
 
 class _Known:
@@ -191,12 +191,12 @@ class _Known:
         if principal in self._gone:
             owner = self._gone[principal]
             reason = f"it is of the left-over {owner.kind} {owner.name}"
-            yield LeftOver(Kind.ROLE_ASSIGNMENT, assignment["id"], shown, reason)
+            yield LeftOver(Swept.ROLE_ASSIGNMENT, assignment["id"], shown, reason)
             return
         if properties.get("principalType") != "ServicePrincipal" or self._exists(principal):
             return
         reason = f"its principal {principal} is gone"
-        yield LeftOver(Kind.ROLE_ASSIGNMENT, assignment["id"], shown, reason, self._not_ours(properties, name, scope))
+        yield LeftOver(Swept.ROLE_ASSIGNMENT, assignment["id"], shown, reason, self._not_ours(properties, name, scope))
 
     def _not_ours(self, properties: AzureObject, name: str, scope: str) -> str | None:
         role = properties["roleDefinitionId"].rpartition("/")[2].lower()

@@ -14,7 +14,8 @@ from azure.identity import CertificateCredential
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from localcloud.azure.authorization import Authorization
+from identity.roles import CONTRIBUTOR_ROLE, READER_ROLE
+from localcloud.azure.authorization import Attributes, Authorization
 from localcloud.azure.entra.api import app
 from localcloud.azure.shared.faults import FAULTS_VARIABLE, Faults
 from localcloud.core.clouds import LocalEnvironment
@@ -185,7 +186,11 @@ def test_the_seeded_deployer_may_deploy_and_assign_roles_at_once(ready: Callable
 
     scope = f"{SUBSCRIPTION}/resourceGroups/identity-local"
     assert authorization.allowed(deployer.object_id, "Microsoft.KeyVault/vaults/write", scope)
-    assert authorization.allowed(deployer.object_id, "Microsoft.Authorization/roleAssignments/write", scope)
+    write = "Microsoft.Authorization/roleAssignments/write"
+    to_a_service_principal = {"PrincipalType": "ServicePrincipal"}
+    for role, is_allowed in ((CONTRIBUTOR_ROLE, True), (READER_ROLE, False)):
+        asked = Attributes(request={"RoleDefinitionId": role.guid, **to_a_service_principal})
+        assert authorization.allowed(deployer.object_id, write, scope, attributes=asked) is is_allowed
     secret = "Microsoft.KeyVault/vaults/secrets/getSecret/action"
     assert authorization.allowed(deployer.object_id, secret, scope, data=True)
     assert deployer.roles == ("Application.ReadWrite.OwnedBy",)

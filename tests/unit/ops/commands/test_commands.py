@@ -106,6 +106,25 @@ def test_an_error_ends_the_process_without_a_trace(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", NO_LOCAL_STACK)
 
 
+def test_an_overdue_renewal_is_code_3(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
+    engine.has(outputs(notAfter="2999-02-19T16:50:04Z", renewAfter="2026-01-05T16:50:04Z"))
+    file = tmp_path / "idstack.prom"
+
+    printed = idstack("status", "--stack", "dev", "--metrics", str(file))
+
+    assert printed.code == 3
+    assert (
+        "the renewal of these certificates is overdue: ingress of hc1. `make renew STACK=dev` renews" in printed.error
+    )
+    assert 'idstack_status_renewal_overdue{cluster="hc1",identity="ingress",stack="dev"} 1.0' in file.read_text()
+
+
+def test_an_expired_certificate_is_worse_than_an_overdue_renewal(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has(outputs(notAfter="2026-02-19T16:50:04Z", renewAfter="2026-01-05T16:50:04Z"))
+    printed = idstack("status", "--stack", "dev")
+    assert (printed.code, "overdue" in printed.error) == (1, False)
+
+
 def test_status_of_a_stack_is_a_table_of_its_outputs(engine: FakeEngine, idstack: Idstack) -> None:
     engine.has(outputs(notAfter="2999-02-19T16:50:04Z", renewAfter="2999-01-05T16:50:04Z"))
     printed = idstack("status", "--stack", "dev")

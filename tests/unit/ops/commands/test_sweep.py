@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from ops.commands import sweep
-from ops.sweep.left_over import Kind, LeftOver
+from ops.sweep.left_over import LeftOver, Swept
 from ops.sweep.stacks import Stacks
 from tests.unit.components.world import configuration
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
-OURS = LeftOver(Kind.ROLE_ASSIGNMENT, "/s/a", "a at hc1-managed", "its principal is gone")
-THEIRS = LeftOver(Kind.APPLICATION, "/applications/b", "b", "it has the tag idstack:x:b", "its stack x is elsewhere")
+OURS = LeftOver(Swept.ROLE_ASSIGNMENT, "/s/a", "a at hc1-managed", "its principal is gone")
+THEIRS = LeftOver(Swept.APPLICATION, "/applications/b", "b", "it has the tag idstack:x:b", "its stack x is elsewhere")
 VAULT = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv"
 
 

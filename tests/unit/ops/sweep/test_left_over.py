@@ -13,7 +13,7 @@ from identity.naming import STACK_TAG, role_assignment_name
 from identity.settings import Settings, load_settings
 from identity.settings.scopes import scope_ids
 from localcloud.azure.tenant.objects import Application, ServicePrincipal
-from ops.sweep.left_over import Kind, LeftOver, delete, find
+from ops.sweep.left_over import LeftOver, Swept, delete, find
 from ops.sweep.stacks import Stacks
 from tests.unit.components.world import configuration, hosted_cluster
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
@@ -103,7 +103,7 @@ def test_an_assignment_whose_principal_is_gone_is_left_over(
 
     [each] = found(azure, settings)
 
-    assert (each.kind, each.id, each.not_ours) == (Kind.ROLE_ASSIGNMENT, full_id, None)
+    assert (each.kind, each.id, each.not_ours) == (Swept.ROLE_ASSIGNMENT, full_id, None)
     assert each.reason == f"its principal {principal} is gone"
 
 
@@ -167,7 +167,11 @@ def test_an_application_is_ours_if_its_stack_is_of_this_backend(
 
     [each] = found(azure, settings)
 
-    assert (each.kind, each.id, each.not_ours is None) == (Kind.APPLICATION, f"/applications/{made.object_id}", is_ours)
+    assert (each.kind, each.id, each.not_ours is None) == (
+        Swept.APPLICATION,
+        f"/applications/{made.object_id}",
+        is_ours,
+    )
     assert f"idstack:{stack}:hc9-ingress-entra" in each.reason
 
 
@@ -205,7 +209,10 @@ def test_assignments_go_before_the_identity_that_they_are_of(
 
     things = found(azure, settings)
 
-    assert [(each.kind, each.not_ours) for each in things] == [(Kind.ROLE_ASSIGNMENT, None), (Kind.APPLICATION, None)]
+    assert [(each.kind, each.not_ours) for each in things] == [
+        (Swept.ROLE_ASSIGNMENT, None),
+        (Swept.APPLICATION, None),
+    ]
     assert things[0].reason == "it is of the left-over application ingress-hc9"
 
 
@@ -221,6 +228,6 @@ def test_each_kind_is_deleted(
     for each in things:
         delete(azure, each)
 
-    assert {each.kind for each in things} == set(Kind)
+    assert {each.kind for each in things} == set(Swept)
     assert found(azure, settings) == []
     assert world.cloud.directory.application_by_app(made.app_id) is None

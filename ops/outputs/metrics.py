@@ -1,0 +1,70 @@
+"""What `idstack status` knows, for Prometheus: a file for node_exporter's textfile collector.
+
+The collector reads `*.prom` (prometheus/node_exporter, `README.md`, "Textfile Collector") and may read at any moment,
+so the file appears whole. Times are Unix seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
+from ops.outputs.managed_identities import ManagedIdentityRow
+from ops.outputs.rows import Row
+from ops.stack.errors import CommandError
+
+_SUFFIX: Final = ".prom"
+_LABELS: Final = ("stack", "cluster", "identity")
+_READABLE: Final = 0o644  # node_exporter runs as a user of its own
+
+
+def render(stack: str, rows: Sequence[Row], managed: Sequence[ManagedIdentityRow], now: datetime) -> bytes:
+    """The metrics of a stack in Prometheus' text format; an identity without a date has none."""
+    registry = CollectorRegistry()
+
+    def gauge(name: str, meaning: str, labels: Sequence[str] = _LABELS) -> Gauge:
+        return Gauge(f"idstack_status_{name}", meaning, labels, registry=registry)
+
+    gauge("run_seconds", "When idstack status wrote this", ("stack",)).labels(stack).set(now.timestamp())
+    expires = gauge("not_after_seconds", "When the certificate expires")
+    renews = gauge("renew_after_seconds", "From when on a renewal is due")
+    overdue = gauge("renewal_overdue", "1 if the renewal should have happened, else 0")
+    signs_in = gauge("signs_in", "1 if each mount signs in and makes its proof call, else 0; only where probes answer")
+    wrong = gauge("managed_identity_wrong", "1 if Azure does not have it as the stack made it, else 0")
+    for row in rows:
+        where = (stack, row.cluster, row.identity)
+        overdue.labels(*where).set(row.is_overdue(now))
+        if row.not_after is not None:
+            expires.labels(*where).set(row.not_after.timestamp())
+        if row.renew_after is not None:
+            renews.labels(*where).set(row.renew_after.timestamp())
+        if row.probes:
+            signs_in.labels(*where).set(row.is_green)
+    for each in managed:
+        wrong.labels(stack, each.cluster, each.identity).set(each.is_wrong)
+    return generate_latest(registry)
+
+
+def write(file: Path, metrics: bytes) -> None:
+    """Put the metrics into a file that appears whole; raises CommandError for one that cannot be written."""
+    if file.suffix != _SUFFIX:
+        raise CommandError(f"--metrics {file}: node_exporter reads files that end in {_SUFFIX} alone; name it so")
+    try:
+        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        written = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(metrics)
+            written.chmod(_READABLE)
+            written.replace(file)
+        except OSError:
+            written.unlink()
+            raise
+    except OSError as error:
+        raise CommandError(f"--metrics {file}: {error.strerror or error}; is its directory there, and yours?") from None

@@ -1,0 +1,126 @@
+"""Rules and dashboard ask for what is exported: every metric, and every label of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from identity.credentials.probe.metrics import Metrics
+from ops.outputs.managed_identities import ManagedIdentityRow
+from ops.outputs.metrics import render
+from ops.outputs.probes import ProbeResult
+from ops.outputs.rows import Row
+from tests.architecture.source import ROOT
+
+RULES: Final = yaml.safe_load((ROOT / "monitoring/rules.yaml").read_text(encoding="utf-8"))
+DASHBOARD: Final = json.loads((ROOT / "monitoring/dashboard.json").read_text(encoding="utf-8"))
+# What Prometheus itself adds to what it scrapes from a pod, with the usual relabelling of Kubernetes.
+TARGET: Final = {"namespace", "pod", "job", "instance"}
+NOW: Final = datetime(2026, 11, 23, tzinfo=UTC)
+_METRIC: Final = re.compile(r"\bidstack_\w+")
+_SELECTED: Final = re.compile(r"(idstack_\w+)\{([^}]*)\}")
+_LABEL: Final = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
+_GROUPED: Final = re.compile(r"\b(?:by|without)\s*\(([^)]*)\)")
+
+
+def exported() -> dict[str, set[str]]:
+    """Labels by the name of each series that a probe or `status --metrics` exports, but for what Prometheus adds."""
+    row = Row("hc1", "ingress", "c", "s", "p", NOW, NOW, None, (ProbeResult("pod", None, "no answer"),))
+    identity = ManagedIdentityRow("hc1", "acrPull", "c", "id", "AcrPull", "exists", ())
+    found: dict[str, set[str]] = {}
+    for source in (Metrics().render(), render("dev", [row], [identity], NOW)):
+        for family in text_string_to_metric_families(source.decode()):
+            for sample in family.samples:
+                found.setdefault(sample.name, set()).update(sample.labels)
+    # A counter whose labels are known only when something happens.
+    found["idstack_proof_calls_total"] = {"status"}
+    return found
+
+
+EXPORTED: Final = exported()
+
+
+def _rules() -> Iterator[Mapping[str, Any]]:
+    for group in RULES["groups"]:
+        yield from group["rules"]
+
+
+RULE_LIST: Final = list(_rules())
+
+
+def _expressions() -> Iterator[tuple[str, str]]:
+    for rule in RULE_LIST:
+        yield rule["alert"], rule["expr"]
+    for panel in DASHBOARD["panels"]:
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"]
+    for variable in DASHBOARD["templating"]["list"][1:]:
+        yield variable["name"], variable["query"]["query"]
+
+
+EXPRESSIONS: Final = list(_expressions())
+
+
+@pytest.mark.parametrize(("title", "expression"), EXPRESSIONS, ids=[title for title, _ in EXPRESSIONS])
+def test_an_expression_names_what_is_exported(title: str, expression: str) -> None:
+    names = set(_METRIC.findall(expression))
+
+    assert names, title
+    assert names <= EXPORTED.keys()
+    for name, selectors in _SELECTED.findall(expression):
+        assert set(_LABEL.findall(selectors)) <= EXPORTED[name] | _added(name), expression
+    for labels in _GROUPED.findall(expression):
+        known = set[str]().union(*(EXPORTED[each] | _added(each) for each in names))
+        assert {each.strip() for each in labels.split(",")} <= known
+    assert expression.count("(") == expression.count(")")
+
+
+def _added(name: str) -> set[str]:
+    return set() if name.startswith("idstack_status_") else TARGET
+
+
+@pytest.mark.parametrize("rule", RULE_LIST, ids=lambda rule: rule["alert"])
+def test_an_alert_speaks_of_labels_that_it_has(rule: Mapping[str, Any]) -> None:
+    [name, *_] = _METRIC.findall(rule["expr"])
+    spoken = set(re.findall(r"\$labels\.(\w+)", "".join(rule["annotations"].values())))
+
+    assert spoken <= EXPORTED[name] | _added(name)
+    assert rule["annotations"].keys() == {"summary", "description"}
+    assert rule["labels"]["severity"] in ("warning", "critical")
+
+
+@pytest.mark.parametrize("panel", DASHBOARD["panels"], ids=lambda panel: panel["title"])
+def test_a_legend_speaks_of_labels_that_it_has(panel: Mapping[str, Any]) -> None:
+    for target in panel["targets"]:
+        [name, *_] = _METRIC.findall(target["expr"])
+        assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= EXPORTED[name] | _added(name)
+
+
+def test_every_metric_of_a_probe_is_on_the_dashboard_or_in_a_rule() -> None:
+    """But for how often it was made, which the library adds, and the begin of the validity."""
+    named = {name for _, expression in EXPRESSIONS for name in _METRIC.findall(expression)}
+    own = {name for name in EXPORTED if not name.endswith("_created")}
+
+    assert own - named <= {"idstack_credential_not_before_seconds", "idstack_credential_pending_sign_ins_failed_total"}
+
+
+def test_the_dashboards_panels_have_room_and_numbers_of_their_own() -> None:
+    places = [panel["gridPos"] for panel in DASHBOARD["panels"]]
+    cells = [
+        (x, y)
+        for place in places
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+
+    assert len(cells) == len(set(cells)), "panels overlap"
+    assert max(x for x, _ in cells) < 24
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(places)
+    assert {panel["datasource"]["uid"] for panel in DASHBOARD["panels"]} == {"${datasource}"}

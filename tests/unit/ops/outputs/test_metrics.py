@@ -1,0 +1,82 @@
+"""The file for node_exporter: valid, whole whenever it is read, and only where it is read at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from ops.outputs import metrics
+from ops.outputs.managed_identities import ManagedIdentityRow
+from ops.outputs.probes import ProbeResult
+from ops.outputs.rows import Row
+from ops.stack.errors import CommandError
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+ROW = Row("hc1", "ingress", "c", "s", "p", NOW + timedelta(days=30), NOW - timedelta(days=15), None, ())
+LABELS = {"stack": "dev", "cluster": "hc1", "identity": "ingress"}
+
+
+def samples(*rows: Row, managed: tuple[ManagedIdentityRow, ...] = ()) -> dict[str, list[tuple[dict[str, str], float]]]:
+    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    text = metrics.render("dev", rows, managed, NOW).decode()
+    for family in text_string_to_metric_families(text):
+        for each in family.samples:
+            found.setdefault(each.name.removeprefix("idstack_status_"), []).append((each.labels, each.value))
+    return found
+
+
+def test_dates_and_states_are_series_of_their_identity() -> None:
+    assert samples(ROW) == {
+        "run_seconds": [({"stack": "dev"}, NOW.timestamp())],
+        "not_after_seconds": [(LABELS, (NOW + timedelta(days=30)).timestamp())],
+        "renew_after_seconds": [(LABELS, (NOW - timedelta(days=15)).timestamp())],
+        "renewal_overdue": [(LABELS, 1.0)],
+    }
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    unknown = replace(ROW, not_after=None, renew_after=None)
+    assert samples(unknown).keys() == {"run_seconds", "renewal_overdue"}
+
+
+@pytest.mark.parametrize(("days", "overdue"), [(-1, 0.0), (2, 0.0), (2.01, 1.0)])
+def test_a_renewal_is_overdue_after_two_daily_runs(days: float, overdue: float) -> None:
+    found = samples(replace(ROW, renew_after=NOW - timedelta(days=days)))
+    assert found["renewal_overdue"] == [(LABELS, overdue)]
+
+
+def test_a_mount_that_does_not_answer_is_an_identity_that_does_not_sign_in() -> None:
+    found = samples(replace(ROW, probes=(ProbeResult("pod", None, "no answer"),)))
+    assert found["signs_in"] == [(LABELS, 0.0)]
+
+
+def test_a_managed_identity_that_is_missing_is_wrong() -> None:
+    there = ManagedIdentityRow("hc1", "a", "c", "id", "AcrPull", "exists", ())
+    found = samples(managed=(there, replace(there, identity="b", state="missing")))
+    values = [(labels["identity"], value) for labels, value in found["managed_identity_wrong"]]
+    assert values == [("a", 0.0), ("b", 1.0)]
+
+
+def test_the_file_appears_whole_and_for_everybody(tmp_path: Path) -> None:
+    file = tmp_path / "idstack.prom"
+    file.write_text("before")
+    read = file.open()
+
+    metrics.write(file, b"after")
+
+    assert (read.read(), file.read_text()) == ("before", "after"), "who had opened it reads what it was"
+    assert file.stat().st_mode & 0o777 == 0o644
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("idstack.txt", "files that end in .prom alone"), ("no/idstack.prom", "No such file or directory")],
+)
+def test_a_file_that_nobody_would_read_is_refused(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(CommandError, match=reason):
+        metrics.write(tmp_path / name, b"")
