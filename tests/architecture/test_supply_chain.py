@@ -71,7 +71,10 @@ def test_there_is_something_to_look_at() -> None:
     assert {f"tools/{each}/go.mod" for each in ("pulumi", "language-host", "kubelogin", "actionlint")} <= {
         name_of(file) for file in _MODULES
     }
-    assert [name_of(file) for file in _PACKAGE_LOCKS] == ["tests/clients/javascript/package-lock.json"]
+    assert [name_of(file) for file in _PACKAGE_LOCKS] == [
+        "tests/browser/driver/package-lock.json",
+        "tests/clients/javascript/package-lock.json",
+    ]
     assert WHEELS_ALONE == ("--require-hashes", "--only-binary", ":all:")
 
 
