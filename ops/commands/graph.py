@@ -16,7 +16,7 @@ from ops.access.cluster_state import read_cluster_state
 from ops.access.managed_identities import read_managed_identities
 from ops.commands.options import DEFAULT_STACK, StackOption
 from ops.graph import html, mermaid, svg
-from ops.graph.build import Sources, build
+from ops.graph.build import GraphSources, build
 from ops.graph.model import IdentityGraph
 from ops.outputs import probes
 from ops.outputs.rows import has_probes, rows
@@ -93,7 +93,7 @@ def read(stack: str) -> IdentityGraph:
         except probes.Unreachable as error:
             unread.append(f"the credential probes: {error}")
     return build(
-        Sources(
+        GraphSources(
             stack=stack,
             at=datetime.now(UTC),
             outputs=outputs,

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ops.graph.grants import RoleAtScope, scope_name
-from ops.graph.model import GraphEdge, GraphNode, Health, Kind, Relation, facts, node_id
+from ops.graph.model import GraphEdge, GraphNode, Health, NodeKind, Relation, facts, node_id
 
 # Ids of what belongs to the whole stack.
-VAULT: Final = node_id(Kind.VAULT)
-KEY_VAULT_USER: Final = node_id(Kind.KEY_VAULT_USER)
+VAULT: Final = node_id(NodeKind.VAULT)
+KEY_VAULT_USER: Final = node_id(NodeKind.KEY_VAULT_USER)
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Assembly:
         for grant in self.grants.get(component, ()):
             role = self.add(
                 GraphNode.part(
-                    Kind.ROLE,
+                    NodeKind.ROLE,
                     identity.cluster,
                     identity.identity,
                     grant.role,
@@ -59,8 +59,8 @@ class Assembly:
                 self.connect(actor, Relation.ACTS_WITH, role)
             name, kind = scope_name(grant.scope)
             scope = GraphNode(
-                id=node_id(Kind.SCOPE, grant.scope.lower()),
-                kind=Kind.SCOPE,
+                id=node_id(NodeKind.SCOPE, grant.scope.lower()),
+                kind=NodeKind.SCOPE,
                 name=name,
                 detail=kind,
                 facts=facts(resource_ID=grant.scope),

@@ -12,7 +12,7 @@ from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly
 from ops.graph.credentials import add_control_plane_identity, by_identity, together
 from ops.graph.grants import grants
 from ops.graph.managed import add_data_plane_identity, add_optional_identity
-from ops.graph.model import GraphNode, Health, IdentityGraph, Kind, Relation, facts, node_id, worst
+from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, facts, node_id, worst
 from ops.outputs.cluster_state import ClusterState
 from ops.outputs.managed_identities import ManagedIdentities
 from ops.outputs.rows import Row
@@ -23,7 +23,7 @@ _USER_COMPONENT: Final = "key-vault-user"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sources:
+class GraphSources:
     """What is known of a stack: its outputs, the rows of `status`, and the resources in its state.
 
     `state` is None if the stack has no management cluster to read; `unread` is what else could not be read.
@@ -39,7 +39,7 @@ class Sources:
     unread: tuple[str, ...] = ()
 
 
-def build(sources: Sources) -> IdentityGraph:
+def build(sources: GraphSources) -> IdentityGraph:
     """The graph; hosted clusters and identities are in the order of `status`."""
     assembly = Assembly(grants(sources.resources))
     state = sources.state or ClusterState()
@@ -55,7 +55,7 @@ def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
     vault_id, client_id = outputs.get("keyVaultId"), outputs.get("keyVaultUserClientId")
     vault = GraphNode(
         id=VAULT,
-        kind=Kind.VAULT,
+        kind=NodeKind.VAULT,
         name=outputs.get("keyVaultName", "key vault"),
         detail="key vault",
         facts=facts(address=outputs.get("keyVaultUri"), resource_ID=vault_id),
@@ -63,7 +63,7 @@ def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
     held = assembly.grants.get(_USER_COMPONENT, ())
     user = GraphNode(
         id=KEY_VAULT_USER,
-        kind=Kind.KEY_VAULT_USER,
+        kind=NodeKind.KEY_VAULT_USER,
         name=_USER_COMPONENT,
         detail=", ".join(dict.fromkeys(grant.role for grant in held)),
         facts=facts(client_ID=client_id),
@@ -72,8 +72,8 @@ def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
     assembly.add(user)
     for grant in held:
         role = GraphNode(
-            id=node_id(Kind.ROLE, _USER_COMPONENT, grant.guid),
-            kind=Kind.ROLE,
+            id=node_id(NodeKind.ROLE, _USER_COMPONENT, grant.guid),
+            kind=NodeKind.ROLE,
             name=grant.role,
             facts=facts(role_definition=grant.guid),
         )
@@ -84,11 +84,11 @@ def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
 
 
 def _add_cluster(
-    assembly: Assembly, sources: Sources, state: ClusterState, name: str, described: HostedClusterOutput[str]
+    assembly: Assembly, sources: GraphSources, state: ClusterState, name: str, described: HostedClusterOutput[str]
 ) -> None:
-    cluster = node_id(Kind.HOSTED_CLUSTER, name)
+    cluster = node_id(NodeKind.HOSTED_CLUSTER, name)
     # Its place is before its identities, whose health it takes.
-    assembly.add(GraphNode(id=cluster, kind=Kind.HOSTED_CLUSTER, name=name))
+    assembly.add(GraphNode(id=cluster, kind=NodeKind.HOSTED_CLUSTER, name=name))
     mounted = by_identity(state.mounts)
     identities = [
         add_control_plane_identity(assembly, row, mounted.get((name, row.identity), ()), sources.at)
@@ -105,7 +105,7 @@ def _add_cluster(
     namespace = described.get("namespace")
     assembly.nodes[cluster] = GraphNode(
         id=cluster,
-        kind=Kind.HOSTED_CLUSTER,
+        kind=NodeKind.HOSTED_CLUSTER,
         name=name,
         detail=f"namespace {namespace}" if namespace else "",
         cluster=name,

@@ -11,7 +11,7 @@ from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
 from identity.naming import control_plane_identity_name
 from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly
-from ops.graph.model import Facts, GraphNode, Health, Kind, Relation, facts, worst
+from ops.graph.model import Facts, GraphNode, Health, NodeKind, Relation, facts, worst
 from ops.outputs.cluster_state import MountedVersion
 from ops.outputs.probes import ProbeResult
 from ops.outputs.rows import Row
@@ -32,7 +32,7 @@ def add_control_plane_identity(assembly: Assembly, row: Row, mounted: Sequence[M
     pods = [_pod(row, *each) for each in _consumers(row, catalogued, mounted)]
     role_health, role_reason = _proof(row.probes)
     identity = GraphNode.part(
-        Kind.IDENTITY,
+        NodeKind.IDENTITY,
         row.cluster,
         row.identity,
         row.identity,
@@ -41,7 +41,7 @@ def add_control_plane_identity(assembly: Assembly, row: Row, mounted: Sequence[M
         reason=together([secret.reason, *(pod.reason for pod in pods), role_reason]),
         facts=facts(kind="control-plane identity", client_ID=row.client_id),
     )
-    provider = GraphNode.part(Kind.SECRET_PROVIDER_CLASS, row.cluster, row.identity, row.secret_provider_class)
+    provider = GraphNode.part(NodeKind.SECRET_PROVIDER_CLASS, row.cluster, row.identity, row.secret_provider_class)
     for node in (identity, secret, provider, *pods):
         assembly.add(node)
     assembly.connect(identity.id, Relation.STORED_IN, secret.id)
@@ -70,7 +70,7 @@ def _secret(row: Row, now: datetime) -> GraphNode:
     else:
         detail = f"{days} days, until {row.not_after:%Y-%m-%d}"
     return GraphNode.part(
-        Kind.SECRET,
+        NodeKind.SECRET,
         row.cluster,
         row.identity,
         row.secret,
@@ -127,7 +127,7 @@ def _pod(
     if signs_in is not None:
         words.append("sign-in ok" if signs_in is Health.OK else "sign-in failed")
     return GraphNode.part(
-        Kind.POD,
+        NodeKind.POD,
         row.cluster,
         row.identity,
         name,

@@ -17,7 +17,7 @@ from typing import Final
 from identity.credentials import rfc3339
 from ops.graph import svg
 from ops.graph.layout import draw
-from ops.graph.model import GraphNode, Health, IdentityGraph, Kind, count
+from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, count
 from ops.graph.shapes import escaped, icon
 from ops.graph.words import HEALTHS, KINDS, first_expiry, sentence
 
@@ -36,7 +36,7 @@ def document(graph: IdentityGraph) -> str:
         at=escaped(rfc3339.render(graph.at)),
         summary="".join(_summary(graph)),
         clusters="".join(_option(node.name) for node in graph.clusters),
-        identities="".join(map(_option, dict.fromkeys(node.name for node in graph.of_kind(Kind.IDENTITY)))),
+        identities="".join(map(_option, dict.fromkeys(node.name for node in graph.of_kind(NodeKind.IDENTITY)))),
         unread="".join(_unread(graph)),
         cards="".join(_card(graph, node) for node in graph.clusters),
         data=_data(graph),
@@ -45,7 +45,7 @@ def document(graph: IdentityGraph) -> str:
 
 def _summary(graph: IdentityGraph) -> Iterator[str]:
     """How many clusters there are, and how many identities in each health."""
-    identities = graph.of_kind(Kind.IDENTITY)
+    identities = graph.of_kind(NodeKind.IDENTITY)
     yield f"<li><b>{len(graph.clusters)}</b> hosted cluster{'' if len(graph.clusters) == 1 else 's'}</li>"
     yield f"<li><b>{len(identities)}</b> identities</li>"
     for health in Health:

@@ -13,22 +13,22 @@ from typing import Final
 
 from pygraphviz import AGraph
 
-from ops.graph.model import GraphEdge, GraphNode, IdentityGraph, Kind, Relation
+from ops.graph.model import GraphEdge, GraphNode, IdentityGraph, NodeKind, Relation
 from ops.graph.text import width, wrapped
 
 # Headings of the columns, and the kinds in each.
-COLUMNS: Final[Mapping[str, tuple[Kind, ...]]] = {
-    "HostedCluster": (Kind.HOSTED_CLUSTER,),
-    "Identity": (Kind.IDENTITY,),
-    "Key Vault secret": (Kind.SECRET,),
-    "SecretProviderClass": (Kind.SECRET_PROVIDER_CLASS,),
-    "Pod or service account": (Kind.POD, Kind.SERVICE_ACCOUNT),
-    "Role": (Kind.ROLE,),
-    "Scope": (Kind.SCOPE,),
+COLUMNS: Final[Mapping[str, tuple[NodeKind, ...]]] = {
+    "HostedCluster": (NodeKind.HOSTED_CLUSTER,),
+    "Identity": (NodeKind.IDENTITY,),
+    "Key Vault secret": (NodeKind.SECRET,),
+    "SecretProviderClass": (NodeKind.SECRET_PROVIDER_CLASS,),
+    "Pod or service account": (NodeKind.POD, NodeKind.SERVICE_ACCOUNT),
+    "Role": (NodeKind.ROLE,),
+    "Scope": (NodeKind.SCOPE,),
 }
 _COLUMN_OF: Final = {kind: index for index, kinds in enumerate(COLUMNS.values()) for kind in kinds}
 # What a frame surrounds.
-_FRAMED: Final = {Kind.VAULT: Kind.SECRET, Kind.KEY_VAULT_USER: Kind.SECRET_PROVIDER_CLASS}
+_FRAMED: Final = {NodeKind.VAULT: NodeKind.SECRET, NodeKind.KEY_VAULT_USER: NodeKind.SECRET_PROVIDER_CLASS}
 NAME_SIZE: Final = 12.5
 DETAIL_SIZE: Final = 11.0
 HEIGHT: Final = 46.0
@@ -36,11 +36,16 @@ PAD: Final = 12.0
 MARK: Final = 24.0  # room for the mark of a health
 _NARROWEST: Final = 116.0
 # The longest names are those of Deployments; names of roles are words, which two lines hold.
-_WIDEST: Final = {Kind.POD: 264.0, Kind.SERVICE_ACCOUNT: 264.0, Kind.SECRET_PROVIDER_CLASS: 256.0, Kind.ROLE: 204.0}
+_WIDEST: Final = {
+    NodeKind.POD: 264.0,
+    NodeKind.SERVICE_ACCOUNT: 264.0,
+    NodeKind.SECRET_PROVIDER_CLASS: 256.0,
+    NodeKind.ROLE: 204.0,
+}
 _WIDEST_OF_OTHERS: Final = 236.0
 _ROW_GAP, _COLUMN_GAP = 12.0, 36.0
 # Before the columns of identities and scopes, where lines part and meet.
-_WIDER_GAPS: Final = {_COLUMN_OF[Kind.IDENTITY]: 8.0, _COLUMN_OF[Kind.SCOPE]: 48.0}
+_WIDER_GAPS: Final = {_COLUMN_OF[NodeKind.IDENTITY]: 8.0, _COLUMN_OF[NodeKind.SCOPE]: 48.0}
 _MARGIN, _FRAME_PAD = 20.0, 10.0
 _HEADING: Final = 34.0
 # Graphviz's inches have 72 points, which are pixels here.
@@ -103,7 +108,7 @@ class Drawing:
 
 def draw(graph: IdentityGraph) -> Drawing:
     """Lay out the graph of one hosted cluster (`IdentityGraph.only`)."""
-    placed = [node for node in graph.nodes if node.kind is Kind.SCOPE or (node.cluster and node.kind in _COLUMN_OF)]
+    placed = [node for node in graph.nodes if node.kind is NodeKind.SCOPE or (node.cluster and node.kind in _COLUMN_OF)]
     widths = _widths(placed)
     shown = {node.id for node in placed}
     edges = [edge for edge in graph.edges if {edge.source, edge.target} <= shown and _is_drawn(edge, graph)]
@@ -155,12 +160,12 @@ def _boxes(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], widths: Mappi
     found = json.loads(AGraph(string=_dot(nodes, edges, ids, widths)).draw(format="json0", prog="dot"))
     middles = {each["name"]: tuple(map(float, each["pos"].split(","))) for each in found["objects"]}
     bottom = float(found["bb"].split(",")[3]) + _MARGIN + _HEADING + HEIGHT + 2 * _FRAME_PAD
-    first = max((middles[ids[node.id]][1] for node in nodes if node.kind is Kind.IDENTITY), default=0.0)
+    first = max((middles[ids[node.id]][1] for node in nodes if node.kind is NodeKind.IDENTITY), default=0.0)
     for node in nodes:
         x, y = middles[ids[node.id]]
         column = _COLUMN_OF[node.kind]
         own, further = widths[column], sum(more for begin, more in _WIDER_GAPS.items() if column >= begin)
-        y = bottom - (first if node.kind is Kind.HOSTED_CLUSTER else y)
+        y = bottom - (first if node.kind is NodeKind.HOSTED_CLUSTER else y)
         lines = tuple(_broken(node, room_for_name(own, node)))
         yield Box(node, x + _MARGIN + further - own / 2, y - HEIGHT / 2, own, lines)
 
@@ -178,7 +183,7 @@ def _dot(
 ) -> str:
     """The graph in Graphviz's language; names of nodes are ours, and no text of others is in it."""
     columns = {node.id: _COLUMN_OF[node.kind] for node in nodes}
-    chains = {node.identity: ids[node.id] for node in nodes if node.kind is Kind.IDENTITY}
+    chains = {node.identity: ids[node.id] for node in nodes if node.kind is NodeKind.IDENTITY}
     lines = [
         f"graph [rankdir=LR splines=false nodesep={_ROW_GAP / _INCH} ranksep={_COLUMN_GAP / _INCH}]",
         f'node [shape=box fixedsize=true label="" height={HEIGHT / _INCH}]',
@@ -186,7 +191,7 @@ def _dot(
     for node in nodes:
         # What is in a group comes into one row.
         group = f" group={chains[node.identity]}" if node.identity else ""
-        order = " ordering=out" if node.kind is Kind.HOSTED_CLUSTER else ""
+        order = " ordering=out" if node.kind is NodeKind.HOSTED_CLUSTER else ""
         lines.append(f"{ids[node.id]} [width={widths[columns[node.id]] / _INCH}{group}{order}]")
     for edge in edges:
         length = columns[edge.target] - columns[edge.source]
@@ -215,8 +220,8 @@ def _frames(owners: Sequence[Box], boxes: Sequence[Box]) -> Iterator[Frame]:
 def _owner_lines(graph: IdentityGraph, owners: Sequence[Box]) -> Iterator[Line]:
     """From the key-vault-user to the vault, if it has a role on it."""
     by_kind = {box.node.kind: box for box in owners}
-    for role in graph.of_kind(Kind.ROLE):
-        vault, user = by_kind.get(Kind.VAULT), by_kind.get(Kind.KEY_VAULT_USER)
+    for role in graph.of_kind(NodeKind.ROLE):
+        vault, user = by_kind.get(NodeKind.VAULT), by_kind.get(NodeKind.KEY_VAULT_USER)
         if role.cluster is None and vault is not None and user is not None:
             begin, end = (vault.x + vault.width, vault.middle), (user.x, user.middle)
             yield Line(GraphEdge(user.node.id, Relation.HOLDS, vault.node.id), begin, end, _COLUMN_GAP)

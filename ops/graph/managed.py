@@ -8,7 +8,7 @@ from typing import Final
 from identity.catalogue import DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import FederatedSubject
 from ops.graph.assembly import Assembly
-from ops.graph.model import GraphNode, Health, Kind, Relation, facts, worst
+from ops.graph.model import GraphNode, Health, NodeKind, Relation, facts, worst
 from ops.outputs.managed_identities import ManagedIdentityRow, State
 
 _DATA_PLANE: Final = {row.field: row for row in DATA_PLANE}
@@ -25,7 +25,7 @@ def add_data_plane_identity(assembly: Assembly, cluster: str, field: str, client
     """Add an identity of the guest cluster, which nothing reports on. Returns its id."""
     row = _DATA_PLANE[field]
     identity = GraphNode.part(
-        Kind.IDENTITY,
+        NodeKind.IDENTITY,
         cluster,
         field,
         field,
@@ -49,7 +49,7 @@ def add_optional_identity(assembly: Assembly, found: ManagedIdentityRow) -> str:
     if _is_wrong(found.state):
         wrong.insert(0, f"the managed identity is {found.state} in Azure")
     identity = GraphNode.part(
-        Kind.IDENTITY,
+        NodeKind.IDENTITY,
         found.cluster,
         found.identity,
         found.identity,
@@ -71,7 +71,7 @@ def _service_account(assembly: Assembly, identity: GraphNode, subject: Federated
     namespace, _, name = subject.subject.removeprefix("system:serviceaccount:").partition(":")
     account = assembly.add(
         GraphNode.part(
-            Kind.SERVICE_ACCOUNT,
+            NodeKind.SERVICE_ACCOUNT,
             identity.cluster,
             identity.identity,
             name,

@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ops.graph.model import GraphNode, Health, IdentityGraph, Kind, Relation, count
+from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, count
 from ops.graph.svg import WHOLE
 from ops.graph.words import HEALTHS, KINDS, first_expiry
 
 # Brackets around a label, which are the shape of a node.
 _SHAPES: Final = {
-    Kind.HOSTED_CLUSTER: ('(["', '"])'),
-    Kind.VAULT: ('[("', '")]'),
-    Kind.ROLE: ('{{"', '"}}'),
-    Kind.POD: ('[["', '"]]'),
-    Kind.SERVICE_ACCOUNT: ('[["', '"]]'),
+    NodeKind.HOSTED_CLUSTER: ('(["', '"])'),
+    NodeKind.VAULT: ('[("', '")]'),
+    NodeKind.ROLE: ('{{"', '"}}'),
+    NodeKind.POD: ('[["', '"]]'),
+    NodeKind.SERVICE_ACCOUNT: ('[["', '"]]'),
 }
 _ARROWS: Final = {
     Relation.USES: "-->",
@@ -46,7 +46,7 @@ def document(graph: IdentityGraph) -> str:
 
 
 def _overview(graph: IdentityGraph) -> Iterator[str]:
-    vaults = graph.of_kind(Kind.VAULT)
+    vaults = graph.of_kind(NodeKind.VAULT)
     ids = {node.id: f"n{number}" for number, node in enumerate((*graph.clusters, *vaults))}
     for cluster in graph.clusters:
         identities = graph.identities(cluster.name)

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from identity.credentials import rfc3339
 
 
-class Kind(StrEnum):
+class NodeKind(StrEnum):
     """What a node stands for."""
 
     HOSTED_CLUSTER = "hostedCluster"
@@ -70,7 +70,7 @@ def facts(**values: str | None) -> Facts:
     return tuple((name.replace("_", " "), value) for name, value in values.items() if value)
 
 
-def node_id(kind: Kind, *names: str) -> str:
+def node_id(kind: NodeKind, *names: str) -> str:
     """The id of a node: its kind and the names that tell it from others, of URL characters alone."""
     return "/".join([kind.value, *(quote(name, safe="", errors="replace") for name in names)])
 
@@ -102,7 +102,7 @@ class GraphNode:
     """
 
     id: str
-    kind: Kind
+    kind: NodeKind
     name: str
     detail: str = ""
     cluster: str | None = None
@@ -113,7 +113,7 @@ class GraphNode:
     facts: Facts = ()
 
     @classmethod
-    def part(cls, kind: Kind, cluster: str, identity: str, name: str, **others: Unpack[_Others]) -> GraphNode:
+    def part(cls, kind: NodeKind, cluster: str, identity: str, name: str, **others: Unpack[_Others]) -> GraphNode:
         """A part of an identity's chain, whose id follows from these."""
         return cls(
             id=node_id(kind, cluster, identity, name),
@@ -171,15 +171,15 @@ class IdentityGraph:
     @property
     def clusters(self) -> list[GraphNode]:
         """The hosted clusters, in the stack's order."""
-        return self.of_kind(Kind.HOSTED_CLUSTER)
+        return self.of_kind(NodeKind.HOSTED_CLUSTER)
 
-    def of_kind(self, kind: Kind) -> list[GraphNode]:
+    def of_kind(self, kind: NodeKind) -> list[GraphNode]:
         """The nodes of a kind, in order."""
         return [node for node in self.nodes if node.kind is kind]
 
     def identities(self, cluster: str) -> list[GraphNode]:
         """The identities of a hosted cluster, in the catalogue's order."""
-        return [node for node in self.of_kind(Kind.IDENTITY) if node.cluster == cluster]
+        return [node for node in self.of_kind(NodeKind.IDENTITY) if node.cluster == cluster]
 
     def expiry(self, cluster: str) -> datetime | None:
         """When the first certificate of a hosted cluster expires; None if no date is known."""

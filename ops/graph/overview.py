@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ops.graph.layout import DETAIL_SIZE, MARK, NAME_SIZE, PAD
-from ops.graph.model import GraphNode, Health, IdentityGraph, Kind
+from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind
 from ops.graph.shapes import escaped, mark, number
 from ops.graph.text import cut, fitted
 from ops.graph.words import first_expiry, sentence
@@ -26,7 +26,7 @@ def overview(graph: IdentityGraph) -> tuple[float, float, str]:
 
 
 def _content(graph: IdentityGraph, width: float) -> Iterator[str]:
-    vaults = ", ".join(node.name for node in graph.of_kind(Kind.VAULT))
+    vaults = ", ".join(node.name for node in graph.of_kind(NodeKind.VAULT))
     title = fitted(f"{len(graph.clusters)} hosted clusters of the stack {graph.stack}", 16, width - 2 * _MARGIN)
     note = fitted(f"secrets in {vaults}, fetched as the key-vault-user", DETAIL_SIZE, width - 2 * _MARGIN)
     yield f'<text class="title" x="{number(_MARGIN)}" y="36">{escaped(title)}</text>\n'

@@ -5,19 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from ops.graph.model import GraphNode, Health, Kind
+from ops.graph.model import GraphNode, Health, NodeKind
 
 KINDS: Final = {
-    Kind.HOSTED_CLUSTER: "HostedCluster",
-    Kind.IDENTITY: "identity",
-    Kind.SECRET: "Key Vault secret",
-    Kind.SECRET_PROVIDER_CLASS: "SecretProviderClass",
-    Kind.POD: "pod",
-    Kind.SERVICE_ACCOUNT: "service account",
-    Kind.ROLE: "role",
-    Kind.SCOPE: "scope",
-    Kind.VAULT: "key vault",
-    Kind.KEY_VAULT_USER: "key-vault-user",
+    NodeKind.HOSTED_CLUSTER: "HostedCluster",
+    NodeKind.IDENTITY: "identity",
+    NodeKind.SECRET: "Key Vault secret",
+    NodeKind.SECRET_PROVIDER_CLASS: "SecretProviderClass",
+    NodeKind.POD: "pod",
+    NodeKind.SERVICE_ACCOUNT: "service account",
+    NodeKind.ROLE: "role",
+    NodeKind.SCOPE: "scope",
+    NodeKind.VAULT: "key vault",
+    NodeKind.KEY_VAULT_USER: "key-vault-user",
 }
 HEALTHS: Final = {
     Health.OK: "ok",

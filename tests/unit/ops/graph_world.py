@@ -11,7 +11,7 @@ from identity.catalogue_rows import ControlPlaneIdentity, OptionalManagedIdentit
 from identity.credentials import rfc3339
 from identity.naming import control_plane_identity_name, credentials_secret_name, role_definition_id
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
-from ops.graph.build import Sources, build
+from ops.graph.build import GraphSources, build
 from ops.graph.model import IdentityGraph
 from ops.outputs.cluster_state import ClusterState, HostedClusterCondition, MountedVersion
 from ops.outputs.managed_identities import FederatedCredential, ManagedIdentities, ManagedIdentityRow
@@ -69,7 +69,7 @@ class GraphWorld:
         self.outputs.setdefault("hostedClusters", {})[name] = described
         return described
 
-    def sources(self) -> Sources:
+    def sources(self) -> GraphSources:
         """What the graph is built from."""
         self.outputs.setdefault("keyVaultId", VAULT_ID)
         self.outputs.setdefault("keyVaultName", "kv-idstack-prod")
@@ -77,7 +77,7 @@ class GraphWorld:
         self.outputs.setdefault("keyVaultUserClientId", CLIENT)
         found: Any = self.outputs
         user: Any = _assignment("key-vault-user", KEY_VAULT_SECRETS_USER_ROLE.guid, VAULT_ID)
-        return Sources(
+        return GraphSources(
             stack="prod",
             at=NOW,
             outputs=found,

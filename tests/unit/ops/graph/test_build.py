@@ -9,7 +9,7 @@ import pytest
 
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
 from ops.graph.build import build
-from ops.graph.model import GraphNode, Health, IdentityGraph, Kind, Relation
+from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation
 from ops.outputs.cluster_state import HostedClusterCondition, MountedVersion
 from ops.outputs.probes import ProbeResult
 from tests.unit.ops.graph_world import ENABLED, NOW, GraphWorld, fifty_clusters, one_cluster, small_cluster
@@ -27,7 +27,7 @@ def one_identity(**changes: Any) -> GraphWorld:
     return world
 
 
-def the(kind: Kind, graph: IdentityGraph) -> GraphNode:
+def the(kind: NodeKind, graph: IdentityGraph) -> GraphNode:
     [found] = graph.of_kind(kind)
     return found
 
@@ -45,7 +45,7 @@ def probed(world: GraphWorld, *results: ProbeResult) -> IdentityGraph:
 def test_a_chain_leads_from_the_hosted_cluster_to_the_scopes() -> None:
     graph = one_identity().graph()
 
-    cluster = the(Kind.HOSTED_CLUSTER, graph)
+    cluster = the(NodeKind.HOSTED_CLUSTER, graph)
     [identity] = behind(graph, cluster, Relation.USES)
     [secret] = behind(graph, identity, Relation.STORED_IN)
     [provider] = behind(graph, secret, Relation.FETCHED_BY)
@@ -62,11 +62,11 @@ def test_a_chain_leads_from_the_hosted_cluster_to_the_scopes() -> None:
 def test_the_key_vault_user_has_its_role_on_the_vault_of_the_secrets() -> None:
     graph = one_identity().graph()
 
-    [vault] = behind(graph, the(Kind.SECRET, graph), Relation.STORED_IN)
-    [user] = behind(graph, the(Kind.SECRET_PROVIDER_CLASS, graph), Relation.FETCHES_AS)
+    [vault] = behind(graph, the(NodeKind.SECRET, graph), Relation.STORED_IN)
+    [user] = behind(graph, the(NodeKind.SECRET_PROVIDER_CLASS, graph), Relation.FETCHES_AS)
     [role] = behind(graph, user, Relation.HOLDS)
 
-    assert (vault.kind, user.kind) == (Kind.VAULT, Kind.KEY_VAULT_USER)
+    assert (vault.kind, user.kind) == (NodeKind.VAULT, NodeKind.KEY_VAULT_USER)
     assert behind(graph, role, Relation.AT) == [vault]
 
 
@@ -82,7 +82,7 @@ def test_a_role_assignment_of_another_stack_is_in_no_graph() -> None:
     world = one_identity()
     world.resources = [{**each, "parent": "urn:pulumi:prod::idstack::t::hc2-x-roles"} for each in world.resources]
 
-    assert [role.cluster for role in world.graph().of_kind(Kind.ROLE)] == [None]
+    assert [role.cluster for role in world.graph().of_kind(NodeKind.ROLE)] == [None]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_role_assignment_of_another_stack_is_in_no_graph() -> None:
     ],
 )
 def test_the_health_of_a_secret_is_its_certificates(changes: Any, health: Health, reason: str) -> None:
-    secret = the(Kind.SECRET, one_identity(**changes).graph())
+    secret = the(NodeKind.SECRET, one_identity(**changes).graph())
 
     assert (secret.health, secret.reason) == (health, reason)
 
@@ -116,7 +116,7 @@ def test_the_health_of_a_pod_is_that_of_its_mount(
     pod = f"{ROW.mounts[0].deployment}-0"
     world.mounts = [MountedVersion("hc1", ROW.field, pod, version, is_mounted, current)]
 
-    found = the(Kind.POD, world.graph())
+    found = the(NodeKind.POD, world.graph())
 
     assert found.health is health
     assert dict(found.facts)[pod].startswith(version)
@@ -127,7 +127,7 @@ def test_the_worst_of_its_chain_is_an_identitys_health_and_its_clusters() -> Non
     world.mounts = [MountedVersion("hc1", ROW.field, f"{ROW.mounts[0].deployment}-0", "1", False, "1")]
     graph = world.graph()
 
-    identity, cluster = the(Kind.IDENTITY, graph), the(Kind.HOSTED_CLUSTER, graph)
+    identity, cluster = the(NodeKind.IDENTITY, graph), the(NodeKind.HOSTED_CLUSTER, graph)
 
     assert (identity.health, cluster.health) == (Health.ERROR, Health.ERROR)
     assert identity.reason == (
@@ -140,11 +140,14 @@ def test_a_refused_sign_in_is_the_pods_and_a_refused_proof_call_the_roles() -> N
     forbidden = report(ready=False, proof={"ok": False, "status": 403, "action": "x/read", "error": "403 Forbidden"})
     no_sign_in = probed(one_identity(), ProbeResult("probe-0", refused("AADSTS700027")))
     no_role = probed(one_identity(), ProbeResult("probe-0", forbidden))
-    [role] = [node for node in no_role.of_kind(Kind.ROLE) if node.cluster]
+    [role] = [node for node in no_role.of_kind(NodeKind.ROLE) if node.cluster]
 
-    assert (the(Kind.POD, no_sign_in).health, the(Kind.POD, no_sign_in).reason) == (Health.ERROR, "AADSTS700027")
-    assert [node.health for node in no_sign_in.of_kind(Kind.ROLE) if node.cluster] == [Health.UNKNOWN]
-    assert (the(Kind.POD, no_role).health, role.health, role.reason) == (Health.OK, Health.ERROR, "403 Forbidden")
+    assert (the(NodeKind.POD, no_sign_in).health, the(NodeKind.POD, no_sign_in).reason) == (
+        Health.ERROR,
+        "AADSTS700027",
+    )
+    assert [node.health for node in no_sign_in.of_kind(NodeKind.ROLE) if node.cluster] == [Health.UNKNOWN]
+    assert (the(NodeKind.POD, no_role).health, role.health, role.reason) == (Health.OK, Health.ERROR, "403 Forbidden")
 
 
 def test_a_pod_belongs_to_the_mount_whose_deployment_or_probe_it_is_of() -> None:
@@ -154,7 +157,9 @@ def test_a_pod_belongs_to_the_mount_whose_deployment_or_probe_it_is_of() -> None
     pods = [f"{first}-5d4f-x", f"{second}-5d4f-x", "somebody-else-0"]
     world.mounts = [MountedVersion("hc1", TWO_MOUNTS.field, pod, "1", True, "1") for pod in pods]
 
-    found = {node.name: [name for name, _ in node.facts if name in pods] for node in world.graph().of_kind(Kind.POD)}
+    found = {
+        node.name: [name for name, _ in node.facts if name in pods] for node in world.graph().of_kind(NodeKind.POD)
+    }
 
     deployments = [mount.deployment for mount in TWO_MOUNTS.mounts]
     assert found == {deployments[0]: pods[:1], deployments[1]: pods[1:2], "somebody-else-0": pods[2:]}
@@ -173,7 +178,7 @@ def test_conditions_count_for_the_hosted_cluster(type_: str, status: str, health
     world = one_identity()
     world.conditions = [HostedClusterCondition("hc1", type_, status, "Reason", "message")]
 
-    assert the(Kind.HOSTED_CLUSTER, world.graph()).health is health
+    assert the(NodeKind.HOSTED_CLUSTER, world.graph()).health is health
 
 
 def test_a_managed_identity_that_azure_does_not_have_is_broken() -> None:
@@ -192,9 +197,9 @@ def test_a_cluster_alone_keeps_what_it_shares_and_nothing_of_others() -> None:
     one = graph.only("cluster-03")
 
     assert {node.cluster for node in one.nodes} == {"cluster-03", None}
-    assert {Kind.VAULT, Kind.KEY_VAULT_USER, Kind.SCOPE} <= {node.kind for node in one.nodes}
+    assert {NodeKind.VAULT, NodeKind.KEY_VAULT_USER, NodeKind.SCOPE} <= {node.kind for node in one.nodes}
     assert all({edge.source, edge.target} <= one.by_id.keys() for edge in one.edges)
-    assert all("cluster-03" in node.name for node in one.of_kind(Kind.SCOPE))
+    assert all("cluster-03" in node.name for node in one.of_kind(NodeKind.SCOPE))
 
 
 def test_what_could_not_be_read_is_in_the_graph() -> None:
@@ -208,7 +213,10 @@ def test_what_could_not_be_read_is_in_the_graph() -> None:
 def test_a_stack_without_clusters_has_vault_and_reader_alone() -> None:
     graph = GraphWorld().graph()
 
-    assert (graph.clusters, {node.kind for node in graph.nodes}) == ([], {Kind.VAULT, Kind.KEY_VAULT_USER, Kind.ROLE})
+    assert (graph.clusters, {node.kind for node in graph.nodes}) == (
+        [],
+        {NodeKind.VAULT, NodeKind.KEY_VAULT_USER, NodeKind.ROLE},
+    )
 
 
 def test_ids_are_unique_and_every_edge_has_both_ends() -> None:

@@ -24,6 +24,8 @@ ATTACKS = (
     "</script><script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
     "'onmouseover='alert(1)",
+    "</script ",
+    "<!--<script ",
     "]]><svg onload=alert(1)>",
     '"]; end\n  click n0 "javascript:alert(1)"',
     "$data &amp; <!-- \x00\x1b\u2028",
@@ -160,6 +162,7 @@ def test_a_name_in_the_page_is_text(name: str) -> None:
 
     assert page.found == benign.found
     assert page.data[1:] == benign.data[1:]
+    assert not set("<>&") & set(page.data[0])
     assert json.loads(page.data[0])["nodes"] == named(name).to_json()["nodes"]
 
 

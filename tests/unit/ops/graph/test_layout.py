@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.graph.layout import COLUMNS, DETAIL_SIZE, NAME_SIZE, Box, Drawing, draw, room_for_name
-from ops.graph.model import Kind, Relation
+from ops.graph.model import NodeKind, Relation
 from ops.graph.text import ELLIPSIS, cut, fitted, width, wrapped
 from tests.unit.ops.graph_world import GraphWorld, fifty_clusters, one_cluster, small_cluster
 
@@ -51,7 +51,7 @@ def test_the_cards_of_a_column_are_aligned_and_in_the_order_of_the_chain(name: s
 def test_a_credential_is_in_one_row_from_identity_to_class(name: str) -> None:
     rows: dict[str | None, set[float]] = {}
     for box in drawing(name).boxes:
-        if box.node.kind in (Kind.SECRET, Kind.SECRET_PROVIDER_CLASS):
+        if box.node.kind in (NodeKind.SECRET, NodeKind.SECRET_PROVIDER_CLASS):
             rows.setdefault(box.node.identity, set()).add(round(box.y, 3))
 
     assert rows
@@ -60,14 +60,17 @@ def test_a_credential_is_in_one_row_from_identity_to_class(name: str) -> None:
 
 def test_identities_are_drawn_in_the_catalogues_order() -> None:
     graph = one_cluster().graph().only("hc1")
-    boxes = sorted((box for box in draw(graph).boxes if box.node.kind is Kind.IDENTITY), key=lambda box: box.y)
+    boxes = sorted((box for box in draw(graph).boxes if box.node.kind is NodeKind.IDENTITY), key=lambda box: box.y)
 
     assert [box.node for box in boxes] == graph.identities("hc1")
 
 
 def test_a_frame_surrounds_every_card_of_its_owner_and_no_other() -> None:
     found = drawing("one")
-    kinds = {"vault": {Kind.VAULT, Kind.SECRET}, "keyVaultUser": {Kind.KEY_VAULT_USER, Kind.SECRET_PROVIDER_CLASS}}
+    kinds = {
+        "vault": {NodeKind.VAULT, NodeKind.SECRET},
+        "keyVaultUser": {NodeKind.KEY_VAULT_USER, NodeKind.SECRET_PROVIDER_CLASS},
+    }
 
     for frame in found.frames:
         inside = {
