@@ -22,7 +22,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow e2e clients real kills bench lint fmt generate golden lock
+.PHONY: help setup up preview renew recover down test slow e2e clients real kills bench lint fmt generate golden lock pin
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -104,3 +104,6 @@ lock: ## Write requirements.txt anew from requirements.in, the probe image's par
 	@$(LOCK) --constraint requirements.txt --output-file $(PROBE_LOCK).txt $(PROBE_LOCK).in
 	@$(LOCK) --output-file tests/clients/azure-cli.txt tests/clients/azure-cli.in
 	@$(LOCK) --output-file tests/clients/python.txt tests/clients/python.in
+
+pin: setup ## Write the missing checksums of Pulumi's archives, after `make lock` (ARGS=darwin-arm64 for another machine's, too)
+	@$(PYTHON) -m tools.pin $(ARGS)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from tools import golang
-from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint, report, run
+from tools.steps import ROOT, TOOLS, WHEELS_ALONE, ProcessError, SetupError, fingerprint, report, run
 
 _CLI_LOCK: Final = ROOT / "tests/clients/azure-cli.txt"
 _PYTHON_LOCK: Final = ROOT / "tests/clients/python.txt"
@@ -70,11 +70,11 @@ _COMPLETE: Final = "complete"
 def _environment_of(lock: Path) -> Callable[[Path], None]:
     def install(target: Path) -> None:
         run([sys.executable, "-m", "venv", target])
-        run([target / "bin/pip", "install", "--quiet", "--require-hashes", "--requirement", lock])
+        run([target / "bin/pip", "install", "--quiet", *WHEELS_ALONE, "--requirement", lock])
 
     return install
 
 
 def _install_javascript(target: Path) -> None:
     shutil.copytree(_JAVASCRIPT, target)
-    run(["npm", "ci", "--no-audit", "--no-fund"], directory=target)
+    run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], directory=target)

@@ -23,7 +23,7 @@ from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.faults import NO_DELAYS
 from localcloud.core.state_directory import StateDirectory
 from tests.harness import LocalStack
-from tools import cluster, kubelogin
+from tools import cluster, credential_plugin
 
 pytestmark = pytest.mark.apiserver
 
@@ -92,7 +92,7 @@ def test_the_stack_itself_goes_through_kubelogin_where_it_is_asked_to(
 ) -> None:
     calls = tmp_path / "calls"
     program = tmp_path / "kubelogin"
-    program.write_text(f'#!/bin/sh\necho "$*" >> {calls}\nexec {kubelogin.command()} "$@"\n')
+    program.write_text(f'#!/bin/sh\necho "$*" >> {calls}\nexec {credential_plugin.command()} "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -115,7 +115,7 @@ def test_kubectl_signs_in_as_the_deployer_by_either_program(
     stack: LocalStack, kubectl: str, tmp_path: Path, flavour: str
 ) -> None:
     stack.idstack("kubeconfig", "--file", str(tmp_path / "config"), "--flavour", flavour)
-    (tmp_path / "kubelogin").symlink_to(kubelogin.command())
+    (tmp_path / "kubelogin").symlink_to(credential_plugin.command())
     other_authority = tmp_path / "authority.pem"
     other_authority.write_text(issue("x", not_before=datetime.now(UTC), lifetime=timedelta(days=1)).certificate_pem)
     # Nothing of the engine's environment, and variables that lead elsewhere.

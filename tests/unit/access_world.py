@@ -45,6 +45,8 @@ class FakeApiServer:
     reason: str = ""
     token: str = TOKEN
     reviews: list[str] = field(default_factory=list)
+    # Namespaces in which everything is allowed that `denied` has for the whole cluster.
+    allowed_in: set[str] = field(default_factory=set)
     unsure: int = 0
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
@@ -64,7 +66,9 @@ class FakeApiServer:
                 asked = (await request.json())["spec"]["resourceAttributes"]
                 verb = f"{asked['verb']} {asked['resource']}"
                 self.reviews.append(verb)
-                status = {"allowed": False, "reason": self.reason} if verb in self.denied else {"allowed": True}
+                place = asked.get("namespace") or asked.get("name")
+                is_denied = verb in self.denied and place not in self.allowed_in
+                status = {"allowed": False, "reason": self.reason} if is_denied else {"allowed": True}
                 return JSONResponse({"status": status}, status_code=201)
             if request.url.path in self.unreadable:
                 return JSONResponse({"kind": "Status", "reason": "Forbidden"}, status_code=403)

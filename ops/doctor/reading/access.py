@@ -16,11 +16,16 @@ from ops.doctor.model.world import SeenAccess
 _LOOK: Final = frozenset({"get", "list", "watch"})
 
 
-def read_access(server: ApiServer, configuration: Mapping[str, Any]) -> SeenAccess | Unread:
-    """Sign in, and ask for every permission and kind that a stack with this configuration needs."""
+def read_access(
+    server: ApiServer, configuration: Mapping[str, Any], namespaces: tuple[str, ...]
+) -> SeenAccess | Unread:
+    """Sign in, and ask for every permission and kind that a stack with this configuration needs.
+
+    `namespaces` are those that it has objects in: a permission may be given for each of them.
+    """
     try:
         server.check_sign_in()
-        missing = server.missing(AccessRequirements(permissions(), _kinds(configuration)))
+        missing = server.missing(AccessRequirements(permissions(), _kinds(configuration), namespaces))
     except AccessError as error:
         return refused(error)
     return SeenAccess(

@@ -27,6 +27,7 @@ from ops.doctor.reading.state import expected
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.settings import namespaces_of
 
 _AZURE: Final = frozenset({Part.VAULT, Part.SECRETS, Part.ROLES, Part.APPLICATIONS})
 _CLUSTER: Final = frozenset({Part.ACCESS, Part.CONTROL_PLANES, Part.REPORTS})
@@ -104,7 +105,9 @@ def _cluster(
     clusters = () if isinstance(state, Unread) else state.clusters
     try:
         with sources.api_server() as server:
-            access = read_access(server, sources.engine.configured()) if Part.ACCESS in parts else _NOT_WANTED
+            access: SeenAccess | Unread = _NOT_WANTED
+            if Part.ACCESS in parts:
+                access = read_access(server, sources.engine.configured(), namespaces_of(sources.engine))
             if isinstance(state, Unread) or not set(parts) & {Part.CONTROL_PLANES, Part.REPORTS}:
                 return access, {}
             return access, dict(read_control_planes(server, state, parts, sources.mounts))
