@@ -58,6 +58,7 @@ _COMMANDS: Final = {
         ("kubeconfig", {}),
         ("rbac", {}),
         ("doctor", {}),
+        ("forecast", {}),
         ("sweep", {}),
         ("local", _PASS_ALL_ON),
     )

@@ -21,7 +21,7 @@ def read_access(
 ) -> SeenAccess | Unread:
     """Sign in, and ask for every permission and kind that a stack with this configuration needs.
 
-    `namespaces` are those that it has objects in: a permission may be given for each of them.
+    A permission that the deployer has in each of `namespaces` counts as well (`idstack rbac --namespaced`).
     """
     try:
         server.check_sign_in()

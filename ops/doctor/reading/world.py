@@ -107,7 +107,8 @@ def _cluster(
         with sources.api_server() as server:
             access: SeenAccess | Unread = _NOT_WANTED
             if Part.ACCESS in parts:
-                access = read_access(server, sources.engine.configured(), namespaces_of(sources.engine))
+                engine = sources.engine
+                access = read_access(server, engine.configured(), namespaces_of(engine))
             if isinstance(state, Unread) or not set(parts) & {Part.CONTROL_PLANES, Part.REPORTS}:
                 return access, {}
             return access, dict(read_control_planes(server, state, parts, sources.mounts))
