@@ -33,6 +33,7 @@ _SHARED: Final[Mapping[str, str]] = {
     "tests/engine/test_changes.py": "stack",
     "tests/engine/test_doctor.py": "small",
     "tests/engine/test_drift.py": "small",
+    "tests/engine/test_graph.py": "stack",
     "tests/engine/test_held_faults.py": "small",
     "tests/engine/test_import.py": "small",
     "tests/engine/test_optional_identities.py": "small",
