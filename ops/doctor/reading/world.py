@@ -68,7 +68,7 @@ def look(sources: Sources, parts: Set[Part]) -> World:
         stack=engine.stack,
         now=datetime.now(UTC),
         state=state,
-        locks=read_locks(engine) if Part.LOCKS in parts else _NOT_WANTED,
+        locks=read_locks(engine, sources.azure) if Part.LOCKS in parts else _NOT_WANTED,
         decryption=read_decryption(engine) if Part.DECRYPTION in parts else _NOT_WANTED,
         configuration=read_configuration(engine) if Part.CONFIGURATION in parts else _NOT_WANTED,
         access=access,
