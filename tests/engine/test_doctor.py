@@ -22,7 +22,7 @@ from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
 from ops.doctor.model.check import Part
 from ops.doctor.model.seen import known
 from ops.doctor.model.world import World
-from ops.doctor.reading.world import Sources, look
+from ops.doctor.reading.world import DoctorSources, look
 from ops.doctor.registry import CHECKS
 from ops.stack.engine import Engine
 from tests.engine import broken
@@ -71,11 +71,11 @@ def blamed(results: list[dict[str, Any]]) -> set[Blamed]:
 
 
 @contextmanager
-def sources_of(stack: LocalStack) -> Iterator[Sources]:
+def sources_of(stack: LocalStack) -> Iterator[DoctorSources]:
     """Those of the stack's own commands, in this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOCALCLOUD_STATE_DIR", str(stack.state))
-        yield Sources.of(Engine(stack.name, stack.root))
+        yield DoctorSources.of(Engine(stack.name, stack.root))
 
 
 def test_the_recorded_world_is_what_the_readers_see(small: LocalStack) -> None:
@@ -164,11 +164,11 @@ def test_another_passphrase_is_named(small: LocalStack) -> None:
     assert (done.returncode, blamed(json.loads(done.stdout))) == (1, {(None, None, "backend", "decryption")})
 
 
-def _examined(sources: Sources) -> list[CheckResult]:
+def _examined(sources: DoctorSources) -> list[CheckResult]:
     return diagnose(look(sources, frozenset(Part)), CHECKS)
 
 
-def _stages(sources: Sources) -> set[str]:
+def _stages(sources: DoctorSources) -> set[str]:
     return {str(each.stage) for each in _examined(sources) if each.status is CheckStatus.BROKEN}
 
 
