@@ -59,6 +59,7 @@ _COMMANDS: Final = {
         ("kubeconfig", {}),
         ("rbac", {}),
         ("doctor", {}),
+        ("rehearse", {}),
         ("forecast", {}),
         ("sweep", {}),
         ("local", _PASS_ALL_ON),

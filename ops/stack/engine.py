@@ -64,16 +64,22 @@ class Engine:
         (project / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n")
         self._capture("stack", "select", self.stack, "--create", directory=project)
 
-    def up(self, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> None:
+    def up(
+        self,
+        arguments: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        *,
+        events: Path | None = None,
+    ) -> None:
         """`pulumi up`: unattended for a local stack; elsewhere the engine asks, unless `--yes` is given.
 
         `environment` reaches the program and the plugins of this run. If resources exist already, the error names the
-        commands that adopt them.
+        commands that adopt them. `events` is a file to be written: a line of JSON for each of the engine's events.
         """
         unattended = ("--yes", "--skip-preview", "--suppress-outputs") if self.is_local else ()
         with TemporaryDirectory() as directory:
             # Secrets are masked in it. The engine knows this debugging option only with PULUMI_DEBUG_COMMANDS set.
-            log = Path(directory) / "events"
+            log = events or Path(directory) / "events"
             options = ("--event-log", str(log), *unattended, *self._configuration(), *arguments)
             try:
                 self._stream(
@@ -118,6 +124,10 @@ class Engine:
         unattended = ("--yes", "--skip-preview") if self.is_local else ()
         flags = ("--generate-code=false", "--protect=false", "--suppress-outputs")
         self._stream("import", *unattended, *flags, *self._configuration(), "--file", str(file.absolute()))
+
+    def unprotect(self) -> None:
+        """`pulumi state unprotect`: every resource of the stack may be deleted."""
+        self._capture("state", "unprotect", "--all", "--yes", "--stack", self.stack)
 
     def unlock(self) -> None:
         """`pulumi cancel`: delete every lock of the stack, whoever holds it."""
