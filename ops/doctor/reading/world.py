@@ -17,7 +17,7 @@ from ops.access.management_cluster import api_server
 from ops.doctor.model.check import Part
 from ops.doctor.model.expected import StackState
 from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import SeenAccess, SeenControlPlane, World
+from ops.doctor.model.world import SeenAccess, SeenControlPlane, StackWorld
 from ops.doctor.reading.access import read_access, refused
 from ops.doctor.reading.azure import AzureView, read_azure, unseen
 from ops.doctor.reading.backend import read_decryption, read_locks
@@ -58,13 +58,13 @@ class DoctorSources:
         )
 
 
-def look(sources: DoctorSources, parts: Set[Part]) -> World:
+def look(sources: DoctorSources, parts: Set[Part]) -> StackWorld:
     """The world as it is now, as far as the parts go. Nothing is raised: what cannot be read is unread."""
     engine = sources.engine
     state = _state(engine) if Part.STATE in parts else _NOT_WANTED
     azure = _azure(sources, state, parts)
     access, control_planes = _cluster(sources, state, parts)
-    return World(
+    return StackWorld(
         stack=engine.stack,
         now=datetime.now(UTC),
         state=state,
