@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from html import unescape
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
@@ -35,6 +37,8 @@ _REPEATED: Final = frozenset({"GET", "PUT", "PATCH", "DELETE", "POST"})
 _VAULT_API: Final = "7.4"
 # Of Blob Storage, the first one that takes tokens of Entra ID (REST reference, "Authorize with Microsoft Entra ID").
 _BLOB_API: Final = "2017-11-09"
+# In the XML of List Blobs (REST reference), which has the names of account and container in attributes.
+_BLOB_NAME: Final = re.compile(r"<Name>([^<]*)</Name>")
 # What is published has to be seen soon: the documents of an issuer.
 _CACHE_CONTROL: Final = "public, max-age=60"
 
@@ -179,6 +183,26 @@ class AzureClient:
         response = _answer(self._storage, HttpRequest("PUT", address, headers=wanted, content=content))
         if response.status_code >= HTTPStatus.BAD_REQUEST:
             raise AzureRefused(f"writing {url}: {_reason(response)}", response.status_code)
+
+    def blob_names(self, container: str, prefix: str) -> list[str]:
+        """Names of the blobs below a prefix in a container (an https URL), 5,000 at most (List Blobs).
+
+        404 raises AzureRefused, too.
+        """
+        parameters = {"restype": "container", "comp": "list", "prefix": prefix}
+        return [unescape(each) for each in _BLOB_NAME.findall(self._read_blobs(container, parameters).decode())]
+
+    def blob(self, url: str) -> bytes:
+        """The content of a blob (Get Blob); 404 raises AzureRefused, too."""
+        return self._read_blobs(url, {})
+
+    def _read_blobs(self, url: str, parameters: Mapping[str, str]) -> bytes:
+        address, headers = self.cloud.public_request(url)
+        wanted = {**headers, "x-ms-version": _BLOB_API}
+        response = _answer(self._storage, HttpRequest("GET", address, params=dict(parameters), headers=wanted))
+        if response.status_code >= HTTPStatus.BAD_REQUEST:
+            raise AzureRefused(f"reading {url}: {_reason(response)}", response.status_code)
+        return bytes(response.read())
 
     def public_document(self, url: str) -> bytes | None:
         """What anybody gets at an https address, None for a 404."""

@@ -9,7 +9,7 @@ import typer
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.doctor.diagnosis import CheckResult, diagnose, exit_code
 from ops.doctor.model.check import Stage
-from ops.doctor.reading.world import Sources, look
+from ops.doctor.reading.world import DoctorSources, look
 from ops.doctor.registry import CHECKS
 from ops.doctor.report import report
 from ops.doctor.watching import sleep, watch
@@ -32,7 +32,7 @@ def doctor(
     """
     if watches and as_json:
         raise typer.BadParameter("--watch is for people; run `idstack doctor --json` as often as you like")
-    screen, sources = Screen(as_json), Sources.of(Engine(stack))
+    screen, sources = Screen(as_json), DoctorSources.of(Engine(stack))
     chosen = [each for each in CHECKS if not stages or each.stage in stages]
     parts = {part for check in chosen for part in check.needs}
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from ops.doctor.model.check import Check, Place, Stage, WholeStack
 from ops.doctor.model.seen import NotRead
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 # Of whoever lacks a right, in the words of Azure and of `identity.access.api_server`.
 _REFUSALS: Final = ("403", "may not", "Forbidden")
@@ -49,7 +49,7 @@ class CheckResult:
         return dict(vars(self))
 
 
-def diagnose(world: World, checks: Iterable[Check]) -> list[CheckResult]:
+def diagnose(world: StackWorld, checks: Iterable[Check]) -> list[CheckResult]:
     """The result of every check, in their order; several for one that finds several faults in a place."""
     results: list[CheckResult] = []
     for check in checks:
@@ -67,7 +67,7 @@ def exit_code(results: Iterable[CheckResult]) -> ExitCode:
     return ExitCode.NOT_CHECKED if CheckStatus.NOT_CHECKED in found else ExitCode.SOUND
 
 
-def _results(world: World, check: Check, before: tuple[CheckResult, ...]) -> Iterator[CheckResult]:
+def _results(world: StackWorld, check: Check, before: tuple[CheckResult, ...]) -> Iterator[CheckResult]:
     try:
         places = list(check.places(world))
     except NotRead as reason:

@@ -21,8 +21,8 @@ from identity.clouds import local_cloud
 from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
 from ops.doctor.model.check import Part
 from ops.doctor.model.seen import known
-from ops.doctor.model.world import World
-from ops.doctor.reading.world import Sources, look
+from ops.doctor.model.world import StackWorld
+from ops.doctor.reading.world import DoctorSources, look
 from ops.doctor.registry import CHECKS
 from ops.stack.engine import Engine
 from tests.engine import broken
@@ -71,11 +71,11 @@ def blamed(results: list[dict[str, Any]]) -> set[Blamed]:
 
 
 @contextmanager
-def sources_of(stack: LocalStack) -> Iterator[Sources]:
+def sources_of(stack: LocalStack) -> Iterator[DoctorSources]:
     """Those of the stack's own commands, in this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOCALCLOUD_STATE_DIR", str(stack.state))
-        yield Sources.of(Engine(stack.name, stack.root))
+        yield DoctorSources.of(Engine(stack.name, stack.root))
 
 
 def test_the_recorded_world_is_what_the_readers_see(small: LocalStack) -> None:
@@ -85,7 +85,7 @@ def test_the_recorded_world_is_what_the_readers_see(small: LocalStack) -> None:
     assert {each.status for each in diagnose(world, CHECKS)} == {CheckStatus.OK}
     if os.environ.get("UPDATE_GOLDEN") == "1":
         _RECORDED.write_text(f"{_written(world)}\n", encoding="utf-8")
-    recorded = TypeAdapter(World).validate_json(_RECORDED.read_bytes())
+    recorded = TypeAdapter(StackWorld).validate_json(_RECORDED.read_bytes())
     assert _comparable(world) == _comparable(recorded)
 
 
@@ -164,11 +164,11 @@ def test_another_passphrase_is_named(small: LocalStack) -> None:
     assert (done.returncode, blamed(json.loads(done.stdout))) == (1, {(None, None, "backend", "decryption")})
 
 
-def _examined(sources: Sources) -> list[CheckResult]:
+def _examined(sources: DoctorSources) -> list[CheckResult]:
     return diagnose(look(sources, frozenset(Part)), CHECKS)
 
 
-def _stages(sources: Sources) -> set[str]:
+def _stages(sources: DoctorSources) -> set[str]:
     return {str(each.stage) for each in _examined(sources) if each.status is CheckStatus.BROKEN}
 
 
@@ -185,11 +185,11 @@ def _azure(stack: LocalStack, reader: Reader) -> AzureClient:
     return AzureClient(local_cloud(local), credential, local.ca_file)
 
 
-def _written(world: World) -> str:
-    return TypeAdapter(World).dump_json(world, indent=1).decode()
+def _written(world: StackWorld) -> str:
+    return TypeAdapter(StackWorld).dump_json(world, indent=1).decode()
 
 
-def _comparable(world: World) -> list[str]:
+def _comparable(world: StackWorld) -> list[str]:
     """The lines of a world without ids, dates and ports, and without the events, which come and go."""
     planes = {name: replace(known(each), warnings=()) for name, each in world.control_planes.items()}
     text = _written(replace(world, control_planes=planes))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ops.doctor.model.check import Fault, Part, Stage, WholeStack, of_stack
 from ops.doctor.model.seen import known
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
-def _find(world: World, _: WholeStack) -> Iterator[Fault]:
+def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     state, configuration = known(world.state), known(world.configuration)
     if not state.is_up:
         yield Fault(evidence="the state has no outputs: no `up` of the stack has ended yet", fix=world.make("up"))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ops.doctor.model.check import Fault, Part, Stage, WholeStack, of_stack
 from ops.doctor.model.seen import NotRead, known
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
-def _find(world: World, _: WholeStack) -> Iterator[Fault]:
+def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     access = known(world.access)
     if access.missing and access.only_looks:
         raise NotRead(

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ops.doctor.model.check import Fault, Part, Stage, of_cluster
 from ops.doctor.model.expected import Cluster
 from ops.doctor.model.seen import NotRead, entry, known
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
-def _find(world: World, cluster: Cluster) -> Iterator[Fault]:
+def _find(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:
     if known(world.state).cluster_side == "stack":
         return
     found = known(entry(world.control_planes, cluster.cluster).hosted_cluster)

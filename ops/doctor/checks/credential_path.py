@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.reports import reports_of
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 # Of `identity.credentials.document.InvalidCredential`: the file is there, and its content is refused.
 REFUSED_DOCUMENT = "credential document:"
 
 
-def _find(world: World, identity: Identity) -> Iterator[Fault]:
+def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     for mount, pod, report in reports_of(world, identity):
         error, wanted = report.sign_in_error, f"{mount.directory}/{identity.secret}"
         found = report.file

@@ -13,13 +13,13 @@ from ops.doctor.model.expected import Identity
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.reports import reports_of
 from ops.doctor.model.seen import entry
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 # After it was written the driver polls, and the loader looks at its file: as in `driver_mount`.
 _LOADED_WITHIN: Final = timedelta(minutes=10)
 
 
-def _find(world: World, identity: Identity) -> Iterator[Fault]:
+def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     fix = renewal(world, identity)
     for _, pod, report in reports_of(world, identity):
         error = report.sign_in_error or ""

@@ -11,7 +11,7 @@ from ops.doctor.model.expected import Identity
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.pods import asking
 from ops.doctor.model.seen import NotRead, Unread, entry, known
-from ops.doctor.model.world import SeenControlPlane, World
+from ops.doctor.model.world import SeenControlPlane, StackWorld
 
 # Five polls of the driver (--rotation-poll-interval, two minutes).
 _POLLED_WITHIN: Final = timedelta(minutes=10)
@@ -36,7 +36,7 @@ _FIXES: Final = (
 )
 
 
-def _find(world: World, identity: Identity) -> Iterator[Fault]:
+def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     seen = entry(world.control_planes, identity.cluster)
     pods = asking(world, identity)
     if not pods:
@@ -71,7 +71,7 @@ def _last_warning(seen: SeenControlPlane, pod: str, reason: str) -> str:
     return " ".join(max(found, key=lambda each: each.last).message.split()) if found else _NO_EVENT
 
 
-def _fix(world: World, identity: Identity, said: str) -> str:
+def _fix(world: StackWorld, identity: Identity, said: str) -> str:
     fix = next((fix for words, fix in _FIXES if words in said), None)
     if fix is None:
         return (

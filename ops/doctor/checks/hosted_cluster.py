@@ -8,10 +8,10 @@ from typing import Any
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.seen import NotRead, entry, known
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
-def _find(world: World, identity: Identity) -> Iterator[Fault]:
+def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     if known(world.state).cluster_side == "stack" or not identity.hosted_cluster_path:
         return
     found = known(entry(world.control_planes, identity.cluster).hosted_cluster)

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 from ops.doctor.model.check import Fault, Part, Stage, WholeStack, of_stack
 from ops.doctor.model.seen import known
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
-def _find(world: World, _: WholeStack) -> Iterator[Fault]:
+def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     for lock in known(world.locks):
         if lock.runs:
             state, fix = "which still runs", f"wait until it ends, or interrupt it (Ctrl-C), then {world.make('up')}"

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ops.doctor.model.check import Fault, Part, Stage, WholeStack, of_stack
 from ops.doctor.model.seen import known
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
-def _find(world: World, _: WholeStack) -> Iterator[Fault]:
+def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     if pending := known(world.state).pending:
         yield Fault(evidence=f"half done: {', '.join(pending)}", fix=world.make("recover"))
 

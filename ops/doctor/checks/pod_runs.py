@@ -9,13 +9,13 @@ from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.pods import asking
 from ops.doctor.model.seen import Unread, entry, known
-from ops.doctor.model.world import SeenControlPlane, SeenPod, World
+from ops.doctor.model.world import SeenControlPlane, SeenPod, StackWorld
 
 # A container that is about to run.
 _PASSING: Final = ("ContainerCreating", "PodInitializing")
 
 
-def _find(world: World, identity: Identity) -> Iterator[Fault]:
+def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     seen = entry(world.control_planes, identity.cluster)
     mounted = {each.pod for each in known(seen.mounts) if each.is_mounted}
     for pod in asking(world, identity):

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import ExpectedMount, Identity
 from ops.doctor.model.seen import NotRead, entry, known
-from ops.doctor.model.world import SeenPod, World
+from ops.doctor.model.world import SeenPod, StackWorld
 
 
-def _find(world: World, identity: Identity) -> Iterator[Fault]:
+def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     pods, is_ours = (
         known(entry(world.control_planes, identity.cluster).pods),
         known(world.state).cluster_side == "stack",

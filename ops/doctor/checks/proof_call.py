@@ -8,13 +8,13 @@ from typing import Final
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.reports import reports_of
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 
 
-def _find(world: World, identity: Identity) -> Iterator[Fault]:
+def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     for _, pod, report in reports_of(world, identity):
         if report.is_proven or not report.is_signed_in:
             continue

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ops.doctor.model.check import Fault, Part, Stage, WholeStack, of_stack
 from ops.doctor.model.roles import lost
 from ops.doctor.model.seen import NotRead, known
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
-def _find(world: World, _: WholeStack) -> Iterator[Fault]:
+def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     state = known(world.state)
     if state.is_up and not state.reader_roles:
         raise NotRead(

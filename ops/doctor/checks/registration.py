@@ -9,10 +9,10 @@ from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.seen import entry
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
-def _find(world: World, identity: Identity) -> Iterator[Fault]:
+def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     if identity.generation is None:
         return  # a managed identity: Azure keeps its certificates, and shows them to nobody
     client, found = identity.client_id, entry(world.applications, identity.client_id)

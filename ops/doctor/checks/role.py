@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.roles import lost
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
-def _find(world: World, identity: Identity) -> Iterator[Fault]:
+def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     for role in identity.roles:
         if evidence := lost(world, role):
             yield Fault(evidence=evidence, fix=world.repair)

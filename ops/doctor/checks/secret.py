@@ -11,13 +11,13 @@ from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.seen import entry, known
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 # Of clocks that disagree (identity.credentials.certificate.CLOCK_SKEW).
 _SKEW: Final = timedelta(minutes=5)
 
 
-def _find(world: World, identity: Identity) -> Iterator[Fault]:
+def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     vault, name = known(world.state).vault_name, identity.secret
     found = entry(world.secrets, name)
     of = f"--vault-name {vault} --name {name}"

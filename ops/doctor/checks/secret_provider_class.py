@@ -10,10 +10,10 @@ import yaml
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.seen import NotRead, entry, known
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
-def _find(world: World, identity: Identity) -> Iterator[Fault]:
+def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     state = known(world.state)
     classes, name = known(entry(world.control_planes, identity.cluster).classes), identity.secret_provider_class
     found = classes.get(name)

@@ -9,7 +9,7 @@ from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.reports import reports_of
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 # learn.microsoft.com/entra/identity-platform/reference-error-codes
 _FIXES: Final = (
@@ -24,7 +24,7 @@ _FIXES: Final = (
 _UNREACHED: Final = "let the pod reach the authority: look at its network policies, proxy and DNS"
 
 
-def _find(world: World, identity: Identity) -> Iterator[Fault]:
+def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     for _, pod, report in reports_of(world, identity):
         error = report.sign_in_error
         if report.is_signed_in or not (error or report.expires):

@@ -7,7 +7,7 @@ from typing import Final
 
 from ops.doctor.model.check import Fault, Part, Stage, WholeStack, of_stack
 from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 # What helps, by words of the engine's error (pulumi v3.259).
 _FIXES: Final = (
@@ -17,7 +17,7 @@ _FIXES: Final = (
 )
 
 
-def _find(world: World, _: WholeStack) -> Iterator[Fault]:
+def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     if isinstance(world.state, Unread):
         why = world.state.why
         fix = next((fix for words, fix in _FIXES if words in why), "correct what the engine names, then run it again")

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from ops.doctor.model.expected import Cluster, Identity
 from ops.doctor.model.seen import known
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
 class Stage(StrEnum):
@@ -89,19 +89,19 @@ class Check:
     stage: Stage
     name: str
     needs: tuple[Part, ...]
-    places: Callable[[World], Iterable[Place]]
-    find: Callable[[World, Any], Iterator[Fault]]
+    places: Callable[[StackWorld], Iterable[Place]]
+    find: Callable[[StackWorld, Any], Iterator[Fault]]
 
 
 def of_stack(
-    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[World, WholeStack], Iterator[Fault]]
+    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[StackWorld, WholeStack], Iterator[Fault]]
 ) -> Check:
     """A check that is made once."""
     return Check(stage=stage, name=name, needs=needs, places=lambda _: (WholeStack(),), find=find)
 
 
 def of_cluster(
-    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[World, Cluster], Iterator[Fault]]
+    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[StackWorld, Cluster], Iterator[Fault]]
 ) -> Check:
     """A check of each hosted cluster."""
     needs = (*needs, Part.STATE)
@@ -109,7 +109,7 @@ def of_cluster(
 
 
 def of_identity(
-    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[World, Identity], Iterator[Fault]]
+    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[StackWorld, Identity], Iterator[Fault]]
 ) -> Check:
     """A check of each identity of each hosted cluster."""
     needs = (*needs, Part.STATE)

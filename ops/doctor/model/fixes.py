@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ops.doctor.model.expected import Identity
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
-def renewal(world: World, identity: Identity) -> str:
+def renewal(world: StackWorld, identity: Identity) -> str:
     """The command, if the stack issues the identity's certificates; where to begin, if another tool does."""
     if identity.generation is None:
         return f"issue the credential anew where it comes from, then {world.make('up')}"

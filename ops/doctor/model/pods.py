@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.seen import entry, known
-from ops.doctor.model.world import SeenPod, World
+from ops.doctor.model.world import SeenPod, StackWorld
 
 
-def asking(world: World, identity: Identity) -> list[SeenPod]:
+def asking(world: StackWorld, identity: Identity) -> list[SeenPod]:
     """Every pod with a volume of the identity's class, but for those that belong to other identities alone.
 
     Workloads of the user's own may mount any class. Raises NotRead.

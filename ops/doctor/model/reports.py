@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ops.doctor.model.expected import ExpectedMount, Identity
 from ops.doctor.model.seen import NotRead, entry, known
-from ops.doctor.model.world import SeenPod, SeenReport, World
+from ops.doctor.model.world import SeenPod, SeenReport, StackWorld
 
 
-def reports_of(world: World, identity: Identity) -> Iterator[tuple[ExpectedMount, SeenPod, SeenReport]]:
+def reports_of(world: StackWorld, identity: Identity) -> Iterator[tuple[ExpectedMount, SeenPod, SeenReport]]:
     """The report of each probe that is not ready, and of each that has one to read.
 
     A probe that is ready has signed in and made its call, so that its report may stay unread. Raises NotRead for any

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ops.doctor.model.expected import ExpectedRole
 from ops.doctor.model.seen import entry
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 
 
-def lost(world: World, role: ExpectedRole) -> str:
+def lost(world: StackWorld, role: ExpectedRole) -> str:
     """What is wrong with an assignment, in words; empty if ARM has it as the stack made it. Raises NotRead."""
     found = entry(world.roles, role.id)
     name = f"the role assignment {role.resource} ({role.id.rpartition('/')[2]}) at {role.scope}"

@@ -196,7 +196,7 @@ class SeenControlPlane:
 
 
 @dataclass(frozen=True, kw_only=True)
-class World:
+class StackWorld:
     """One look at a stack. In the mappings, None stands for what does not exist.
 
     `decryption` is why the stack's secrets cannot be decrypted, None if they can. `secrets` are by name, `roles` by

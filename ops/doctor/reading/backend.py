@@ -1,25 +1,29 @@
 """The backend of a stack: its locks, and whether its secrets can be decrypted.
 
-A backend of files keeps a lock as `.pulumi/locks/organization/<project>/<stack>/<id>.json` until the engine that wrote
-it deletes it (pulumi/pulumi v3.259 `pkg/backend/diy/lock.go`).
+A backend of files or blobs keeps a lock as `.pulumi/locks/organization/<project>/<stack>/<id>.json` until the engine
+that wrote it deletes it (pulumi/pulumi v3.259 `pkg/backend/diy/lock.go`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from typing import Any, Final, TypeAlias
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 import yaml
 
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AccessError
 from identity.credentials import rfc3339
 from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import SeenLock
 from ops.stack import lock
 from ops.stack.engine import Engine
+from ops.stack.environment import variables
 from ops.stack.errors import CommandError
 
 _LOCKS: Final = ".pulumi/locks/organization"
@@ -27,44 +31,72 @@ _LOCKS: Final = ".pulumi/locks/organization"
 _REFUSED: Final = ("Forbidden", "AuthorizationFailed", "StatusCode=403", "RESPONSE 403")
 
 
-def read_locks(engine: Engine) -> tuple[SeenLock, ...] | Unread:
-    """The locks on the stack, as far as its backend shows them."""
+Azure: TypeAlias = Callable[[], AbstractContextManager[AzureClient]]
+
+
+def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
+    """The locks on the stack, as far as its backend shows them; `azure` is asked for those in a storage account."""
     try:
         backend = engine.backend()
-    except CommandError as error:
+        project = yaml.safe_load((engine.root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
+        folder = f"{_LOCKS}/{project}/{engine.stack.rpartition('/')[2]}"
+        address = urlsplit(backend)
+        match address.scheme:
+            case "file":
+                root = Path(unquote(f"{address.netloc}{address.path}")).expanduser()
+                found = dict(_files(root / folder))
+            case "azblob":
+                found = _blobs(address, folder, variables(engine.stack), azure)
+            case _:
+                return Unread(
+                    f"the locks of {backend.partition('?')[0]} are not read here; `up` names who holds one and changes "
+                    "nothing"
+                )
+    except (AccessError, CommandError) as error:
         return Unread(str(error))
-    if not backend.startswith("file://"):
-        return Unread(
-            f"the locks of {backend.partition('?')[0]} are not read here; `up` names who holds one and changes nothing"
-        )
-    project = yaml.safe_load((engine.root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
-    address = urlsplit(backend)
-    root = Path(unquote(f"{address.netloc}{address.path}")).expanduser()
-    folder = root / _LOCKS / project / engine.stack.rpartition("/")[2]
-    return tuple(_locks(folder, is_local=engine.is_local))
+    return tuple(_lock(text, written, is_local=engine.is_local) for text, written in found.items())
 
 
-def _locks(folder: Path, *, is_local: bool) -> Iterator[SeenLock]:
+def _files(folder: Path) -> Iterator[tuple[str, datetime]]:
+    """Content and time of each lock file."""
     for file in sorted(folder.glob("*.json")):
-        try:
-            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8") or "{}")
-            written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-        except FileNotFoundError:
-            continue  # its engine has ended meanwhile
-        except ValueError:
-            found = {}
-        owner = lock.Owner(
-            user=str(found.get("username", "somebody")),
-            host=str(found.get("hostname", "a machine that it does not name")),
-            pid=int(found.get("pid", 0)),
-            since=str(found.get("timestamp", "")),
-        )
-        is_seen = is_local or owner.is_of_this_host
-        yield SeenLock(
-            owner=f"{owner.user}@{owner.host} (pid {owner.pid})",
-            since=_date(owner.since) or written,
-            runs=lock.runs(owner.pid) if is_seen and owner.pid else None,
-        )
+        with suppress(FileNotFoundError):  # its engine has ended meanwhile
+            yield file.read_text(encoding="utf-8"), datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def _blobs(address: SplitResult, folder: str, environment: Mapping[str, str], azure: Azure) -> dict[str, datetime]:
+    """Content of each lock file in the container of an address as gocloud.dev/blob/azureblob reads it."""
+    query = parse_qs(address.query)
+    account = query.get("storage_account", [environment.get("AZURE_STORAGE_ACCOUNT", "")])[0]
+    if not account:
+        raise CommandError("the backend's address names no storage_account, and AZURE_STORAGE_ACCOUNT is not set")
+    prefix = query.get("prefix", [""])[0]
+    with azure() as clients:
+        container = f"https://{account}.blob.{clients.cloud.storage_suffix}/{address.netloc}"
+        names = clients.blob_names(container, f"{prefix}{folder}/")
+        now = datetime.now(UTC)
+        return {
+            clients.blob(f"{container}/{quote(name)}").decode(): now for name in sorted(names) if name.endswith(".json")
+        }
+
+
+def _lock(text: str, written: datetime, *, is_local: bool) -> SeenLock:
+    try:
+        found: dict[str, Any] = json.loads(text or "{}")
+    except ValueError:
+        found = {}
+    owner = lock.Owner(
+        user=str(found.get("username", "somebody")),
+        host=str(found.get("hostname", "a machine that it does not name")),
+        pid=int(found.get("pid", 0)),
+        since=str(found.get("timestamp", "")),
+    )
+    is_seen = is_local or owner.is_of_this_host
+    return SeenLock(
+        owner=f"{owner.user}@{owner.host} (pid {owner.pid})",
+        since=_date(owner.since) or written,
+        runs=lock.runs(owner.pid) if is_seen and owner.pid else None,
+    )
 
 
 def _date(text: str) -> datetime | None:

@@ -17,7 +17,7 @@ from ops.access.management_cluster import api_server
 from ops.doctor.model.check import Part
 from ops.doctor.model.expected import StackState
 from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import SeenAccess, SeenControlPlane, World
+from ops.doctor.model.world import SeenAccess, SeenControlPlane, StackWorld
 from ops.doctor.reading.access import read_access, refused
 from ops.doctor.reading.azure import AzureView, read_azure, unseen
 from ops.doctor.reading.backend import read_decryption, read_locks
@@ -35,7 +35,7 @@ _NOT_WANTED: Final = Unread("it was not looked for")
 
 
 @dataclass(frozen=True)
-class Sources:
+class DoctorSources:
     """Whom the readers ask: the engine, Azure and the management cluster, each as whoever runs the doctor.
 
     `mounts` is where the local kubelet mounts volumes, None for a stack on Azure.
@@ -58,17 +58,17 @@ class Sources:
         )
 
 
-def look(sources: Sources, parts: Set[Part]) -> World:
+def look(sources: DoctorSources, parts: Set[Part]) -> StackWorld:
     """The world as it is now, as far as the parts go. Nothing is raised: what cannot be read is unread."""
     engine = sources.engine
     state = _state(engine) if Part.STATE in parts else _NOT_WANTED
     azure = _azure(sources, state, parts)
     access, control_planes = _cluster(sources, state, parts)
-    return World(
+    return StackWorld(
         stack=engine.stack,
         now=datetime.now(UTC),
         state=state,
-        locks=read_locks(engine) if Part.LOCKS in parts else _NOT_WANTED,
+        locks=read_locks(engine, sources.azure) if Part.LOCKS in parts else _NOT_WANTED,
         decryption=read_decryption(engine) if Part.DECRYPTION in parts else _NOT_WANTED,
         configuration=read_configuration(engine) if Part.CONFIGURATION in parts else _NOT_WANTED,
         access=access,
@@ -87,7 +87,7 @@ def _state(engine: Engine) -> StackState | Unread:
         return Unread(str(error))
 
 
-def _azure(sources: Sources, state: StackState | Unread, parts: Collection[Part]) -> AzureView:
+def _azure(sources: DoctorSources, state: StackState | Unread, parts: Collection[Part]) -> AzureView:
     if isinstance(state, Unread) or not set(parts) & _AZURE:
         return AzureView(vault=_NOT_WANTED, secrets={}, roles={}, applications={})
     try:
@@ -98,7 +98,7 @@ def _azure(sources: Sources, state: StackState | Unread, parts: Collection[Part]
 
 
 def _cluster(
-    sources: Sources, state: StackState | Unread, parts: Collection[Part]
+    sources: DoctorSources, state: StackState | Unread, parts: Collection[Part]
 ) -> tuple[SeenAccess | Unread, dict[str, SeenControlPlane | Unread]]:
     if not set(parts) & _CLUSTER:
         return _NOT_WANTED, {}

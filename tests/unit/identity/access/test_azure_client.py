@@ -142,3 +142,26 @@ def test_a_managed_hsm_is_asked_at_its_own_address_with_its_own_token(monkeypatc
     url = "https://hsm-etcd.managedhsm.usgovcloudapi.net/keys/providers/a/b?api-version=7.4"
     assert sent == [("PUT", url, '{"properties": {}}')]
     assert scopes == ["https://managedhsm.usgovcloudapi.net/.default"]
+
+
+def test_the_blobs_below_a_prefix_are_listed_and_read(
+    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve
+) -> None:
+    async def answer(request: Request) -> Response:
+        if request.url.path == "/state/a&b.json":
+            return Response(b"content")
+        if request.url.path != "/state":
+            return Response(status_code=404, headers={"x-ms-error-code": "BlobNotFound"})
+        asked = {"restype": "container", "comp": "list", "prefix": ".pulumi/locks/"}
+        assert (dict(request.query_params), request.headers["x-ms-version"]) == (asked, "2017-11-09")
+        names = "<Blob><Name>a&amp;b.json</Name></Blob><Blob><Name>c.json</Name></Blob>"
+        return Response(f'<EnumerationResults ContainerName="state"><Blobs>{names}</Blobs></EnumerationResults>')
+
+    endpoint = serve(Starlette(routes=[Route("/{path:path}", answer)]))
+    storage = Cloud(**{**vars(cloud), "blob_endpoint": endpoint})
+    container = f"https://account.blob.{cloud.storage_suffix}/state"
+    with AzureClient(storage, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+        assert azure.blob_names(container, ".pulumi/locks/") == ["a&b.json", "c.json"]
+        assert azure.blob(f"{container}/a&b.json") == b"content"
+        with pytest.raises(AzureRefused, match="404 BlobNotFound"):
+            azure.blob(f"{container}/c.json")

@@ -18,7 +18,7 @@ from ops.doctor.model.world import (
     SeenLock,
     SeenRole,
     SeenVault,
-    World,
+    StackWorld,
 )
 from ops.outputs.cluster_state import HostedClusterCondition
 from tests.unit.ops.doctor import worlds
@@ -59,7 +59,7 @@ def of_cluster(name: str, stage: Stage, check: str, change: Change) -> InjectedF
 
 
 def _locked(runs: bool | None) -> Change:
-    def change(world: World) -> World:
+    def change(world: StackWorld) -> StackWorld:
         lock = SeenLock(owner="eve@ci-7 (pid 4711)", since=world.now - 47 * _MINUTES, runs=runs)
         return replace(world, locks=(lock,))
 
@@ -67,7 +67,7 @@ def _locked(runs: bool | None) -> Change:
 
 
 def _access(**changes: Any) -> Change:
-    def change(world: World) -> World:
+    def change(world: StackWorld) -> StackWorld:
         access = known(world.access)
         return replace(world, access=replace(access, **changes))
 
@@ -84,7 +84,7 @@ def _value(cluster: str | None, path: str) -> Change:
 
 
 def _enabled(**more: tuple[str, ...]) -> Change:
-    def change(world: World) -> World:
+    def change(world: StackWorld) -> StackWorld:
         found = dict(known(world.configuration).identities)
         for cluster, fields in more.items():
             found[cluster] = (*found.get(cluster, ()), *fields)
@@ -93,13 +93,13 @@ def _enabled(**more: tuple[str, ...]) -> Change:
     return change
 
 
-def _never_up(world: World) -> World:
+def _never_up(world: StackWorld) -> StackWorld:
     empty = worlds.with_state(world, clusters=(), reader_roles=(), own_vault=None, vault_id="", is_up=False)
     return replace(empty, vault=Unread("it was not looked for"))
 
 
 def _vault(**changes: Any) -> Change:
-    def change(world: World) -> World:
+    def change(world: StackWorld) -> StackWorld:
         vault = known(world.vault)
         assert isinstance(vault, SeenVault)
         return worlds.all_unmounted(replace(world, vault=replace(vault, **changes)), FORBIDDEN)
@@ -107,17 +107,17 @@ def _vault(**changes: Any) -> Change:
     return change
 
 
-def _vault_gone(world: World) -> World:
+def _vault_gone(world: StackWorld) -> StackWorld:
     gone = replace(world, vault=None, secrets=dict.fromkeys(world.secrets))
     return worlds.all_unmounted(gone, "no such host: kv-idstack-local.vault.azure.net")
 
 
-def _role(world: World, role: ExpectedRole, found: SeenRole | None) -> World:
+def _role(world: StackWorld, role: ExpectedRole, found: SeenRole | None) -> StackWorld:
     return replace(world, roles={**world.roles, role.id: found})
 
 
 def _reader_role(found: SeenRole | None) -> Change:
-    def change(world: World) -> World:
+    def change(world: StackWorld) -> StackWorld:
         [role] = worlds.state(world).reader_roles
         return worlds.all_unmounted(_role(world, role, found), FORBIDDEN)
 
@@ -127,7 +127,7 @@ def _reader_role(found: SeenRole | None) -> Change:
 def _identity_role(**changes: str) -> Change:
     """Without changes the assignment is gone."""
 
-    def change(world: World) -> World:
+    def change(world: StackWorld) -> StackWorld:
         role = identity(world, IMPORTED).roles[0]
         found = known(world.roles[role.id])
         lost = _role(world, role, replace(found, **changes) if changes and found is not None else None)
@@ -140,18 +140,18 @@ def _secret(**changes: Any) -> Change:
     return lambda world: worlds.with_secret(world, IMPORTED, **changes)
 
 
-def _secret_gone(world: World) -> World:
+def _secret_gone(world: StackWorld) -> StackWorld:
     gone = replace(world, secrets={**world.secrets, identity(world, IMPORTED).secret: None})
     return worlds.unmounted(gone, IMPORTED, "RESPONSE 404: 404 Not Found ERROR CODE: SecretNotFound")
 
 
-def _secret_expired(world: World) -> World:
+def _secret_expired(world: StackWorld) -> StackWorld:
     """Key Vault serves it all the same; the loader refuses it."""
     expired = worlds.with_secret(world, ISSUED, expires=world.now - _MINUTES)
     return worlds.unloaded(expired, ISSUED, "credential document: 1 problem - not_after: found a date that is past")
 
 
-def _class_gone(world: World) -> World:
+def _class_gone(world: StackWorld) -> StackWorld:
     name = identity(world, IMPORTED).secret_provider_class
     classes = {key: each for key, each in known(worlds.plane(world).classes).items() if key != name}
     gone = worlds.with_plane(world, classes=classes)
@@ -163,7 +163,7 @@ def _class(**parameters: str) -> Change:
 
 
 def _objects(old: str, new: str) -> Change:
-    def change(world: World) -> World:
+    def change(world: StackWorld) -> StackWorld:
         found = identity(world, IMPORTED)
         text = known(worlds.plane(world).classes)[found.secret_provider_class].parameters["objects"]
         assert old.format(found.secret) in text
@@ -176,12 +176,12 @@ def _unmounted(message: str) -> Change:
     return lambda world: worlds.unmounted(world, IMPORTED, message)
 
 
-def _old_version(world: World) -> World:
+def _old_version(world: StackWorld) -> StackWorld:
     renewed = worlds.with_secret(world, ISSUED, version="2" * 32, created=world.now - 47 * _MINUTES)
     return worlds.warned(renewed, ISSUED, "MountRotationFailed", UNASSIGNED)
 
 
-def _without_volume(world: World) -> World:
+def _without_volume(world: StackWorld) -> StackWorld:
     def stripped(container: SeenContainer) -> SeenContainer:
         return replace(container, mounts={})
 
@@ -192,12 +192,12 @@ def _without_volume(world: World) -> World:
     return worlds.unloaded(world, IMPORTED, "credential file /mnt/certs/x: found no readable file")
 
 
-def _other_class(world: World) -> World:
+def _other_class(world: StackWorld) -> StackWorld:
     other = identity(world, ISSUED).secret_provider_class
     return worlds.with_pods(world, IMPORTED, lambda pod: replace(pod, classes=dict.fromkeys(pod.classes, other)))
 
 
-def _without_pod(world: World) -> World:
+def _without_pod(world: StackWorld) -> StackWorld:
     return worlds.with_pods(world, IMPORTED, lambda pod: None)
 
 
@@ -205,12 +205,12 @@ def _elsewhere(container: SeenContainer) -> SeenContainer:
     return replace(container, mounts={f"{path}/elsewhere": volume for path, volume in container.mounts.items()})
 
 
-def _wrong_path(world: World) -> World:
+def _wrong_path(world: StackWorld) -> StackWorld:
     world = worlds.with_container(world, IMPORTED, _elsewhere)
     return worlds.unloaded(world, IMPORTED, "credential file /mnt/certs/x: found no readable file")
 
 
-def _wrong_variable(world: World) -> World:
+def _wrong_variable(world: StackWorld) -> StackWorld:
     def changed(container: SeenContainer) -> SeenContainer:
         return replace(container, variables=dict.fromkeys(container.variables, "/mnt/certs/other"))
 
@@ -218,14 +218,14 @@ def _wrong_variable(world: World) -> World:
     return worlds.unloaded(world, IMPORTED, "credential file /mnt/certs/other: found no readable file")
 
 
-def _without_config(world: World) -> World:
+def _without_config(world: StackWorld) -> StackWorld:
     """The driver mounts its volume, and the kubelet waits for the Secret of another one."""
     message = 'MountVolume.SetUp failed for volume "cloud-config" : secret "azure-cloud-config" not found'
     world = worlds.warned(world, ISSUED, "FailedMount", message)
     return worlds.waiting(world, ISSUED, "Pending", "ContainerCreating: no further message")
 
 
-def _crashes(world: World) -> World:
+def _crashes(world: StackWorld) -> StackWorld:
     return worlds.waiting(world, ISSUED, "Running", "CrashLoopBackOff: back-off 5m0s restarting failed container")
 
 
@@ -238,7 +238,7 @@ def _denied(status: int, error: str) -> Change:
 
 
 def _application(found: dict[str, Any] | None) -> Change:
-    def change(world: World) -> World:
+    def change(world: StackWorld) -> StackWorld:
         client = identity(world, ISSUED).client_id
         before = known(world.applications[client])
         assert isinstance(before, SeenApplication)
@@ -249,7 +249,7 @@ def _application(found: dict[str, Any] | None) -> Change:
     return change
 
 
-def _registration_ended(world: World) -> World:
+def _registration_ended(world: StackWorld) -> StackWorld:
     thumbprint = identity(world, ISSUED).thumbprint
     return _application({"certificates": {str(thumbprint): world.now - _MINUTES}})(world)
 
@@ -257,7 +257,7 @@ def _registration_ended(world: World) -> World:
 def _hosted_cluster(key: str | None) -> Change:
     """The HostedCluster does not name the identity (None), or names another client or secret."""
 
-    def change(world: World) -> World:
+    def change(world: StackWorld) -> StackWorld:
         world = worlds.in_hypershift(world)
         found = known(worlds.plane(world).hosted_cluster)
         assert found is not None
@@ -274,7 +274,7 @@ def _hosted_cluster(key: str | None) -> Change:
     return change
 
 
-def _condition(world: World) -> World:
+def _condition(world: StackWorld) -> StackWorld:
     world = worlds.in_hypershift(world)
     found = known(worlds.plane(world).hosted_cluster)
     assert found is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ops.doctor.diagnosis import CheckResult, CheckStatus, ExitCode, diagnose, exit_code
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 from ops.doctor.registry import CHECKS
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.doctor.faults import FAULTS, IMPORTED, ISSUED, InjectedFault
@@ -22,7 +22,7 @@ def broken(results: list[CheckResult]) -> set[tuple[str | None, str | None, str,
     }
 
 
-def examined(world: World) -> list[CheckResult]:
+def examined(world: StackWorld) -> list[CheckResult]:
     return diagnose(world, CHECKS)
 
 
@@ -45,7 +45,7 @@ def test_every_check_has_a_fault_that_it_alone_is_blamed_for() -> None:
 @pytest.mark.parametrize(
     "world", [worlds.healthy(), worlds.in_hypershift(worlds.healthy())], ids=["stack", "hypershift"]
 )
-def test_nothing_is_blamed_on_a_healthy_stack(world: World) -> None:
+def test_nothing_is_blamed_on_a_healthy_stack(world: StackWorld) -> None:
     results = examined(world)
 
     assert {each.status for each in results} <= {CheckStatus.OK, CheckStatus.NOT_CHECKED}

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import os
 import socket
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AzureRefused
+from identity.clouds import CLOUDS, Cloud
 from ops.doctor.model.seen import Unread, known
 from ops.doctor.reading.backend import read_decryption, read_locks
 from ops.doctor.reading.configuration import read_configuration
@@ -40,7 +45,7 @@ def test_a_lock_has_its_owner_its_age_and_whether_it_runs(locks: Path) -> None:
     lock(locks, "a", pid=2**22 + 1)
     lock(locks, "b", hostname="ci-7")
 
-    dead, elsewhere = known(read_locks(Engine("dev")))
+    dead, elsewhere = known(read_locks(Engine("dev"), nobody))
 
     assert (dead.owner, dead.runs) == (f"eve@{HERE} (pid {2**22 + 1})", False)
     assert dead.since == datetime(2026, 11, 23, 4, 30, 0, 123456, UTC)
@@ -50,7 +55,7 @@ def test_a_lock_has_its_owner_its_age_and_whether_it_runs(locks: Path) -> None:
 def test_another_program_with_the_owners_id_is_not_its_owner(locks: Path) -> None:
     lock(locks, "a", pid=os.getpid())
 
-    [found] = known(read_locks(Engine("dev")))
+    [found] = known(read_locks(Engine("dev"), nobody))
 
     assert found.runs is False
 
@@ -59,7 +64,7 @@ def test_a_lock_file_without_content_is_a_lock_of_somebody(locks: Path) -> None:
     (locks / "a.json").write_text("")
     (locks / "b.json").write_text("{")
 
-    found = known(read_locks(Engine("organization/idstack/dev")))
+    found = known(read_locks(Engine("organization/idstack/dev"), nobody))
 
     assert [(each.owner, each.runs) for each in found] == 2 * [
         ("somebody@a machine that it does not name (pid 0)", None)
@@ -70,24 +75,74 @@ def test_a_lock_file_without_content_is_a_lock_of_somebody(locks: Path) -> None:
 def test_the_locks_of_other_stacks_are_not_its_own(locks: Path) -> None:
     lock(locks, "a")
 
-    assert known(read_locks(Engine("stage"))) == ()
+    assert known(read_locks(Engine("stage"), nobody)) == ()
 
 
-def test_locks_of_blobs_are_not_read_and_their_address_shows_no_key(
-    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+@dataclass
+class FakeStorage:
+    """A storage account of the public cloud: blobs by address; `refused` is the answer to everything."""
+
+    blobs: dict[str, bytes]
+    refused: AzureRefused | None = None
+    cloud: Cloud = CLOUDS["AzurePublicCloud"]
+
+    def blob_names(self, container: str, prefix: str) -> list[str]:
+        if self.refused is not None:
+            raise self.refused
+        names = [each.removeprefix(f"{container}/") for each in self.blobs if each.startswith(f"{container}/")]
+        return [each for each in names if each.startswith(prefix)]
+
+    def blob(self, url: str) -> bytes:
+        return self.blobs[url]
+
+    def __call__(self) -> AbstractContextManager[AzureClient]:
+        return nullcontext(cast("AzureClient", self))
+
+
+ACCOUNT = "https://stidstackprod.blob.core.windows.net/pulumi-state"
+
+
+@pytest.mark.parametrize("prefix", ["", "team/"])
+def test_locks_of_blobs_are_those_of_the_storage_account(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, prefix: str
 ) -> None:
-    monkeypatch.setenv("PULUMI_BACKEND_URL", "azblob://pulumi-state?storage_account=stidstackprod&sas=secret")
+    query = "storage_account=stidstackprod" + (f"&prefix={prefix}" if prefix else "")
+    monkeypatch.setenv("PULUMI_BACKEND_URL", f"azblob://pulumi-state?{query}")
+    content = json.dumps({"pid": 4711, "username": "eve", "hostname": "ci-7", "timestamp": SINCE}).encode()
+    folder = f"{ACCOUNT}/{prefix}.pulumi/locks/organization/idstack"
+    storage = FakeStorage({f"{folder}/dev/a.json": content, f"{folder}/dev2/b.json": b"{}"})
 
-    found = read_locks(Engine("dev"))
+    [found] = known(read_locks(Engine("dev"), storage))
+
+    assert (found.owner, found.runs) == ("eve@ci-7 (pid 4711)", None)
+
+
+def test_whoever_may_not_list_the_blobs_is_told_so(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "azblob://pulumi-state?storage_account=stidstackprod")
+    refused = AzureRefused("reading x: 403 AuthorizationPermissionMismatch", 403)
+
+    assert read_locks(Engine("dev"), FakeStorage({}, refused)) == Unread(str(refused))
+
+
+def test_an_address_without_an_account_is_no_address(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "azblob://pulumi-state")
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
+
+    found = read_locks(Engine("dev"), FakeStorage({}))
 
     assert isinstance(found, Unread)
-    assert found.why.startswith("the locks of azblob://pulumi-state are not read here")
+    assert "names no storage_account" in found.why
+
+
+def nobody() -> AbstractContextManager[AzureClient]:
+    """Azure, where nobody may ask it."""
+    raise AssertionError("a folder needs no Azure")
 
 
 def test_the_backend_of_a_login_is_asked_for(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
 
-    found = read_locks(Engine("dev"))
+    found = read_locks(Engine("dev"), nobody)
 
     assert isinstance(found, Unread)
     assert "https://api.pulumi.com" in found.why

@@ -14,7 +14,7 @@ import pytest
 
 from ops.doctor.diagnosis import diagnose
 from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 from ops.doctor.registry import CHECKS
 from ops.doctor.report import report
 from tests.unit import golden_report
@@ -32,7 +32,7 @@ def reviewed(name: str, text: str) -> None:
     assert text == file.read_text(encoding="utf-8"), f"{file.name} differs; see `make golden`"
 
 
-def broken(*names: str) -> World:
+def broken(*names: str) -> StackWorld:
     world = worlds.healthy()
     for each in FAULTS:
         if each.name in names:
@@ -40,7 +40,7 @@ def broken(*names: str) -> World:
     return world
 
 
-def printed(world: World) -> str:
+def printed(world: StackWorld) -> str:
     return f"{report(world.stack, diagnose(world, CHECKS)).plain}\n"
 
 

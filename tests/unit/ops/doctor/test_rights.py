@@ -10,12 +10,12 @@ import pytest
 from ops.doctor.diagnosis import CheckStatus, ExitCode, diagnose, exit_code
 from ops.doctor.model.check import Part
 from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import World
+from ops.doctor.model.world import StackWorld
 from ops.doctor.registry import CHECKS
 from tests.unit.ops.doctor import worlds
 
 REFUSED = Unread("403: you may not")
-UNSEEN: dict[Part, Callable[[World], World]] = {
+UNSEEN: dict[Part, Callable[[StackWorld], StackWorld]] = {
     Part.LOCKS: lambda world: replace(world, locks=REFUSED),
     Part.DECRYPTION: lambda world: replace(world, decryption=REFUSED),
     Part.CONFIGURATION: lambda world: replace(world, configuration=REFUSED),

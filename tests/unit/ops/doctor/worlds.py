@@ -27,44 +27,44 @@ from ops.doctor.model.world import (
     SeenReport,
     SeenSecret,
     SeenWarning,
-    World,
+    StackWorld,
 )
 from ops.outputs.cluster_state import HostedClusterCondition
 
 RECORDED = Path(__file__).parent / "healthy.json"
 CLUSTER = "hc1"
-Change = Callable[[World], World]
+Change = Callable[[StackWorld], StackWorld]
 
 
 @cache
-def healthy() -> World:
+def healthy() -> StackWorld:
     """The recorded stack, a day later: everything is sound."""
-    world = TypeAdapter(World).validate_json(RECORDED.read_bytes())
+    world = TypeAdapter(StackWorld).validate_json(RECORDED.read_bytes())
     return replace(world, now=world.now + timedelta(days=1))
 
 
-def state(world: World) -> StackState:
+def state(world: StackWorld) -> StackState:
     return known(world.state)
 
 
-def identity(world: World, field: str) -> Identity:
+def identity(world: StackWorld, field: str) -> Identity:
     [found] = [each for each in state(world).identities if each.identity == field]
     return found
 
 
-def with_state(world: World, **changes: Any) -> World:
+def with_state(world: StackWorld, **changes: Any) -> StackWorld:
     return replace(world, state=replace(state(world), **changes))
 
 
-def plane(world: World) -> SeenControlPlane:
+def plane(world: StackWorld) -> SeenControlPlane:
     return known(world.control_planes[CLUSTER])
 
 
-def with_plane(world: World, **changes: Any) -> World:
+def with_plane(world: StackWorld, **changes: Any) -> StackWorld:
     return replace(world, control_planes={CLUSTER: replace(plane(world), **changes)})
 
 
-def with_identity(world: World, field: str, **changes: Any) -> World:
+def with_identity(world: StackWorld, field: str, **changes: Any) -> StackWorld:
     """What the stack has made of an identity is another."""
     old = identity(world, field)
     [cluster] = state(world).clusters
@@ -72,27 +72,27 @@ def with_identity(world: World, field: str, **changes: Any) -> World:
     return with_state(world, clusters=(replace(cluster, identities=found),))
 
 
-def pods_of(world: World, field: str) -> list[SeenPod]:
+def pods_of(world: StackWorld, field: str) -> list[SeenPod]:
     """The pods of an identity, one for each of its mounts, in their order."""
     found = {each.deployment: each for each in known(plane(world).pods)}
     return [found[each.deployment] for each in identity(world, field).mounts if each.deployment in found]
 
 
-def with_pods(world: World, field: str, change: Callable[[SeenPod], SeenPod | None]) -> World:
+def with_pods(world: StackWorld, field: str, change: Callable[[SeenPod], SeenPod | None]) -> StackWorld:
     """Change each pod of an identity, or take it away."""
     own = {each.name for each in pods_of(world, field)}
     changed = [change(each) if each.name in own else each for each in known(plane(world).pods)]
     return with_plane(world, pods=tuple(each for each in changed if each is not None))
 
 
-def with_container(world: World, field: str, change: Callable[[SeenContainer], SeenContainer]) -> World:
+def with_container(world: StackWorld, field: str, change: Callable[[SeenContainer], SeenContainer]) -> StackWorld:
     def changed(pod: SeenPod) -> SeenPod:
         return replace(pod, containers={name: change(each) for name, each in pod.containers.items()})
 
     return with_pods(world, field, changed)
 
 
-def with_reports(world: World, field: str, **changes: Any) -> World:
+def with_reports(world: StackWorld, field: str, **changes: Any) -> StackWorld:
     """The probes of an identity report this, and are not ready."""
     reports = dict(plane(world).reports)
     for pod in pods_of(world, field):
@@ -101,35 +101,35 @@ def with_reports(world: World, field: str, **changes: Any) -> World:
     return with_pods(with_plane(world, reports=reports), field, lambda pod: replace(pod, is_ready=False))
 
 
-def with_secret(world: World, field: str, **changes: Any) -> World:
+def with_secret(world: StackWorld, field: str, **changes: Any) -> StackWorld:
     name = identity(world, field).secret
     secret = known(world.secrets[name])
     assert isinstance(secret, SeenSecret)
     return replace(world, secrets={**world.secrets, name: replace(secret, **changes)})
 
 
-def with_class(world: World, field: str, **parameters: str) -> World:
+def with_class(world: StackWorld, field: str, **parameters: str) -> StackWorld:
     """The SecretProviderClass of an identity has other parameters; the pods keep what was mounted before."""
     name, classes = identity(world, field).secret_provider_class, known(plane(world).classes)
     changed = SeenClass(provider=classes[name].provider, parameters={**classes[name].parameters, **parameters})
     return with_plane(world, classes={**classes, name: changed})
 
 
-def warned(world: World, field: str, reason: str, message: str) -> World:
+def warned(world: StackWorld, field: str, reason: str, message: str) -> StackWorld:
     found = tuple(
         SeenWarning(pod=pod.name, reason=reason, message=message, last=world.now) for pod in pods_of(world, field)
     )
     return with_plane(world, warnings=(*known(plane(world).warnings), *found))
 
 
-def waiting(world: World, field: str, phase: str, reason: str) -> World:
+def waiting(world: StackWorld, field: str, phase: str, reason: str) -> StackWorld:
     """The pods of an identity do not run, so their probes report nothing."""
     world = with_pods(world, field, lambda pod: replace(pod, is_ready=False, phase=phase, waiting=reason))
     silent = {pod.name: Unread(f"no report from the pod: {reason}") for pod in pods_of(world, field)}
     return with_plane(world, reports={**plane(world).reports, **silent})
 
 
-def unmounted(world: World, field: str, message: str) -> World:
+def unmounted(world: StackWorld, field: str, message: str) -> StackWorld:
     """New pods of an identity wait for the driver, which says this."""
     name = identity(world, field).secret_provider_class
     mounts = tuple(each for each in known(plane(world).mounts) if each.secret_provider_class != name)
@@ -137,31 +137,31 @@ def unmounted(world: World, field: str, message: str) -> World:
     return waiting(world, field, "Pending", "ContainerCreating: no further message")
 
 
-def all_unmounted(world: World, message: str) -> World:
+def all_unmounted(world: StackWorld, message: str) -> StackWorld:
     for each in state(world).identities:
         world = unmounted(world, each.identity, message)
     return world
 
 
-def refused(world: World, field: str, error: str) -> World:
+def refused(world: StackWorld, field: str, error: str) -> StackWorld:
     """The probes of an identity loaded the document, and Entra ID refuses it."""
     return with_reports(
         world, field, is_signed_in=False, sign_in_error=error, is_proven=False, proof_status=None, proof_error=None
     )
 
 
-def unloaded(world: World, field: str, error: str) -> World:
+def unloaded(world: StackWorld, field: str, error: str) -> StackWorld:
     """The probes of an identity have no document that they can use."""
     world = refused(world, field, error)
     return with_reports(world, field, client_id=None, thumbprint=None, expires=None)
 
 
-def denied(world: World, field: str, status: int, error: str) -> World:
+def denied(world: StackWorld, field: str, status: int, error: str) -> StackWorld:
     """The probes of an identity signed in, and their call is refused."""
     return with_reports(world, field, is_proven=False, proof_status=status, proof_error=error)
 
 
-def in_hypershift(world: World) -> World:
+def in_hypershift(world: StackWorld) -> StackWorld:
     """The same stack with HyperShift's control plane on its cluster: its own pods, and a HostedCluster."""
     rows = {row.field: row for row in CONTROL_PLANE}
     [cluster] = state(world).clusters
@@ -221,5 +221,5 @@ def _both(first: SeenPod, second: SeenPod) -> SeenPod:
     return replace(first, classes={**first.classes, **second.classes}, containers=containers)
 
 
-def report_of(world: World, field: str) -> SeenReport:
+def report_of(world: StackWorld, field: str) -> SeenReport:
     return known(plane(world).reports[pods_of(world, field)[0].name])
