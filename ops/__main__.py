@@ -53,11 +53,14 @@ _COMMANDS: Final = {
         ("probe", _PASS_ON),
         ("import_", _PASS_ON),
         ("status", {}),
+        ("graph", {}),
         ("token", {}),
         ("export", {}),
         ("kubeconfig", {}),
         ("rbac", {}),
         ("doctor", {}),
+        ("forecast", {}),
+        ("sweep", {}),
         ("local", _PASS_ALL_ON),
     )
 }

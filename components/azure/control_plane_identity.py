@@ -13,11 +13,11 @@ from components.azure.entra_application import EntraApplication, EntraApplicatio
 from components.azure.imported_credential import ImportedCredential, ImportedCredentialArgs
 from components.azure.plugin_resources import HsmRoleAssignment
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from components.azure.scopes import EARLIER_KMS_VAULT_WORD, HSM_SCOPE, hsm_names, kms_vault_word, scope_ids
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import role_assignment_name
 from identity.roles import MANAGED_HSM_CRYPTO_USER
 from identity.settings import HostedClusterSettings, Settings
+from identity.settings.scopes import EARLIER_KMS_VAULT_WORD, HSM_SCOPE, hsm_names, kms_vault_word, scope_ids
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ def _requirements(settings: Settings) -> AccessRequirements:
     """What an update requires before its first object; a preview requires nothing."""
     if pulumi.runtime.is_dry_run():
         return AccessRequirements()
-    return AccessRequirements(permissions.permissions(), required_kinds(settings))
+    return AccessRequirements(permissions.permissions(), required_kinds(settings), settings.namespaces)
 
 
 async def aks_kubeconfig(settings: Settings, cluster: ManagementClusterSettings, providers: Providers) -> Kubeconfig:

@@ -190,7 +190,8 @@ class _Seeder:
         scope = subscription_id(self._subscription)
         since = (clock.now() - _SINCE).isoformat()
         guids = {role.role_name: guid for guid, role in built_in_roles().items()}
-        for role in self._seed.deployer_roles:
+        for each in self._seed.deployer_roles:
+            role, condition = (each, None) if isinstance(each, str) else (each.role, each.condition)
             name = uuid.uuid5(uuid.NAMESPACE_DNS, f"{self._deployer}-{role}")
             properties = {
                 "principalId": self._deployer,
@@ -198,8 +199,8 @@ class _Seeder:
                 "roleDefinitionId": role_definition_id(self._subscription, guids[role]),
                 "scope": scope,
                 "description": None,
-                "condition": None,
-                "conditionVersion": None,
+                "condition": condition,
+                "conditionVersion": None if condition is None else "2.0",
                 "createdOn": since,
                 "updatedOn": since,
                 "createdBy": "",

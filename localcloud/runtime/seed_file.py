@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic.alias_generators import to_camel
 
 from localcloud.azure.authorization import built_in_roles
+from localcloud.azure.conditions import parse as parse_condition
 from localcloud.core.store import Store
 from localcloud.core.validation import place, problems
 
@@ -33,6 +34,11 @@ class SeedConflict(ValueError):
 def _is_uuid(text: str) -> str:
     if str(UUID(text)) != text:
         raise ValueError("lower-case letters and hyphens are expected, as Azure prints a UUID")
+    return text
+
+
+def _is_condition(text: str) -> str:
+    parse_condition(text)
     return text
 
 
@@ -88,6 +94,13 @@ class SeededResource(_Part):
     properties: dict[str, Any] = {}
 
 
+class SeededRole(_Part):
+    """A role of the deployer's under a condition (Azure ABAC, version 2.0)."""
+
+    role: _Name
+    condition: Annotated[str, AfterValidator(_is_condition)]
+
+
 class SeededUser(_Part):
     """A member of the tenant, who can sign in with a device code."""
 
@@ -111,7 +124,7 @@ class Seed(_Part):
     location: _Name
     resource_groups: tuple[_Name, ...] = ()
     # Roles of the deployer on the subscription, by Azure's display names.
-    deployer_roles: tuple[str, ...] = ()
+    deployer_roles: tuple[SeededRole | _Name, ...] = ()
     managed_identities: tuple[SeededIdentity, ...] = ()
     clusters: tuple[SeededCluster, ...] = ()
     vaults: tuple[SeededVault, ...] = ()
@@ -173,7 +186,8 @@ def _dangling(seed: Seed) -> Iterator[str]:
             where = place(("resources", index, "name"))
             yield f"{where}: {resource.name!r} has not one name for each segment of {resource.type}"
     known = {role.role_name for role in built_in_roles().values()}
-    for index, name in enumerate(seed.deployer_roles):
+    for index, each in enumerate(seed.deployer_roles):
+        name = each if isinstance(each, str) else each.role
         if name not in known:
             where = place(("deployerRoles", index))
             yield f"{where}: {name!r} is no built-in role that is emulated; {', '.join(sorted(known))} are"

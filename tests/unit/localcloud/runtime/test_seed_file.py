@@ -54,6 +54,11 @@ def write(tmp_path: Path) -> Write:
         ),
         ({"deployerRoles": ["Reader", "King"]}, "deployerRoles[1]", "'King' is no built-in role"),
         (
+            {"deployerRoles": [{"role": "King", "condition": "ActionMatches{'*'}"}]},
+            "deployerRoles[0]",
+            "'King' is no built-in role",
+        ),
+        (
             {"groups": [{"displayName": "g", "objectId": SMALL["tenantId"], "members": ["deployer", "me@x"]}]},
             "groups[0].members[1]",
             "'me@x' is neither 'deployer' nor among users",

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from ops.stack import environment, plugins
+from ops.stack import environment, pinned_plugins, plugins
 from ops.stack.environment import LocalPaths, local_paths, variables
 from ops.stack.errors import CommandError
-from ops.stack.plugins import NAMES, choose, choose_for, describe, install, installed, parse
+from ops.stack.pinned_plugins import NAMES
+from ops.stack.plugins import choose, choose_for, describe, install, installed, parse
 from tests.unit.emulated.plugin_executables import write_plugin
 
 VERSION = {name: metadata.version(f"pulumi-{name}") for name in NAMES}
+CHECKSUM = "0123456789abcdef" * 4
 _ECHO = '#!/bin/sh\necho "$0 $*"\n'
 # Notes what it is asked for, and does as the file `outcome` beside it says.
 _PULUMI = """\
@@ -38,12 +41,23 @@ def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     (folder / "pulumi").chmod(0o755)
     fetches(tmp_path, "echo 'error: no such host' >&2; exit 1")
     (tmp_path / "bin").mkdir()
+    pins(tmp_path, monkeypatch, *NAMES)
     return {
         "HOME": str(tmp_path / "home"),
         "PATH": os.pathsep.join([str(tmp_path / "bin"), "/usr/bin", "/bin"]),
         "LOCALCLOUD_STATE_DIR": str(tmp_path / "state"),
         "HTTPS_PROXY": "http://proxy.example.com",
     }
+
+
+def pins(folder: Path, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """These plugins have a checksum, for this machine."""
+    file = folder / "checksums.txt"
+    line = "{checksum}  pulumi-resource-{name}-v{version}-linux-amd64.tar.gz\n"
+    file.write_text("".join(line.format(checksum=CHECKSUM, name=name, version=VERSION[name]) for name in names))
+    monkeypatch.setattr(pinned_plugins, "_CHECKSUMS", file)
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
 
 
 def fetches(folder: Path, script: str) -> None:
@@ -196,10 +210,21 @@ def test_a_missing_plugin_is_fetched_into_the_users_cache(caller: dict[str, str]
     choose("azuread,azure-native", caller)
 
     assert fetched(tmp_path) == [
-        f"plugin install resource {name} {VERSION[name]}  http://proxy.example.com"
+        f"plugin install resource {name} {VERSION[name]} --exact --checksum {CHECKSUM}  http://proxy.example.com"
         for name in ("azure-native", "azuread")
     ]
     assert {each.name for each in installed(caller) if each.executable} == {"azuread", "azure-native"}
+
+
+def test_what_has_no_checksum_is_not_fetched(
+    caller: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pins(tmp_path, monkeypatch, "azure-native")
+
+    assert (
+        "tools/checksums.txt has no checksum of it for this machine, so it is not downloaded (`make pin`)\n"
+    ) in refusal(caller, "azuread")
+    assert fetched(tmp_path) == []
 
 
 def test_what_is_not_to_be_had_is_named_with_what_to_do(caller: dict[str, str], tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
-"""The scopes of a hosted cluster's role assignments."""
+"""The scopes of a hosted cluster's role assignments: what the components register and `idstack forecast` counts."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from identity.catalogue_rows import RoleGrant, Scope
 from identity.naming import parse_arm_id, resource_group_id, vault_id
-from identity.settings import HostedClusterSettings, Settings
+from identity.settings.hosted_clusters import HostedClusterSettings
+from identity.settings.model import Settings
 
 # Of a role in a managed HSM: every key, as the role on a vault.
 HSM_SCOPE: Final = "/keys"
@@ -51,3 +53,11 @@ def hsm_names(cluster: HostedClusterSettings, grant: RoleGrant) -> tuple[str, ..
 def kms_vault_word(vault: str) -> str:
     """The short name of one key vault: with another active key the role in the vault before must stay for a while."""
     return f"{EARLIER_KMS_VAULT_WORD}-{vault.lower()}"
+
+
+def distinct(scopes: Mapping[str, str]) -> dict[str, str]:
+    """The scopes without duplicates, as their assignments would have the same name. Azure ignores case."""
+    found: dict[str, tuple[str, str]] = {}
+    for word, scope in scopes.items():
+        found.setdefault(scope.lower(), (word, scope))
+    return dict(found.values())

@@ -1,0 +1,1 @@
+"""What the stacks take of Azure's limits, from their configuration alone."""

@@ -1,0 +1,114 @@
+"""A stack as the forecast knows it: its settings out of its own file, and what the shared stack decides for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from identity.clouds import LOCAL_CLOUD
+from identity.settings import HostedClusterSettings, Settings, load_settings
+from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+
+# Of the AKS add-on (learn.microsoft.com/azure/aks/csi-secrets-store-configuration-options).
+DEFAULT_POLL: Final = timedelta(minutes=2)
+_DURATION: Final = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,4})s)?", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastStack:
+    """One stack. `vault` names the vault of its credentials; `poll` is how often the CSI driver reads each of them."""
+
+    name: str
+    settings: Settings
+    vault: str
+    poll: timedelta
+
+    @property
+    def clusters(self) -> tuple[HostedClusterSettings, ...]:
+        """Its hosted clusters."""
+        return self.settings.hosted_clusters
+
+    @property
+    def subscription(self) -> str:
+        """Holder of what is limited by subscription."""
+        return f"subscription {self.settings.subscription_id}"
+
+    @property
+    def tenant(self) -> str:
+        """Holder of what is limited by tenant."""
+        return f"tenant {self.settings.tenant_id}"
+
+
+def read(names: Sequence[str], poll: timedelta | None = None) -> list[ForecastStack]:
+    """The stacks of these names; `poll` is that of management clusters that exist already, AKS's default if None.
+
+    A shared stack among them gives its vault's name and its cluster's poll interval to those that name it. Raises
+    CommandError for a stack without a configuration and for an encrypted value, ConfigurationError for a wrong one.
+    """
+    return together({name: settings_of(name) for name in names}, poll)
+
+
+def together(found: Mapping[str, Settings], poll: timedelta | None = None) -> list[ForecastStack]:
+    """The stacks with these settings, by name; see `read`."""
+
+    def owner(settings: Settings) -> Settings | None:
+        if settings.shared_stack is None:
+            return settings
+        return found.get(settings.shared_stack.rpartition("/")[2])
+
+    def vault(settings: Settings) -> str:
+        shared = owner(settings)
+        if shared is None or shared.vault is None:
+            return f"vault of {settings.shared_stack}"
+        return f"vault {shared.vault.name}"
+
+    def interval(settings: Settings) -> timedelta:
+        for each in (settings, owner(settings)):
+            cluster = None if each is None else each.management_cluster
+            if cluster is not None and cluster.create is not None:
+                return duration(cluster.create.rotation_poll_interval)
+        return poll or DEFAULT_POLL
+
+    return [
+        ForecastStack(name=name, settings=settings, vault=vault(settings), poll=interval(settings))
+        for name, settings in found.items()
+    ]
+
+
+def duration(text: str) -> timedelta:
+    """`1h`, `2m`, `1m30s` as a time; raises ValueError for anything else and for no time at all."""
+    match = _DURATION.fullmatch(text)
+    hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0)
+    found = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    if not found:
+        raise ValueError(f"{text!r} is no time such as 2m or 1m30s")
+    return found
+
+
+def settings_of(name: str) -> Settings:
+    """The settings in the stack's own file. No engine runs and nobody signs in; see `read` for the errors."""
+    written = {key: value for key, value in Engine(name).written().items() if ":" not in key}
+    if hidden := sorted(key for key, value in written.items() if _is_encrypted(value)):
+        raise CommandError(
+            f"Pulumi.{name}.yaml has an encrypted value in {', '.join(f'idstack:{key}' for key in hidden)}, and the "
+            "forecast reads the file alone, without the stack's key. No key of the configuration is secret: "
+            "`pulumi config set --plaintext` writes it readably"
+        )
+    local = local_cloud.of(name) if written.get("cloud") == LOCAL_CLOUD else None
+    return load_settings(
+        {key: _as_pulumi_passes_it(value) for key, value in written.items()}, secret_keys=(), local=local
+    )
+
+
+def _is_encrypted(value: object) -> bool:
+    return isinstance(value, Mapping) and (set(value) == {"secure"} or any(map(_is_encrypted, value.values())))
+
+
+def _as_pulumi_passes_it(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,143 @@
+"""What `idstack forecast` counts from the settings is what the program registers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pytest
+
+from components.azure.entra_application import SLOTS
+from identity.credentials.secret_tags import OWN_TAGS
+from ops.forecast import counts
+from ops.forecast.counts import Taken
+from ops.forecast.stack import ForecastStack, together
+from tests.unit.components import world
+from tests.unit.components.program import Program
+from tests.unit.components.recorder import RecordingMonitor
+from tests.unit.components.world import GROUPS, hosted_cluster
+
+_ACCOUNT = f"{GROUPS}/backup-dev/providers/Microsoft.Storage/storageAccounts/backupsdev"
+_REGISTRY = f"{GROUPS}/images-dev/providers/Microsoft.ContainerRegistry/registries/imagesdev"
+_ZONE = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com"
+_KEY = "https://{}.{}.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef"
+_MANIFEST = {"manifest": {"spec": {"serviceAccountSigningKey": {"name": "signing-key"}}}}
+_EVERYTHING = {
+    "identities": {"etcdBackup": {"enabled": True}},
+    "backupStorageAccountID": _ACCOUNT,
+    "managedIdentities": ["acrPull", "externalDNS", "velero"],
+    "containerRegistryID": _REGISTRY,
+    "managementIssuerURL": "https://oidc.example.com/aks",
+}
+
+
+def _without(*keys: str, **changes: Any) -> dict[str, Any]:
+    return {key: value for key, value in hosted_cluster(**changes).items() if key not in keys}
+
+
+_INFRASTRUCTURE = _without(
+    *("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup"),
+    infrastructure="create",
+    dns={"baseDomain": "example.com", "publicZoneID": _ZONE},
+    hostedCluster=_MANIFEST,
+)
+_ISSUER = _without(
+    "issuerURL",
+    issuer="create",
+    issuerName="hc1created",
+    serviceAccountSigningKey={"published": [1, 2], "signing": 2},
+    hostedCluster={"manifest": {"spec": {"release": {"image": "registry.example.com/release:1"}}}},
+)
+_WORKLOAD = {"name": "mine", "image": "registry.example.com/mine:1", "identities": ["disk", "kms"], "replicas": 3}
+_BACKUP_KEY = {
+    "activeKey": _KEY.format("kv-etcd-dev", "vault"),
+    "backupKey": _KEY.format("kv-etcd-old", "vault"),
+    "keyVaultResourceGroup": "etcd-dev",
+}
+_SAME_GROUP = {
+    "vnetID": world.VNET.replace("hc1-network", "hc1-managed"),
+    "subnetID": world.SUBNET.replace("hc1-network", "hc1-managed"),
+}
+
+# Changes of the stack's configuration, by what is special about them.
+CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
+    "one cluster": {},
+    "no cluster": {"hostedClusters": []},
+    "two clusters": {"hostedClusters": [hosted_cluster(), world.SECOND_CLUSTER], "clusterSide": "hypershift"},
+    "production's roles": {"roles": "builtin"},
+    "scopes that coincide": {"hostedClusters": [hosted_cluster(**_SAME_GROUP)]},
+    "optional identities": {"hostedClusters": [hosted_cluster(**_EVERYTHING)]},
+    "an identity off": {"hostedClusters": [hosted_cluster(identities={"imageRegistry": {"enabled": False}})]},
+    "a credential from elsewhere": {"hostedClusters": world.with_managed_identity({"secretName": "given"})},
+    "no encryption of etcd": {"hostedClusters": [_without("kms")]},
+    "two encryption keys": {"hostedClusters": [hosted_cluster(kms=_BACKUP_KEY)]},
+    "a managed HSM": {"hostedClusters": [hosted_cluster(kms={"activeKey": _KEY.format("hsm-dev", "managedhsm")})]},
+    "an issuer": {"hostedClusters": [_ISSUER], "clusterSide": "hypershift"},
+    "infrastructure": {"hostedClusters": [_INFRASTRUCTURE], "clusterSide": "hypershift"},
+    "a workload": {"hostedClusters": [hosted_cluster(workloads=[_WORKLOAD])]},
+    "a reader of its own": {"keyVaultUser": {"source": "created", "name": "kv-reader"}},
+}
+
+
+@pytest.fixture(scope="module", params=CONFIGURATIONS, ids=lambda name: name.replace(" ", "-"))
+def built(request: pytest.FixtureRequest, program: Program) -> tuple[ForecastStack, RecordingMonitor]:
+    """A stack as the forecast reads it, and what the program registered for it."""
+    changes = CONFIGURATIONS[request.param]
+    [stack] = together({"test": world.settings(**changes)})
+    return stack, program(**changes, invokes={**world.lookups(), "azure-native:keyvault:getManagedHsm": {}})
+
+
+def total(count: Callable[[ForecastStack], Iterator[Taken]], stack: ForecastStack) -> float:
+    return sum(taken.amount for taken in count(stack))
+
+
+def test_the_forecast_counts_what_the_program_registers(built: tuple[ForecastStack, RecordingMonitor]) -> None:
+    stack, recorder = built
+    keys = [each for each in recorder.all("idstack:index:SigningKey") if each.inputs["source"] != "vault"]
+    registered = {
+        counts.role_assignments: len(recorder.all("azure-native:authorization:RoleAssignment")),
+        counts.hsm_role_assignments: len(recorder.all("idstack:index:HsmRoleAssignment")),
+        counts.applications: len(recorder.all("azuread:index/application:Application")),
+        counts.created_objects: len(
+            recorder.all("azuread:index/application:Application")
+            + recorder.all("azuread:index/servicePrincipal:ServicePrincipal")
+        ),
+        counts.managed_identities: len(recorder.all("azure-native:managedidentity:UserAssignedIdentity")),
+        counts.secrets: len(recorder.all("idstack:index:CredentialSecret") + keys),
+        counts.issuer_accounts: len(recorder.all("azure-native:storage:StorageAccount")),
+        counts.resource_groups: len(recorder.all("azure-native:resources:ResourceGroup")),
+    }
+    assert {count.__name__: total(count, stack) for count in registered} == {
+        count.__name__: number for count, number in registered.items()
+    }
+
+
+def test_federated_credentials_are_counted_by_identity(built: tuple[ForecastStack, RecordingMonitor]) -> None:
+    stack, recorder = built
+    registered = Counter(
+        f"identity {each.inputs['resourceName']}"
+        for each in recorder.all("azure-native:managedidentity:FederatedIdentityCredential")
+    )
+    assert {each.holder: each.amount for each in counts.federated_credentials(stack) if each.amount} == registered
+
+
+def test_reads_are_counted_by_mount_of_each_pod(built: tuple[ForecastStack, RecordingMonitor]) -> None:
+    stack, recorder = built
+    mounted = sum(
+        each.inputs["spec"]["replicas"] * sum("csi" in volume for volume in pod["volumes"])
+        for each in recorder.all("kubernetes:apps/v1:Deployment")
+        for pod in [each.inputs["spec"]["template"]["spec"]]
+    )
+    counted = sum(counts.mounted_secrets(stack, cluster) for cluster in stack.clusters)
+    # HyperShift's operators make the pods otherwise.
+    assert mounted == (counted if stack.settings.cluster_side == "stack" else 0)
+
+
+def test_the_tags_that_the_stack_gives_are_counted(built: tuple[ForecastStack, RecordingMonitor]) -> None:
+    stack, recorder = built
+    [taken] = counts.secret_tags(stack)
+    for secret in recorder.all("idstack:index:CredentialSecret"):
+        assert taken.amount == len({*secret.inputs["tags"], *OWN_TAGS})
+    for application in recorder.all("azuread:index/application:Application"):
+        assert {each.amount for each in counts.certificates(stack)} == {len(application.inputs["tags"]) + len(SLOTS)}
