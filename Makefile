@@ -101,11 +101,12 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 	--custom-compile-command "make lock"
 PROBE_LOCK := identity/credentials/requirements-probe
 
-lock: ## Write requirements.txt anew from requirements.in, the probe image's part of it, and Go's pin (needs uv)
+lock: ## Write requirements.txt anew from requirements.in, the probe image's and the local cloud's parts of it, and the pins of Go and of clients (needs uv)
 	@$(LOCK) --output-file requirements.txt requirements.in
 	@$(LOCK) --output-file tools/go/requirements.txt tools/go/requirements.in
 	@$(LOCK) --constraint requirements.txt --output-file $(PROBE_LOCK).txt $(PROBE_LOCK).in
 	@$(LOCK) --output-file tools/audit/requirements.txt tools/audit/requirements.in
+	@$(LOCK) --constraint requirements.txt --output-file localcloud/requirements.txt localcloud/pyproject.toml
 	@$(LOCK) --output-file tests/clients/azure-cli.txt tests/clients/azure-cli.in
 	@$(LOCK) --output-file tests/clients/python.txt tests/clients/python.in
 

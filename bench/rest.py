@@ -29,7 +29,7 @@ def rest() -> Figure:
         ours=used,
         peer=span,
         peer_name="one core for as long",
-        limit=Limit("at most", 0.06),
+        limit=Limit("at most", 0.03),
         note=f"{_SPAN:g} s after `up`; daemon, kubelet and ten credential probes",
     )
 

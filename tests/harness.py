@@ -263,18 +263,23 @@ def running_stack(
     Its interpreters are warm (`tests/warm`); with `warm=False`, each starts from nothing, as it does for users. Its
     provider plugins are those of `idstack up --providers`, the emulated ones by default.
     """
-    for entry in PROJECT.iterdir():
-        if entry.name not in {".git", ".venv", ".localcloud", "Pulumi.local.yaml"}:
-            (root / entry.name).symlink_to(entry)
-    (root / ".venv").symlink_to(virtual_environment() if warm else PROJECT / ".venv")
-    (root / "Pulumi.local.yaml").write_bytes((PROJECT / "Pulumi.local.yaml").read_bytes())
-    stack = LocalStack(root, faults)
+    stack = empty_project(root, warm=warm, **faults)
     try:
         stack.local_cloud("start")
         stack.prepare(providers)
         yield stack
     finally:
         stack.local_cloud("stop", "--remove")
+
+
+def empty_project(root: Path, *, warm: bool = False, **faults: Any) -> LocalStack:
+    """A copy of the project in `root`, whose local cloud is not started."""
+    for entry in PROJECT.iterdir():
+        if entry.name not in {".git", ".venv", ".localcloud", "Pulumi.local.yaml"}:
+            (root / entry.name).symlink_to(entry)
+    (root / ".venv").symlink_to(virtual_environment() if warm else PROJECT / ".venv")
+    (root / "Pulumi.local.yaml").write_bytes((PROJECT / "Pulumi.local.yaml").read_bytes())
+    return LocalStack(root, faults)
 
 
 def client_of(kubeconfig: Path) -> httpx.Client:

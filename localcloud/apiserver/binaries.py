@@ -35,11 +35,14 @@ class Binaries:
             directory = Path(json.loads(record.read_text(encoding="utf-8"))["bin"])
         except FileNotFoundError:
             raise NotBuilt(
-                "kube-apiserver is not built yet: `make setup CLUSTER=apiserver` builds it, once; or let "
+                "kube-apiserver is not on this machine: let "
                 f"{_VARIABLE} name a folder with etcd, kube-apiserver and kube-controller-manager"
             ) from None
         if not (directory / "kube-apiserver").exists():
-            raise NotBuilt(f"{directory} is gone: `make setup CLUSTER=apiserver` builds kube-apiserver again")
+            raise NotBuilt(
+                f"{directory}, where kube-apiserver was, is gone: build it again, or let {_VARIABLE} name another "
+                "folder"
+            )
         return cls(directory)
 
     def path(self, name: str) -> str:

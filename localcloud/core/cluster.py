@@ -56,8 +56,9 @@ def choose(store: Store, wanted: ClusterKind | None = None) -> ClusterKind:
     kind = ClusterKind(known["kind"])
     if wanted not in {None, kind}:
         raise ClusterKindConflict(
-            f"this local cloud has its Kubernetes API from {_DISPLAY_NAMES[kind]}, which is fixed: end it with "
-            f"`make down`, then `make up CLUSTER={wanted}` starts one with {_DISPLAY_NAMES[ClusterKind(str(wanted))]}"
+            f"this local cloud has its Kubernetes API from {_DISPLAY_NAMES[kind]}, which is fixed: end it, and all "
+            f"that is in it, with `localcloud stop --remove`, then `localcloud start --cluster {wanted}` starts one "
+            f"with {_DISPLAY_NAMES[ClusterKind(str(wanted))]}"
         )
     return kind
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from identity.clouds import LocalEnvironment
 from ops.stack.environment import LOCAL_STACK, ROOT, STATE_DIRECTORY_VARIABLE, is_local, local_paths, variables
 from ops.stack.errors import CommandError
+
+# Which Kubernetes API a local cloud shall have; `make up CLUSTER=...` sets it.
+_CLUSTER_VARIABLE: Final = "LOCALCLOUD_CLUSTER"
 
 
 def run(arguments: Sequence[str], *, output: int | None = None, directory: Path = ROOT) -> int:
@@ -25,7 +30,14 @@ def run(arguments: Sequence[str], *, output: int | None = None, directory: Path 
 def do(*arguments: str, output: int) -> None:
     """Run a step that must succeed; raises CommandError if it does not."""
     if code := run(arguments, output=output):
-        raise CommandError(f"`idstack local {' '.join(arguments)}` ended with code {code}; the reason is printed above")
+        message = f"`idstack local {' '.join(arguments)}` ended with code {code}; the reason is printed above"
+        if arguments == ("start",) and (kind := os.environ.get(_CLUSTER_VARIABLE)):
+            # The local cloud, a package of its own, knows no `make`.
+            message += (
+                f"; for a stack with another Kubernetes API: `make down`, then `make up CLUSTER={kind}`, which builds "
+                "what that needs"
+            )
+        raise CommandError(message)
 
 
 def record() -> LocalEnvironment | None:

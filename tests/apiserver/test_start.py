@@ -35,8 +35,9 @@ def test_the_other_api_is_not_to_be_had_before_this_one_is_gone(stack: LocalStac
 
     assert refused.returncode == 1
     assert refused.stderr == (
-        "this local cloud has its Kubernetes API from kube-apiserver, which is fixed: end it with `make down`, "
-        "then `make up CLUSTER=builtin` starts one with the built-in server\n"
+        "this local cloud has its Kubernetes API from kube-apiserver, which is fixed: end it, and all that is in "
+        "it, with `localcloud stop --remove`, then `localcloud start --cluster builtin` starts one with the built-in "
+        "server\n"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from typing import Final
 
 import pytest
@@ -16,15 +17,17 @@ WANTED: Final = [
     for line in (ROOT / "requirements.in").read_text(encoding="utf-8").splitlines()
     if line.partition("#")[0].strip()
 ]
-# One entry of the lock: its pin, and the lines that belong to it.
-LOCKED: Final = re.findall(
-    r"^(\S.*?==.*(?:\n .*)*)", (ROOT / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE
-)
+LOCKS: Final = ("requirements.txt", "localcloud/requirements.txt")
 
 
-def pins() -> dict[str, Requirement]:
+def locked(lock: str) -> list[str]:
+    """The entries of a lock: a pin each, and the lines that belong to it."""
+    return re.findall(r"^(\S.*?==.*(?:\n .*)*)", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def pins(lock: str = LOCKS[0]) -> dict[str, Requirement]:
     """The lock's entries by package, as `uv pip sync` and `pip install -r` read them."""
-    parsed = (Requirement(entry.partition("\\")[0]) for entry in LOCKED)
+    parsed = (Requirement(entry.partition("\\")[0]) for entry in locked(lock))
     return {canonicalize_name(pin.name): pin for pin in parsed}
 
 
@@ -36,11 +39,21 @@ def test_each_requirement_is_pinned_to_a_version_it_allows(wanted: Requirement) 
     assert wanted.specifier.contains(exact.version), "run `make lock`"
 
 
-def test_everything_that_is_installed_has_hashes() -> None:
-    assert len(LOCKED) > len(WANTED)
-    assert not [entry.splitlines()[0] for entry in LOCKED if "--hash=sha256:" not in entry]
+def test_the_local_clouds_lock_has_what_it_asks_for_as_the_program_has_it() -> None:
+    project = tomllib.loads((ROOT / "localcloud/pyproject.toml").read_text(encoding="utf-8"))["project"]
+    own = pins(LOCKS[1])
+
+    assert {canonicalize_name(Requirement(each).name) for each in project["dependencies"]} <= set(own)
+    assert {name: pin.specifier for name, pin in own.items()} == {name: pins()[name].specifier for name in own}
 
 
-def test_the_lock_names_no_index() -> None:
-    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+@pytest.mark.parametrize("lock", LOCKS)
+def test_everything_that_is_installed_has_hashes(lock: str) -> None:
+    assert len(locked(lock)) > 10
+    assert not [entry.splitlines()[0] for entry in locked(lock) if "--hash=sha256:" not in entry]
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_lock_names_no_index(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
     assert not re.findall(r"index-url|https?://", text), "where packages come from is each machine's own setting"

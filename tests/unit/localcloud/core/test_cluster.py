@@ -50,8 +50,9 @@ def test_another_choice_later_is_refused_with_its_fix(store: Store) -> None:
         choose(store, ClusterKind.API_SERVER)
 
     assert str(refused.value) == (
-        "this local cloud has its Kubernetes API from the built-in server, which is fixed: end it with "
-        "`make down`, then `make up CLUSTER=apiserver` starts one with kube-apiserver"
+        "this local cloud has its Kubernetes API from the built-in server, which is fixed: end it, and all "
+        "that is in it, with `localcloud stop --remove`, then `localcloud start --cluster apiserver` starts one with "
+        "kube-apiserver"
     )
 
 
@@ -96,11 +97,13 @@ def test_a_folder_that_the_environment_names_goes_first(tmp_path: Path) -> None:
     assert Binaries.find(environ=named).path("etcd") == str(tmp_path / "etcd")
 
 
-def test_without_kube_apiserver_the_command_that_builds_it_is_named(tmp_path: Path) -> None:
+def test_without_kube_apiserver_the_variable_that_names_it_is_told(tmp_path: Path) -> None:
     record = tmp_path / "cluster.json"
-    with pytest.raises(NotBuilt, match="`make setup CLUSTER=apiserver` builds it, once"):
+    with pytest.raises(NotBuilt, match="is not on this machine: let LOCALCLOUD_BINARIES name a folder with etcd"):
         Binaries.find(record)
 
     record.write_text(json.dumps({"bin": str(tmp_path / "gone")}))
-    with pytest.raises(NotBuilt, match="gone is gone: `make setup CLUSTER=apiserver`"):
+    with pytest.raises(
+        NotBuilt, match="gone, where kube-apiserver was, is gone: build it again, or let LOCALCLOUD_BINARIES"
+    ):
         Binaries.find(record)

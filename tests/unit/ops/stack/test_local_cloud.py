@@ -1,0 +1,40 @@
+"""A step of the local cloud that fails, told in the words of the program around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ops.stack import local_cloud
+from ops.stack.errors import CommandError
+
+
+@pytest.mark.parametrize(
+    ("step", "cluster", "hint"),
+    [
+        (
+            ("start",),
+            "apiserver",
+            "; for a stack with another Kubernetes API: `make down`, then `make up CLUSTER=apiserver`, which builds "
+            "what that needs",
+        ),
+        (("start",), "", ""),
+        (("stop", "--remove"), "apiserver", ""),
+    ],
+)
+def test_a_failed_start_says_how_to_change_the_kubernetes_api(
+    step: Sequence[str], cluster: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failed(arguments: Sequence[str], **_: Any) -> int:
+        return 1
+
+    monkeypatch.setattr(local_cloud, "run", failed)
+    monkeypatch.setenv("LOCALCLOUD_CLUSTER", cluster)
+
+    with pytest.raises(CommandError) as refused:
+        local_cloud.do(*step, output=1)
+    assert refused.value.format_message() == (
+        f"`idstack local {' '.join(step)}` ended with code 1; the reason is printed above{hint}"
+    )
