@@ -58,6 +58,7 @@ _COMMANDS: Final = {
         ("kubeconfig", {}),
         ("rbac", {}),
         ("doctor", {}),
+        ("forecast", {}),
         ("local", _PASS_ALL_ON),
     )
 }

@@ -46,7 +46,9 @@ def _requirements(settings: Settings) -> AccessRequirements:
     """What an update requires before its first object; a preview requires nothing."""
     if pulumi.runtime.is_dry_run():
         return AccessRequirements()
-    return AccessRequirements(permissions.permissions(), required_kinds(settings))
+    return AccessRequirements(
+        permissions.permissions(network_policies=settings.block_instance_metadata), required_kinds(settings)
+    )
 
 
 async def aks_kubeconfig(settings: Settings, cluster: ManagementClusterSettings, providers: Providers) -> Kubeconfig:

@@ -50,7 +50,9 @@ def _check_access(engine: Engine, screen: Screen) -> None:
     try:
         with stack_access(engine).api_server(variables(engine.stack)) as server:
             server.check_sign_in()
-            missing = server.missing(AccessRequirements(permissions(), _kinds(engine.configured())))
+            configured = engine.configured()
+            needed = permissions(network_policies=bool(configured.get("blockInstanceMetadata")))
+            missing = server.missing(AccessRequirements(needed, _kinds(configured)))
     except AccessError as error:
         raise CommandError(str(error)) from None
     if screen.as_json:
