@@ -42,7 +42,7 @@ async def main() -> pulumi.Inputs:
         if not renews_only:
             handed_over = await check_control_planes(settings, providers, last, aks, kubeconfig)
             await check_key_rotations(settings, providers, last, aks, kubeconfig)
-        cluster = create_management_cluster(settings, providers, deployer.object_id)
+        cluster = create_management_cluster(settings, providers, deployer)
         providers = with_kubernetes_provider(settings, providers, cluster, hands_over=bool(handed_over))
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from bench import growth, keys, makespan, program, rerun, rest, swap, tokens
+from bench import growth, keys, makespan, program, rehearse, rerun, rest, swap, tokens
 from bench.figures import Figure, table
 from bench.measure import CommandFailed
 
@@ -25,6 +25,7 @@ _PARTS: Final[dict[str, Part]] = {
     "program": program.program,
     "rerun": lambda: [rerun.rerun()],
     "rest": lambda: [rest.rest()],
+    "rehearse": lambda: [rehearse.rehearse()],
     "makespan": makespan.makespan,
     "growth": growth.growth,
 }

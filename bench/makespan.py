@@ -32,8 +32,6 @@ OPERATIONS: Final[Mapping[str, int]] = {
     "azuread:index/applicationCertificate:ApplicationCertificate": 8,
     "idstack:index:CredentialSecret": 2,
 }
-CHECK_OPERATIONS: Final[Mapping[str, int]] = {"idstack:index:RenewalSchedule": 1}
-"""Requests that a resource's Check makes, before its creation begins."""
 ARM_OPERATIONS: Final = 3
 """Of every azure-native resource: a read before, the write, a read after it."""
 SIGN_IN_OPERATIONS: Final = 2
@@ -62,8 +60,6 @@ def makespan() -> Iterator[Figure]:
     for urn, weight in weights.items():
         begin, end = slow.spans.get(urn, (0.0, weight))
         assert end - begin >= 0.98 * weight, f"{urn} took less than its {weight:g} operations: the table is wrong"
-    for each in slow.resources:
-        weights[each["urn"]] += _LATENCY * CHECK_OPERATIONS.get(each["type"], 0)
     path, chain = critical_path(_needs(slow.resources), weights)
     grown = slow.makespan - quick.makespan
     names = " -> ".join(urn.rpartition("::")[2] for urn in chain if weights.get(urn))

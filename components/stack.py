@@ -9,6 +9,7 @@ from typing import Any
 import pulumi
 
 from components.azure.credential_store import CredentialStore
+from components.azure.deployer import Deployer
 from components.azure.imported_credential import ExistingIdentity
 from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
 from components.azure.management_cluster import AddOnIdentity, ManagementCluster
@@ -17,7 +18,6 @@ from components.azure.vault import Vault, VaultArgs
 from components.hypershift.base_manifest import base_manifest
 from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs, Leaf
 from components.lookups.prerequisites import Prerequisites
-from components.lookups.tenant_check import Deployer
 from identity import checkout
 from identity.outputs import HostedClusterOutput, StackOutputs, delivered, encryption_keys
 from identity.settings import HostedClusterSettings, Settings
@@ -56,7 +56,7 @@ class IdentityStack:
                     settings=settings,
                     cluster=cluster,
                     store=self._store,
-                    deployer=deployer.object_id,
+                    deployer=deployer,
                     imported=prerequisites.imported_of(cluster.name),
                     manifest=prerequisites.manifests.get(cluster.name),
                     delivered=delivered(last, cluster.name),

@@ -5,6 +5,15 @@ from __future__ import annotations
 import re
 import uuid
 from dataclasses import dataclass
+from typing import Final
+
+# Tag of a managed identity that a stack made; its value is `stack_tag`'s.
+STACK_TAG: Final = "idstack-stack"
+
+
+def stack_tag(project: str, stack: str) -> str:
+    """What marks a thing in Azure as a stack's: also what the tag of its Entra applications begins with."""
+    return f"{project}:{stack}"
 
 
 def role_assignment_name(infra_id: str, component: str, scope: str) -> str:

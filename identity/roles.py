@@ -55,3 +55,12 @@ AKS_RBAC_ADMIN_ROLE: Final = Role("Azure Kubernetes Service RBAC Admin", "3498e9
 AKS_RBAC_CLUSTER_ADMIN_ROLE: Final = Role(
     "Azure Kubernetes Service RBAC Cluster Admin", "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
 )
+# Of the deployer, the preview identity and renewals (`identity/access/deployer_rights.py`).
+# learn.microsoft.com/azure/role-based-access-control/built-in-roles/{general,privileged,security,containers,networking}
+READER_ROLE: Final = Role("Reader", "acdd72a7-3385-48ef-bd42-f606fba81ae7")
+RBAC_ADMINISTRATOR_ROLE: Final = Role("Role Based Access Control Administrator", "f58310d9-a9f6-439a-9e8d-f62e7b41a168")
+KEY_VAULT_SECRETS_OFFICER_ROLE: Final = Role("Key Vault Secrets Officer", "b86a8fe4-44ce-4948-aee5-eccb2c155cd7")
+AKS_CLUSTER_USER_ROLE: Final = Role(
+    "Azure Kubernetes Service Cluster User Role", "4abbcc35-e782-43d8-92c5-2d3f1bd2253f"
+)
+NETWORK_CONTRIBUTOR_ROLE: Final = Role("Network Contributor", "4d97b98b-1d4f-4787-a291-c67834d212e7")

@@ -1,4 +1,5 @@
-"""`python -m localcloud`: start, stop, run, env, exec, shell, requests, seed, faults, issue-msi, recover, kubelet.
+"""`python -m localcloud`: start, stop, run, env, exec, shell, requests, contents, seed, faults, issue-msi, recover,
+kubelet.
 
 Each may be repeated.
 """
@@ -248,6 +249,18 @@ def requests(
         else:
             product = each.client.partition(" ")[0]
             typer.echo(f"{each.time}  {each.service:10}  {each.status}  {each.method:6}  {each.path}  {product}")
+
+
+@cli.command()
+def contents(context: typer.Context) -> None:
+    """Print kind and key of everything there is, deleted things that Azure keeps included: a line of JSON for each."""
+    _environment(context.obj)
+    store = context.obj.open_store()
+    try:
+        for kind, key in store.listed():
+            typer.echo(json.dumps([kind, key]))
+    finally:
+        store.close()
 
 
 def _run(state: StateDirectory, command: Sequence[str], secret: str | None) -> int:

@@ -53,12 +53,15 @@ _COMMANDS: Final = {
         ("probe", _PASS_ON),
         ("import_", _PASS_ON),
         ("status", {}),
+        ("graph", {}),
         ("token", {}),
         ("export", {}),
         ("kubeconfig", {}),
         ("rbac", {}),
         ("doctor", {}),
+        ("rehearse", {}),
         ("forecast", {}),
+        ("sweep", {}),
         ("local", _PASS_ALL_ON),
     )
 }

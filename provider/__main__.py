@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from plugin import PluginError, Provider, Resource, serve
+from plugin import PluginError, Props, Provider, Resource, serve
 from provider.certificate import CertificateResource
 from provider.cluster_gate import ClusterGateResource
 from provider.credential_secret import CredentialSecretResource
+from provider.early_looks import LOOK_AT_SECRETS, EarlyLooks
 from provider.hsm_role_assignment import HsmRoleAssignmentResource
 from provider.issuer_documents import IssuerDocumentsResource
 from provider.namespace_guard import NamespaceGuardResource
@@ -16,8 +17,9 @@ from provider.sign_in_gate import SignInGateResource
 from provider.signing_key import SigningKeyResource
 from provider.signing_key_secret import SigningKeySecretResource
 
+_LOOKS: Final = EarlyLooks()
 RESOURCES: Final[dict[str, Resource]] = {
-    "idstack:index:RenewalSchedule": RenewalScheduleResource(),
+    "idstack:index:RenewalSchedule": RenewalScheduleResource(_LOOKS),
     "idstack:index:Certificate": CertificateResource(),
     "idstack:index:SignInGate": SignInGateResource(),
     "idstack:index:CredentialSecret": CredentialSecretResource(),
@@ -42,6 +44,13 @@ class IdstackProvider(Provider):
             return RESOURCES[type_token]
         except KeyError:
             raise PluginError(f'the idstack plugin has no "{type_token}": it has {", ".join(RESOURCES)}') from None
+
+    def invoke(self, token: str, args: Props) -> Props:
+        """Begin looks at secrets (`provider/early_looks.py`); raises `PluginError` for any other function."""
+        if token != LOOK_AT_SECRETS:
+            return super().invoke(token, args)
+        _LOOKS.begin(args)
+        return {}
 
 
 if __name__ == "__main__":

@@ -31,14 +31,13 @@ def now(cloud: str) -> datetime:
         ) from None
 
 
-def require_right(azure: datetime | None) -> None:
-    """Raises `PluginError` if this machine's clock and Azure's (the `Date` of an answer) differ by over five minutes.
+def require_right(here: datetime, azure: datetime | None) -> None:
+    """Raises `PluginError` if this machine's clock and Azure's (the `Date` of an answer) differed by over five minutes.
 
     A certificate that was issued by a wrong clock would decide about renewals until it ends.
     """
     if azure is None:
         return
-    here = datetime.now(UTC)
     if abs(here - azure) > _TOLERANCE:
         raise PluginError(
             f"no certificate was issued, as this machine's clock is wrong: it shows {rfc3339.render(here)}, Azure "

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, get_args
 
@@ -41,9 +40,10 @@ from plugin import (
     unwrap,
 )
 from provider import clock, cloud, schema
+from provider.early_looks import EarlyLooks
 from provider.inputs import Inputs
 from provider.state_only import StateOnly
-from provider.vault_secrets import SecretMetadata, VaultSecret
+from provider.vault_secrets import SecretMetadata, SecretSeen, VaultSecret
 
 _MODES: Final = ("auto", "hold")
 _SLOTS: Final = get_args(SlotName)
@@ -61,14 +61,6 @@ _NOTHING: Final = {"name": "nothing"}
 _DECIDED: Final = ("current", *_SLOTS, "renewal")
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """The secret in the vault, and Azure's time."""
-
-    vault: ObservedSecret
-    date: datetime | None
-
-
 class RenewalScheduleResource(StateOnly):
     """Inputs of a program: `lifetimeDays`, `renewBeforeDays`, `mode`; `cloud`, `tenantId`, `vaultId`, `secretName`,
     `objectEncoding`, `authorityHost`, `clientId`, of which the document in the vault is made; `delivered` (`a1`): the
@@ -78,6 +70,9 @@ class RenewalScheduleResource(StateOnly):
     `validDays`; for a slot without a certificate absent, in outputs empty), `renewal` (the newest one, kept until the
     next).
     """
+
+    def __init__(self, looks: EarlyLooks) -> None:
+        self._looks = looks
 
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
         """Decide on a renewal; `mode: hold` keeps the slots there are, but makes the first one.
@@ -97,9 +92,10 @@ class RenewalScheduleResource(StateOnly):
         if inputs.failures or lifetime is None or renew_before is None:
             return Checked(new, inputs.failures)
         settings = {name: each for name, each in new.items() if name not in ("mode", _DELIVERED)}
-        seen = _look(new)
+        seen = self._look(new)
+        vault = _vault(seen.found)
         if old is None:
-            return Checked(settings | _written(schedule.initial(now, lifetime, seen.vault)))
+            return Checked(settings | _written(schedule.initial(now, lifetime, vault)))
         known = unwrap(old)
         schema.require(known)
         terms = Terms(
@@ -112,13 +108,13 @@ class RenewalScheduleResource(StateOnly):
         )
         slots = _slots(known)
         try:
-            decision = schedule.decide(slots, seen.vault, _known(known, new), now, terms)
+            decision = schedule.decide(slots, vault, self._known(known, new), now, terms)
         except NotYet as refusal:
             return Checked(new, [CheckFailure("", _too_soon(refusal, new))])
         except NotDelivered:
             return Checked(new, [CheckFailure("", _not_delivered(slots))])
         if decision.slots != slots:
-            clock.require_right(seen.date)
+            clock.require_right(seen.here, seen.date)
         written = _written(decision, known["renewal"])
         if decision.delivered is None and (terms.is_replaced or terms.request is RenewalRequest.REPLACE):
             written[_DELIVERED] = _NOTHING
@@ -146,6 +142,35 @@ class RenewalScheduleResource(StateOnly):
             _withdraw_all(new_inputs)
         return _outputs(new_inputs)
 
+    def _look(self, inputs: Mapping[str, Any]) -> SecretSeen:
+        """The secret at an address."""
+        try:
+            return self._looks.look(inputs)
+        except AccessError as error:
+            secret = VaultSecret.of(inputs).id
+            raise PluginError(
+                f"the vault decides which certificate is renewed, and {secret} cannot be read: {error}. "
+                "Let whoever runs this read it (role Reader), then try again"
+            ) from None
+
+    def _known(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> Delivery | None:
+        """The newest delivery that the vault showed before, here or at the last address, or that the stack knows."""
+        found = list(self._remembered(old, new))
+        return max(found, key=lambda each: each.generation, default=None)
+
+    def _remembered(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Delivery]:
+        if any(old.get(name) != new[name] for name in _ADDRESS):
+            before = self._look({**new, **{name: old[name] for name in _ADDRESS}})
+            if before.found is not None and (delivery := _delivery(before.found)):
+                yield delivery
+        record = old.get(_DELIVERED)
+        if record and record != _NOTHING and (delivery := Delivery.named(record["name"], rfc3339.parse(record["at"]))):
+            yield delivery
+        # The last complete run does not say when; not before the certificate began.
+        name = new.get(_DELIVERED)
+        if isinstance(name, str) and (begun := _begun(old, name)) and (delivery := Delivery.named(name, begun)):
+            yield delivery
+
 
 def _name(urn: str) -> str:
     return urn.rsplit("::", 1)[-1]
@@ -168,20 +193,9 @@ def _withdraw_all(inputs: Mapping[str, Any]) -> None:
         ) from None
 
 
-def _look(inputs: Mapping[str, Any]) -> _Seen:
-    """The secret at an address."""
-    secret = VaultSecret.of(inputs)
-    try:
-        found, date = secret.metadata_with_date()
-    except AccessError as error:
-        raise PluginError(
-            f"the vault decides which certificate is renewed, and {secret.id} cannot be read: {error}. "
-            "Let whoever runs this read it (role Reader), then try again"
-        ) from None
-    return _Seen(ObservedSecret() if found is None else _vault(found), date)
-
-
-def _vault(found: SecretMetadata) -> ObservedSecret:
+def _vault(found: SecretMetadata | None) -> ObservedSecret:
+    if found is None:
+        return ObservedSecret()
     not_before = None if found.not_before is None else datetime.fromtimestamp(found.not_before, UTC)
     return ObservedSecret(True, _delivery(found), not_before)
 
@@ -192,26 +206,6 @@ def _delivery(found: SecretMetadata) -> Delivery | None:
     except ValueError:
         at = datetime.fromtimestamp(found.created, UTC)
     return Delivery.named(found.tags.get(GENERATION, ""), at)
-
-
-def _known(old: Mapping[str, Any], new: Mapping[str, Any]) -> Delivery | None:
-    """The newest delivery that the vault showed before, at this address or the one before, or that the stack knows."""
-    found = list(_remembered(old, new))
-    return max(found, key=lambda each: each.generation, default=None)
-
-
-def _remembered(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Delivery]:
-    if any(old.get(name) != new[name] for name in _ADDRESS):
-        before = _look({**new, **{name: old[name] for name in _ADDRESS}}).vault.delivery
-        if before is not None:
-            yield before
-    record = old.get(_DELIVERED)
-    if record and record != _NOTHING and (delivery := Delivery.named(record["name"], rfc3339.parse(record["at"]))):
-        yield delivery
-    # The last complete run does not say when; not before the certificate began.
-    name = new.get(_DELIVERED)
-    if isinstance(name, str) and (begun := _begun(old, name)) and (delivery := Delivery.named(name, begun)):
-        yield delivery
 
 
 def _begun(old: Mapping[str, Any], name: str) -> datetime | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 from identity.access.azure_client import AzureClient, AzureObject
@@ -54,6 +54,15 @@ class SecretMetadata:
 
 
 @dataclass(frozen=True)
+class SecretSeen:
+    """The current version of a secret, None if there is none; ARM's time if it tells it, and this machine's then."""
+
+    found: SecretMetadata | None
+    date: datetime | None
+    here: datetime
+
+
+@dataclass(frozen=True)
 class VaultSecret:
     """The secret called `name` in a vault (`vault_id`, an ARM id). Every method raises AzureRefused."""
 
@@ -73,12 +82,13 @@ class VaultSecret:
 
     def metadata(self) -> SecretMetadata | None:
         """The current version, None if there is no such secret, vault or resource group."""
-        return self.metadata_with_date()[0]
+        return self.look().found
 
-    def metadata_with_date(self) -> tuple[SecretMetadata | None, datetime | None]:
-        """The current version, and ARM's time."""
+    def look(self) -> SecretSeen:
+        """The current version, and when it was seen."""
         answer = self.azure.resource_with_date(self.id, _API_VERSION)
-        return None if answer.found is None else SecretMetadata.of(answer.found), answer.date
+        found = None if answer.found is None else SecretMetadata.of(answer.found)
+        return SecretSeen(found, answer.date, datetime.now(UTC))
 
     def value(self) -> str:
         """The current version's value, by the vault itself: it takes a role that reads secrets (Key Vault Secrets

@@ -121,6 +121,14 @@ class LocalStack:
         """Run a command of the local cloud."""
         return self.run(self.python, "-m", "localcloud", *arguments).stdout
 
+    def administer(self) -> None:
+        """Let the deployer assign any role to anybody from now on, as somebody who runs scripts by hand may."""
+        seed = yaml.safe_load((PROJECT / "emulated/seed.yaml").read_text(encoding="utf-8"))
+        seed["deployerRoles"].append("User Access Administrator")
+        file = self.state / "administrator.yaml"
+        file.write_text(yaml.safe_dump(seed), encoding="utf-8")
+        self.local_cloud("seed", "--seed", str(file))
+
     def prepare(self, providers: str | None = None) -> None:
         """Make the stack as `idstack up --providers` does, so that both its commands and the engine's own work here."""
         with pytest.MonkeyPatch.context() as patch:

@@ -1,9 +1,10 @@
-"""The Pulumi CLI with its Python language host: found on PATH, installed, or built from pinned Go modules.
+"""The Pulumi CLI with its Python language host: found on PATH, downloaded, or built, the last two by checksum.
 
 Ways in order of preference:
 
 1. `pulumi` on PATH, when it is at least as new as the pinned version and its Python language host lies beside it;
-2. Pulumi's official installer, through the SDK (`pulumi.automation.PulumiCommand.install`);
+   never with `IDSTACK_PULUMI=pinned`, which every workflow sets: nobody knows the checksum of what a machine has;
+2. the archive of Pulumi's release whose SHA-256 is in tools/checksums.txt;
 3. a build of the modules pinned in tools/pulumi and tools/language-host, where a Go module proxy is all one reaches.
 
 The choice is recorded in `.tools/engine.json`, where `ops/stack/environment.py` finds it.
@@ -15,39 +16,47 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
+from typing import Final
 
-from tools import pinned
+from tools import downloads, pinned
+from tools.downloads import NotDownloaded
 from tools.pinned import dotted, numbers
-from tools.steps import ROOT, TOOLS, VENV, ProcessError, SetupError, fingerprint, report, run
+from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint, report, run
 
 RECORD = TOOLS / "engine.json"
 _CLI_MODULE = ROOT / "tools/pulumi"
 _HOST_MODULE = ROOT / "tools/language-host"
 _LAUNCHER = _HOST_MODULE / "pulumi-language-python"
+_CHECKSUMS = downloads.CHECKSUMS
 _SDK = "github.com/pulumi/pulumi/sdk/v3"
 _CLI_PACKAGE = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
 _HOST_PACKAGE = f"{_SDK}/python/cmd/pulumi-language-python"
-_INSTALL_SECONDS = 300
-# To notice a closed network soon; the installer's own download has no time limit.
-_CONNECT_SECONDS = 10
+# `pinned` passes over the CLI on PATH.
+VARIABLE: Final = "IDSTACK_PULUMI"
+PINNED: Final = "pinned"
 
 
 def ensure() -> str:
-    """Find, install or build a usable CLI, and record where it is.
+    """Find, download or build a usable CLI, and record where it is.
 
     Returns what was chosen, for the progress line. Raises SetupError if there is no way to one.
     """
+    wish = os.environ.get(VARIABLE, "")
+    if wish not in ("", PINNED):
+        raise SetupError(f'{VARIABLE}: found "{wish}"; accepted: {PINNED}, or leave it out to take the CLI on PATH')
     pins = [*pinned.files(_CLI_MODULE), *pinned.files(_HOST_MODULE)]
     build = TOOLS / f"pulumi-{fingerprint([*pins, _LAUNCHER])}"
-    wanted = fingerprint([Path(__file__), build.name, _identity_on_path(), str(ROOT)])
+    minimum = pinned.version(_CLI_MODULE, "github.com/pulumi/pulumi/pkg/v3")
+    archive = downloads.cli_archive(dotted(minimum), *downloads.this_platform())
+    checksum = downloads.checksums(_CHECKSUMS).get(archive)
+    on_path = "" if wish else _identity_on_path()
+    wanted = fingerprint([Path(__file__), build.name, wish, on_path, checksum or "", str(ROOT)])
     if RECORD.exists():
         record = json.loads(RECORD.read_text())
         if record["fingerprint"] == wanted and (Path(record["bin"]) / "pulumi").exists():
             return f"up to date, {record['version']} {record['origin']}"
-    minimum = pinned.version(_CLI_MODULE, "github.com/pulumi/pulumi/pkg/v3")
-    directory, origin = _choose(build, minimum)
+    directory, origin = _choose(build, minimum, archive, checksum, wish)
     version = dotted(_version(directory / "pulumi"))
     record = {"bin": str(directory), "origin": origin, "version": version, "fingerprint": wanted}
     draft = RECORD.with_suffix(".draft")
@@ -56,27 +65,31 @@ def ensure() -> str:
     return f"{version} {origin}"
 
 
-def _choose(build: Path, minimum: tuple[int, ...]) -> tuple[Path, str]:
-    on_path, not_on_path = _on_path(minimum)
+def _choose(build: Path, minimum: tuple[int, ...], archive: str, checksum: str | None, wish: str) -> tuple[Path, str]:
+    on_path, not_on_path = (None, f"{VARIABLE}={PINNED}") if wish else _on_path(minimum)
     if on_path:
         return on_path, "from PATH"
+    downloaded = TOOLS / f"pulumi-{checksum}"
+    if (downloaded / "pulumi").exists():
+        return downloaded, "downloaded earlier"
     if (build / "pulumi").exists():
         return build, "built from tools/pulumi earlier"
-    report(f"pulumi: {not_on_path}; trying Pulumi's installer")
-    installed, not_installed = _install(TOOLS / "pulumi-installed", minimum)
-    if installed:
-        return installed, "from Pulumi's installer"
-    report(f"pulumi: {not_installed}; building from the pinned Go modules")
+    text = dotted(minimum)
+    report(f"pulumi: {not_on_path}; trying the archive of Pulumi's release {text}")
+    not_downloaded = _download(downloaded, text, archive, checksum)
+    if not_downloaded is None:
+        return downloaded, "downloaded"
+    report(f"pulumi: {not_downloaded}; building from the pinned Go modules")
     not_built = _build(build, minimum)
     if not_built is None:
         return build, "built from tools/pulumi"
-    text = dotted(minimum)
     raise SetupError(
         "the Pulumi CLI cannot be installed on this machine.\n"
-        f"  PATH: {not_on_path}\n  installer: {not_installed}\n  build: {not_built}\n"
+        f"  PATH: {not_on_path}\n  download: {not_downloaded}\n  build: {not_built}\n"
         "Ways out, one is enough:\n"
-        f"  - install Pulumi {text} or newer (pulumi.com/docs/install) and run `make setup` again\n"
-        "  - let this machine reach Pulumi's download site, or copy an installation from another machine onto PATH\n"
+        f"  - install Pulumi {text} or newer (pulumi.com/docs/install), or copy an installation onto PATH, and run\n"
+        f"    `make setup` again without {VARIABLE}\n"
+        "  - let this machine reach Pulumi's releases on GitHub\n"
         f"  - install Go {pinned.language_version(_CLI_MODULE)} or newer and let it reach a Go module proxy "
         "(go env GOPROXY)"
     )
@@ -108,28 +121,26 @@ def _on_path(minimum: tuple[int, ...]) -> tuple[Path | None, str]:
     return directory, ""
 
 
-def _install(root: Path, minimum: tuple[int, ...]) -> tuple[Path | None, str]:
-    script = (
-        "import socket, sys\n"
-        f"socket.setdefaulttimeout({_CONNECT_SECONDS})\n"
-        "from pulumi.automation import PulumiCommand\n"
-        "try:\n"
-        f"    PulumiCommand.install(root={str(root)!r})\n"
-        "except Exception as error:\n"
-        "    sys.exit(f'{type(error).__name__}: {error}')\n"
-    )
+def _download(target: Path, version: str, archive: str, checksum: str | None) -> str | None:
+    """Download the CLI into `target`; returns None, or why that is impossible."""
+    if checksum is None:
+        return f"{_CHECKSUMS.name} has no checksum of {archive}"
+    packed, draft = TOOLS / archive, target.with_name(f"{target.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
     try:
-        subprocess.run(
-            [VENV / "bin/python", "-c", script], check=True, capture_output=True, text=True, timeout=_INSTALL_SECONDS
+        downloads.fetch(
+            downloads.GITHUB.format(repository="pulumi", version=version, archive=archive), packed, checksum
         )
-    except subprocess.TimeoutExpired:
-        return None, f"Pulumi's installer did not finish in {_INSTALL_SECONDS} s"
-    except subprocess.CalledProcessError as error:
-        reason = (error.stderr.strip().splitlines() or ["no reason given"])[-1]
-        return None, f"Pulumi's installer cannot be used here ({reason})"
-    if _version(root / "bin/pulumi") < minimum:
-        return None, "Pulumi's installer brought a version older than the pinned one"
-    return root / "bin", ""
+        downloads.unpack(packed, "pulumi", draft)
+    except NotDownloaded as error:
+        return str(error)
+    finally:
+        packed.unlink(missing_ok=True)
+    if not (draft / "pulumi").exists() or not (draft / "pulumi-language-python").exists():
+        return f"{archive} has no Pulumi CLI with a Python language host"
+    shutil.rmtree(target, ignore_errors=True)
+    draft.rename(target)
+    return None
 
 
 def _build(target: Path, minimum: tuple[int, ...]) -> str | None:

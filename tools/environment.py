@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tools.steps import ROOT, VENV, ProcessError, SetupError, fingerprint, report, run
+from tools.steps import ROOT, VENV, WHEELS_ALONE, ProcessError, SetupError, fingerprint, report, run
 
 _LOCK = ROOT / "requirements.txt"
 _STAMP = VENV / ".setup"
@@ -46,7 +46,7 @@ def _with_uv(uv: str) -> None:
     if not _PYTHON.exists():
         run([uv, "venv", "--allow-existing", "--python", sys.executable, VENV])
     # Compiled now, because an environment with PYTHONDONTWRITEBYTECODE would otherwise compile the SDKs at every start.
-    install = [uv, "pip", "sync", "--require-hashes", "--compile-bytecode", "--python", _PYTHON, _LOCK]
+    install = [uv, "pip", "sync", *WHEELS_ALONE, "--compile-bytecode", "--python", _PYTHON, _LOCK]
     run(install)
 
 
@@ -61,17 +61,8 @@ def _with_pip() -> None:
                 "Ways out: install its venv module (Debian: python3-venv), or install uv."
             ) from None
     # Without resolving again: the lock is complete, and overrides what a package demands (requirements-overrides.in).
-    install = [
-        _PYTHON,
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--no-deps",
-        "--require-hashes",
-        "-r",
-        _LOCK,
-    ]
+    command = [_PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-deps"]
+    install = [*command, *WHEELS_ALONE, "-r", _LOCK]
     run(install)
 
 

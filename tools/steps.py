@@ -13,6 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ROOT / ".tools"
 VENV = ROOT / ".venv"
+# Of pip and uv: what has no hash in the lock is refused, and so is a package that runs code to be installed.
+WHEELS_ALONE = ("--require-hashes", "--only-binary", ":all:")
 _TAIL_LINES = 15
 _REPORT_EVERY_SECONDS = 20.0
 

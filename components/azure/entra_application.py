@@ -18,6 +18,7 @@ import pulumi_azuread as azuread
 from components.azure.credential_secret import CredentialDates, CredentialSummary, IssuedDocument, summary_of
 from components.azure.plugin_resources import Certificate, RenewalSchedule, SignInGate
 from identity.credentials import rfc3339
+from identity.naming import stack_tag
 from identity.settings import Settings
 
 SLOTS: Final = ("a", "b")
@@ -69,7 +70,7 @@ class EntraApplication(pulumi.ComponentResource):
             display_name=args.display_name,
             owners=[args.owner],
             # Entra ID accepts a second application of the same name; the tag identifies this one.
-            tags=[f"{pulumi.get_project()}:{pulumi.get_stack()}:{name}"],
+            tags=[f"{stack_tag(pulumi.get_project(), pulumi.get_stack())}:{name}"],
             opts=pulumi.ResourceOptions.merge(ownership, pulumi.ResourceOptions(protect=args.settings.protect)),
         )
         self._principal = azuread.ServicePrincipal(

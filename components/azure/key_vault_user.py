@@ -12,6 +12,7 @@ from components.azure.imported_credential import ExistingIdentity
 from components.azure.management_cluster import AddOnIdentity
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.azure.vault import Vault
+from identity.naming import STACK_TAG, stack_tag
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from identity.settings import Settings
 
@@ -54,7 +55,7 @@ class KeyVaultUser(pulumi.ComponentResource):
                 resource_name_=args.identity.name,
                 resource_group_name=args.settings.resource_group,
                 location=args.settings.location,
-                tags=args.settings.tags,
+                tags={**args.settings.tags, STACK_TAG: stack_tag(pulumi.get_project(), pulumi.get_stack())},
                 opts=pulumi.ResourceOptions(parent=self),
             )
             group = args.identity.node_resource_group or "<the nodes' resource group>"

@@ -10,6 +10,7 @@ from pulumi_azure_native import managedidentity
 
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
+from identity.naming import STACK_TAG, stack_tag
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.scopes import scope_ids
 
@@ -44,7 +45,7 @@ def managed_identity(
         resource_name_=args.identity_name,
         resource_group_name=settings.resource_group,
         location=args.location,
-        tags=settings.tags,
+        tags={**settings.tags, STACK_TAG: stack_tag(pulumi.get_project(), pulumi.get_stack())},
         opts=pulumi.ResourceOptions(parent=parent),
     )
     previous: pulumi.Resource = identity

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pulumi
 from pulumi_azure_native import containerservice
 
+from components.azure.deployer import Deployer
 from components.azure.providers import Providers
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity.access.aks import cluster_id
@@ -25,7 +26,7 @@ _COMPONENT: Final = "deployer"
 
 @dataclass(frozen=True, kw_only=True)
 class ManagementClusterArgs:
-    """Inputs of `ManagementCluster`. `deployer` is the object id of whoever runs the stack.
+    """Inputs of `ManagementCluster`. `deployer` runs the stack.
 
     `cluster` is `settings.management_cluster`, and `creation` its `create`.
     """
@@ -33,7 +34,7 @@ class ManagementClusterArgs:
     settings: Settings
     cluster: ManagementClusterSettings
     creation: CreationSettings
-    deployer: str
+    deployer: Deployer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,15 +142,15 @@ class ManagementCluster(pulumi.ComponentResource):
                 role=AKS_RBAC_CLUSTER_ADMIN_ROLE,
                 scopes={"cluster": self.cluster_id},
                 subscription_id=args.settings.subscription_id,
-                principal_id=args.deployer,
-                is_deployer=True,
+                principal_id=args.deployer.object_id,
+                deployer=args.deployer,
             ),
             pulumi.ResourceOptions(parent=self, depends_on=[cluster]),
         )
 
 
-def create_management_cluster(settings: Settings, providers: Providers, deployer: str) -> ManagementCluster | None:
-    """Make the management cluster, unless it exists already or there is none; `deployer` is an object id."""
+def create_management_cluster(settings: Settings, providers: Providers, deployer: Deployer) -> ManagementCluster | None:
+    """Make the management cluster, unless it exists already or there is none."""
     cluster = settings.management_cluster
     if cluster is None or cluster.create is None:
         return None

@@ -9,6 +9,7 @@ import pulumi
 from pulumi_azure_native import storage
 
 from components.azure.credential_store import CredentialStore
+from components.azure.deployer import Deployer
 from components.azure.issuer_resources import IssuerDocuments, SigningKey
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity.naming import resource_id, signing_key_vault_secret
@@ -31,14 +32,14 @@ class SigningKeyFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class OidcIssuerArgs:
-    """Inputs of `OidcIssuer`; `name` is that of the account and of its container, `deployer` an object id."""
+    """Inputs of `OidcIssuer`; `name` is that of the account and of its container."""
 
     settings: Settings
     cluster: HostedClusterSettings
     key: SigningKeySettings
     name: str
     store: CredentialStore
-    deployer: str
+    deployer: Deployer
 
 
 class OidcIssuer(pulumi.ComponentResource):
@@ -84,8 +85,8 @@ class OidcIssuer(pulumi.ComponentResource):
                 role=STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
                 scopes={"account": account_id},
                 subscription_id=settings.subscription_id,
-                principal_id=args.deployer,
-                is_deployer=True,
+                principal_id=args.deployer.object_id,
+                deployer=args.deployer,
             ),
             pulumi.ResourceOptions(parent=self, depends_on=[account]),
         )

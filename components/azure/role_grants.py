@@ -9,6 +9,7 @@ from typing import cast
 import pulumi
 from pulumi_azure_native import authorization
 
+from components.azure.deployer import Deployer
 from identity.naming import role_assignment_name, role_definition_id
 from identity.roles import Role
 from identity.settings.scopes import distinct
@@ -19,8 +20,8 @@ class RoleGrantsArgs:
     """Inputs of `RoleGrants`. `scopes` maps a short word, part of the resource's name, to the scope's ARM id.
 
     `renamed` has the word of a scope in the states of earlier releases, by the word of today.
-    `is_deployer`: the principal is the user or application that runs the stack. The one of the first run keeps the
-    role: a preview by another must not show a change.
+    `deployer`: the principal is the user or application that runs the stack. The one of the first run keeps the role: a
+    preview by another must not show a change.
     """
 
     infra_id: str
@@ -29,7 +30,7 @@ class RoleGrantsArgs:
     scopes: Mapping[str, str]
     subscription_id: str
     principal_id: pulumi.Input[str]  # object id of the service principal
-    is_deployer: bool = False
+    deployer: Deployer | None = None
     renamed: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -53,16 +54,16 @@ class RoleGrants(pulumi.ComponentResource):
                 scope=scope,
                 role_definition_id=role_definition_id(args.subscription_id, args.role.guid),
                 principal_id=args.principal_id,
-                principal_type=_resolved_by_azure()
-                if args.is_deployer
-                else authorization.PrincipalType.SERVICE_PRINCIPAL,
+                principal_type=authorization.PrincipalType.SERVICE_PRINCIPAL
+                if args.deployer is None or args.deployer.is_service_principal
+                else _resolved_by_azure(),
                 opts=pulumi.ResourceOptions(
                     parent=self,
                     # The provider would update the role in place, which Azure refuses. The name contains neither
                     # role nor principal, so the old assignment must be deleted before its replacement.
                     replace_on_changes=["role_definition_id"],
                     delete_before_replace=True,
-                    ignore_changes=["principal_id"] if args.is_deployer else None,
+                    ignore_changes=None if args.deployer is None else ["principal_id", "principal_type"],
                     aliases=[pulumi.Alias(name=f"{name}-{args.renamed[word]}")] if word in args.renamed else None,
                 ),
             )

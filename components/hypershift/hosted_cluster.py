@@ -11,6 +11,7 @@ import pulumi
 from components.azure.control_plane_identity import ControlPlaneIdentityArgs, ControlPlaneIdentityComponent
 from components.azure.credential_store import CredentialStore
 from components.azure.data_plane_identity import DataPlaneIdentityArgs, DataPlaneIdentityComponent
+from components.azure.deployer import Deployer
 from components.azure.entra_application import EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredentialArgs
 from components.azure.infrastructure import create_infrastructure
@@ -38,7 +39,7 @@ Leaf: TypeAlias = pulumi.Input[str | None]
 class HostedClusterArgs:
     """Inputs of `HostedCluster`.
 
-    `imported` has the managed identities by field; `deployer` is an object id; `manifest` is the HostedCluster without
+    `imported` has the managed identities by field; `manifest` is the HostedCluster without
     the stack's part, None if the stack does not apply one; `delivered` has by field the generation of the certificate
     that the last complete run left in the vault; `last_key_vault` is the vault of the key that encrypted etcd then.
     `connection` leads to the management cluster, None if the stack has nothing there; with `hands_over` this run leaves
@@ -49,7 +50,7 @@ class HostedClusterArgs:
     settings: Settings
     cluster: HostedClusterSettings
     store: CredentialStore
-    deployer: str
+    deployer: Deployer
     imported: Mapping[str, ImportedCredentialArgs]
     manifest: Mapping[str, Any] | None
     delivered: Mapping[str, str]
@@ -174,7 +175,7 @@ class HostedCluster(pulumi.ComponentResource):
         return EntraApplicationArgs(
             display_name=f"{row.secret_stem}-{cluster.name}",
             settings=settings,
-            owner=self._args.deployer,
+            owner=self._args.deployer.object_id,
             vault_id=self._args.store.vault_id,
             secret_name=cluster.identity(row).secret_name,
             object_encoding=cluster.identity(row).object_encoding,

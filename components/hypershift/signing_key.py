@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pulumi
 
 from components.azure.credential_store import CredentialStore
+from components.azure.deployer import Deployer
 from components.azure.issuer_resources import SigningKeySecret
 from components.azure.oidc_issuer import OidcIssuer, OidcIssuerArgs, SigningKeyFacts, signing_key
 from components.azure.providers import ClusterConnection
@@ -19,14 +20,14 @@ from identity.settings import HostedClusterSettings, Settings
 class SigningKeyArgs:
     """Inputs of the functions below.
 
-    `deployer` is an object id; `file_key_id` is the id of the key in the file that the settings name; `connection`
+    `file_key_id` is the id of the key in the file that the settings name; `connection`
     leads to the management cluster, None if the stack has nothing there.
     """
 
     settings: Settings
     cluster: HostedClusterSettings
     store: CredentialStore
-    deployer: str
+    deployer: Deployer
     file_key_id: str | None
     connection: ClusterConnection | None
 

@@ -33,6 +33,7 @@ from components.lookups.azure_objects import (
     required_lookups,
     stored_secret,
 )
+from components.lookups.delivered_secrets import look_at_secrets
 from components.lookups.hosted_cluster_manifest import read_manifests
 from components.lookups.imported_documents import read_document, read_stored
 from components.lookups.infrastructure_checks import compare_infrastructure
@@ -83,7 +84,10 @@ async def look_up(settings: Settings, providers: Providers, shared: CredentialSt
     vault = vault_of(settings, shared)
     required = list(required_lookups(settings, shared, vault))
     lookups = list(dict.fromkeys([*(lookup for _, lookup in required), *optional_lookups(settings)]))
-    answers = await asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True)
+    answers, _ = await asyncio.gather(
+        asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True),
+        look_at_secrets(settings, vault),
+    )
     found = dict(zip(lookups, answers, strict=True))
     keys = await asyncio.to_thread(read_existing_keys, settings, vault)
     created = created_cluster(settings)

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pulumi
 
+from components.azure.deployer import Deployer
 from components.azure.providers import Providers, provider_error
 from identity.settings import Settings
-
-
-@dataclass(frozen=True, kw_only=True)
-class Deployer:
-    """The identity that runs the stack, as the provider signed in."""
-
-    tenant_id: str
-    object_id: str
 
 
 async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
@@ -36,4 +27,4 @@ async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
             f"Nothing was changed. Sign in with `az login --tenant {settings.tenant_id}` (in CI: set ARM_TENANT_ID), "
             f"or correct it with `pulumi config set idstack:tenantId {found['tenantId']}`."
         )
-    return Deployer(tenant_id=settings.tenant_id, object_id=found["objectId"])
+    return Deployer.of(found)

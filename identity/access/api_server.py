@@ -9,7 +9,7 @@ import base64
 import os
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -47,6 +47,8 @@ class AccessRequirements:
 
     permissions: tuple[Permission, ...] = ()
     kinds: tuple[CustomKind, ...] = ()
+    # Where the permissions are enough if they are not there for the whole cluster; empty if they must be.
+    namespaces: tuple[str, ...] = ()
 
 
 class ApiServer:
@@ -117,7 +119,7 @@ class ApiServer:
         if self._token is None:
             self._token = cluster_user.token(self._user, self._environ)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            answers = list(pool.map(self._refusal, required.permissions))
+            answers = list(pool.map(lambda each: self._refusal(each, required.namespaces), required.permissions))
         refused = {each: why for each, why in zip(required.permissions, answers, strict=True) if why is not None}
         self._lacking = list(refused)
         if any(DENIAL in why for why in refused.values()):
@@ -167,6 +169,11 @@ class ApiServer:
         return str(claims_of(self._token or "").get("oid", "the signed-in identity"))
 
     @property
+    def lacking(self) -> tuple[Permission, ...]:
+        """The permissions that were missing last."""
+        return tuple(self._lacking)
+
+    @property
     def hint(self) -> str:
         """What helps against the permissions and kinds that were missing last."""
         helps = [f"Permissions: {self._grant}"] if self._lacking else []
@@ -195,13 +202,22 @@ class ApiServer:
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         return self._call(method, path, body, kind)
 
-    def _refusal(self, permission: Permission) -> str | None:
-        """Why a permission is not there, as far as the API server reports it; None if it is."""
-        attributes = {"group": permission.group, "resource": permission.resource, "verb": permission.verb}
+    def _refusal(self, permission: Permission, namespaces: Sequence[str]) -> str | None:
+        """Why a permission is not there, as far as the API server reports it; None if it is, everywhere or in all of
+        the namespaces.
+        """
+        everywhere = self._review(permission.attributes)
+        if everywhere is None or not namespaces:
+            return everywhere
+        answers = (self._review(permission.attributes_in(each)) for each in namespaces)
+        return next((each for each in answers if each is not None), None)
+
+    def _review(self, attributes: Mapping[str, str]) -> str | None:
+        """Why an access review refuses; None if it allows."""
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": attributes},
+            "spec": {"resourceAttributes": dict(attributes)},
         }
         answer = self._call("POST", _REVIEWS, body=review)
         status = answer.json()["status"] if answer.is_success else {}

@@ -121,14 +121,30 @@ class AzureClient:
         """An object of the directory by its path (`/applications/<object id>`), None if there is none."""
         return _send(self._graph, HttpRequest("GET", path)).found
 
+    def delete_resource(self, resource_id: str, api_version: str) -> None:
+        """DELETE a resource of ARM; one that does not exist stays so."""
+        _send(self._arm, HttpRequest("DELETE", resource_id, params={"api-version": api_version}))
+
     def directory_objects(self, path: str, condition: str) -> list[AzureObject]:
-        """The objects of a collection (`/applications`) for which an OData condition holds."""
-        found = _send(self._graph, HttpRequest("GET", path, params={"$filter": condition})).found
-        return list(found["value"]) if found else []
+        """The objects of a collection (`/applications`) for which an OData condition holds, page by page."""
+        found: list[AzureObject] = []
+        request: HttpRequest | None = HttpRequest("GET", path, params={"$filter": condition})
+        while request is not None:
+            page = _send(self._graph, request).found or {}
+            found += page.get("value") or []
+            # As in `resources`; the path of a next page has the version, as the client's endpoint has it.
+            following = urlsplit(page.get("@odata.nextLink") or "")
+            address = urlunsplit(("", "", following.path.removeprefix("/v1.0"), following.query, ""))
+            request = HttpRequest("GET", address) if address else None
+        return found
 
     def change_directory_object(self, path: str, body: Mapping[str, Any]) -> None:
         """PATCH an object of the directory; one that does not exist stays so."""
         _send(self._graph, HttpRequest("PATCH", path, json=dict(body)))
+
+    def delete_directory_object(self, path: str) -> None:
+        """DELETE an object of the directory; one that does not exist stays so."""
+        _send(self._graph, HttpRequest("DELETE", path))
 
     def vault(self, vault: str, verb: str, path: str, body: Mapping[str, Any] | None = None) -> AzureObject | None:
         """The answer of a vault's data plane to a request for `path` (`/secrets/<name>`), None for a 404.

@@ -22,6 +22,7 @@ from pydantic import (
 from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud
 from identity.credentials.certificate import KEY_SIZES
 from identity.credentials.secret_tags import MOST_TAGS, OWN_TAGS, SIGNING_KEY_ID
+from identity.naming import STACK_TAG
 from identity.settings import arm_ids, types
 from identity.settings.access import AccessSettings
 from identity.settings.base import FilledIn, Model
@@ -167,7 +168,7 @@ def _few_tags(tags: Mapping[str, str]) -> Mapping[str, str]:
         raise ValueError(f"{len(tags)} tags")
     if len({name.lower() for name in tags}) < len(tags):
         raise ValueError("two names differ only in the case of letters")
-    if taken := sorted(name for name in tags if name.lower() in (*OWN_TAGS, SIGNING_KEY_ID)):
+    if taken := sorted(name for name in tags if name.lower() in (*OWN_TAGS, SIGNING_KEY_ID, STACK_TAG)):
         raise ValueError(f'"{taken[0]}", which the stack writes itself')
     return tags
 
@@ -260,6 +261,15 @@ class Settings(Model):
         (),
         description="Policies that resources of the stack may break, each with its reason (`docs/policies.md`).",
     )
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Namespaces of the management cluster in which the stack has objects, each once."""
+        found: list[str] = []
+        for each in self.hosted_clusters:
+            found += [each.namespace_name] if self.cluster_side == "stack" else []
+            found += [each.namespace] if each.hosted_cluster is not None or each.signing_key is not None else []
+        return tuple(dict.fromkeys(found))
 
     @property
     def writes_to_management_cluster(self) -> bool:

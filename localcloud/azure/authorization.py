@@ -6,17 +6,17 @@ definitions are the built-ins of `roles.yaml`. The rules are those of MicrosoftD
 - an action is allowed by any assignment at the scope or above whose role grants it and does not exclude it;
 - `notActions` subtracts within one role only and denies nothing: another role that grants the action wins;
 - `actions` and `dataActions` never mix: `*` in `actions` grants no access to a secret's value;
-- `*` matches any characters, slashes included, and letter case is ignored.
+- `*` matches any characters, slashes included, and letter case is ignored;
+- an assignment with a condition grants an action only if the condition holds (`conditions.py`).
 
-Left out: deny assignments, conditions, groups, custom roles; this project writes none of them. The delay for which a
+Left out: deny assignments, groups, custom roles; this project writes none of them. The delay for which a
 *removed* assignment keeps working in Azure is left out, too: nothing may rely on it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import Final
 
 import yaml
 
+from localcloud.azure import conditions
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core.clock import now
@@ -69,6 +70,17 @@ def built_in_roles() -> Mapping[str, RoleDefinition]:
     )
 
 
+@dataclass(frozen=True)
+class Attributes:
+    """What conditions may ask about besides the action: attributes of the request and of the resource, by name."""
+
+    request: Mapping[str, str] = field(default_factory=dict)
+    resource: Mapping[str, str] = field(default_factory=dict)
+
+
+_NO_ATTRIBUTES: Final = Attributes()
+
+
 class Authorization:
     """The check every service makes before it answers. Reads role assignments from the store at each call."""
 
@@ -76,26 +88,53 @@ class Authorization:
         self._store = store
         self._faults = faults
 
-    def allowed(self, object_id: str, action: str, scope: str, *, data: bool = False) -> bool:
-        """Whether the principal may perform `action` at `scope` (an ARM id; `data`: on the data plane)."""
-        return any(role.grants(action, data=data) for role in self._roles(object_id, scope))
+    def allowed(
+        self,
+        object_id: str,
+        action: str,
+        scope: str,
+        *,
+        data: bool = False,
+        attributes: Attributes | None = _NO_ATTRIBUTES,
+    ) -> bool:
+        """Whether the principal may perform `action` at `scope` (an ARM id; `data`: on the data plane).
+
+        `attributes` is what conditions are asked about; None takes every condition for fulfilled, which the caller then
+        checks by itself.
+        """
+        granting = (each for role, each in self._grants(object_id, scope) if role.grants(action, data=data))
+        return any(each is None or attributes is None or _holds(each, action, attributes) for each in granting)
 
     def has_any_role(self, object_id: str, scope: str) -> bool:
         """Whether the principal has a role at `scope`, above or below it."""
         below = (each for key, each in self._store.items("arm", f"{scope.lower()}/") if ASSIGNMENT_SEGMENT in key)
-        return any(True for _ in self._roles(object_id, scope)) or any(
+        return any(True for _ in self._grants(object_id, scope)) or any(
             each["properties"]["principalId"].lower() == object_id.lower() for each in below
         )
 
-    def require(self, object_id: str, action: str, scope: str) -> None:
-        """Refuse a control-plane action that no role grants: 403 `AuthorizationFailed` (ARO-HCP pull request 1611)."""
-        if not self.allowed(object_id, action, scope):
+    def require(self, object_id: str, action: str, scope: str, attributes: Attributes | None = _NO_ATTRIBUTES) -> None:
+        """Refuse a control-plane action that no role grants: 403 `AuthorizationFailed` (ARO-HCP pull request 1611).
+
+        `attributes` as in `allowed`.
+        """
+        if not self.allowed(object_id, action, scope, attributes=attributes):
             raise ServiceError(
                 403,
                 "AuthorizationFailed",
                 f"The client '{object_id}' with object id '{object_id}' does not have authorization to perform action "
                 f"'{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, please "
                 "refresh your credentials.",
+            )
+
+    def require_condition(self, object_id: str, action: str, scope: str, attributes: Attributes) -> None:
+        """Refuse an action that roles grant under conditions only, none of which holds (`troubleshooting.md`)."""
+        if not self.allowed(object_id, action, scope, attributes=attributes):
+            raise ServiceError(
+                403,
+                "AuthorizationFailed",
+                f"The client '{object_id}' with object id '{object_id}' does not have authorization or an ABAC "
+                f"condition not fulfilled to perform action '{action}' over scope '{scope}' or the scope is invalid. "
+                "If access was recently granted, please refresh your credentials.",
             )
 
     def require_linked(
@@ -115,7 +154,8 @@ class Authorization:
                 f"linked scope(s) '{','.join(refused)}' (respectively) or the linked scope(s) are invalid.",
             )
 
-    def _roles(self, object_id: str, scope: str) -> Iterator[RoleDefinition]:
+    def _grants(self, object_id: str, scope: str) -> Iterator[tuple[RoleDefinition, str | None]]:
+        """The roles that reach `scope`, each with the condition of its assignment."""
         effective_before = now() - timedelta(seconds=self._faults.role_delay)
         for ancestor in _scope_and_above(scope):
             for _, assignment in self._store.items("arm", ancestor + ASSIGNMENT_SEGMENT):
@@ -123,7 +163,12 @@ class Authorization:
                 if properties["principalId"].lower() != object_id.lower():
                     continue
                 if datetime.fromisoformat(properties["createdOn"]) <= effective_before:
-                    yield built_in_roles()[role_guid(properties["roleDefinitionId"])]
+                    yield built_in_roles()[role_guid(properties["roleDefinitionId"])], properties.get("condition")
+
+
+def _holds(condition: str, action: str, attributes: Attributes) -> bool:
+    facts = conditions.Facts(action, attributes.request, attributes.resource)
+    return conditions.parse(condition).holds(facts)
 
 
 def role_guid(role_definition_id: str) -> str:
@@ -139,9 +184,4 @@ def _scope_and_above(scope: str) -> Iterator[str]:
 
 
 def _matches(patterns: tuple[str, ...], action: str) -> bool:
-    return any(_compiled(pattern).fullmatch(action) for pattern in patterns)
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(".*".join(re.escape(part) for part in pattern.split("*")), re.IGNORECASE)
+    return any(conditions.action_matches(pattern, action) for pattern in patterns)

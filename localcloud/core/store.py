@@ -61,6 +61,11 @@ class Store:
             ).fetchone()
         return None if row is None else json.loads(row[0])
 
+    def listed(self) -> list[tuple[str, str]]:
+        """Kind and key of every document, in their order."""
+        with self._lock:
+            return self._connection.execute("SELECT kind, key FROM documents ORDER BY kind, key").fetchall()
+
     def put(self, kind: str, key: str, document: Document) -> None:
         """Write the document, over an earlier one if there is one."""
         text = json.dumps(document, separators=(",", ":"))

@@ -21,7 +21,7 @@ from localcloud.core.store import Document
 from localcloud.core.tls import write_private
 from localcloud.kubernetes.definitions import definitions
 from localcloud.runtime.environment import Prepared
-from localcloud.runtime.seed_file import DEPLOYER, Seed, SeededCluster, SeededVault
+from localcloud.runtime.seed_file import DEPLOYER, Seed, SeededCluster, SeededIdentity, SeededVault
 
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 _SINCE: Final = timedelta(days=1)  # seeded role assignments have long taken effect
@@ -39,7 +39,7 @@ def seed(prepared: Prepared) -> int:
         seeder.resources()
         seeder.clusters()
         seeder.vaults()
-        identities = [seeder.managed_identity(each.resource_group, each.name) for each in wanted.managed_identities]
+        identities = [seeder.managed_identity(each) for each in wanted.managed_identities]
         seeder.people()
         seeder.deployer_roles()
     for each, identity in zip(wanted.managed_identities, identities, strict=True):
@@ -68,10 +68,11 @@ class _Seeder:
         self._deployer = principal.object_id
 
     def groups(self) -> None:
-        nodes = (self._node_group(each) for each in self._seed.clusters)
-        for name in (*self._seed.resource_groups, *nodes):
+        nodes = ((self._node_group(each), "") for each in self._seed.clusters)
+        for name, location in (*((each.name, each.location or "") for each in self._seed.resource_groups), *nodes):
             group = resource_group_id(self._subscription, name)
-            self._ensure(group, "Microsoft.Resources/resourceGroups", {"provisioningState": "Succeeded"})
+            properties = {"provisioningState": "Succeeded"}
+            self._ensure(group, "Microsoft.Resources/resourceGroups", properties, location=location)
 
     def resources(self) -> None:
         for each in self._seed.resources:
@@ -95,8 +96,11 @@ class _Seeder:
         cluster = "Microsoft.ContainerService/managedClusters"
         scale_set = "Microsoft.Compute/virtualMachineScaleSets"
         nodes = self._node_group(seeded)
-        addon = self.managed_identity(nodes, f"azurekeyvaultsecretsprovider-{seeded.name}")
+        addon = self.managed_identity(
+            SeededIdentity(name=f"azurekeyvaultsecretsprovider-{seeded.name}", resource_group=nodes)
+        )
         ids = addon["properties"]
+        attached = [addon, *(self.managed_identity(each) for each in self._seed.managed_identities if each.on_nodes)]
         self._ensure(
             self._id(nodes, scale_set, "aks-nodepool1-local-vmss"),
             scale_set,
@@ -104,7 +108,8 @@ class _Seeder:
             identity={
                 "type": "UserAssigned",
                 "userAssignedIdentities": {
-                    addon["id"]: {"clientId": ids["clientId"], "principalId": ids["principalId"]},
+                    each["id"]: {name: each["properties"][name] for name in ("clientId", "principalId")}
+                    for each in attached
                 },
             },
         )
@@ -163,13 +168,15 @@ class _Seeder:
             },
         }
 
-    def managed_identity(self, group: str, name: str) -> Document:
+    def managed_identity(self, seeded: SeededIdentity) -> Document:
         """A user-assigned identity with its principal."""
-        identity = self._id(group, _IDENTITIES, name)
+        identity = self._id(seeded.resource_group, _IDENTITIES, seeded.name)
         current = self._resources.get(identity)
         if current is not None:
             return current
-        principal = self._cloud.directory.create_managed_identity(identity, name)
+        principal = self._cloud.directory.create_managed_identity(
+            identity, seeded.name, client_id=seeded.client_id, object_id=seeded.object_id
+        )
         ids = {
             "tenantId": self._cloud.tenant_id,
             "principalId": principal.object_id,
@@ -190,7 +197,8 @@ class _Seeder:
         scope = subscription_id(self._subscription)
         since = (clock.now() - _SINCE).isoformat()
         guids = {role.role_name: guid for guid, role in built_in_roles().items()}
-        for role in self._seed.deployer_roles:
+        for each in self._seed.deployer_roles:
+            role, condition = (each, None) if isinstance(each, str) else (each.role, each.condition)
             name = uuid.uuid5(uuid.NAMESPACE_DNS, f"{self._deployer}-{role}")
             properties = {
                 "principalId": self._deployer,
@@ -198,8 +206,8 @@ class _Seeder:
                 "roleDefinitionId": role_definition_id(self._subscription, guids[role]),
                 "scope": scope,
                 "description": None,
-                "condition": None,
-                "conditionVersion": None,
+                "condition": condition,
+                "conditionVersion": None if condition is None else "2.0",
                 "createdOn": since,
                 "updatedOn": since,
                 "createdBy": "",

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Final
 from uuid import UUID
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from localcloud.azure.authorization import built_in_roles
+from localcloud.azure.conditions import parse as parse_condition
 from localcloud.core.store import Store
 from localcloud.core.validation import place, problems
 
@@ -36,6 +37,11 @@ def _is_uuid(text: str) -> str:
     return text
 
 
+def _is_condition(text: str) -> str:
+    parse_condition(text)
+    return text
+
+
 _Uuid = Annotated[str, AfterValidator(_is_uuid)]
 _Name = Annotated[str, Field(min_length=1)]
 
@@ -44,12 +50,30 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True)
 
 
+class SeededResourceGroup(_Part):
+    """A resource group, in the seed's location unless it has its own."""
+
+    name: _Name
+    location: _Name | None = None
+
+
+def _named(group: object) -> object:
+    return {"name": group} if isinstance(group, str) else group
+
+
 class SeededIdentity(_Part):
-    """A user-assigned managed identity; with `credential`, its document is issued to `run/msi/<name>.json`."""
+    """A user-assigned managed identity; with `credential`, its document is issued to `run/msi/<name>.json`.
+
+    Its ids are new ones unless they are given. `on_nodes`: it is attached to the nodes of every seeded cluster, so that
+    IMDS issues its tokens.
+    """
 
     name: _Name
     resource_group: _Name
     credential: bool = False
+    client_id: _Uuid | None = None
+    object_id: _Uuid | None = None
+    on_nodes: bool = False
 
 
 class SeededCluster(_Part):
@@ -88,6 +112,13 @@ class SeededResource(_Part):
     properties: dict[str, Any] = {}
 
 
+class SeededRole(_Part):
+    """A role of the deployer's under a condition (Azure ABAC, version 2.0)."""
+
+    role: _Name
+    condition: Annotated[str, AfterValidator(_is_condition)]
+
+
 class SeededUser(_Part):
     """A member of the tenant, who can sign in with a device code."""
 
@@ -109,9 +140,9 @@ class Seed(_Part):
     tenant_id: _Uuid
     subscription_id: _Uuid
     location: _Name
-    resource_groups: tuple[_Name, ...] = ()
+    resource_groups: tuple[Annotated[SeededResourceGroup, BeforeValidator(_named)], ...] = ()
     # Roles of the deployer on the subscription, by Azure's display names.
-    deployer_roles: tuple[str, ...] = ()
+    deployer_roles: tuple[SeededRole | _Name, ...] = ()
     managed_identities: tuple[SeededIdentity, ...] = ()
     clusters: tuple[SeededCluster, ...] = ()
     vaults: tuple[SeededVault, ...] = ()
@@ -162,7 +193,7 @@ def _tenancy(seed: Seed) -> tuple[str, str]:
 
 def _dangling(seed: Seed) -> Iterator[str]:
     """What refers to nothing."""
-    groups = {name.lower() for name in seed.resource_groups}
+    groups = {group.name.lower() for group in seed.resource_groups}
     for key in ("managed_identities", "clusters", "vaults", "resources"):
         for index, each in enumerate(getattr(seed, key)):
             if each.resource_group.lower() not in groups:
@@ -173,7 +204,8 @@ def _dangling(seed: Seed) -> Iterator[str]:
             where = place(("resources", index, "name"))
             yield f"{where}: {resource.name!r} has not one name for each segment of {resource.type}"
     known = {role.role_name for role in built_in_roles().values()}
-    for index, name in enumerate(seed.deployer_roles):
+    for index, each in enumerate(seed.deployer_roles):
+        name = each if isinstance(each, str) else each.role
         if name not in known:
             where = place(("deployerRoles", index))
             yield f"{where}: {name!r} is no built-in role that is emulated; {', '.join(sorted(known))} are"

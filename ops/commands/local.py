@@ -13,7 +13,8 @@ from ops.stack.environment import LOCAL_STACK, ROOT, local_paths
 
 
 def local(context: typer.Context) -> None:
-    """Run a command of the local cloud: start, stop, env, seed, exec, shell, requests, issue-msi, recover.
+    """Run a command of the local cloud: start, stop, env, seed, exec, shell, requests, contents, issue-msi,
+    recover.
 
     `exec -- <command>` and `shell` let any client of Azure reach it by Azure's names, signed in as the deployer, or as
     one of the stack's identities with `--as <cluster>/<identity>` before `--`.

@@ -1,7 +1,8 @@
-"""`idstack rbac`: what gives the deployer its rights on the management cluster, for an administrator to apply."""
+"""`idstack rbac`: what gives the deployer its rights, for an administrator to apply."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
@@ -10,10 +11,13 @@ import typer
 import yaml
 
 from identity.access import azure_rbac
-from identity.access.permissions import manifests, permissions
+from identity.access.permissions import manifests, namespaced_manifests, permissions
 from ops.access.management_cluster import stack_cluster
-from ops.commands.options import DEFAULT_STACK, StackOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, StackOption
+from ops.outputs import azure_rights
+from ops.outputs.azure_rights import Purpose
 from ops.stack.engine import Engine
+from ops.stack.settings import settings_of
 
 
 class PrincipalType(StrEnum):
@@ -38,16 +42,50 @@ def rbac(
         bool,
         typer.Option("--kubernetes", help="Print Kubernetes' role, without asking ARM which kind decides."),
     ] = False,
+    namespaced: Annotated[
+        bool,
+        typer.Option("--namespaced", help="With --kubernetes: rights in the namespaces of the stack's clusters alone."),
+    ] = False,
+    azure: Annotated[
+        bool, typer.Option("--azure", help="Print the roles in Azure that the stack's configuration needs.")
+    ] = False,
+    purpose: Annotated[
+        Purpose, typer.Option("--for", case_sensitive=False, help="With --azure: who gets them.")
+    ] = Purpose.DEPLOYER,
+    as_json: JsonOption = False,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
-    """Print what gives a deployer its rights on the management cluster: a role of Kubernetes, or one of Azure.
+    """Print what gives a deployer its rights: on the management cluster, or with `--azure` in Azure.
 
-    If Azure RBAC decides on the stack's cluster, it is the line of `az role assignment create`. Otherwise it is a
-    ClusterRole with exactly the verbs that the stack needs, and its binding, for `kubectl apply -f -`.
+    On the management cluster, if Azure RBAC decides there, it is the line of `az role assignment create`. Otherwise it
+    is a ClusterRole with exactly the verbs that the stack needs, and its binding, for `kubectl apply -f -`. With
+    `--namespaced` most of it are Roles in the namespaces of the stack's hosted clusters. In Azure it is a line of
+    `az role assignment create` for each role and scope, the right to assign roles under a condition among them.
     """
+    _check_usage(azure=azure, kubernetes=kubernetes, namespaced=namespaced, purpose=purpose, as_json=as_json)
+    if azure:
+        rights = azure_rights.rights(settings_of(Engine(stack)), purpose)
+        print(rights.to_json() if as_json else rights.commands(str(object_id), principal_type))
+        return
+    who = {"group" if principal_type is PrincipalType.GROUP else "user": str(object_id)}
+    if namespaced:
+        _print_all(namespaced_manifests(settings_of(Engine(stack)).namespaces, **who))
+        return
     cluster = None if kubernetes else stack_cluster(Engine(stack))
     if cluster is not None and cluster.has_azure_rbac:
         print(azure_rbac.assignment(azure_rbac.role_for(permissions()), cluster, str(object_id), principal_type))
         return
-    who = {"group" if principal_type is PrincipalType.GROUP else "user": str(object_id)}
-    print(yaml.safe_dump_all(manifests(**who), sort_keys=False), end="")
+    _print_all(manifests(**who))
+
+
+def _check_usage(*, azure: bool, kubernetes: bool, namespaced: bool, purpose: Purpose, as_json: bool) -> None:
+    if azure and (kubernetes or namespaced):
+        raise typer.BadParameter("--azure and --kubernetes are two questions; ask one of them")
+    if namespaced and not kubernetes:
+        raise typer.BadParameter("--namespaced goes with --kubernetes")
+    if not azure and (as_json or purpose is not Purpose.DEPLOYER):
+        raise typer.BadParameter("--for and --json go with --azure")
+
+
+def _print_all(documents: Sequence[object]) -> None:
+    print(yaml.safe_dump_all(documents, sort_keys=False), end="")

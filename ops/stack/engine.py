@@ -17,7 +17,7 @@ import yaml
 
 from identity.outputs import StackOutputs
 from identity.settings.problems import NAMESPACE
-from ops.stack import configuration, existing, hints, lock, plugins, secrets_provider
+from ops.stack import configuration, existing, hints, lock, pinned_plugins, plugins, secrets_provider
 from ops.stack.deadline import Deadline
 from ops.stack.environment import ROOT, is_local, local_paths, variables
 from ops.stack.errors import CommandError, RunInterrupted
@@ -27,6 +27,7 @@ from ops.stack.streaming import STANDSTILL, run_streaming
 
 # Commands that write secrets into the state, or show what would be written. What is there already can be taken down.
 _ENCRYPTING: Final = frozenset({"up", "preview", "import"})
+_WITH_PLUGINS: Final = frozenset({*_ENCRYPTING, "destroy", "refresh"})
 
 
 @dataclass(frozen=True)
@@ -63,16 +64,22 @@ class Engine:
         (project / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n")
         self._capture("stack", "select", self.stack, "--create", directory=project)
 
-    def up(self, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> None:
+    def up(
+        self,
+        arguments: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        *,
+        events: Path | None = None,
+    ) -> None:
         """`pulumi up`: unattended for a local stack; elsewhere the engine asks, unless `--yes` is given.
 
         `environment` reaches the program and the plugins of this run. If resources exist already, the error names the
-        commands that adopt them.
+        commands that adopt them. `events` is a file to be written: a line of JSON for each of the engine's events.
         """
         unattended = ("--yes", "--skip-preview", "--suppress-outputs") if self.is_local else ()
         with TemporaryDirectory() as directory:
             # Secrets are masked in it. The engine knows this debugging option only with PULUMI_DEBUG_COMMANDS set.
-            log = Path(directory) / "events"
+            log = events or Path(directory) / "events"
             options = ("--event-log", str(log), *unattended, *self._configuration(), *arguments)
             try:
                 self._stream(
@@ -117,6 +124,10 @@ class Engine:
         unattended = ("--yes", "--skip-preview") if self.is_local else ()
         flags = ("--generate-code=false", "--protect=false", "--suppress-outputs")
         self._stream("import", *unattended, *flags, *self._configuration(), "--file", str(file.absolute()))
+
+    def unprotect(self) -> None:
+        """`pulumi state unprotect`: every resource of the stack may be deleted."""
+        self._capture("state", "unprotect", "--all", "--yes", "--stack", self.stack)
 
     def unlock(self) -> None:
         """`pulumi cancel`: delete every lock of the stack, whoever holds it."""
@@ -173,6 +184,37 @@ class Engine:
             if key.startswith(f"{NAMESPACE}:") and not each["secret"]
         }
 
+    def raw_configuration(self) -> tuple[dict[str, str], list[str]]:
+        """The project's keys without their namespace, values as text as the program gets them; and the secret keys."""
+        listed = json.loads(self._capture("config", "--json", *self._configuration(), "--stack", self.stack))
+        own = {
+            key.removeprefix(f"{NAMESPACE}:"): each for key, each in listed.items() if key.startswith(f"{NAMESPACE}:")
+        }
+        texts = {key: each["value"] for key, each in own.items() if not each["secret"]}
+        return texts, [key for key, each in own.items() if each["secret"]]
+
+    def decryption_refusal(self) -> str | None:
+        """Why what is secret in the state cannot be decrypted; None if it can. Nothing of it comes into this process.
+
+        The error of an engine that cannot read the state at all is given, too.
+        """
+        command = ["pulumi", "stack", "export", "--show-secrets", "--stack", self.stack, "--non-interactive"]
+        done = subprocess.run(
+            command,
+            cwd=self.root,
+            env=variables(self.stack),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        return None if done.returncode == 0 else done.stderr.strip() or f"code {done.returncode}"
+
+    def backend(self) -> str:
+        """The address of the backend that the stack is in (`file://...`, `azblob://...`, `https://...`)."""
+        url = variables(self.stack).get("PULUMI_BACKEND_URL")
+        return url or str(json.loads(self._capture("whoami", "--json"))["url"])
+
     def written(self) -> dict[str, Any]:
         """What the stack's own file configures, without the project's defaults and without the keys' namespace."""
         try:
@@ -193,10 +235,14 @@ class Engine:
         """The resources in the state; secrets are encrypted. A stack that does not exist is an error."""
         return self.state()["deployment"].get("resources") or []
 
+    def stacks(self) -> list[str]:
+        """Names of all stacks of the project in the backend, in alphabetical order."""
+        directory = local_paths().engine if self.is_local else None
+        return sorted(each["name"] for each in json.loads(self._capture("stack", "ls", "--json", directory=directory)))
+
     def siblings(self) -> list[str]:
         """Names of the other stacks of the project in the same backend, in alphabetical order."""
-        found = json.loads(self._capture("stack", "ls", "--json", directory=local_paths().engine))
-        return sorted(each["name"] for each in found if each["name"] != self.stack)
+        return [each for each in self.stacks() if each != self.stack]
 
     @property
     def _file(self) -> Path:
@@ -238,6 +284,7 @@ class Engine:
             raise RunInterrupted(
                 f"{self.deadline} has passed before `pulumi {arguments[0]}` began; run the command again"
             )
+        self._provide_plugins(arguments[0], whole)
         ended = run_streaming(
             command,
             directory=self.root,
@@ -280,11 +327,18 @@ class Engine:
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Run without a terminal."""
+        whole = {**variables(self.stack), **(environment or {})}
+        self._provide_plugins(arguments[0], whole)
         return subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
             cwd=directory or self.root,
-            env={**variables(self.stack), **(environment or {})},
+            env=whole,
             input=standard_input,
             capture_output=True,
             text=True,
         )
+
+    def _provide_plugins(self, command: str, environment: Mapping[str, str]) -> None:
+        """Install what a command of a stack on Azure needs; local stacks have got theirs by `prepare`."""
+        if not self.is_local and command in _WITH_PLUGINS:
+            pinned_plugins.provide(environment)

@@ -143,6 +143,8 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
         "VIRTUAL_ENV": str(VENV),
         "PULUMI_SKIP_UPDATE_CHECK": "1",
         "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
+        # The engine compares no checksum: what is missing is installed beforehand (`ops/stack/pinned_plugins.py`).
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_PARALLEL": base.get("PULUMI_PARALLEL", _PARALLEL),
         "PATH": os.pathsep.join([str(VENV / "bin"), _engine_directory(), base.get("PATH", os.defpath)]),
     }
@@ -157,7 +159,6 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
         # Without the sidecar files of which a kill can leave an empty one that nothing loads any more.
         "PULUMI_BACKEND_URL": f"{paths.backend.as_uri()}?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(paths.passphrase),
-        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         LOCAL_ENVIRONMENT_VARIABLE: str(paths.record),
         _SEED_VARIABLE: str(_SEED),
         CACHE_VARIABLE: str(paths.tokens),

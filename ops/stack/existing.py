@@ -24,6 +24,7 @@ _Events: TypeAlias = list[Mapping[str, Any]]
 
 _VAULT: Final = "Microsoft.KeyVault/vaults"
 _CREDENTIAL_SECRET: Final = "idstack:index:CredentialSecret"
+_ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
 # Such as `...::pulumi:providers:idstack::default`, with a version behind it where the SDK gives one.
 _IS_DEFAULT: Final = re.compile(r"::default(_[0-9_]+)?$")
 # azure-native `provider/pkg/azure/client_azcore.go` and `provider/credential_secret.py`, then ARM's own words.
@@ -122,14 +123,24 @@ def _recovery(found: Sequence[Existing], stack: str) -> str:
 
 
 def _adoption(found: Sequence[Existing], stack: str) -> str:
+    stale = f"{_stale_assignments(stack)} " if any(each.type == _ASSIGNMENT for each in found) else ""
     several = f"`make recover STACK={stack}` finds and adopts all that exist. " if len(found) > 1 else ""
     made = f"{_made_infrastructure(unmade, stack)}. " if (unmade := _clusters_with_infrastructure(found)) else ""
     waiting = "A recovery takes some seconds. " if any(each.is_deleted for each in found) else ""
     return (
         f"These exist already, but not in the state of the stack {stack}:\n{_listed(found, stack)}\n"
         "If they are this stack's, made by HyperShift's CLI for instance or deleted before, the commands adopt them; "
-        f"then run `make up STACK={stack}` again. {waiting}{several}{made}"
+        f"then run `make up STACK={stack}` again. {stale}{waiting}{several}{made}"
         "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
+    )
+
+
+def _stale_assignments(stack: str) -> str:
+    """HyperShift's names say nothing of the principal (openshift/hypershift pull request 8322)."""
+    return (
+        "A role assignment may be of an older identity that is gone: Azure keeps it, and its name with it. "
+        f"`.venv/bin/idstack sweep --stack {stack}` says so, and with `--yes` frees the name; if it is adopted "
+        "instead, the next `up` replaces it."
     )
 
 

@@ -12,7 +12,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -21,17 +20,15 @@ from typing import Final
 
 from ops.stack.environment import LOCAL_STACK, ROOT, LocalPaths, is_local, local_paths, variables
 from ops.stack.errors import CommandError
+from ops.stack.pinned_plugins import NAMES, cached
+from ops.stack.pinned_plugins import install as install_pinned
 
-NAMES: Final = ("azure-native", "azuread", "kubernetes")
-CAN_BE_REAL: Final = ("azure-native", "azuread")
 EMULATED: Final = "emulated"
 REAL: Final = "real"
 # Read by `--providers`; `make up PROVIDERS=...` sets it.
 VARIABLE: Final = "LOCALCLOUD_PROVIDERS"
 _BIN: Final = ROOT / "emulated/bin"
-# azure-native has some hundred megabytes.
-_DOWNLOADED_WITHIN: Final = 900.0  # seconds
-_STARTED_WITHIN: Final = 60.0
+_STARTED_WITHIN: Final = 60.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -53,22 +50,16 @@ class NotToBeHad(Exception):
 
 
 def parse(text: str) -> frozenset[str]:
-    """Which plugins shall be real: of `emulated`, `real` (all that can be) or their names; raises CommandError."""
+    """Which plugins shall be real: of `emulated`, `real` (all) or their names; raises CommandError."""
     found = [each.strip() for each in text.split(",")]
     if found == [EMULATED]:
         return frozenset()
     if found == [REAL]:
-        return frozenset(CAN_BE_REAL)
-    if "kubernetes" in found:
-        raise CommandError(
-            "--providers: the real kubernetes plugin waits for a Deployment by its ReplicaSets, and the local clusters "
-            "have none, because their pods belong to the Deployment itself; accepted are "
-            f"{' and '.join(CAN_BE_REAL)}, with the emulated kubernetes plugin beside them"
-        )
-    if unknown := [each for each in found if each not in CAN_BE_REAL]:
+        return frozenset(NAMES)
+    if unknown := [each for each in found if each not in NAMES]:
         raise CommandError(
             f'--providers: found "{text}"; accepted: {EMULATED}, {REAL}, or which ones shall be real, separated by '
-            f"commas, of {', '.join(CAN_BE_REAL)}; {', '.join(unknown) or 'an empty name'} is none of them"
+            f"commas, of {', '.join(NAMES)}; {', '.join(unknown) or 'an empty name'} is none of them"
         )
     return frozenset(found)
 
@@ -163,15 +154,15 @@ def _search(name: str, version: str, base: Mapping[str, str]) -> Path:
         if stated == version:
             return Path(on_path).absolute()
         looked.append(f"{on_path} {stated if ' ' in stated else f'is version {stated}'}")
-    cached = _user_home(base) / "plugins" / f"resource-{name}-v{version}" / executable
-    if _is_executable(cached):
-        return cached.absolute()
-    looked.append(f"{cached.parent} is not there")
+    in_cache = cached(name, version, base)
+    if _is_executable(in_cache):
+        return in_cache.absolute()
+    looked.append(f"{in_cache.parent} is not there")
     if problem := _download(name, version, base):
         raise NotToBeHad("; ".join([*looked, problem]))
-    if not _is_executable(cached):
+    if not _is_executable(in_cache):
         raise NotToBeHad("; ".join([*looked, f"`pulumi plugin install` put no {executable} there"]))
-    return cached.absolute()
+    return in_cache.absolute()
 
 
 def _stated_version(executable: Path) -> str:
@@ -189,26 +180,9 @@ def _download(name: str, version: str, base: Mapping[str, str]) -> str | None:
     """Let Pulumi fetch a plugin into the user's cache; returns why it could not."""
     if base.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "").lower() in ("true", "1"):
         return "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION forbids to download it"
-    print(f"looking for the {name} plugin {version}: pulumi plugin install", file=sys.stderr, flush=True)
     # The caller's own network and home, and this checkout's engine.
     environment = {**base, "PATH": variables(LOCAL_STACK, base)["PATH"], "PULUMI_SKIP_UPDATE_CHECK": "1"}
-    command = ["pulumi", "plugin", "install", "resource", name, version]
-    try:
-        done = subprocess.run(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_DOWNLOADED_WITHIN,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"`{' '.join(command)}` did not end within {_DOWNLOADED_WITHIN:.0f} s"
-    if done.returncode == 0:
-        return None
-    last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
-    return f"`{' '.join(command)}` failed: {last.removeprefix('error: ')}"
+    return install_pinned(name, version, environment)
 
 
 def _missing(problems: Mapping[str, str], found: Sequence[Plugin]) -> str:
@@ -288,13 +262,8 @@ def _is_executable(file: Path | None) -> bool:
     return file is not None and os.access(file, os.X_OK) and file.is_file()
 
 
-def _user_home(base: Mapping[str, str]) -> Path:
-    """PULUMI_HOME of the caller, as Pulumi finds it."""
-    return Path(base.get("PULUMI_HOME") or Path(base.get("HOME") or Path.home(), ".pulumi"))
-
-
 def _argument(real: frozenset[str]) -> str:
-    if real == frozenset(CAN_BE_REAL):
+    if real == frozenset(NAMES):
         return REAL
     return ",".join(sorted(real)) or EMULATED
 

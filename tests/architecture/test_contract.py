@@ -9,7 +9,9 @@ import yaml
 
 from identity import clouds
 from identity.access import login
+from identity.access.deployer_rights import catalogue_roles, condition
 from identity.access.permissions import manifests
+from identity.roles import RBAC_ADMINISTRATOR_ROLE
 from localcloud.core import clouds as served
 from localcloud.core.cluster import DEPLOYER
 from localcloud.runtime.seed_file import DEFAULT, load
@@ -49,6 +51,15 @@ def test_the_tenant_and_the_applications_of_aks_are_the_same() -> None:
     assert [(each.tenant_id, each.subscription_id) for each in (SEED, load(DEFAULT))] == [own, own]
     assert own == (served.LOCAL_TENANT_ID, served.LOCAL_SUBSCRIPTION_ID)
     assert (served.AKS_SERVER_APP_ID, served.AKS_CLIENT_APP_ID) == (login.AKS_SERVER_APP_ID, login.AKS_CLIENT_APP_ID)
+
+
+def test_the_local_deployer_assigns_what_the_deployer_may_assign() -> None:
+    """`idstack rbac --azure` prints the same condition, with as many of the roles as a configuration needs."""
+    [limited] = [each for each in SEED.deployer_roles if not isinstance(each, str)]
+
+    assert limited.role == RBAC_ADMINISTRATOR_ROLE.name
+    assert limited.condition == condition(catalogue_roles(), catalogue_roles())
+    assert "User Access Administrator" not in SEED.deployer_roles
 
 
 def test_the_local_deployers_role_is_the_one_that_idstack_rbac_prints() -> None:

@@ -26,6 +26,7 @@ class Az(Protocol):
 @pytest.fixture
 def az(stack: LocalStack) -> Az:
     folder = clients.azure_cli()
+    stack.administer()
     path = {"PATH": os.pathsep.join([str(folder), os.environ["PATH"]])}
 
     def run(*arguments: str, field: str | None = None, check: bool = True) -> Any:

@@ -12,9 +12,9 @@ from typing import Final
 import pytest
 import yaml
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue import DATA_PLANE
 from identity.credentials.document import decode
-from tests.engine.adoption import Adoption, adopted_cluster
+from tests.engine.adoption import SCRIPTED, Adoption, adopted_cluster
 from tests.engine.hypershift_scripts import PREFIX, VAULT, HyperShiftScripts
 from tests.harness import LocalStack
 from tools import clients
@@ -22,7 +22,6 @@ from tools import clients
 pytestmark = pytest.mark.clients
 
 GROUP: Final = "identity-local"
-SCRIPTED: Final = [row for row in CONTROL_PLANE if row.setting is None and row.enabled_by_default]
 
 
 class TheScripts(HyperShiftScripts):
@@ -85,6 +84,7 @@ def test_what_the_scripts_made_is_adopted(adopted: Adoption) -> None:
     assert set(adopted.steps.values()) == {"create", "update"}
     assert adopted.before <= adopted.stack.inventory()
     assert adopted.stack.preview() == {}
+    assert adopted.client.failures == []
 
 
 def test_both_credentials_of_each_identity_sign_in(adopted: Adoption) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +13,10 @@ from typing import Any, Final
 import yaml
 from azure.identity import CertificateCredential
 
-from tests.engine.hypershift_scripts import HyperShiftScripts
+from identity.catalogue import CONTROL_PLANE
+from identity.credentials.document import decode
+from tests.engine.clients import Client
+from tests.engine.hypershift_scripts import VAULT, HyperShiftScripts
 from tests.harness import LocalStack, running_stack
 
 _ARM: Final = "https://management.core.windows.net//.default"
@@ -21,11 +25,17 @@ _KEPT: Final = (
     *("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect", "managementCluster"),
     "probe",
 )
+SCRIPTED: Final = [row for row in CONTROL_PLANE if row.setting is None and row.enabled_by_default]
+"""The identities that the scripts make."""
 
 
 @dataclass(frozen=True)
 class Adoption:
-    """The stack after the adoption, what the commands printed, and what there was before."""
+    """The stack after the adoption, what the commands printed, and what there was before.
+
+    `client` signed in as one identity after another from before the adopting `up` until after it, with what the vault
+    had at that moment.
+    """
 
     stack: LocalStack
     scripts: HyperShiftScripts
@@ -33,6 +43,7 @@ class Adoption:
     steps: Mapping[str, str]
     before: set[tuple[str, str]]
     import_file: Path
+    client: Client
 
     def run_again(self) -> dict[str, Any]:
         """`idstack import scripts` once more."""
@@ -40,22 +51,14 @@ class Adoption:
 
     def signs_in(self, client_id: str, pem: bytes) -> bool:
         """Whether a certificate with its key signs the identity in."""
-        local = self.stack.environment
-        credential = CertificateCredential(
-            local.tenant_id,
-            client_id,
-            certificate_data=pem,
-            authority=local.authority_host,
-            disable_instance_discovery=True,
-            connection_verify=local.ca_file,
-        )
-        return bool(credential.get_token(_ARM).token)
+        return _signs_in(self.stack, client_id, pem)
 
 
 @contextmanager
 def adopted_cluster(kind: type[HyperShiftScripts], root: Path, directory: Path) -> Iterator[Adoption]:
     """What the scripts make, the stack beside, and its adoption; `directory` is for the scripts' files."""
     with running_stack(root) as first:
+        first.administer()
         scripts = kind(first, directory)
         cluster = scripts.arm("GET", f"/subscriptions/{first.environment.subscription_id}/{_AKS}", "2025-09-01")
         add_on = cluster["properties"]["addonProfiles"]["azureKeyvaultSecretsProvider"]["identity"]
@@ -76,7 +79,42 @@ def adopted_cluster(kind: type[HyperShiftScripts], root: Path, directory: Path) 
         assert stack.inventory() == before, "so far nothing has changed in Azure"
         stack.idstack("import", "file", str(import_file), "--stack", stack.name)
         assert stack.inventory() == before, "nor with the import"
-        yield Adoption(stack, scripts, report, stack.up_with_steps(), before, import_file)
+        with _signing_in(stack, scripts) as client:
+            client.await_certificates(len(SCRIPTED))
+            steps = stack.up_with_steps()
+            client.await_certificates(2 * len(SCRIPTED))
+        yield Adoption(stack, scripts, report, steps, before, import_file, client)
+
+
+@contextmanager
+def _signing_in(stack: LocalStack, scripts: HyperShiftScripts) -> Iterator[Client]:
+    """A client that signs in as each identity of the scripts in turn, with the document of the moment in the vault."""
+    named = yaml.safe_load(scripts.control_plane_file.read_text(encoding="utf-8"))
+    secrets = itertools.cycle([named[row.field]["credentialsSecretName"] for row in SCRIPTED])
+
+    def sign_in() -> str:
+        document = decode(scripts.vault("GET", VAULT, f"/secrets/{next(secrets)}")["value"])
+        assert _signs_in(stack, document.client_id, document.key_material.pem())
+        return document.thumbprint
+
+    client = Client(sign_in)
+    try:
+        yield client
+    finally:
+        client.stop()
+
+
+def _signs_in(stack: LocalStack, client_id: str, pem: bytes) -> bool:
+    local = stack.environment
+    with CertificateCredential(
+        local.tenant_id,
+        client_id,
+        certificate_data=pem,
+        authority=local.authority_host,
+        disable_instance_discovery=True,
+        connection_verify=local.ca_file,
+    ) as credential:
+        return bool(credential.get_token(_ARM).token)
 
 
 def _import_scripts(stack: LocalStack, scripts: HyperShiftScripts, import_file: Path) -> dict[str, Any]:

@@ -139,8 +139,9 @@ class Reader:
 def reader_of(stack: LocalStack, folder: Path, *, cluster_user: bool = False) -> Iterator[Reader]:
     """A preview identity of the stack until the end of the block.
 
-    The tenant's administrator makes it; here that is the deployer, who may make applications and assign roles.
+    The tenant's administrator makes it; here that is the deployer with the right to assign any role.
     """
+    stack.administer()
     administrator, issued = OutOfBand(stack), issue("reader", not_before=_recently(), lifetime=timedelta(days=1))
     application = administrator.graph("POST", "/applications", {"displayName": f"reader-{uuid.uuid4()}"})
     principal = administrator.graph("POST", "/servicePrincipals", {"appId": application["appId"]})

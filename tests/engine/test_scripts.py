@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from identity.catalogue import CONTROL_PLANE
 from identity.credentials.document import decode
-from tests.engine.adoption import Adoption, adopted_cluster
+from tests.engine.adoption import SCRIPTED, Adoption, adopted_cluster
 from tests.engine.hypershift_scripts import VAULT, HyperShiftScripts
-
-SCRIPTED = [row for row in CONTROL_PLANE if row.setting is None and row.enabled_by_default]
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +47,11 @@ def test_the_hosted_cluster_goes_on_with_its_client_ids_and_secrets(adopted: Ado
             assert found[row.field][key] == named[row.field][key]
     lines = adopted.scripts.data_plane_file.read_text(encoding="utf-8")
     assert all(f'"{field}": {client_id}' in lines for field, client_id in data_plane.items())
+
+
+def test_no_sign_in_fails_while_up_adopts_and_renews(adopted: Adoption) -> None:
+    assert adopted.client.failures == []
+    assert len(adopted.client.sign_ins) == 2 * len(SCRIPTED), "with the scripts' certificates, then with the stack's"
 
 
 @pytest.mark.parametrize("row", SCRIPTED, ids=lambda row: row.field)

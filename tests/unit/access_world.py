@@ -36,7 +36,8 @@ class FakeApiServer:
     """Knows one token; `denied` verbs are not allowed, `absent` versions not served. Both may change meanwhile.
 
     `reason` is what the authorizer says of a refusal. As a new server it refuses the token the first `unsure` times.
-    `documents` are what it answers by path, but for those that are `unreadable`: they are forbidden.
+    `documents` are what it answers by path, but for those that are `unreadable`: they are forbidden. `codes` are the
+    statuses of answers that are no plain success.
     """
 
     denied: set[str] = field(default_factory=set)
@@ -44,9 +45,12 @@ class FakeApiServer:
     reason: str = ""
     token: str = TOKEN
     reviews: list[str] = field(default_factory=list)
+    # Namespaces in which everything is allowed that `denied` has for the whole cluster.
+    allowed_in: set[str] = field(default_factory=set)
     unsure: int = 0
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
+    codes: dict[str, int] = field(default_factory=dict)
 
     def has_control_plane(self, namespace: str, name: str) -> None:
         """HyperShift has a HostedControlPlane there."""
@@ -62,12 +66,14 @@ class FakeApiServer:
                 asked = (await request.json())["spec"]["resourceAttributes"]
                 verb = f"{asked['verb']} {asked['resource']}"
                 self.reviews.append(verb)
-                status = {"allowed": False, "reason": self.reason} if verb in self.denied else {"allowed": True}
+                place = asked.get("namespace") or asked.get("name")
+                is_denied = verb in self.denied and place not in self.allowed_in
+                status = {"allowed": False, "reason": self.reason} if is_denied else {"allowed": True}
                 return JSONResponse({"status": status}, status_code=201)
             if request.url.path in self.unreadable:
                 return JSONResponse({"kind": "Status", "reason": "Forbidden"}, status_code=403)
             if request.url.path in self.documents:
-                return JSONResponse(self.documents[request.url.path])
+                return JSONResponse(self.documents[request.url.path], self.codes.get(request.url.path, 200))
             if "/namespaces/" in request.url.path:
                 return JSONResponse({"kind": "Status", "reason": "NotFound"}, status_code=404)
             version = request.url.path.removeprefix("/apis/")

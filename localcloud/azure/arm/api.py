@@ -31,6 +31,7 @@ from localcloud.azure.arm import (
 from localcloud.azure.arm.path import ArmPath, parse
 from localcloud.azure.arm.resource_type import Call, ResourceType
 from localcloud.azure.arm.throttle import Throttle
+from localcloud.azure.authorization import Attributes
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
@@ -72,8 +73,9 @@ def app(cloud: LocalAzure) -> Starlette:
         if resource_type is None:
             raise errors.not_emulated(f"the resource type {path.type}")
         if not (resource_type.listed_by_access and path.is_collection):
+            attributes = None if resource_type.checks_conditions else Attributes()
             cloud.authorization.require(
-                caller.object_id, _action(resource_type, path, request.method), path.authorization_scope
+                caller.object_id, _action(resource_type, path, request.method), path.authorization_scope, attributes
             )
         _find_place(store, path, resource_type, request.method)
         body = await json_object(request)

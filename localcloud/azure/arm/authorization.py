@@ -6,7 +6,9 @@ Azure-Samples/graphrag-accelerator 168 (update), Azure-Samples/azure-search-open
 
 Scope, principal and role together make an assignment; its name is free but unique in the tenant. Deleting a principal
 leaves its assignments behind. With `principalType` ARM takes the caller's word for the principal, without it the
-principal is looked up, which fails until it is replicated.
+principal is looked up, which fails until it is replicated. Whether the caller's own assignments allow a write or a
+delete may depend on a condition about role, principal and its type; without `principalType` in the request such a
+condition is not met (azurerm `role_assignment`, argument `principal_type`).
 """
 
 from __future__ import annotations
@@ -17,15 +19,18 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
+from localcloud.azure import conditions
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection
-from localcloud.azure.authorization import RoleDefinition, built_in_roles, role_guid
+from localcloud.azure.authorization import Attributes, RoleDefinition, built_in_roles, role_guid
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core.clock import now
 from localcloud.core.store import Document
 
+# The first version is not taken any more (azure-docs `conditions-troubleshoot.md`).
+_CONDITION_VERSION: Final = "2.0"
 _PRINCIPAL_TYPES: Final = frozenset({"User", "Group", "ServicePrincipal", "ForeignGroup", "Device"})
 _WRITABLE: Final = frozenset(
     {"principalId", "principalType", "roleDefinitionId", "scope", "description", "condition", "conditionVersion"}
@@ -42,6 +47,7 @@ class RoleAssignments(StoredType):
 
     name = "Microsoft.Authorization/roleAssignments"
     extension = True
+    checks_conditions = True
 
     async def get(self, call: Call) -> Response:
         assignment = call.current
@@ -64,6 +70,7 @@ class RoleAssignments(StoredType):
         return collection(public(each) for each in assignments)
 
     async def put(self, call: Call) -> Response:
+        self._require(call, "write", Attributes(request=_attributes(call.properties)))
         properties = _checked(call)
         current = call.current or _named(call.resources, call.path.name)
         if current is not None:
@@ -94,8 +101,14 @@ class RoleAssignments(StoredType):
         assignment = call.current
         if assignment is None:
             return Response(status_code=204)
+        self._require(call, "delete", Attributes(resource=_attributes(assignment["properties"])))
         call.resources.delete(call.path.id)
         return JSONResponse(public(assignment))
+
+    def _require(self, call: Call, operation: str, attributes: Attributes) -> None:
+        call.cloud.authorization.require_condition(
+            call.caller.object_id, f"{self.name}/{operation}", call.path.authorization_scope, attributes
+        )
 
 
 class RoleDefinitions(ResourceType):
@@ -146,10 +159,37 @@ def _checked(call: Call) -> dict[str, Any]:
         raise ServiceError(
             400, "InvalidPrincipalType", f"The principal type '{properties['principalType']}' is not supported."
         )
-    if properties.get("condition") is not None:
-        raise errors.not_emulated(f"conditions of {RoleAssignments.name}")
-    answered = {"description": None, "condition": None, "conditionVersion": None}
-    return {**answered, **properties, "roleDefinitionId": _definition_id(call, role_guid(role))}
+    condition = properties.get("condition")
+    answered = {
+        "description": None,
+        **properties,
+        "condition": condition,
+        "conditionVersion": None if condition is None else properties.get("conditionVersion") or _CONDITION_VERSION,
+    }
+    if condition is not None:
+        _check_condition(condition, answered["conditionVersion"])
+    return {**answered, "roleDefinitionId": _definition_id(call, role_guid(role))}
+
+
+def _check_condition(condition: object, version: object) -> None:
+    """Refuse what is no condition, without its reason, as Azure does (azure-docs `conditions-troubleshoot.md`)."""
+    refusal = ServiceError(400, "InvalidRoleAssignmentCondition", "The given role assignment condition is invalid.")
+    if version != _CONDITION_VERSION or not isinstance(condition, str):
+        raise refusal
+    try:
+        conditions.parse(condition)
+    except conditions.InvalidCondition:
+        raise refusal from None
+
+
+def _attributes(properties: Mapping[str, Any]) -> dict[str, str]:
+    """What conditions may ask about a role assignment."""
+    found = {
+        "RoleDefinitionId": properties.get("roleDefinitionId"),
+        "PrincipalId": properties.get("principalId"),
+        "PrincipalType": properties.get("principalType"),
+    }
+    return {name: value.rpartition("/")[2] for name, value in found.items() if isinstance(value, str)}
 
 
 def _named(resources: Resources, name: str) -> Document | None:
@@ -170,7 +210,7 @@ def _refuse_equal(call: Call, properties: Mapping[str, Any]) -> None:
 
 
 def _updated(current: Document, properties: dict[str, Any], call: Call) -> Document:
-    """The existing assignment with a new description; principal, role and scope cannot change."""
+    """The existing assignment with a new description and condition; principal, role and scope cannot change."""
     before = current["properties"]
     same_type = properties.get("principalType", before["principalType"]) == before["principalType"]
     same_scope = before["scope"].lower() == _scope(call.path).lower()
@@ -181,7 +221,7 @@ def _updated(current: Document, properties: dict[str, Any], call: Call) -> Docum
             "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
         )
     changed = {
-        "description": properties["description"],
+        **{key: properties[key] for key in ("description", "condition", "conditionVersion")},
         "updatedOn": now().isoformat(),
         "updatedBy": call.caller.object_id,
     }

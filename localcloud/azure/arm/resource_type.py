@@ -66,12 +66,14 @@ class Call:
 class ResourceType:
     """A resource type; `name` in Azure's own letter case. `extension`: it hangs on any other scope.
 
-    `listed_by_access`: anybody may list it, and sees what they have access to.
+    `listed_by_access`: anybody may list it, and sees what they have access to. `checks_conditions`: its methods ask
+    whether the conditions of the caller's role assignments hold.
     """
 
     name: str
     extension: ClassVar[bool] = False
     listed_by_access: ClassVar[bool] = False
+    checks_conditions: ClassVar[bool] = False
 
     async def get(self, call: Call) -> Response:
         """GET (and HEAD) of one resource."""

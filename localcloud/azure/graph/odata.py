@@ -19,6 +19,10 @@ _TEXT = r"'((?:[^']|'')*)'"  # a quote within is doubled
 _EQUALS = re.compile(rf"(\w+) eq {_TEXT}")
 _STARTS_WITH = re.compile(rf"startswith\(\s*(\w+)\s*,\s*{_TEXT}\s*\)", re.IGNORECASE)
 _ANY = re.compile(rf"(tags|identifierUris|servicePrincipalNames|alternativeNames)/any\((\w+):\s*\2 eq {_TEXT}\)")
+_ANY_STARTS_WITH = re.compile(
+    rf"(tags|identifierUris|servicePrincipalNames|alternativeNames)/any\((\w+):\s*startswith\(\s*\2\s*,\s*{_TEXT}\s*\)\)",
+    re.IGNORECASE,
+)
 _SEARCH = re.compile(r'"displayName:([^"]*)"')
 _BETA = "/beta/"
 _VERSION = "localcloud.graph-version"
@@ -114,6 +118,8 @@ def _matches(item: dict[str, Any], expression: str) -> bool:
 def _holds(item: dict[str, Any], term: str) -> bool:
     if (match := _ANY.fullmatch(term)) is not None:
         return _unquoted(match[3]) in item.get(match[1], ())
+    if (match := _ANY_STARTS_WITH.fullmatch(term)) is not None:
+        return any(each.startswith(_unquoted(match[3])) for each in item.get(match[1], ()))
     # Entra compares names and ids without regard to case.
     if (match := _EQUALS.fullmatch(term)) is not None and match[1] in _FILTERABLE:
         return str(item.get(match[1]) or "").casefold() == _unquoted(match[2]).casefold()

@@ -114,11 +114,13 @@ class Directory:
         self._save(principal)
         return principal
 
-    def create_managed_identity(self, resource_id: str, display_name: str) -> ServicePrincipal:
-        """The principal of a new managed identity; its owner cannot give it a certificate."""
+    def create_managed_identity(
+        self, resource_id: str, display_name: str, *, client_id: str | None = None, object_id: str | None = None
+    ) -> ServicePrincipal:
+        """The principal of a new managed identity; its owner cannot give it a certificate. Azure chooses the ids."""
         principal = ServicePrincipal(
-            object_id=str(uuid.uuid4()),
-            app_id=str(uuid.uuid4()),
+            object_id=object_id or str(uuid.uuid4()),
+            app_id=client_id or str(uuid.uuid4()),
             display_name=display_name,
             created_at=clock.now(),
             kind="ManagedIdentity",

@@ -19,6 +19,7 @@ from tests.unit.components.recorder import RecordingMonitor
 SUBSCRIPTION, TENANT, GROUPS = specification.SUBSCRIPTION, specification.TENANT, specification.GROUPS
 VNET, SUBNET, SECURITY_GROUP = specification.VNET, specification.SUBNET, specification.SECURITY_GROUP
 DEPLOYER = "dddddddd-0000-4000-8000-000000000001"
+DEPLOYER_CLIENT = "dddddddd-0000-4000-8000-000000000002"
 ADD_ON = {"clientId": "aaaaaaaa-0000-4000-8000-000000000001", "objectId": "aaaaaaaa-0000-4000-8000-000000000002"}
 REGISTRY = {"clientId": "bbbbbbbb-0000-4000-8000-000000000001", "principalId": "bbbbbbbb-0000-4000-8000-000000000002"}
 KUBECONFIG = "apiVersion: v1\nkind: Config\n"
@@ -123,7 +124,12 @@ def lookups(**changes: Any) -> Mapping[str, Any]:
     answers: dict[str, Any | Callable[[Mapping[str, Any]], Any]] = {
         # Its own outputs, before the first `up`.
         "pulumi:pulumi:readStackOutputs": {"outputs": {}, "secretOutputNames": []},
-        "azure-native:authorization:getClientConfig": {"tenantId": TENANT, "objectId": DEPLOYER},
+        "idstack:index:lookAtSecrets": {},
+        "azure-native:authorization:getClientConfig": {
+            "tenantId": TENANT,
+            "objectId": DEPLOYER,
+            "clientId": DEPLOYER_CLIENT,
+        },
         "azure-native:resources:getResourceGroup": {"location": "eastus"},
         "azure-native:network:getVirtualNetwork": {"location": "eastus"},
         "azure-native:network:getSubnet": {"networkSecurityGroup": {"id": SECURITY_GROUP}},

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from identity.state_schema import CURRENT
 from ops.__main__ import main
-from ops.stack import environment
+from ops.stack import environment, pinned_plugins
 
 _EVENT_LOG = re.compile(r" --event-log \S+")
 # Prints the planned steps of the targets: by default every schedule in the state renews.
@@ -43,6 +44,7 @@ case "$1 $2 $3" in
     "stack export"*) cat "{folder}/state.json" ;;
     "preview --json --target"*) "{python}" -Ic "$(cat "{folder}/preview.py")" "{folder}" "$@" ;;
     "config --json"*) cat "{folder}/config.json" ;;
+    "whoami --json"*) echo '{{"url": "https://api.pulumi.com"}}' ;;
     "stack ls"*) cat "{folder}/stacks.json" ;;
     "stack select"*) echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
     *) [ "$1" != up ] || echo "$IDSTACK_RENEWALS" >> "{folder}/renewals"
@@ -92,7 +94,14 @@ class FakeEngine:
 
     def configures(self, **configuration: Any) -> None:
         """These are the project's keys in the stack's configuration, none of them secret."""
-        listed = {f"idstack:{key}": {"objectValue": value, "secret": False} for key, value in configuration.items()}
+        listed = {
+            f"idstack:{key}": {
+                "value": value if isinstance(value, str) else json.dumps(value),
+                "objectValue": value,
+                "secret": False,
+            }
+            for key, value in configuration.items()
+        }
         (self.folder / "config.json").write_text(json.dumps(listed))
 
     def has_stacks(self, *names: str) -> None:
@@ -102,6 +111,19 @@ class FakeEngine:
     def ends_with(self, code: int) -> None:
         """`up`, `preview` and `destroy` end with this exit code."""
         (self.folder / "code").write_text(str(code))
+
+
+def has_plugins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plugin cache of stacks on Azure has what the SDKs need, and no checksum is known."""
+    home = folder / "pulumi-home"
+    monkeypatch.setenv("PULUMI_HOME", str(home))
+    for name in pinned_plugins.NAMES:
+        plugin = pinned_plugins.cached(name, metadata.version(f"pulumi-{name}"), {"PULUMI_HOME": str(home)})
+        plugin.parent.mkdir(parents=True)
+        plugin.touch(mode=0o755)
+    checksums = folder / "checksums.txt"
+    checksums.touch()
+    monkeypatch.setattr(pinned_plugins, "_CHECKSUMS", checksums)
 
 
 @pytest.fixture
@@ -117,6 +139,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     record.write_text(json.dumps({"bin": str(folder)}))
     monkeypatch.setattr(environment, "_ENGINE_RECORD", record)
     monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path / "state"))
+    has_plugins(tmp_path, monkeypatch)
     fake = FakeEngine(folder)
     fake.has({})
     fake.has_resources()

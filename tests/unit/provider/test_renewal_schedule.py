@@ -12,7 +12,7 @@ from identity.credentials import rfc3339
 from identity.credentials.renewal_request import RenewalRequest, write
 from localcloud.azure.tenant.objects import ServicePrincipal
 from plugin import UNKNOWN, PluginError, PropertyChange, Props, Secret
-from provider import clock
+from provider.early_looks import EarlyLooks
 from provider.renewal_schedule import RenewalScheduleResource
 from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.provider.conftest import ADDRESS, SECRET, SetClock, SignIn
@@ -39,7 +39,7 @@ FIRST_ISSUE = {
 B2 = {"generation": 2, "notBefore": "2026-03-18T09:25:15Z", "validDays": 90}
 DELIVERED = {"name": "a1", "at": "2026-01-31T09:31:00Z"}
 
-schedule = RenewalScheduleResource()
+schedule = RenewalScheduleResource(EarlyLooks())
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_a_machine_whose_clock_is_wrong_issues_nothing(
         def now(cls, tz: Any = None) -> Any:
             return datetime.now(tz) + ahead
 
-    monkeypatch.setattr(clock, "datetime", Wrong)
+    monkeypatch.setattr("provider.vault_secrets.datetime", Wrong)
     with pytest.raises(PluginError, match=r"this machine's clock is wrong: it shows .*, Azure .*; set it right"):
         checked(FIRST_ISSUE)
     deliver(vault)
@@ -277,7 +277,7 @@ class RecordedGraph:
 
 def _updated(old: Props, new: Props, *, preview: bool = False) -> Props:
     urn = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress-schedule"
-    return RenewalScheduleResource().update(urn, "", old, old, new, preview=preview)
+    return schedule.update(urn, "", old, old, new, preview=preview)
 
 
 def test_a_replacement_takes_every_certificate_out_before_the_state_has_it(

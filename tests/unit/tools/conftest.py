@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tools import engine, environment
+from tools import downloads, engine, environment
 
 # Go as the build uses it: `go list -m` names the SDK's folder, `go build` writes a command that prints its version.
 _GO = """\
@@ -73,14 +75,33 @@ class Machine:
         self.add(sdk / "python/dist/pulumi-resource-pulumi-python")
         self.add(self.first / "go", _GO.format(sdk=sdk))
 
-    def add_installer(self, version: str | None) -> None:
-        """Pulumi's installer brings this version; None: the download site is out of reach."""
-        if version is None:
-            self.add(self.venv / "bin/python", 'echo "URLError: timed out" >&2; exit 1')
-            return
-        installed = self.tools / "pulumi-installed/bin/pulumi"
-        write = f'printf "#!/bin/sh\\necho v{version}\\n" > "{installed}"; chmod +x "{installed}"'
-        self.add(self.venv / "bin/python", f'mkdir -p "{installed.parent}"; {write}')
+    @property
+    def checksums(self) -> Path:
+        """tools/checksums.txt"""
+        return self.root / "checksums.txt"
+
+    @property
+    def releases(self) -> Path:
+        """Where archives are downloaded from."""
+        return self.root / "releases"
+
+    def add_release(self, version: str, *commands: str, pinned: bool = True) -> Path:
+        """An archive of Pulumi's release of this version, with these commands, and its checksum, if it is pinned."""
+        self.releases.mkdir(exist_ok=True)
+        archive = self.releases / f"pulumi-v{version}-linux-x64.tar.gz"
+        content = self.root / "content"
+        with tarfile.open(archive, "w:gz") as opened:
+            for command in commands or ("pulumi", "pulumi-language-python", "pulumi-language-python-exec"):
+                self.add(content / command, f"echo v{version}")
+                opened.add(content / command, f"pulumi/{command}")
+        if pinned:
+            self.pin(archive.name, hashlib.sha256(archive.read_bytes()).hexdigest())
+        return archive
+
+    def pin(self, archive: str, checksum: str) -> None:
+        """A line of tools/checksums.txt."""
+        with self.checksums.open("a") as file:
+            file.write(f"{checksum}  {archive}\n")
 
 
 @pytest.fixture
@@ -88,7 +109,10 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Nothing is on PATH and no site can be reached. The pinned CLI is 3.100.2, built with Go 1.25.11."""
     machine = Machine(tmp_path)
     machine.tools.mkdir()
-    machine.add_installer(None)
+    machine.checksums.write_text("# head\n")
+    monkeypatch.delenv("IDSTACK_PULUMI", raising=False)
+    monkeypatch.setattr(downloads, "this_platform", lambda: ("linux", "amd64"))
+    monkeypatch.setattr(downloads, "GITHUB", f"{machine.releases.as_uri()}/{{archive}}")
     pins = {
         "pulumi": "go 1.25.11\nrequire github.com/pulumi/pulumi/pkg/v3 v3.100.2\n",
         "language-host": "go 1.25.11\nrequire github.com/pulumi/pulumi/sdk/v3 v3.79.0\n",
@@ -102,7 +126,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     for module, name, value in (
         (engine, "TOOLS", machine.tools),
         (engine, "RECORD", machine.tools / "engine.json"),
-        (engine, "VENV", machine.venv),
+        (engine, "_CHECKSUMS", machine.checksums),
         (engine, "_CLI_MODULE", tmp_path / "pulumi"),
         (engine, "_HOST_MODULE", tmp_path / "language-host"),
         (environment, "VENV", machine.venv),

@@ -25,7 +25,7 @@ def test_a_pulumi_on_path_that_is_new_enough_is_taken(machine: Machine, version:
     machine.add_go()
     assert engine.ensure() == f"{version} from PATH"
     assert chosen(machine) == (machine.first, "from PATH", version)
-    assert set(machine.ran()) == {"pulumi version"}, "neither installer nor Go is asked"
+    assert set(machine.ran()) == {"pulumi version"}, "neither a release nor Go is asked for"
 
 
 def test_a_pulumi_that_is_a_link_is_looked_for_where_its_language_host_is(machine: Machine) -> None:
@@ -37,13 +37,19 @@ def test_a_pulumi_that_is_a_link_is_looked_for_where_its_language_host_is(machin
 
 
 @pytest.mark.parametrize("version", ["3.100.1", "3.99.0", "2.200.0"])
-def test_a_pulumi_that_is_too_old_is_passed_over_for_the_installer(machine: Machine, version: str) -> None:
+def test_a_pulumi_that_is_too_old_is_passed_over_for_the_release(machine: Machine, version: str) -> None:
     machine.add_pulumi(machine.first, version)
     machine.add_go()
-    machine.add_installer("3.200.0")
-    assert engine.ensure() == "3.200.0 from Pulumi's installer"
-    assert chosen(machine)[0] == machine.tools / "pulumi-installed/bin"
+    machine.add_release("3.100.2")
+    assert engine.ensure() == "3.100.2 downloaded"
+    folder, _, _ = chosen(machine)
+    assert sorted(file.name for file in folder.iterdir() if os.access(file, os.X_OK)) == [
+        "pulumi",
+        "pulumi-language-python",
+        "pulumi-language-python-exec",
+    ]
     assert not any(line.startswith("go ") for line in machine.ran()), "a build comes last"
+    assert list(machine.tools.glob("*.tar.gz")) == []
 
 
 def test_without_its_language_host_a_pulumi_is_passed_over(
@@ -51,17 +57,63 @@ def test_without_its_language_host_a_pulumi_is_passed_over(
 ) -> None:
     machine.add_pulumi(machine.first, "3.101.0", host=False)
     machine.add(machine.second / "pulumi-language-python")  # the engine would not look there
-    machine.add_installer("3.200.0")
-    assert engine.ensure() == "3.200.0 from Pulumi's installer"
+    machine.add_release("3.100.2")
+    assert engine.ensure() == "3.100.2 downloaded"
     assert f"{machine.first}/pulumi has no Python language host beside it" in capsys.readouterr().out
 
 
 def test_a_pulumi_that_does_not_run_is_passed_over(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     machine.add_pulumi(machine.first, "3.101.0")
     machine.add(machine.first / "pulumi", "echo not for this processor; exit 126")
-    machine.add_installer("3.200.0")
-    assert engine.ensure() == "3.200.0 from Pulumi's installer"
+    machine.add_release("3.100.2")
+    assert engine.ensure() == "3.100.2 downloaded"
     assert f"{machine.first}/pulumi does not run (not for this processor)" in capsys.readouterr().out
+
+
+def test_where_a_pinned_one_is_wanted_the_one_on_path_is_not_even_run(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.add_pulumi(machine.first, "3.101.0")
+    machine.add_release("3.100.2")
+    assert engine.ensure() == "3.101.0 from PATH"
+    machine.ran()
+    monkeypatch.setenv("IDSTACK_PULUMI", "pinned")
+    assert engine.ensure() == "3.100.2 downloaded"
+    assert engine.ensure() == "up to date, 3.100.2 downloaded"
+    assert set(machine.ran()) == {"pulumi version"}
+    assert chosen(machine)[0].parent == machine.tools
+
+
+def test_any_other_wish_is_refused(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IDSTACK_PULUMI", "latest")
+    with pytest.raises(SetupError) as caught:
+        engine.ensure()
+    assert str(caught.value) == (
+        'IDSTACK_PULUMI: found "latest"; accepted: pinned, or leave it out to take the CLI on PATH'
+    )
+
+
+def test_an_archive_without_a_checksum_is_not_downloaded(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    machine.add_release("3.100.2", pinned=False)
+    machine.add_go()
+    assert engine.ensure() == "3.100.2 built from tools/pulumi"
+    assert "checksums.txt has no checksum of pulumi-v3.100.2-linux-x64.tar.gz" in capsys.readouterr().out
+
+
+def test_an_archive_with_another_checksum_is_not_used(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    machine.pin(machine.add_release("3.100.2", pinned=False).name, "0" * 64)
+    machine.add_go()
+    assert engine.ensure() == "3.100.2 built from tools/pulumi"
+    assert f"; checksums.txt has {'0' * 64}" in capsys.readouterr().out
+    assert not list(machine.tools.glob("*.tar.gz"))
+    assert not (machine.tools / f"pulumi-{'0' * 64}").exists()
+
+
+def test_an_archive_without_a_language_host_is_not_used(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    machine.add_release("3.100.2", "pulumi")
+    machine.add_go()
+    assert engine.ensure() == "3.100.2 built from tools/pulumi"
+    assert "linux-x64.tar.gz has no Pulumi CLI with a Python language host" in capsys.readouterr().out
 
 
 def test_where_only_go_modules_can_be_had_the_pinned_ones_are_built(machine: Machine) -> None:
@@ -79,20 +131,11 @@ def test_where_only_go_modules_can_be_had_the_pinned_ones_are_built(machine: Mac
     assert [line for line in machine.ran() if line == "go build"] == ["go build"] * 2
 
 
-def test_an_installer_that_brings_an_older_version_is_followed_by_a_build(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
-) -> None:
-    machine.add_installer("3.99.0")
-    machine.add_go()
-    assert engine.ensure() == "3.100.2 built from tools/pulumi"
-    assert "Pulumi's installer brought a version older than the pinned one" in capsys.readouterr().out
-
-
-def test_an_earlier_build_comes_before_the_installer(machine: Machine) -> None:
+def test_an_earlier_build_comes_before_a_download(machine: Machine) -> None:
     machine.add_go()
     engine.ensure()
     (machine.tools / "engine.json").unlink()
-    machine.add_installer("3.200.0")
+    machine.add_release("3.100.2")
     machine.ran()
     assert engine.ensure() == "3.100.2 built from tools/pulumi earlier"
     assert machine.ran() == []
@@ -105,11 +148,12 @@ def test_without_any_way_to_a_cli_the_message_names_three_ways_out(machine: Mach
     assert str(caught.value) == (
         "the Pulumi CLI cannot be installed on this machine.\n"
         f"  PATH: {machine.first}/pulumi is 3.99.0, older than 3.100.2\n"
-        "  installer: Pulumi's installer cannot be used here (URLError: timed out)\n"
+        "  download: checksums.txt has no checksum of pulumi-v3.100.2-linux-x64.tar.gz\n"
         "  build: no go on PATH\n"
         "Ways out, one is enough:\n"
-        "  - install Pulumi 3.100.2 or newer (pulumi.com/docs/install) and run `make setup` again\n"
-        "  - let this machine reach Pulumi's download site, or copy an installation from another machine onto PATH\n"
+        "  - install Pulumi 3.100.2 or newer (pulumi.com/docs/install), or copy an installation onto PATH, and run\n"
+        "    `make setup` again without IDSTACK_PULUMI\n"
+        "  - let this machine reach Pulumi's releases on GitHub\n"
         "  - install Go 1.25.11 or newer and let it reach a Go module proxy (go env GOPROXY)"
     )
     assert not (machine.tools / "engine.json").exists()

@@ -62,5 +62,5 @@ def test_the_control_plane_is_built_for_those_who_ask(
     assert capsys.readouterr().err == "setup: unknown extras: castle; known are cluster\n"
 
 
-def test_packages_come_before_the_engine_which_is_installed_with_them() -> None:
+def test_packages_come_before_the_engine() -> None:
     assert list(setup._STEPS) == ["packages", "pulumi"]

@@ -125,11 +125,22 @@ def test_a_pull_request_shows_each_stack_that_goes_up() -> None:
     assert job["strategy"]["matrix"]["stack"] == list(_jobs(_GITHUB / "workflows/up.yml"))
 
 
-def test_the_job_that_comments_does_not_check_out_the_pull_request() -> None:
-    job = _jobs(_GITHUB / "workflows/preview-stack.yml")["comment"]
+@pytest.mark.parametrize("file", ["preview-stack.yml", "rehearse-stack.yml"])
+def test_the_job_that_comments_does_not_check_out_the_pull_request(file: str) -> None:
+    job = _jobs(_GITHUB / "workflows" / file)["comment"]
 
     assert job["permissions"] == {"pull-requests": "write"}
     assert not any("uses" in step for step in job["steps"])
+
+
+def test_a_rehearsal_needs_no_identity_and_comments_for_branches_alone() -> None:
+    [every] = _jobs(_GITHUB / "workflows/rehearse.yml").values()
+    jobs = _jobs(_GITHUB / "workflows/rehearse-stack.yml")
+
+    assert "if" not in every, "forks are rehearsed as well"
+    assert every["strategy"]["matrix"]["stack"] == list(_jobs(_GITHUB / "workflows/up.yml"))
+    assert jobs["rehearse"]["permissions"] == {"contents": "read"}
+    assert _SAME_REPOSITORY in jobs["comment"]["if"]
 
 
 def test_a_stack_goes_up_after_its_approval_and_the_stack_before_it() -> None:

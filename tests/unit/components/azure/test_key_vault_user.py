@@ -60,7 +60,7 @@ def test_a_created_identity_gets_the_role_by_its_object_id() -> None:
         "resourceName": "kv-user",
         "resourceGroupName": "identity-dev",
         "location": "eastus",
-        "tags": {"team": "identity"},
+        "tags": {"team": "identity", "idstack-stack": "idstack:test"},
     }
     assert recorder.one(ASSIGNMENT).inputs["principalId"] == a_uuid("key-vault-user-identity", "principal")
     assert recorder.outputs_of("key-vault-user")["client_id"] == a_uuid("key-vault-user-identity", "client")

@@ -122,8 +122,9 @@ def test_with_azure_rbac_the_deployer_is_its_administrator(world: NewClusterScen
         "scope": MANAGEMENT_CLUSTER,
         "roleDefinitionId": f"{ROLES}/b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b",
         "principalId": DEPLOYER,
+        "principalType": "ServicePrincipal",
     }
-    assert list(role.request.ignoreChanges) == ["principalId"]
+    assert list(role.request.ignoreChanges) == ["principalId", "principalType"]
     assert recorder.waits_for(role, recorder.one(AKS))
     assert recorder.waits_for(recorder.one(GATE), role)
 

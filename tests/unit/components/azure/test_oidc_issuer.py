@@ -67,6 +67,7 @@ def test_the_deployer_gets_the_role_that_writes_blobs(made: RecordingMonitor) ->
 
     assert role["roleDefinitionId"] == f"{ROLES}/ba92f5b4-2d11-453d-a403-e96b0029c9fe"
     assert role["scope"] == f"{GROUPS}/identity-dev/providers/Microsoft.Storage/storageAccounts/hc1created"
+    assert role["principalType"] == "ServicePrincipal"
 
 
 def test_the_identities_trust_the_issuer_that_is_made(made: RecordingMonitor) -> None:

@@ -40,7 +40,7 @@ def cluster_answer(**profile: Any) -> dict[str, Any]:
 
 def test_everything_that_is_missing_is_in_one_report(program: Program) -> None:
     nothing = dict.fromkeys((token.rpartition(":")[2] for token in lookups()), GONE)
-    del nothing["getClientConfig"], nothing["readStackOutputs"]
+    del nothing["getClientConfig"], nothing["readStackOutputs"], nothing["lookAtSecrets"]
 
     assert refused(program, invokes=lookups(**nothing)) == [
         (place, "resource-missing")
@@ -253,4 +253,23 @@ def test_every_lookup_goes_through_the_explicit_provider(stack: RecordingMonitor
 
     assert len(found) == 9
     assert {each.provider for each in found} == {"azure"}
-    assert [each.function for each in stack.invoked if each not in found] == ["pulumi:pulumi:readStackOutputs"]
+    others = [each.function for each in stack.invoked if each not in found]
+    assert others == ["pulumi:pulumi:readStackOutputs", "idstack:index:lookAtSecrets"]
+
+
+def test_the_secrets_of_all_schedules_are_looked_at_ahead(program: Program) -> None:
+    clusters = [*with_managed_identity({"secretName": "delivered-elsewhere"}), world.SECOND_CLUSTER]
+
+    stack = program(hostedClusters=clusters, invokes=lookups(getSecret={"properties": {}}))
+
+    addresses = ("cloud", "tenantId", "vaultId", "secretName")
+    decided = [
+        {name: each.inputs[name] for name in addresses}
+        for each in stack.registered
+        if each.type == "idstack:index:RenewalSchedule"
+    ]
+    [begun] = [each.arguments for each in stack.invoked if each.function == "idstack:index:lookAtSecrets"]
+    names = begun["secretNames"]
+    common = {name: value for name, value in begun.items() if name != "secretNames"}
+    assert sorted(names) == sorted(each["secretName"] for each in decided)
+    assert [{**common, "secretName": each["secretName"]} for each in decided] == decided

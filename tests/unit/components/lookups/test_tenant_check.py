@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
+from components.azure.deployer import Deployer
 from tests.unit.components.program import Program
-from tests.unit.components.world import DEPLOYER, TENANT, lookups
+from tests.unit.components.world import DEPLOYER, DEPLOYER_CLIENT, TENANT, lookups
 
 OTHER_TENANT = "88888888-8888-4777-8666-555555555555"
 
 
 def signed_in_to(tenant: str) -> dict[str, str]:
-    return {"tenantId": tenant, "objectId": DEPLOYER}
+    return {"tenantId": tenant, "objectId": DEPLOYER, "clientId": DEPLOYER_CLIENT}
 
 
 def test_another_tenant_is_an_error_before_the_first_resource(program: Program) -> None:
@@ -48,3 +51,12 @@ def test_a_tenant_is_the_same_in_capitals(program: Program) -> None:
     )
 
     assert recorder.stack_outputs.values["tenantId"] == tenant.lower()
+
+
+@pytest.mark.parametrize(
+    ("client", "is_application"), [(DEPLOYER_CLIENT, True), ("04B07795-8ddb-461a-bbee-02f9e1bf7b46", False)]
+)
+def test_a_person_is_known_by_the_client_of_the_azure_cli(client: str, is_application: bool) -> None:
+    deployer = Deployer.of({"tenantId": TENANT.upper(), "objectId": DEPLOYER, "clientId": client})
+
+    assert (deployer.tenant_id, deployer.is_service_principal) == (TENANT, is_application)

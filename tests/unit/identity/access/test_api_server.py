@@ -214,6 +214,28 @@ def test_a_person_is_given_kubernetes_role_by_a_group(connect: Connect, api: Fak
         assert "`idstack rbac <object id of a group of theirs>` prints" in server.hint
 
 
+@pytest.mark.parametrize(
+    ("namespaces", "missing"), [(("one",), []), (("one", "two"), ["permissions: {}"]), ((), ["permissions: {}"])]
+)
+def test_rights_in_all_of_the_stacks_namespaces_are_enough(
+    connect: Connect, api: FakeApiServer, namespaces: tuple[str, ...], missing: list[str]
+) -> None:
+    refused = ["create secrets", "get secrets", "delete namespaces"]
+    api.denied, api.allowed_in = set(refused), {"one"}
+    wanted = tuple(each for each in permissions() if str(each) in refused)
+    with connect() as server:
+        found = server.missing(AccessRequirements(wanted, namespaces=namespaces))
+
+    assert found == [each.format(", ".join(map(str, wanted))) for each in missing]
+
+
+def test_a_kind_is_asked_for_in_the_whole_cluster_alone(connect: Connect, api: FakeApiServer) -> None:
+    kinds = Permission("apiextensions.k8s.io", "customresourcedefinitions", "list")
+    api.denied, api.allowed_in = {"list customresourcedefinitions"}, {"one"}
+    with connect() as server:
+        assert server.missing(AccessRequirements((kinds,), namespaces=("one",))) == [f"permissions: {kinds}"]
+
+
 def test_the_deployers_role_has_the_verbs_that_are_asked_for_and_no_more(api: FakeApiServer, connect: Connect) -> None:
     role, binding = manifests(group="11111111-0000-4000-8000-000000000001")
     granted = {

@@ -146,7 +146,7 @@ def test_it_runs_as_nobody_without_a_shell() -> None:
     assert final["ENTRYPOINT"] == '["python", "-I", "-m", "identity.credentials.probe"]'
 
 
-def test_both_stages_start_from_the_same_pinned_image() -> None:
+def test_both_stages_start_from_the_same_image_by_digest() -> None:
     bases = [argument.split()[0] for stage in (0, 1) for keyword, argument in instructions(stage) if keyword == "FROM"]
     assert len(set(bases)) == 1
-    assert re.fullmatch(r"docker\.io/library/python:3\.11\.\d+-slim-bookworm", bases[0])
+    assert re.fullmatch(r"docker\.io/library/python:3\.11\.\d+-slim-bookworm@sha256:[0-9a-f]{64}", bases[0])

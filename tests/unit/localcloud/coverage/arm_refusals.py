@@ -47,6 +47,16 @@ def _grant(cloud: CoverageCloud, name: str = ONE, principal: str | None = None, 
     return cloud.call("PUT", _assignment(name), {"properties": kept})
 
 
+def _not_met(cloud: CoverageCloud) -> httpx.Response:
+    """A write by somebody who may assign no role."""
+    somebody = cloud.nobody()
+    never = "!(ActionMatches{'Microsoft.Authorization/roleAssignments/*'})"
+    rights = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/f58310d9-a9f6-439a-9e8d-f62e7b41a168"
+    made = _grant(cloud, TWO, somebody.object_id, roleDefinitionId=rights, condition=never)
+    assert made.status_code == 201, made.text
+    return cloud.call("PUT", _assignment(ONE), {"properties": {}}, caller=somebody)
+
+
 def _granted_twice(cloud: CoverageCloud) -> httpx.Response:
     principal = cloud.nobody().object_id
     _grant(cloud, ONE, principal)
@@ -168,6 +178,8 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "operation that is not emulated": lambda cloud: cloud.call("PATCH", GROUP, LOCATION),
     "write to a collection": lambda cloud: cloud.call("PUT", VAULT.rpartition("/")[0], LOCATION),
     "no role": lambda cloud: cloud.call("GET", VAULT, caller=cloud.nobody()),
+    "condition that is not met": _not_met,
+    "condition that is none": lambda cloud: _grant(cloud, condition="Exists @Request[x:y]"),
     "no role on a linked resource": _subnet,
     "absent group": lambda cloud: cloud.call("GET", f"{SUBSCRIPTION}/resourceGroups/nowhere"),
     "absent resource": lambda cloud: cloud.call("GET", IDENTITY),

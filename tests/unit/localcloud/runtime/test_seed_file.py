@@ -54,6 +54,11 @@ def write(tmp_path: Path) -> Write:
         ),
         ({"deployerRoles": ["Reader", "King"]}, "deployerRoles[1]", "'King' is no built-in role"),
         (
+            {"deployerRoles": [{"role": "King", "condition": "ActionMatches{'*'}"}]},
+            "deployerRoles[0]",
+            "'King' is no built-in role",
+        ),
+        (
             {"groups": [{"displayName": "g", "objectId": SMALL["tenantId"], "members": ["deployer", "me@x"]}]},
             "groups[0].members[1]",
             "'me@x' is neither 'deployer' nor among users",
@@ -124,3 +129,33 @@ def test_without_a_seed_it_is_the_packages_own(tmp_path: Path) -> None:
 
     assert choose(store) == load(DEFAULT) == Seed.model_validate(yaml.safe_load(DEFAULT.read_text(encoding="utf-8")))
     store.close()
+
+
+def test_groups_have_places_and_identities_ids_of_their_own(write: Write, tmp_path: Path) -> None:
+    ids = {"clientId": SMALL["tenantId"], "objectId": SMALL["subscriptionId"]}
+    wanted = load(
+        write(
+            resourceGroups=["team", {"name": "far", "location": "westus3"}],
+            managedIdentities=[{"name": "reader", "resourceGroup": "far", "onNodes": True, **ids}],
+            clusters=[{"name": "aks", "resourceGroup": "team"}],
+        )
+    )
+    state = StateDirectory(tmp_path / "state")
+    prepared = prepare(state, wanted)
+    try:
+        seed(prepared)
+        made = [document for _, document in prepared.store.items("arm")]
+        known = prepared.store.listed()
+    finally:
+        prepared.close()
+        state.remove()
+
+    places = {each["name"]: each["location"] for each in made if each["type"] == "Microsoft.Resources/resourceGroups"}
+    assert (places["team"], places["far"]) == ("westeurope", "westus3")
+    [nodes] = [each for each in made if each["type"] == "Microsoft.Compute/virtualMachineScaleSets"]
+    attached = {
+        full_id.rpartition("/")[2]: each for full_id, each in nodes["identity"]["userAssignedIdentities"].items()
+    }
+    assert attached["reader"] == {"clientId": ids["clientId"], "principalId": ids["objectId"]}
+    assert len(attached) == 2
+    assert {("arm", each["id"].lower()) for each in made} <= set(known)

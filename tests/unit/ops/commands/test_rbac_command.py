@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from typing import Any
+
 import pytest
 import yaml
 
 from identity.access.azure_rbac import AksCluster
+from identity.access.permissions import Permission, permissions
+from identity.roles import RBAC_ADMINISTRATOR_ROLE
+from localcloud.azure.conditions import parse
 from ops.commands import rbac
 from ops.stack.engine import Engine
-from tests.unit.ops.conftest import Idstack
+from tests.unit.components.world import configuration
+from tests.unit.ops.conftest import FakeEngine, Idstack
 
 WHO = "99999999-8888-4777-8666-555555555555"
 CLUSTER = "/subscriptions/s/resourceGroups/aks/providers/Microsoft.ContainerService/managedClusters/aks"
@@ -49,3 +57,101 @@ def test_a_name_is_no_object_id(idstack: Idstack) -> None:
     done = idstack("rbac", "deployers")
     assert done.code == 2
     assert "Input should be a valid UUID" in done.error
+
+
+def configured(engine: FakeEngine, **changes: Any) -> None:
+    """A stack with the example's configuration."""
+    raw = {key: yaml.safe_load(value) for key, value in configuration(**changes).items()}
+    engine.configures(**raw)
+
+
+def test_the_deployers_roles_in_azure_are_lines_for_a_shell(engine: FakeEngine, idstack: Idstack) -> None:
+    configured(engine)
+    done = idstack("rbac", WHO, "--azure", "--principal-type", "ServicePrincipal", "--stack", "dev")
+
+    lines = done.output.splitlines()
+    assert lines[0].startswith("# in Entra ID: ")
+    commands = [shlex.split(each) for each in lines if not each.startswith("#")]
+    assert {tuple(each[:4]) for each in commands} == {("az", "role", "assignment", "create")}
+    limited = [each for each in commands if "--condition" in each]
+    assert {each[each.index("--role") + 1] for each in limited} == {RBAC_ADMINISTRATOR_ROLE.guid}
+    assert len(limited) == 6
+    for each in limited:
+        parse(each[each.index("--condition") + 1])
+        assert each[-2:] == ["--condition-version", "2.0"]
+
+
+def test_the_roles_in_azure_are_a_document_for_scripts(engine: FakeEngine, idstack: Idstack) -> None:
+    configured(engine)
+    done = idstack("rbac", WHO, "--azure", "--for", "reader", "--json", "--stack", "dev")
+
+    document = json.loads(done.output)
+    assert (document["purpose"], document["conditionVersion"], document["customRole"]) == ("reader", "2.0", None)
+    assert {each["role"]["name"] for each in document["grants"]} >= {"Reader"}
+    assert {each["condition"] for each in document["grants"]} == {None}
+
+
+def test_renewals_get_a_role_of_their_own(engine: FakeEngine, idstack: Idstack) -> None:
+    configured(engine)
+    done = idstack("rbac", WHO, "--azure", "--for", "renewals", "--stack", "dev")
+
+    commands = [shlex.split(each) for each in done.output.splitlines() if not each.startswith("#")]
+    role = json.loads(commands[0][-1])
+    assert commands[0][:4] == ["az", "role", "definition", "create"]
+    assert {each[each.index("--role") + 1] for each in commands[1:]} == {role["Name"]}
+    assert [each[each.index("--scope") + 1] for each in commands[1:]] == role["AssignableScopes"]
+
+
+def test_a_configuration_that_is_refused_is_reported(engine: FakeEngine, idstack: Idstack) -> None:
+    configured(engine, location="Mars!")
+    done = idstack("rbac", WHO, "--azure", "--stack", "dev")
+
+    assert done.code == 1
+    assert "idstack:location" in done.error
+
+
+def test_rights_in_single_namespaces_leave_little_for_the_cluster(engine: FakeEngine, idstack: Idstack) -> None:
+    configured(engine)
+    done = idstack("rbac", WHO, "--kubernetes", "--namespaced", "--stack", "dev")
+
+    documents = list(yaml.safe_load_all(done.output))
+    kinds = [(each["kind"], each["metadata"].get("namespace")) for each in documents]
+    assert kinds == [
+        ("Namespace", None),
+        ("Role", "clusters-hc1"),
+        ("RoleBinding", "clusters-hc1"),
+        ("ClusterRole", None),
+        ("ClusterRoleBinding", None),
+    ]
+    inside, whole = documents[1], documents[3]
+    assert whole["rules"] == [
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["create"]},
+        {
+            "apiGroups": [""],
+            "resources": ["namespaces"],
+            "verbs": ["get", "list", "watch", "patch", "delete"],
+            "resourceNames": ["clusters-hc1"],
+        },
+        {
+            "apiGroups": ["apiextensions.k8s.io"],
+            "resources": ["customresourcedefinitions"],
+            "verbs": ["get", "list", "watch"],
+        },
+    ]
+    granted = {
+        Permission(group, resource, verb)
+        for rule in [*inside["rules"], *whole["rules"]]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert granted == set(permissions())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--azure", "--kubernetes"], ["--namespaced"], ["--json"], ["--for", "reader"]],
+    ids=" ".join,
+)
+def test_options_that_do_not_fit_are_wrong_usage(idstack: Idstack, options: list[str]) -> None:
+    assert idstack("rbac", WHO, *options).code == 2

@@ -192,6 +192,19 @@ def test_a_failed_up_ends_with_the_lines(engine: FakeEngine, idstack: Idstack) -
     )
 
 
+@pytest.mark.parametrize(("resource", "is_named"), [(_GRANT, True), (_CLASS, False)], ids=["an assignment", "a class"])
+def test_an_assignment_in_the_way_may_be_of_a_principal_that_is_gone(
+    resource: tuple[str, dict[str, Any]], is_named: bool
+) -> None:
+    taken = f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'"
+    error = taken if is_named else 'secretproviderclasses "managed-azure-cpo" already exists'
+
+    hint = existing.hint(existing.read(_log(resource, error)), "dev")
+
+    assert hint is not None
+    assert ("`.venv/bin/idstack sweep --stack dev` says so, and with `--yes` frees the name" in hint) is is_named
+
+
 _GROUP = ("azure-native:resources:ResourceGroup", {"resourceGroupName": "hc1-hc1-infra"})
 _INFRASTRUCTURE = "idstack:hypershift:HostedCluster$idstack:azure:Infrastructure::hc1-infrastructure"
 

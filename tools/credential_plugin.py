@@ -1,4 +1,4 @@
-"""kubelogin, Azure's own credential plugin: built from its pinned Go module, for the tests that run it."""
+"""kubelogin, Azure's own credential plugin: built from its pinned Go module, for workflows and tests."""
 
 from __future__ import annotations
 
@@ -13,6 +13,22 @@ from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint
 
 _MODULE: Final = ROOT / "tools/kubelogin"
 _PACKAGE: Final = "github.com/Azure/kubelogin"
+# For PATH.
+_BIN: Final = TOOLS / "bin"
+
+
+def ensure() -> str:
+    """Build the program and link it into `.tools/bin`.
+
+    Returns what was done, for the progress line. Raises SetupError if it cannot be built.
+    """
+    built = command()
+    _BIN.mkdir(parents=True, exist_ok=True)
+    draft = _BIN / "kubelogin.draft"
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(built)
+    draft.replace(_BIN / "kubelogin")
+    return f"{dotted(pinned.version(_MODULE, _PACKAGE))} built from tools/kubelogin"
 
 
 def command() -> Path:

@@ -1,0 +1,215 @@
+"""What Azure has to grant before a stack is brought up, previewed or renewed: roles, scopes, and their condition.
+
+The deployer assigns roles, but only those of the catalogue and only to service principals: Role Based Access Control
+Administrator under a condition (learn.microsoft.com/azure/role-based-access-control/delegate-role-assignments-examples,
+"Constrain roles and principal types"). `idstack rbac --azure` prints it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.catalogue_rows import RoleGrant
+from identity.naming import parse_arm_id, resource_group_id, resource_id, subscription_id
+from identity.roles import (
+    AKS_CLUSTER_USER_ROLE,
+    AKS_RBAC_CLUSTER_ADMIN_ROLE,
+    CONTRIBUTOR_ROLE,
+    KEY_VAULT_SECRETS_OFFICER_ROLE,
+    KEY_VAULT_SECRETS_USER_ROLE,
+    MANAGED_IDENTITY_OPERATOR_ROLE,
+    NETWORK_CONTRIBUTOR_ROLE,
+    RBAC_ADMINISTRATOR_ROLE,
+    READER_ROLE,
+    STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
+    Role,
+)
+from identity.settings import HostedClusterSettings, Settings
+from identity.settings.scopes import scope_ids
+
+CONDITION_VERSION: Final = "2.0"
+_ASSIGNMENTS: Final = "Microsoft.Authorization/roleAssignments"
+_CLUSTERS: Final = "Microsoft.ContainerService/managedClusters"
+
+
+@dataclass(frozen=True)
+class AzureGrant:
+    """A role at one scope (an ARM id), and for what; `condition` of version 2.0, None for none."""
+
+    role: Role
+    scope: str
+    reason: str
+    condition: str | None = None
+
+
+@dataclass(frozen=True)
+class AssignedRole:
+    """A role that the stack itself assigns, and where."""
+
+    role: Role
+    scope: str
+
+
+def catalogue_roles() -> tuple[Role, ...]:
+    """Every role that a stack of any configuration assigns, by name."""
+    grants = [
+        *(grant for row in CONTROL_PLANE for grant in (row.hypershift, row.builtin)),
+        *(row.grant for row in DATA_PLANE),
+        *(row.grant for row in OPTIONAL),
+    ]
+    others = (
+        KEY_VAULT_SECRETS_USER_ROLE,
+        MANAGED_IDENTITY_OPERATOR_ROLE,
+        STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
+        AKS_RBAC_CLUSTER_ADMIN_ROLE,
+    )
+    return _sorted([*(grant.role for grant in grants), *others])
+
+
+def assigned(settings: Settings) -> list[AssignedRole]:
+    """What the stack assigns: as `components/` does, each once."""
+    found = list(_assigned_to_identities(settings))
+    own = resource_group_id(settings.subscription_id, settings.resource_group)
+    if settings.vault is not None:
+        found.append(AssignedRole(KEY_VAULT_SECRETS_USER_ROLE, own))
+    cluster = settings.management_cluster
+    if cluster is not None and cluster.create is not None and cluster.create.azure_rbac:
+        group = resource_group_id(settings.subscription_id, cluster.resource_group)
+        found.append(AssignedRole(AKS_RBAC_CLUSTER_ADMIN_ROLE, group))
+    return list(dict.fromkeys(found))
+
+
+def _assigned_to_identities(settings: Settings) -> Iterator[AssignedRole]:
+    own = resource_group_id(settings.subscription_id, settings.resource_group)
+    for cluster in settings.hosted_clusters:
+        for grant in _grants(settings, cluster):
+            for scope in scope_ids(settings, cluster, grant).values():
+                yield AssignedRole(grant.role, scope)
+        if any(row.attached_by is not None for row in cluster.optional_rows):
+            yield AssignedRole(MANAGED_IDENTITY_OPERATOR_ROLE, own)
+        if cluster.issuer == "create":
+            yield AssignedRole(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, own)
+
+
+def _grants(settings: Settings, cluster: HostedClusterSettings) -> Iterator[RoleGrant]:
+    for row in CONTROL_PLANE:
+        if cluster.identity(row).enabled:
+            yield row.grant(settings.roles)
+    yield from (row.grant for row in DATA_PLANE)
+    yield from (row.grant for row in cluster.optional_rows)
+
+
+def condition(written: Iterable[Role], deleted: Iterable[Role]) -> str:
+    """The condition under which roles may be assigned (`written`) and taken away (`deleted`), of service principals."""
+    return " AND ".join(
+        f"((!(ActionMatches{{'{_ASSIGNMENTS}/{action}'}})) OR "
+        f"(@{source}[{_ASSIGNMENTS}:RoleDefinitionId] ForAnyOfAnyValues:GuidEquals "
+        f"{{{', '.join(each.guid for each in roles)}}} AND "
+        f"@{source}[{_ASSIGNMENTS}:PrincipalType] ForAnyOfAnyValues:StringEqualsIgnoreCase {{'ServicePrincipal'}}))"
+        for action, source, roles in (("write", "Request", written), ("delete", "Resource", deleted))
+    )
+
+
+def deployer_grants(settings: Settings) -> list[AzureGrant]:
+    """What the identity needs that runs `up` and `down`.
+
+    It may take away every role of the catalogue, also those that only an earlier configuration assigned.
+    """
+    subscription = settings.subscription_id
+    own = resource_group_id(subscription, settings.resource_group)
+    found = [AzureGrant(CONTRIBUTOR_ROLE, each, "makes what the stack has there") for each in _written_groups(settings)]
+    if settings.vault is not None or settings.hosted_clusters:
+        found.append(
+            AzureGrant(KEY_VAULT_SECRETS_OFFICER_ROLE, own, "lists, disables and deletes secrets in the vault")
+        )
+    uses = assigned(settings)
+    only = condition(_sorted(each.role for each in uses), catalogue_roles())
+    scopes = [subscription_id(subscription)] if _makes_groups(settings) else _outermost(each.scope for each in uses)
+    found += [AzureGrant(RBAC_ADMINISTRATOR_ROLE, each, "assigns the identities' roles", only) for each in scopes]
+    cluster = settings.management_cluster
+    if cluster is not None and cluster.create is None:
+        group = resource_group_id(subscription, cluster.resource_group)
+        found.append(AzureGrant(READER_ROLE, group, "looks up the management cluster"))
+    return [*found, *_subnet_grants(settings), *_cluster_grants(settings)]
+
+
+def reader_grants(settings: Settings) -> list[AzureGrant]:
+    """What the identity needs that previews (`docs/pull-requests.md`)."""
+    groups = [*_written_groups(settings), *(each.scope for each in assigned(settings))]
+    if settings.management_cluster is not None:
+        groups.append(resource_group_id(settings.subscription_id, settings.management_cluster.resource_group))
+    readable = _outermost(_group_of(each) for each in groups)
+    found = [AzureGrant(READER_ROLE, each, "looks up what there is") for each in readable]
+    return [*found, *(_cluster_grants(settings) if settings.cluster_side == "stack" else ())]
+
+
+def renewal_role(settings: Settings) -> dict[str, Any]:
+    """A custom role for renewals alone, as `az role definition create` takes it: assigns no role, deletes nothing."""
+    groups = [each.scope for each in reader_grants(settings) if each.role is READER_ROLE]
+    return {
+        "Name": f"idstack renewals {settings.resource_group}",
+        "Description": "Renews certificates: reads everything, writes secrets, disables their old versions.",
+        "Actions": [
+            "*/read",
+            "Microsoft.KeyVault/vaults/secrets/write",
+            "Microsoft.ContainerService/managedClusters/listClusterUserCredential/action",
+        ],
+        "NotActions": [],
+        "DataActions": [
+            "Microsoft.KeyVault/vaults/secrets/readMetadata/action",
+            "Microsoft.KeyVault/vaults/secrets/update/action",
+        ],
+        "NotDataActions": [],
+        "AssignableScopes": groups,
+    }
+
+
+def _makes_groups(settings: Settings) -> bool:
+    return any(each.infrastructure == "create" for each in settings.hosted_clusters)
+
+
+def _written_groups(settings: Settings) -> list[str]:
+    if _makes_groups(settings):
+        return [subscription_id(settings.subscription_id)]
+    names = [settings.resource_group]
+    cluster = settings.management_cluster
+    if cluster is not None and cluster.create is not None:
+        names.append(cluster.resource_group)
+    return [resource_group_id(settings.subscription_id, each) for each in dict.fromkeys(names)]
+
+
+def _subnet_grants(settings: Settings) -> Iterator[AzureGrant]:
+    for each in settings.vault.allowed_subnet_ids if settings.vault is not None else ():
+        yield AzureGrant(NETWORK_CONTRIBUTOR_ROLE, each, "lets the subnet reach the vault (a linked action)")
+
+
+def _cluster_grants(settings: Settings) -> Iterator[AzureGrant]:
+    cluster = settings.management_cluster
+    if cluster is not None and cluster.create is None and settings.writes_to_management_cluster:
+        full_id = resource_id(settings.subscription_id, cluster.resource_group, _CLUSTERS, cluster.name)
+        yield AzureGrant(AKS_CLUSTER_USER_ROLE, full_id, "reads the address of the management cluster")
+
+
+def _group_of(scope: str) -> str:
+    """The resource group of a resource; a group or a subscription as it is."""
+    if "/providers/" not in scope:
+        return scope
+    found = parse_arm_id(scope)
+    return resource_group_id(found.subscription, found.resource_group)
+
+
+def _outermost(scopes: Iterable[str]) -> list[str]:
+    """The scopes without those inside another one, in their order."""
+    distinct = {each.lower(): each for each in scopes}
+    return [
+        each
+        for key, each in distinct.items()
+        if not any(key.startswith(f"{other}/") for other in distinct if other != key)
+    ]
+
+
+def _sorted(roles: Iterable[Role]) -> tuple[Role, ...]:
+    return tuple(sorted(set(roles), key=lambda each: each.name))

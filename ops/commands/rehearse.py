@@ -1,0 +1,70 @@
+"""`idstack rehearse`: what a change does to a stack and to those who sign in with it, without Azure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from ops.commands.options import JsonOption, Screen
+from ops.rehearsal import tables
+from ops.rehearsal.run import PlannedRehearsal
+from ops.rehearsal.run import rehearse as run
+from ops.rehearsal.steps import Operation
+from ops.stack.environment import ROOT
+from ops.stack.errors import CommandError
+
+_MARKDOWN: Final = "--markdown"
+
+RehearsedStackOption = Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.")]
+BaseOption = Annotated[str, typer.Option("--base", metavar="COMMIT", help="What is brought up first.")]
+HeadOption = Annotated[
+    str | None, typer.Option("--head", metavar="COMMIT", help="The change. Default: the checkout as it is.")
+]
+ForbidOption = Annotated[
+    str, typer.Option("--forbid", metavar="OPERATION,...", help=f"Fail on one of {', '.join(Operation)}.")
+]
+MarkdownOption = Annotated[
+    Path | None,
+    typer.Option(_MARKDOWN, metavar="FILE", dir_okay=False, help="Write the report for a pull request, too."),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Repeats made-up ids and the local cloud's chance.")]
+
+
+def rehearse(
+    stack: RehearsedStackOption,
+    base: BaseOption = "origin/main",
+    head: HeadOption = None,
+    forbid: ForbidOption = "",
+    as_json: JsonOption = False,
+    markdown: MarkdownOption = None,
+    seed: SeedOption = 1,
+) -> None:
+    """Rehearse a change on a throw-away local cloud, with a client of each identity that signs in all the while.
+
+    It takes the stack's own configuration and needs no credential; exit code 1 if something speaks against the change.
+    """
+    forbidden = _operations(forbid)
+    screen = Screen(as_json)
+    # What goes on is no part of the report.
+    progress = Console(stderr=True, highlight=False, soft_wrap=True)
+    rehearsal = run(PlannedRehearsal(ROOT, stack, base, head, seed), lambda text: progress.print(text, markup=False))
+    if markdown is not None:
+        markdown.write_text(tables.markdown(rehearsal, forbidden), encoding="utf-8")
+    if as_json:
+        screen.document(rehearsal.to_json(forbidden))
+    else:
+        tables.show(rehearsal, forbidden, screen.console)
+    if rehearsal.findings(forbidden):
+        raise typer.Exit(1)
+
+
+def _operations(text: str) -> frozenset[Operation]:
+    """The operations in `--forbid`; raises CommandError for an unknown one."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    known = {operation.value: operation for operation in Operation}
+    if unknown := [word for word in words if word not in known]:
+        raise CommandError(f"--forbid: found {', '.join(unknown)}; accepted: {', '.join(known)}, separated by commas")
+    return frozenset(known[word] for word in words)

@@ -1,0 +1,85 @@
+"""`idstack sweep`: what is left over in Azure, why it is thought so, and on request its deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+import yaml
+from rich.box import HEAVY_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from ops.access.azure import deployer
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.settings import settings_of
+from ops.sweep.left_over import LeftOver, delete, find
+from ops.sweep.stacks import Stacks
+
+
+def sweep(
+    yes: Annotated[bool, typer.Option("--yes", help="Delete what is listed as ours.")] = False,
+    infra_id: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--infra-id", help="Infrastructure id of a hosted cluster that no stack has any more; repeatable."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    stack: StackOption = DEFAULT_STACK,
+) -> None:
+    """List what is left over where the stack's configuration leads: role assignments whose principal is gone, and
+    applications, secrets and managed identities that carry our tags and belong to no stack.
+
+    Nothing that any stack of the backend names is listed. `--yes` deletes what is ours; it refuses while a stack cannot
+    be read. Deleted secrets and applications can be recovered for some time.
+    """
+    screen, engine = Screen(as_json), Engine(stack)
+    settings, stacks = settings_of(engine), Stacks.read(engine)
+    if yes and stacks.unreadable:
+        raise CommandError(
+            "nothing was deleted, as these stacks may name what would be: "
+            + "; ".join(f"{name} ({why})" for name, why in stacks.unreadable.items())
+        )
+    project = yaml.safe_load((engine.root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
+    configuration = {"cloud": settings.cloud.name, "tenantId": settings.tenant_id}
+    with deployer(stack, configuration, local_cloud.of(stack)) as azure:
+        found = find(azure, settings, project, _vault(engine, stacks), stacks, infra_id or ())
+        ours = [each for each in found if each.not_ours is None]
+        if as_json:
+            unreadable = dict(stacks.unreadable)
+            listed = [each.to_json() for each in found]
+            screen.document({"stack": stack, "leftOver": listed, "unreadable": unreadable, "deleted": yes})
+        else:
+            _show(found, stacks, screen)
+        if not yes:
+            if ours and not as_json:
+                screen.console.print(f"nothing was deleted; `idstack sweep --stack {stack} --yes` deletes what is ours")
+            return
+        for each in ours:
+            delete(azure, each)
+            screen.console.print(f"deleted the {each.kind} {each.name}", markup=False, emoji=False)
+
+
+def _vault(engine: Engine, stacks: Stacks) -> str | None:
+    if engine.stack in stacks.unreadable:
+        return None
+    return engine.outputs().get("keyVaultId")
+
+
+def _show(found: Sequence[LeftOver], stacks: Stacks, screen: Screen) -> None:
+    for name, why in stacks.unreadable.items():
+        screen.console.print(f"not read, so what it names may be listed: {name} ({why})", markup=False)
+    if not found:
+        screen.console.print("nothing is left over")
+        return
+    table = Table("what", "name", "why it is thought to be left over", "ours", box=HEAVY_HEAD)
+    for each in found:
+        is_ours = "yes" if each.not_ours is None else f"no: {each.not_ours}"
+        # Plain: a tag such as `idstack:x:hc1` has the form of an emoji's name.
+        table.add_row(*map(Text, (each.kind, each.name, each.reason, is_ours)))
+    screen.console.print(table)

@@ -1,0 +1,96 @@
+"""What an administrator grants in Azure, as lines of the Azure CLI and as JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from identity.access.deployer_rights import (
+    CONDITION_VERSION,
+    AzureGrant,
+    deployer_grants,
+    reader_grants,
+    renewal_role,
+)
+from identity.settings import Settings
+
+_VERSION: Final = ("--condition-version", CONDITION_VERSION)
+
+
+class Purpose(StrEnum):
+    """Who gets the rights: whoever runs `up`, whoever previews, or a pipeline that only renews."""
+
+    DEPLOYER = "deployer"
+    READER = "reader"
+    RENEWALS = "renewals"
+
+
+@dataclass(frozen=True)
+class AzureRights:
+    """Roles at scopes, a custom role that exists for this stack alone, and what Azure's CLI cannot grant."""
+
+    purpose: Purpose
+    grants: tuple[AzureGrant, ...]
+    custom_role: dict[str, Any] | None
+    notes: tuple[str, ...]
+
+    def commands(self, object_id: str, principal_type: str) -> str:
+        """Lines for a shell; each role with a comment that says what it is for."""
+        lines: list[str] = [f"# {note}" for note in self.notes]
+        if self.custom_role is not None:
+            lines += [
+                "# the role for renewals, made once",
+                shlex.join(["az", "role", "definition", "create", "--role-definition", json.dumps(self.custom_role)]),
+            ]
+            name, scopes = self.custom_role["Name"], self.custom_role["AssignableScopes"]
+            lines += [_assignment(name, each, object_id, principal_type) for each in scopes]
+        for grant in self.grants:
+            limited = () if grant.condition is None else ("--condition", grant.condition, *_VERSION)
+            line = _assignment(grant.role.guid, grant.scope, object_id, principal_type, *limited)
+            lines += [f"# {grant.role.name}: {grant.reason}", line]
+        return "\n".join(lines)
+
+    def to_json(self) -> str:
+        """The same as a document: `purpose`, `grants`, `customRole` (null without one) and `notes`."""
+        grants = [
+            {"role": asdict(each.role), "scope": each.scope, "reason": each.reason, "condition": each.condition}
+            for each in self.grants
+        ]
+        document = {
+            "purpose": self.purpose,
+            "grants": grants,
+            "conditionVersion": CONDITION_VERSION,
+            "customRole": self.custom_role,
+            "notes": list(self.notes),
+        }
+        return json.dumps(document, indent=2)
+
+
+def rights(settings: Settings, purpose: Purpose) -> AzureRights:
+    """What one of them needs for a stack."""
+    match purpose:
+        case Purpose.DEPLOYER:
+            return AzureRights(purpose, tuple(deployer_grants(settings)), None, tuple(_deployer_notes(settings)))
+        case Purpose.READER:
+            return AzureRights(purpose, tuple(reader_grants(settings)), None, ())
+        case Purpose.RENEWALS:
+            owner = "in Entra ID: Application.ReadWrite.OwnedBy, as an owner of the stack's applications"
+            return AzureRights(purpose, (), renewal_role(settings), (owner,))
+
+
+def _assignment(role: str, scope: str, object_id: str, principal_type: str, *more: str) -> str:
+    who = ("--assignee-object-id", object_id, "--assignee-principal-type", principal_type)
+    return shlex.join(["az", "role", "assignment", "create", "--role", role, "--scope", scope, *who, *more])
+
+
+def _deployer_notes(settings: Settings) -> Iterator[str]:
+    yield "in Entra ID: the application permission Application.ReadWrite.OwnedBy of Microsoft Graph"
+    if settings.shared_stack is not None:
+        yield (
+            f"on the resource group of the vault of {settings.shared_stack}: "
+            "Contributor and Key Vault Secrets Officer, as that stack's deployer has them"
+        )

@@ -1,0 +1,281 @@
+"""One rehearsal from beginning to end: base, head with clients, head again, and down."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from identity.catalogue import CONTROL_PLANE
+from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
+from identity.naming import vault_id
+from identity.outputs import StackOutputs
+from identity.settings.credential_loss import losses
+from identity.settings.problems import NAMESPACE
+from ops.rehearsal.configuration import Copied, Names, copied, family
+from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
+from ops.rehearsal.sign_ins import Mounted, Reader, SignIns, mounted, mounted_anew, signing_in
+from ops.rehearsal.steps import Operation, ResourceOwner, ResourceStep, RunLog, owner_of
+from ops.rehearsal.surroundings import seed_of
+from ops.rehearsal.trees import Tree, as_it_is, at_commit
+from ops.rehearsal.world import World, left, throw_away
+from ops.stack.errors import CommandError
+from ops.stack.migration import bring_up_to_date
+
+
+@dataclass(frozen=True)
+class PlannedRehearsal:
+    """What is rehearsed: `stack` of the project at `root`, from the commit `base` to `head`, None for the checkout."""
+
+    root: Path
+    stack: str
+    base: str
+    head: str | None
+    seed: int
+
+
+def rehearse(plan: PlannedRehearsal, step: Callable[[str], None]) -> Rehearsal:
+    """Rehearse; `step` is told what begins.
+
+    Raises CommandError if there is nothing to rehearse with: an unknown commit or stack, a configuration that the
+    program refuses, a base that cannot be brought up.
+    """
+    with throw_away(plan.seed) as world:
+        base = at_commit(plan.root, plan.base, world.directory / "base")
+        into = world.directory / "head"
+        head = as_it_is(plan.root, into) if plan.head is None else at_commit(plan.root, plan.head, into)
+        return _Run(plan, world, base, head, step).whole()
+
+
+@dataclass
+class _Commit:
+    """The stacks at one commit: their copies in the order in which they go up."""
+
+    tree: Tree
+    copies: list[Copied] = field(default_factory=list)
+    outputs: dict[str, StackOutputs[str]] = field(default_factory=dict)
+
+    def clusters(self) -> list[str]:
+        return [cluster.name for each in self.copies for cluster in each.settings.hosted_clusters]
+
+    def credentials(self) -> list[Mounted]:
+        return [credential for outputs in self.outputs.values() for credential in mounted(outputs)]
+
+
+class _Run:
+    def __init__(
+        self, plan: PlannedRehearsal, world: World, base: Tree, head: Tree, step: Callable[[str], None]
+    ) -> None:
+        self._plan = plan
+        self._world = world
+        self._step = step
+        self._seconds: dict[str, float] = {}
+        before, after = base.configurations(), head.configurations()
+        stacks = dict.fromkeys((*family(plan.stack, before), *family(plan.stack, after)))
+        if plan.stack not in after:
+            raise CommandError(f"there is no Pulumi.{plan.stack}.yaml at {head.name}")
+        self._names = Names(tuple(stacks))
+        own = after[plan.stack].get("config") or {}
+        self._ids = {
+            LOCAL_TENANT_ID: str(own.get(f"{NAMESPACE}:tenantId", LOCAL_TENANT_ID)),
+            LOCAL_SUBSCRIPTION_ID: str(own.get(f"{NAMESPACE}:subscriptionId", LOCAL_SUBSCRIPTION_ID)),
+        }
+        self._base = _Commit(base, self._copies(family(plan.stack, before), before))
+        self._head = _Commit(head, self._copies(family(plan.stack, after), after))
+        self._errors: list[str] = []
+        self._losses: list[CredentialLoss] = []
+        self._steps: list[StackStep] = []
+
+    def _copies(self, stacks: Sequence[str], documents: Mapping[str, Mapping[str, Any]]) -> list[Copied]:
+        world, seed = self._world, self._plan.seed
+        return [copied(stack, documents[stack], self._names, world.documents, seed) for stack in stacks]
+
+    def whole(self) -> Rehearsal:
+        every = [*self._base.copies, *self._head.copies]
+        with self._timed("local cloud"):
+            seed = seed_of(each.settings for each in every)
+            local = self._world.start(seed, every)
+            before = self._world.contents()
+        with self._timed(f"base: {self._base.tree.name}"):
+            self._bring_up_base()
+        reader = Reader(local)
+        try:
+            sign_ins, anew, unused = self._bring_up_head(reader)
+        finally:
+            reader.close()
+        second = remaining = None
+        kept: list[str] = []
+        if not self._errors:
+            # A run that changed nothing was the second one of the same program and configuration.
+            second = []
+            if self._steps:
+                with self._timed("head again"):
+                    second = [each for copy in self._head.copies for each in self._again(copy)]
+            with self._timed("down"):
+                remaining, kept = self._down(before)
+        return Rehearsal(
+            stack=self._plan.stack,
+            base=self._base.tree.name,
+            head=self._head.tree.name,
+            seed=self._plan.seed,
+            stacks=self._names.stacks,
+            clusters=tuple(dict.fromkeys([*self._base.clusters(), *self._head.clusters()])),
+            steps=tuple(self._steps),
+            errors=tuple(self._own(each) for each in self._errors),
+            losses=tuple(self._losses),
+            sign_ins=tuple(sign_ins),
+            anew=tuple(anew),
+            unused=tuple(unused),
+            restarts=tuple(self._restarts()),
+            second=None if second is None else tuple(second),
+            left=None if remaining is None else tuple(self._own(each) for each in remaining),
+            kept=tuple(self._own(each) for each in kept),
+            left_out=tuple(dict.fromkeys(text for each in every for text in each.left_out)),
+            seconds=self._seconds,
+        )
+
+    def _bring_up_base(self) -> None:
+        for copy in self._base.copies:
+            engine = self._world.engine(self._base.tree, copy, self._names)
+            log, failed = self._world.up(engine, f"base-{engine.stack}")
+            if failed is not None:
+                reasons = "\n".join(log.errors) or self._world.last_lines()
+                raise CommandError(self._own(f"{copy.stack} cannot be brought up at the base: {reasons}"))
+            self._base.outputs[copy.stack] = engine.outputs()
+
+    def _bring_up_head(self, reader: Reader) -> tuple[list[SignIns], list[SignIns], list[str]]:
+        for copy in self._head.copies:
+            if (last := self._base.outputs.get(copy.stack)) is not None:
+                self._compare(copy, last)
+        credentials = self._base.credentials()
+        self._step(f"clients of {len(credentials)} credentials")
+        with self._timed("first sign-ins", shown=False):
+            running = signing_in(reader, credentials)
+            clients = running.__enter__()
+        try:
+            with self._timed(f"head: {self._head.tree.name}"):
+                for copy in self._head.copies:
+                    if not self._errors:
+                        self._up(copy)
+        finally:
+            running.__exit__(None, None, None)
+        anew = [] if self._errors else mounted_anew(reader, self._head.credentials())
+        return clients.results, anew, self._unused()
+
+    def _unused(self) -> list[str]:
+        """Clusters that nobody uses any more: those that the head has not, and those whose loss is approved.
+
+        A cluster that another one takes the place of is in use until that is approved.
+        """
+        approved = {each.cluster for each in self._losses if each.is_approved}
+        kept = {*self._head.clusters(), *(each.cluster for each in self._losses)} - approved
+        return [name for name in self._base.clusters() if name not in kept]
+
+    def _up(self, copy: Copied) -> None:
+        engine = self._world.engine(self._head.tree, copy, self._names)
+        if copy.stack in self._base.outputs:
+            bring_up_to_date(engine, self._step)
+        log, failed = self._world.up(engine, f"head-{engine.stack}")
+        self._steps += self._told(copy, log)
+        if failed is not None:
+            self._errors += log.errors or [failed, self._world.last_lines()]
+            return
+        self._head.outputs[copy.stack] = engine.outputs()
+
+    def _compare(self, copy: Copied, last: StackOutputs[str]) -> None:
+        """Note the credentials that the stack would lose (`identity/settings/credential_loss.py`)."""
+        settings = copy.settings
+        for loss in losses(settings, self._vault(copy), last):
+            is_approved = loss.successor is None and loss.cluster in settings.allow_credential_loss
+            lines = tuple(self._own(line) for line in loss.lines)
+            self._losses.append(CredentialLoss(loss.cluster, lines, is_approved))
+
+    def _vault(self, copy: Copied) -> str:
+        """ARM id of the vault of a stack's credentials: its own, or that of the stack it shares."""
+        copies = {self._names.local(each.stack): each for each in self._head.copies}
+        settings = copies.get(copy.shared_stack or "", copy).settings
+        name = settings.vault.name if settings.vault is not None else ""
+        return vault_id(settings.subscription_id, settings.resource_group, name)
+
+    def _again(self, copy: Copied) -> Iterator[StackStep]:
+        engine = self._world.engine(self._head.tree, copy, self._names)
+        log, failed = self._world.up(engine, f"again-{engine.stack}")
+        if failed is not None:
+            self._errors += log.errors or [failed]
+        yield from self._told(copy, log)
+
+    def _down(self, before: frozenset[tuple[str, str]]) -> tuple[list[str] | None, list[str]]:
+        """Take every stack down, the shared one last; returns what is left, and what Azure keeps."""
+        at_head = {each.stack for each in self._head.copies}
+        removed = [(self._base.tree, each) for each in self._base.copies if each.stack not in at_head]
+        for tree, copy in reversed([*((self._head.tree, each) for each in self._head.copies), *removed]):
+            engine = self._world.engine(tree, copy, self._names)
+            engine.unprotect()
+            try:
+                engine.destroy()
+            except CommandError as error:
+                self._errors += [error.format_message(), self._world.last_lines()]
+                return None, []
+        return left(before, self._world.contents())
+
+    def _told(self, copy: Copied, log: RunLog) -> list[StackStep]:
+        return [StackStep(copy.stack, each) for each in log.steps]
+
+    def _restarts(self) -> Iterator[Restart]:
+        """Pods that start anew: of Deployments that the stack changes, and of HyperShift's that mount what changed."""
+        clusters = [*self._base.clusters(), *self._head.clusters()]
+        for each in self._steps:
+            if each.step.restarts:
+                owner = owner_of(each.step.name, clusters)
+                yield Restart(owner, (_deployment(each.step, owner),), f"the Deployment is {_done(each.step)}")
+        for stack, before in self._base.outputs.items():
+            after = self._head.outputs.get(stack)
+            if after is not None and after.get("clusterSide") == "hypershift":
+                yield from _changed_mounts(before, after)
+
+    def _own(self, text: str) -> str:
+        """The text with the stack's own names and ids."""
+        for local, own in self._ids.items():
+            text = text.replace(local, own)
+        return self._names.own(text)
+
+    @contextmanager
+    def _timed(self, name: str, *, shown: bool = True) -> Iterator[None]:
+        if shown:
+            self._step(name)
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[name.partition(":")[0]] = time.monotonic() - begun
+
+
+def _deployment(step: ResourceStep, owner: ResourceOwner) -> str:
+    return step.name.removeprefix(f"{owner.cluster}-").removeprefix("cluster-side-").removesuffix("-deployment")
+
+
+def _done(step: ResourceStep) -> str:
+    return "replaced" if step.operation is Operation.REPLACE else "changed"
+
+
+def _changed_mounts(before: StackOutputs[str], after: StackOutputs[str]) -> Iterator[Restart]:
+    known = before.get("hostedClusters") or {}
+    for name, cluster in (after.get("hostedClusters") or {}).items():
+        if name not in known:
+            continue
+        for row in CONTROL_PLANE:
+            old, new = (each["controlPlane"].get(row.field) for each in (known[name], cluster))
+            if old is None or new is None:
+                continue
+            reasons = [
+                *(["keyVaultName"] if before["keyVaultName"] != after["keyVaultName"] else []),
+                *(key for key in ("clientID", "credentialsSecretName", "objectEncoding") if old[key] != new[key]),
+            ]
+            if reasons:
+                deployments = tuple(dict.fromkeys(mount.deployment for mount in row.mounts))
+                yield Restart(
+                    ResourceOwner(name, row.field), deployments, f"{', '.join(reasons)} of the HostedCluster changes"
+                )

@@ -1,0 +1,204 @@
+"""What a run of the engine did, out of its event log, told by identity, secret, role, class and mount.
+
+The log has a line of JSON for each event (pulumi/pulumi `sdk/go/common/apitype/events.go`, EngineEvent).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.naming import kebab
+from ops.stack.state import name_of, type_of
+
+
+class Operation(StrEnum):
+    """What becomes of a resource."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    DELETE = "delete"
+
+
+class Kind(StrEnum):
+    """What a resource is to an identity; the columns of the plan, from left to right."""
+
+    IDENTITY = "identity"
+    CERTIFICATE = "certificate"
+    SECRET = "secret"
+    ROLE = "role"
+    CLASS = "class"
+    MOUNT = "mount"
+    OTHER = "other"
+
+
+_KINDS: Final[Mapping[str, Kind]] = {
+    "azuread:index/application:Application": Kind.IDENTITY,
+    "azuread:index/servicePrincipal:ServicePrincipal": Kind.IDENTITY,
+    "azure-native:managedidentity:UserAssignedIdentity": Kind.IDENTITY,
+    "azure-native:managedidentity:FederatedIdentityCredential": Kind.IDENTITY,
+    "idstack:index:RenewalSchedule": Kind.CERTIFICATE,
+    "idstack:index:Certificate": Kind.CERTIFICATE,
+    "azuread:index/applicationCertificate:ApplicationCertificate": Kind.CERTIFICATE,
+    "idstack:index:SignInGate": Kind.CERTIFICATE,
+    "idstack:index:CredentialSecret": Kind.SECRET,
+    "azure-native:authorization:RoleAssignment": Kind.ROLE,
+    "idstack:index:HsmRoleAssignment": Kind.ROLE,
+    "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass": Kind.CLASS,
+    "kubernetes:apps/v1:Deployment": Kind.MOUNT,
+}
+_DEPLOYMENT: Final = "kubernetes:apps/v1:Deployment"
+_PROVIDERS: Final = "pulumi:"
+_CLUSTER_SIDE: Final = "cluster-side-"
+# The engine's operations that end in each of ours; `same`, `read` and the like are none.
+_OPERATIONS: Final[Mapping[str, Operation]] = {
+    "create": Operation.CREATE,
+    "import": Operation.CREATE,
+    "update": Operation.UPDATE,
+    "delete": Operation.DELETE,
+    "replace": Operation.REPLACE,
+    "create-replacement": Operation.REPLACE,
+    "delete-replaced": Operation.REPLACE,
+    "import-replacement": Operation.REPLACE,
+}
+
+
+@dataclass(frozen=True)
+class ResourceStep:
+    """What a run does to one resource.
+
+    `properties` are the paths that differ: for a replacement those that force it, where the provider names them.
+    `is_protected`: the state protects it against deletion. `restarts`: it is a Deployment whose pods start anew.
+    """
+
+    operation: Operation
+    type: str
+    name: str
+    properties: tuple[str, ...] = ()
+    is_protected: bool = False
+    restarts: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """What it is to an identity."""
+        return _KINDS.get(self.type, Kind.OTHER)
+
+
+@dataclass(frozen=True)
+class RunLog:
+    """The steps of one run, and the engine's and the program's errors."""
+
+    steps: tuple[ResourceStep, ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+@dataclass
+class _Seen:
+    """What the log says of one URN."""
+
+    operations: set[Operation] = field(default_factory=set)
+    keys: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
+    old: dict[str, Any] | None = None
+    new: dict[str, Any] | None = None
+
+
+def read(lines: Iterable[str]) -> RunLog:
+    """Take an event log apart; a line that was cut off by a kill is left out."""
+    seen: dict[str, _Seen] = {}
+    errors: list[str] = []
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if "resourcePreEvent" in event:
+            _note(seen, event["resourcePreEvent"]["metadata"])
+        diagnostic = event.get("diagnosticEvent") or {}
+        if diagnostic.get("severity") == "error" and (text := _plain(str(diagnostic.get("message", "")))):
+            errors.append(text)
+    steps = (_step(urn, each) for urn, each in seen.items() if each.operations)
+    return RunLog(tuple(steps), tuple(dict.fromkeys(errors)))
+
+
+def _note(seen: dict[str, _Seen], metadata: Mapping[str, Any]) -> None:
+    urn, operation = metadata["urn"], _OPERATIONS.get(metadata["op"])
+    state = metadata.get("new") or metadata.get("old") or {}
+    if operation is None or not state.get("custom") or type_of(urn).startswith(_PROVIDERS):
+        return
+    found = seen.setdefault(urn, _Seen())
+    found.operations.add(operation)
+    found.keys += metadata.get("keys") or []
+    found.differences += list(metadata.get("detailedDiff") or metadata.get("diffs") or [])
+    found.old = found.old or metadata.get("old")
+    found.new = found.new or metadata.get("new")
+
+
+def _step(urn: str, seen: _Seen) -> ResourceStep:
+    # A deletion and a creation under one URN are a replacement as well.
+    is_replaced = Operation.REPLACE in seen.operations or {Operation.CREATE, Operation.DELETE} <= seen.operations
+    operation = Operation.REPLACE if is_replaced else next(iter(seen.operations))
+    properties = () if operation is Operation.DELETE else (seen.keys or seen.differences)
+    return ResourceStep(
+        operation,
+        type_of(urn),
+        name_of(urn),
+        tuple(dict.fromkeys(properties)),
+        is_protected=bool((seen.old or {}).get("protect")),
+        restarts=type_of(urn) == _DEPLOYMENT and _restarts(operation, seen),
+    )
+
+
+def _restarts(operation: Operation, seen: _Seen) -> bool:
+    """Whether pods that run now start anew: those of a Deployment whose template changes."""
+    if operation is not Operation.UPDATE:
+        return operation is Operation.REPLACE
+    old, new = (((each or {}).get("inputs") or {}).get("spec") or {} for each in (seen.old, seen.new))
+    return bool(old.get("template") != new.get("template"))
+
+
+def _plain(text: str) -> str:
+    """Without the engine's colour marks (`<{%reset%}>`) and the spaces around."""
+    parts = text.split("<{%")
+    return "".join([parts[0], *(part.partition("%}>")[2] for part in parts[1:])]).strip()
+
+
+@dataclass(frozen=True, order=True)
+class ResourceOwner:
+    """Whose a resource is: the hosted cluster and the identity's field; both empty for what all clusters share."""
+
+    cluster: str = ""
+    identity: str = ""
+
+
+def owner_of(name: str, clusters: Collection[str]) -> ResourceOwner:
+    """Whose the resource of this name is, by the names that the components give (`identity/naming.py`)."""
+    cluster = _longest(name, {each: each for each in clusters})
+    if cluster is None:
+        return ResourceOwner()
+    rest = name.removeprefix(cluster).removeprefix("-").removeprefix(_CLUSTER_SIDE)
+    return ResourceOwner(cluster, _longest(rest, _PREFIXES) or "")
+
+
+def _longest(name: str, prefixes: Mapping[str, str]) -> str | None:
+    found = [each for each in prefixes if name == each or name.startswith(f"{each}-")]
+    return prefixes[max(found, key=len)] if found else None
+
+
+def _prefixes() -> Iterator[tuple[str, str]]:
+    for control in CONTROL_PLANE:
+        yield kebab(control.field), control.field
+        for mount in control.mounts:
+            yield control.probe_name(mount), control.field
+    for guest in DATA_PLANE:
+        yield f"data-plane-{guest.name}", guest.field
+    for optional in OPTIONAL:
+        yield optional.name, optional.field
+
+
+_PREFIXES: Final = dict(_prefixes())

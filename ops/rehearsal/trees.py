@@ -1,0 +1,106 @@
+"""The project's files at a commit, and as the checkout has them, each in a directory of its own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from identity import checkout
+from ops.stack.environment import VENV
+from ops.stack.errors import CommandError
+
+# What `tools/setup` installs from.
+_SET_UP: Final = ("requirements.txt", "tools")
+_PREFIX: Final = "Pulumi."
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The project in `directory`; `name` is the commit's short id, or `checkout` for the files as they are."""
+
+    directory: Path
+    name: str
+
+    def configurations(self) -> dict[str, dict[str, Any]]:
+        """The stacks' files by the stacks' names; raises CommandError for one that is no mapping."""
+        found = {}
+        for file in sorted(self.directory.glob(f"{_PREFIX}*.yaml")):
+            try:
+                document = yaml.safe_load(file.read_text(encoding="utf-8"))
+            except yaml.YAMLError as error:
+                raise CommandError(f"{file.name} at {self.name}: {' '.join(str(error).split())}") from None
+            if not isinstance(document, dict):
+                raise CommandError(f"{file.name} at {self.name} holds no mapping")
+            found[file.name.removeprefix(_PREFIX).removesuffix(".yaml")] = document
+        return found
+
+    def write_configuration(self, stack: str, document: dict[str, Any]) -> None:
+        """Write a stack's file."""
+        file = self.directory / f"{_PREFIX}{stack}.yaml"
+        file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+
+
+def at_commit(root: Path, commit: str, into: Path) -> Tree:
+    """The project of the repository at `root` as a commit has it; packages that differ from the checkout's are set up.
+
+    Its files alone, without a work tree in the repository: a run that is killed leaves nothing behind there. Raises
+    CommandError if git does not know the commit, or if it cannot be set up.
+    """
+    try:
+        full = checkout.git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}").strip()
+    except (OSError, subprocess.SubprocessError):
+        raise CommandError(
+            f"--base {commit}: this clone has no such commit; `git fetch` it (for GitHub's actions/checkout "
+            "`fetch-depth: 0`), or name another one"
+        ) from None
+    archive = into.with_suffix(".tar")
+    checkout.git(root, "archive", "--format=tar", f"--output={archive}", full)
+    into.mkdir()
+    try:
+        with tarfile.open(archive) as files:
+            files.extractall(into, filter="data")
+    except tarfile.FilterError as error:
+        raise CommandError(f"commit {full[:12]} has a file that cannot be laid out elsewhere: {error}") from None
+    archive.unlink()
+    _install(root, full, into)
+    return Tree(into, full[:12])
+
+
+def as_it_is(root: Path, into: Path) -> Tree:
+    """The files of the checkout that git knows or would take: changes that are not committed are rehearsed, too."""
+    into.mkdir()
+    for name in _known(root):
+        source, copy = root / name, into / name
+        if source.is_file() and not source.is_symlink():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, copy)
+    (into / ".venv").symlink_to(VENV)
+    return Tree(into, "checkout")
+
+
+def _known(root: Path) -> Iterator[str]:
+    try:
+        listed = checkout.git(root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    except (OSError, subprocess.SubprocessError):
+        raise CommandError(f"{root} is in no git repository, so there is no base to compare with") from None
+    # A file in the middle of a merge is listed once for each side.
+    yield from dict.fromkeys(name for name in listed.split("\0") if name and not name.startswith((".venv", ".tools")))
+
+
+def _install(root: Path, commit: str, directory: Path) -> None:
+    try:
+        checkout.git(root, "diff", "--quiet", commit, "--", *_SET_UP)
+    except subprocess.CalledProcessError:
+        print(f"the packages of {commit[:12]} are others than this checkout's: installing them", file=sys.stderr)
+        if subprocess.run([directory / "tools/setup"], cwd=directory, stdout=sys.stderr).returncode:
+            raise CommandError(f"commit {commit[:12]} could not be set up; the reason is printed above") from None
+    else:
+        (directory / ".venv").symlink_to(VENV)

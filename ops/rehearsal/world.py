@@ -1,0 +1,152 @@
+"""A throw-away local cloud with the stacks of a rehearsal on it; nothing of it is left afterwards, whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from types import FrameType
+from typing import Any, Final
+
+import yaml
+
+from identity.clouds import LocalEnvironment
+from ops.rehearsal.configuration import Copied, Names
+from ops.rehearsal.steps import RunLog, read
+from ops.rehearsal.trees import Tree
+from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.environment import LOCAL_STACK, ROOT, STATE_DIRECTORY_VARIABLE, variables
+from ops.stack.errors import CommandError, RunInterrupted
+
+_FAULTS: Final = "LOCALCLOUD_FAULTS"
+# What decides about a local cloud of the caller's own.
+_FOREIGN: Final = ("LOCALCLOUD_CLUSTER", "LOCALCLOUD_PROVIDERS")
+# What Azure itself keeps of deleted things, and what the local cloud makes with its first token.
+_KEPT: Final = frozenset(
+    {"arm-role-assignment-name", "entra-deleted", "entra-signing-key", "keyvault-name", "keyvault-secret"}
+)
+_RECOVERABLE: Final = "keyvault-deleted"
+# They come and go by themselves, or count something.
+_RESTLESS: Final = frozenset({"environment", "kubernetes-version"})
+_EVENTS: Final = "core/events/"
+_LOG: Final = "log"
+_LAST_LINES: Final = 25
+
+
+@dataclass(frozen=True)
+class World:
+    """The local cloud in `directory`, where everything of the rehearsal is. Child processes print to `output`."""
+
+    directory: Path
+    output: int
+
+    @property
+    def documents(self) -> Path:
+        """Where documents of managed identities are issued to, which is on tmpfs."""
+        return self.directory / "state/run/msi"
+
+    @property
+    def log(self) -> Path:
+        """What engine and local cloud print."""
+        return self.directory / _LOG
+
+    def start(self, seed: Mapping[str, Any], copies: Sequence[Copied]) -> LocalEnvironment:
+        """Start the local cloud with this seed, and issue the documents that the copies name."""
+        file = self.directory / "seed.yaml"
+        file.write_text(yaml.safe_dump(dict(seed)), encoding="utf-8")
+        self._do("start", "--seed", str(file))
+        record = local_cloud.record()
+        if record is None:
+            raise CommandError("the local cloud of the rehearsal did not start")
+        for path, identity in dict(pair for each in copies for pair in each.documents.items()).items():
+            self._do("issue-msi", identity, "--output", path)
+        return record
+
+    def contents(self) -> frozenset[tuple[str, str]]:
+        """Kind and key of everything in the local cloud."""
+        command = [sys.executable, "-m", "localcloud", "contents"]
+        done = subprocess.run(command, cwd=ROOT, env=variables(LOCAL_STACK), capture_output=True, text=True)
+        if done.returncode:
+            raise CommandError(f"the local cloud's contents cannot be read: {done.stderr.strip()}")
+        found = (json.loads(line) for line in done.stdout.splitlines())
+        return frozenset((kind, key) for kind, key in found if kind not in _RESTLESS and not key.startswith(_EVENTS))
+
+    def engine(self, tree: Tree, copy: Copied, names: Names) -> Engine:
+        """The engine for a stack at one of the commits, whose configuration is written for it."""
+        name = names.local(copy.stack)
+        tree.write_configuration(name, dict(copy.document))
+        engine = Engine(name, tree.directory, output=self.output)
+        engine.prepare()
+        return engine
+
+    def up(self, engine: Engine, name: str) -> tuple[RunLog, str | None]:
+        """One `pulumi up`; returns its steps, and why it failed. An interruption is raised."""
+        events = self.directory / f"{name}.events"
+        failed = None
+        try:
+            engine.up(events=events)
+        except RunInterrupted:
+            raise
+        except CommandError as error:
+            failed = error.format_message()
+        lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
+        return read(lines), failed
+
+    def last_lines(self) -> str:
+        """The end of the log, for a run that failed without an error of its own."""
+        text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+        return "\n".join(text.splitlines()[-_LAST_LINES:])
+
+    def _do(self, *arguments: str) -> None:
+        local_cloud.do(*arguments, output=self.output)
+
+
+def left(before: frozenset[tuple[str, str]], after: frozenset[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """What is there that was not there before, and what is gone; then what Azure keeps for a while, recoverable."""
+    new = after - before
+    remaining = [f"{kind} {key}" for kind, key in sorted(new) if kind not in _KEPT and kind != _RECOVERABLE]
+    missing = [f"{kind} {key}, which is gone" for kind, key in sorted(before - after)]
+    return [*remaining, *missing], [f"vault {key}, deleted softly" for kind, key in sorted(new) if kind == _RECOVERABLE]
+
+
+@contextmanager
+def throw_away(seed: int) -> Iterator[World]:
+    """A directory and the variables of a local cloud of its own; ends every process of it, and removes all of it.
+
+    Also when this process is interrupted or terminated. A second signal does not keep it from that.
+    """
+    directory = Path(mkdtemp(prefix="idstack-rehearsal-")).resolve()
+    changed = {STATE_DIRECTORY_VARIABLE: str(directory / "state"), _FAULTS: json.dumps({"seed": seed})}
+    before = {name: os.environ.get(name) for name in (*changed, *_FOREIGN)}
+    handler = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        os.environ.update(changed)
+        for name in _FOREIGN:
+            os.environ.pop(name, None)
+        with (directory / _LOG).open("a") as log:
+            yield World(directory, log.fileno())
+    finally:
+        ignored = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            local_cloud.run(["stop", "--remove"], output=subprocess.DEVNULL)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+            for name, value in before.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+            signal.signal(signal.SIGINT, ignored[signal.SIGINT])
+            signal.signal(signal.SIGTERM, handler)
+
+
+def _terminated(number: int, _: FrameType | None) -> None:
+    raise RunInterrupted(f"interrupted by {signal.Signals(number).name}: the rehearsal has ended what it had begun")

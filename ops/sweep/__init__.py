@@ -1,0 +1,1 @@
+"""What is left over in Azure of stacks, clusters and principals that are gone."""

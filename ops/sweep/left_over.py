@@ -1,0 +1,214 @@
+"""What Azure has that no stack of the backend names: role assignments, applications, secrets, managed identities.
+
+Each finding says why it is thought to be left over, and whether it is this program's. What may be somebody else's is
+listed, and never deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from identity.access.azure_client import AzureClient, AzureObject
+from identity.access.deployer_rights import assigned, catalogue_roles
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.credentials.secret_tags import GENERATION, SIGNING_KEY_ID, THUMBPRINT
+from identity.naming import (
+    STACK_TAG,
+    parse_arm_id,
+    resource_group_id,
+    role_assignment_name,
+    stack_tag,
+)
+from identity.settings import Settings
+from ops.sweep.stacks import Stacks
+
+_AUTHORIZATION: Final = "2022-04-01"
+_KEY_VAULT: Final = "2024-11-01"
+_MANAGED_IDENTITY: Final = "2023-01-31"
+_ASSIGNMENTS: Final = "providers/Microsoft.Authorization/roleAssignments"
+_IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
+# Of role assignments that no identity of a hosted cluster has: the key-vault-user's.
+_COMPONENTS: Final = (
+    *(row.component for row in CONTROL_PLANE),
+    *(row.component for row in DATA_PLANE),
+    *(row.component for row in OPTIONAL),
+    "key-vault-user",
+)
+
+
+class Kind(StrEnum):
+    """What is left over, in the order of deletion: assignments before the identities that they name."""
+
+    ROLE_ASSIGNMENT = "role assignment"
+    APPLICATION = "application"
+    SECRET = "secret"
+    MANAGED_IDENTITY = "managed identity"
+
+
+@dataclass(frozen=True)
+class LeftOver:
+    """One thing: its id (of ARM, or an application's path in Graph), a name for people, and why it is listed.
+
+    `not_ours` says why it is not deleted; None if it is this program's.
+    """
+
+    kind: Kind
+    id: str
+    name: str
+    reason: str
+    not_ours: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        return {**asdict(self), "ours": self.not_ours is None}
+
+
+def find(
+    azure: AzureClient, settings: Settings, project: str, vault_id: str | None, stacks: Stacks, infra_ids: Sequence[str]
+) -> list[LeftOver]:
+    """Everything that is left over where a stack's configuration leads, in the order of deletion.
+
+    Args:
+        project: the Pulumi project, which the tags begin with.
+        vault_id: the stack's vault; None if it never had one.
+        stacks: what the stacks of the backend name.
+        infra_ids: infrastructure ids of hosted clusters that are gone, as the user knows them.
+
+    Raises AzureRefused for a service that refuses or does not answer.
+    """
+    applications = list(_applications(azure, project, stacks))
+    identities = list(_managed_identities(azure, settings, project, stacks))
+    gone = [(each, principal) for each, principal in [*applications, *identities] if each.not_ours is None]
+    configured = {each.infra_id for each in settings.hosted_clusters}
+    known = _Known(
+        azure, stacks, {*stacks.infra_ids, *configured, *infra_ids}, {principal: each for each, principal in gone}
+    )
+    return [
+        *known.assignments(settings),
+        *(each for each, _ in applications),
+        *([] if vault_id is None else _secrets(azure, vault_id, stacks)),
+        *(each for each, _ in identities),
+    ]
+
+
+def delete(azure: AzureClient, found: LeftOver) -> None:
+    """Delete one thing; raises AzureRefused. A secret and an application can be recovered for some time."""
+    match found.kind:
+        case Kind.ROLE_ASSIGNMENT:
+            azure.delete_resource(found.id, _AUTHORIZATION)
+        case Kind.APPLICATION:
+            azure.delete_directory_object(found.id)
+        case Kind.SECRET:
+            vault, name = parse_arm_id(found.id).names
+            azure.vault(vault, "DELETE", f"/secrets/{name}")
+        case Kind.MANAGED_IDENTITY:
+            azure.delete_resource(found.id, _MANAGED_IDENTITY)
+
+
+def _foreign_stack(tag: str, project: str, stacks: Stacks) -> str | None:
+    """Why what a stack has tagged is not deleted; None if its stack is one of the backend."""
+    name = tag.removeprefix(stack_tag(project, ""))
+    if name in stacks.names:
+        return None
+    return f"its stack {name} is none of this backend, and may be one of another"
+
+
+def _applications(azure: AzureClient, project: str, stacks: Stacks) -> Iterator[tuple[LeftOver, str]]:
+    """Applications with our tag that no stack has, each with the object id of its service principal ("" for none)."""
+    tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{stack_tag(project, '')}'))")
+    for each in tagged:
+        if stacks.name(each["id"], each["appId"]):
+            continue
+        [tag, *_] = [tag for tag in each["tags"] if tag.startswith(stack_tag(project, ""))]
+        principal = azure.directory_object(f"/servicePrincipals(appId='{each['appId']}')") or {}
+        thing = LeftOver(
+            Kind.APPLICATION,
+            f"/applications/{each['id']}",
+            each["displayName"],
+            f"it has the tag {tag}, and no stack has it",
+            _foreign_stack(tag.rpartition(":")[0], project, stacks),
+        )
+        yield thing, str(principal.get("id", ""))
+
+
+def _managed_identities(
+    azure: AzureClient, settings: Settings, project: str, stacks: Stacks
+) -> Iterator[tuple[LeftOver, str]]:
+    """Managed identities with our tag, in the stack's resource group, each with the object id of its principal."""
+    group = resource_group_id(settings.subscription_id, settings.resource_group)
+    for each in azure.resources(f"{group}/providers/{_IDENTITIES}", _MANAGED_IDENTITY):
+        tag = (each.get("tags") or {}).get(STACK_TAG, "")
+        if not tag.startswith(stack_tag(project, "")) or stacks.name(each["id"], each["properties"]["clientId"]):
+            continue
+        reason = f"it has the tag {STACK_TAG}={tag}, and no stack has it"
+        foreign = _foreign_stack(tag, project, stacks)
+        yield (
+            LeftOver(Kind.MANAGED_IDENTITY, each["id"], each["name"], reason, foreign),
+            each["properties"]["principalId"],
+        )
+
+
+def _secrets(azure: AzureClient, vault_id: str, stacks: Stacks) -> Iterator[LeftOver]:
+    """Secrets with the tags of a credential or of a signing key that this program wrote."""
+    for each in azure.resources(f"{vault_id}/secrets", _KEY_VAULT):
+        tags = each.get("tags") or {}
+        is_credential = THUMBPRINT in tags and GENERATION in tags
+        if not (is_credential or SIGNING_KEY_ID in tags) or stacks.name(each["id"]):
+            continue
+        word = f"{GENERATION}={tags[GENERATION]}" if is_credential else SIGNING_KEY_ID
+        yield LeftOver(Kind.SECRET, each["id"], each["name"], f"it has the tag {word}, and no stack has it")
+
+
+class _Known:
+    """Whether a role assignment is left over, and whether it is ours."""
+
+    def __init__(self, azure: AzureClient, stacks: Stacks, infra_ids: set[str], gone: dict[str, LeftOver]) -> None:
+        self._azure = azure
+        self._stacks = stacks
+        self._infra_ids = infra_ids
+        self._gone = {principal.lower(): each for principal, each in gone.items() if principal}
+        self._principals: dict[str, bool] = {}
+
+    def assignments(self, settings: Settings) -> Iterator[LeftOver]:
+        """The left-over ones at and below the scopes on which the stack assigns roles, each once."""
+        found: dict[str, AzureObject] = {}
+        for scope in dict.fromkeys(each.scope for each in assigned(settings)):
+            for each in self._azure.resources(f"{scope}/{_ASSIGNMENTS}", _AUTHORIZATION):
+                # The list has what lies above as well.
+                if f"{each['properties']['scope']}/".lower().startswith(f"{scope}/".lower()):
+                    found[each["id"].lower()] = each
+        for each in found.values():
+            if not self._stacks.name(each["id"]):
+                yield from self._judged(each)
+
+    def _judged(self, assignment: AzureObject) -> Iterator[LeftOver]:
+        properties, name = assignment["properties"], assignment["name"]
+        principal, scope = properties["principalId"].lower(), properties["scope"]
+        shown = f"{name} at {scope.rpartition('/')[2]}"
+        if principal in self._gone:
+            owner = self._gone[principal]
+            reason = f"it is of the left-over {owner.kind} {owner.name}"
+            yield LeftOver(Kind.ROLE_ASSIGNMENT, assignment["id"], shown, reason)
+            return
+        if properties.get("principalType") != "ServicePrincipal" or self._exists(principal):
+            return
+        reason = f"its principal {principal} is gone"
+        yield LeftOver(Kind.ROLE_ASSIGNMENT, assignment["id"], shown, reason, self._not_ours(properties, name, scope))
+
+    def _not_ours(self, properties: AzureObject, name: str, scope: str) -> str | None:
+        role = properties["roleDefinitionId"].rpartition("/")[2].lower()
+        if role not in {each.guid for each in catalogue_roles()}:
+            return "its role is none that a stack assigns"
+        ours = (role_assignment_name(infra_id, each, scope) for infra_id in self._infra_ids for each in _COMPONENTS)
+        if name.lower() in ours:
+            return None
+        return "its name is none that a known cluster's has; of a cluster that is gone give --infra-id"
+
+    def _exists(self, principal: str) -> bool:
+        if principal not in self._principals:
+            found = self._azure.directory_object(f"/servicePrincipals/{principal}")
+            self._principals[principal] = found is not None
+        return self._principals[principal]

@@ -1,0 +1,52 @@
+"""A change of a stack's configuration, rehearsed by the real command on the real engine."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from identity.catalogue import CONTROL_PLANE
+from tests.engine.rehearsals import Rehearsals, processes_in, rehearsals
+
+_CLIENTS = sum(row.enabled_by_default for row in CONTROL_PLANE)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsals]:
+    with rehearsals(tmp_path_factory.mktemp("rehearsals")) as found:
+        yield found
+
+
+def test_another_role_set_and_a_new_cluster_refuse_nobody(project: Rehearsals) -> None:
+    before = project.start("prod")
+    cluster = project.cluster(
+        "prod", name="hc2", infraID="hc2-prod", issuerURL="https://hc2prodoidc.blob.core.windows.net/hc2prodoidc"
+    )
+    clusters = [*before["hostedClusters"], cluster]
+    project.write("prod", {**before, "roles": "hypershift", "hostedClusters": clusters})
+
+    found = project.rehearse("prod", "--forbid", "delete")
+
+    assert (found.code, found.findings, found.failed()) == (0, [], {})
+    assert len(found.document["signIns"]) == _CLIENTS
+    assert all(each["worked"] > 1 for each in found.document["signIns"])
+    assert {each["because"] for each in found.document["lost"]} == {"roleDefinitionId"}
+    assert set(found.operations("role")) == {"create", "replace"}
+    assert set(found.operations("secret")) == {"create"}
+    assert (found.document["secondUp"], found.document["leftByDown"]) == ([], [])
+    assert found.document["stacks"] == ["prod"]
+    assert "local-prod" not in str(found.document)
+    assert list(project.temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_rehearsal_leaves_nothing_behind(project: Rehearsals, by: signal.Signals) -> None:
+    project.start("prod")
+
+    printed = project.interrupted("prod", at="base:", by=by)
+
+    assert "Traceback" not in printed
+    assert list(project.temporary.iterdir()) == []
+    assert processes_in(project.temporary) == []

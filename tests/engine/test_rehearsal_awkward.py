@@ -1,0 +1,78 @@
+"""The awkward changes, rehearsed: what they do to running clients, and what refuses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from identity.catalogue import CONTROL_PLANE
+from tests.engine.rehearsals import Rehearsals, rehearsals
+
+pytestmark = pytest.mark.slow
+_ON = {row.field for row in CONTROL_PLANE if row.enabled_by_default}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsals]:
+    with rehearsals(tmp_path_factory.mktemp("rehearsals")) as found:
+        yield found
+
+
+def test_a_key_that_moves_to_another_vault_costs_no_sign_in(project: Rehearsals) -> None:
+    before = project.start("prod")
+    kms = project.cluster("prod")["kms"]
+    moved = f"https://kv-etcd-next.vault.azure.net/keys/hc1-etcd/{'0' * 32}"
+    cluster = project.cluster("prod", kms={**kms, "activeKey": moved, "backupKey": kms["activeKey"]})
+    project.write("prod", {**before, "hostedClusters": [cluster]})
+
+    found = project.rehearse("prod", "--forbid", "replace,delete,update")
+
+    assert (found.code, found.findings, found.failed()) == (0, [], {})
+    assert found.operations("role") == {"create": 1}
+    assert [row["identity"] for row in found.document["plan"]] == ["kms"]
+
+
+def test_a_cluster_under_another_name_is_refused_while_it_is_in_use(project: Rehearsals) -> None:
+    before = project.start("prod")
+    renamed = project.cluster("prod", name="hc9", infraID="hc9-prod")
+    project.write("prod", {**before, "hostedClusters": [renamed]})
+
+    found = project.rehearse("prod")
+
+    assert found.code == 1
+    assert found.findings[0] == "hc1 would lose credentials in use, which allowCredentialLoss does not approve"
+    assert found.document["credentialLosses"][0]["lost"] == ["all of it: hc9 has its issuerURL"]
+    assert "allowCredentialLoss" in found.document["errors"][0]
+    assert (found.document["plan"], found.failed(), found.document["clustersNobodyUses"]) == ([], {}, [])
+
+
+def test_the_cluster_side_is_handed_over_without_a_failed_sign_in(project: Rehearsals) -> None:
+    before = project.start("dev")
+    project.write("dev", {**before, "clusterSide": "hypershift"})
+
+    found = project.rehearse("dev")
+
+    assert (found.code, found.findings, found.failed()) == (0, [], {})
+    assert set(found.operations("class")) == set(found.operations("mount")) == {"delete"}
+    assert found.operations("secret") == found.operations("role") == {}
+    assert {each["identity"] for each in found.document["signIns"]} == _ON
+
+
+def test_another_vault_needs_an_approval_and_then_refuses_nobody(project: Rehearsals) -> None:
+    before = project.start("dev")
+    vault = {**before["vault"], "name": "kv-idstack-next"}
+    project.write("dev", {**before, "vault": vault, "allowCredentialLoss": ["hc1"]})
+
+    found = project.rehearse("dev")
+
+    assert (found.code, found.findings, found.failed()) == (0, [], {})
+    [loss] = found.document["credentialLosses"]
+    assert (loss["approved"], len(loss["lost"])) == (True, len(_ON))
+    assert {each["because"] for each in found.document["lost"] if each["resource"].endswith("secret")} == {"vaultId"}
+    assert set(found.operations("secret")) == {"replace"}
+    assert found.document["clustersNobodyUses"] == ["hc1"]
+    assert found.document["keptByAzure"] == [
+        "vault kv-idstack-dev, deleted softly",
+        "vault kv-idstack-next, deleted softly",
+    ]

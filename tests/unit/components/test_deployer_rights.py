@@ -1,0 +1,130 @@
+"""What `idstack rbac --azure` grants is what the program assigns: every role, at or above its scope, and no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from identity.access.deployer_rights import (
+    assigned,
+    catalogue_roles,
+    condition,
+    deployer_grants,
+    reader_grants,
+    renewal_role,
+)
+from identity.catalogue import CONTROL_PLANE, OPTIONAL
+from identity.roles import (
+    AKS_CLUSTER_USER_ROLE,
+    AKS_RBAC_CLUSTER_ADMIN_ROLE,
+    CONTRIBUTOR_ROLE,
+    KEY_VAULT_SECRETS_OFFICER_ROLE,
+    RBAC_ADMINISTRATOR_ROLE,
+    READER_ROLE,
+    STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
+)
+from localcloud.azure.conditions import Facts, parse
+from tests.unit.components.program import Program
+from tests.unit.components.world import GROUPS, KMS_VAULT, MANAGEMENT_CLUSTER, SUBSCRIPTION, hosted_cluster, settings
+
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+BACKUP = f"{GROUPS}/backup/providers/Microsoft.Storage/storageAccounts/backups"
+REGISTRY = f"{GROUPS}/images/providers/Microsoft.ContainerRegistry/registries/nodes"
+EVERYTHING = hosted_cluster(
+    backupStorageAccountID=BACKUP,
+    containerRegistryID=REGISTRY,
+    managementIssuerURL="https://issuer.example.com/",
+    managedIdentities=[row.field for row in OPTIONAL],
+    identities={row.field: {"enabled": True} for row in CONTROL_PLANE if not row.enabled_by_default},
+)
+WITH_ISSUER = {
+    key: value for key, value in hosted_cluster(issuer="create", issuerName="hc1oidc").items() if key != "issuerURL"
+}
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "the example": {},
+    "narrower roles": {"roles": "builtin"},
+    "everything": {"hostedClusters": [EVERYTHING]},
+    "an issuer": {"hostedClusters": [WITH_ISSUER]},
+}
+
+
+@pytest.mark.parametrize("changes", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
+def test_the_rights_are_those_that_the_program_uses(program: Program, changes: dict[str, Any]) -> None:
+    made = [each.inputs for each in program(**changes).all(ASSIGNMENT)]
+    uses = assigned(settings(**changes))
+
+    assert {each["roleDefinitionId"].rpartition("/")[2] for each in made} == {each.role.guid for each in uses}
+    assert {each.role for each in uses} <= set(catalogue_roles())
+    for each in made:
+        role = each["roleDefinitionId"].rpartition("/")[2]
+        scopes = [use.scope for use in uses if use.role.guid == role]
+        assert any(f"{each['scope']}/".lower().startswith(f"{scope}/".lower()) for scope in scopes), each
+    assert {each["principalType"] for each in made} == {"ServicePrincipal"}
+
+
+def test_the_deployer_of_the_example_needs_these_roles() -> None:
+    found = [(each.role, each.scope.removeprefix(GROUPS)) for each in deployer_grants(settings(roles="builtin"))]
+    vault = KMS_VAULT.removeprefix(GROUPS)
+
+    assert found == [
+        (CONTRIBUTOR_ROLE, "/identity-dev"),
+        (KEY_VAULT_SECRETS_OFFICER_ROLE, "/identity-dev"),
+        *((RBAC_ADMINISTRATOR_ROLE, f"/{each}") for each in ("hc1-managed", "hc1-nsg", "hc1-network", "dns-dev")),
+        (RBAC_ADMINISTRATOR_ROLE, vault),
+        (RBAC_ADMINISTRATOR_ROLE, "/identity-dev"),
+        (READER_ROLE, "/aks-dev"),
+        (AKS_CLUSTER_USER_ROLE, MANAGEMENT_CLUSTER.removeprefix(GROUPS)),
+    ]
+
+
+def test_infrastructure_of_its_own_needs_the_subscription() -> None:
+    named = ("resourceGroup", "vnetID", "subnetID", "securityGroupID")
+    created = hosted_cluster(infrastructure="create", **dict.fromkeys(named))
+    created = {key: value for key, value in created.items() if value is not None}
+    zone = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com"
+    dns = {"baseDomain": "example.com", "publicZoneID": zone}
+    found = deployer_grants(settings(hostedClusters=[{**created, "dns": dns}]))
+
+    wide = {each.role for each in found if each.scope == f"/subscriptions/{SUBSCRIPTION}"}
+    assert wide == {CONTRIBUTOR_ROLE, RBAC_ADMINISTRATOR_ROLE}
+
+
+def _allows(text: str, action: str, role: str, principal_type: str = "ServicePrincipal") -> bool:
+    attributes = {"RoleDefinitionId": role, "PrincipalType": principal_type}
+    written, there = (attributes, {}) if action == "write" else ({}, attributes)
+    return parse(text).holds(Facts(f"Microsoft.Authorization/roleAssignments/{action}", written, there))
+
+
+def test_narrower_roles_leave_out_contributor_but_may_take_it_away() -> None:
+    [only] = {each.condition for each in deployer_grants(settings(roles="builtin")) if each.condition}
+
+    assert not _allows(only, "write", CONTRIBUTOR_ROLE.guid)
+    assert _allows(only, "delete", CONTRIBUTOR_ROLE.guid)
+    assert all(_allows(only, "write", each.role.guid) for each in assigned(settings(roles="builtin")))
+
+
+@pytest.mark.parametrize("action", ["write", "delete"])
+def test_the_condition_is_about_service_principals_alone(action: str) -> None:
+    text = condition(catalogue_roles(), catalogue_roles())
+    role = STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE.guid
+
+    assert [_allows(text, action, role, each) for each in ("ServicePrincipal", "User", "Group")] == [True, False, False]
+    assert not _allows(text, action, RBAC_ADMINISTRATOR_ROLE.guid)
+    assert AKS_RBAC_CLUSTER_ADMIN_ROLE in catalogue_roles()
+
+
+def test_a_preview_identity_reads_the_groups_and_assigns_nothing() -> None:
+    found = reader_grants(settings())
+
+    assert {each.role for each in found} == {READER_ROLE, AKS_CLUSTER_USER_ROLE}
+    groups = ("identity-dev", "hc1-managed", "hc1-nsg", "hc1-network", "dns-dev", "etcd-dev", "aks-dev")
+    assert {each.scope for each in found if each.role == READER_ROLE} == {f"{GROUPS}/{each}" for each in groups}
+
+
+def test_renewals_assign_no_role_and_delete_nothing() -> None:
+    role = renewal_role(settings())
+
+    assert not [each for each in role["Actions"] if "Authorization" in each or "delete" in each.lower()]
+    assert "Microsoft.KeyVault/vaults/secrets/getSecret/action" not in role["DataActions"]
+    assert f"{GROUPS}/identity-dev" in role["AssignableScopes"]

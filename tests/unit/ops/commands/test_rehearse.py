@@ -1,0 +1,74 @@
+"""`idstack rehearse` from the outside: what it is told, what it prints where, its exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ops.commands import rehearse as command
+from ops.rehearsal.report import Rehearsal
+from ops.rehearsal.run import PlannedRehearsal
+from ops.stack.environment import ROOT
+from tests.unit.ops.conftest import Idstack
+from tests.unit.ops.rehearsal.reports import ROLE, rehearsal
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[PlannedRehearsal]:
+    """What was to be rehearsed; each rehearsal finds a replaced role."""
+    found: list[PlannedRehearsal] = []
+
+    def run(plan: PlannedRehearsal, step: Callable[[str], None]) -> Rehearsal:
+        found.append(plan)
+        step("local cloud")
+        return replace(rehearsal(ROLE), stack=plan.stack, seed=plan.seed)
+
+    monkeypatch.setattr(command, "run", run)
+    return found
+
+
+def test_a_change_without_harm_is_code_0(idstack: Idstack, plans: list[PlannedRehearsal]) -> None:
+    printed = idstack("rehearse", "--stack", "prod")
+
+    assert printed.code == 0
+    assert "nothing speaks against it" in printed.output
+    assert "local cloud" in printed.error
+    assert plans == [PlannedRehearsal(ROOT, "prod", "origin/main", None, 1)]
+
+
+def test_commits_and_seed_are_the_callers(idstack: Idstack, plans: list[PlannedRehearsal]) -> None:
+    idstack("rehearse", "--stack", "dev", "--base", "v1", "--head", "v2", "--seed", "9")
+
+    assert plans == [PlannedRehearsal(ROOT, "dev", "v1", "v2", 9)]
+
+
+def test_a_forbidden_operation_is_code_1(idstack: Idstack, plans: list[PlannedRehearsal]) -> None:
+    printed = idstack("rehearse", "--stack", "prod", "--forbid", "delete, replace", "--json")
+
+    assert printed.code == 1
+    assert json.loads(printed.output)["findings"] == [
+        "replace is forbidden (--forbid), and the plan has 1: hc1-kms-roles-managed"
+    ]
+
+
+def test_an_unknown_operation_is_refused_before_anything_runs(idstack: Idstack, plans: list[PlannedRehearsal]) -> None:
+    printed = idstack("rehearse", "--stack", "prod", "--forbid", "destroy")
+
+    assert printed.code == 1
+    assert "accepted: create, update, replace, delete" in printed.error
+    assert plans == []
+
+
+def test_a_pull_request_gets_markdown(idstack: Idstack, plans: list[PlannedRehearsal], tmp_path: Path) -> None:
+    file = tmp_path / "report.md"
+    assert idstack("rehearse", "--stack", "prod", "--markdown", str(file)).code == 0
+
+    assert "| resource | operation | because | protected |" in file.read_text(encoding="utf-8")
+
+
+def test_the_stack_has_to_be_named(idstack: Idstack, plans: list[PlannedRehearsal]) -> None:
+    assert idstack("rehearse").code == 2

@@ -1,0 +1,112 @@
+"""`idstack sweep`: lists by default, deletes what is ours with `--yes`, and nothing while a stack cannot be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import yaml
+
+from ops.commands import sweep
+from ops.sweep.left_over import Kind, LeftOver
+from ops.sweep.stacks import Stacks
+from tests.unit.components.world import configuration
+from tests.unit.ops.conftest import FakeEngine, Idstack
+
+OURS = LeftOver(Kind.ROLE_ASSIGNMENT, "/s/a", "a at hc1-managed", "its principal is gone")
+THEIRS = LeftOver(Kind.APPLICATION, "/applications/b", "b", "it has the tag idstack:x:b", "its stack x is elsewhere")
+VAULT = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv"
+
+
+class Azure:
+    """Notes what was looked for and deleted."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.deleted: list[str] = []
+
+
+@pytest.fixture
+def azure(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Azure:
+    """A backend with two stacks, both as they should be, and an Azure with one thing of ours and one of others."""
+    noted = Azure()
+
+    @contextmanager
+    def deployer(stack: str, configuration: Any, local: Any) -> Iterator[Azure]:
+        yield noted
+
+    def find(
+        client: Azure, settings: Any, project: str, vault_id: str, stacks: Stacks, infra_ids: Any
+    ) -> list[LeftOver]:
+        client.asked.append({"project": project, "vault": vault_id, "stacks": stacks, "infra_ids": list(infra_ids)})
+        return [OURS, THEIRS]
+
+    monkeypatch.setattr(sweep, "deployer", deployer)
+    monkeypatch.setattr(sweep, "find", find)
+    monkeypatch.setattr(sweep, "delete", lambda client, each: client.deleted.append(each.id))
+    engine.configures(**{key: yaml.safe_load(value) for key, value in configuration().items()})
+    engine.has_stacks("dev", "prod")
+    engine.has({"keyVaultId": VAULT})
+    outputs = {"keyVaultName": "kv-1", "hostedClusters": {"hc1": {"hostedClusterSpec": {"infraID": "hc1-infra"}}}}
+    engine.has_resources(
+        {"type": "pulumi:pulumi:Stack", "urn": "u", "outputs": outputs},
+        {"type": "azuread:index/application:Application", "urn": "v", "id": "/applications/Object-1"},
+    )
+    return noted
+
+
+def test_it_lists_what_is_left_over_and_deletes_nothing(azure: Azure, idstack: Idstack) -> None:
+    done = idstack("sweep", "--stack", "dev")
+
+    assert (done.code, azure.deleted) == (0, [])
+    for each in (OURS, THEIRS):
+        assert each.name in done.output
+        assert each.reason in done.output
+    assert "no: its stack x is elsewhere" in done.output
+    assert "nothing was deleted; `idstack sweep --stack dev --yes` deletes what is ours" in done.output
+
+
+def test_it_deletes_what_is_ours_and_nothing_else(azure: Azure, idstack: Idstack) -> None:
+    done = idstack("sweep", "--stack", "dev", "--yes")
+
+    assert azure.deleted == [OURS.id]
+    assert f"deleted the role assignment {OURS.name}" in done.output
+
+
+def test_scripts_get_a_document(azure: Azure, idstack: Idstack) -> None:
+    document = json.loads(idstack("sweep", "--stack", "dev", "--json").output)
+
+    assert [(each["id"], each["ours"]) for each in document["leftOver"]] == [(OURS.id, True), (THEIRS.id, False)]
+    assert (document["unreadable"], document["deleted"]) == ({}, False)
+
+
+def test_every_stack_of_the_backend_is_read(azure: Azure, idstack: Idstack, engine: FakeEngine) -> None:
+    idstack("sweep", "--stack", "dev", "--infra-id", "hc9-infra")
+
+    [asked] = azure.asked
+    stacks = asked["stacks"]
+    assert [call for call in engine.calls if call.startswith("stack export")] == [
+        f"stack export --stack {name} --non-interactive" for name in ("dev", "prod")
+    ]
+    assert (stacks.names, stacks.infra_ids) == (("dev", "prod"), {"kv-1", "hc1-infra"})
+    assert stacks.name("OBJECT-1")
+    assert not stacks.name("object-2")
+    assert (asked["project"], asked["vault"], asked["infra_ids"]) == ("idstack", VAULT, ["hc9-infra"])
+
+
+@pytest.mark.parametrize("state", ["", '{"deployment": {"pending_operations": [{"type": "creating"}]}}'])
+def test_nothing_is_deleted_while_a_stack_cannot_be_read(
+    azure: Azure, idstack: Idstack, engine: FakeEngine, state: str
+) -> None:
+    file = engine.folder / "state.json"
+    file.write_text(state) if state else file.unlink()
+
+    refused, listed = idstack("sweep", "--stack", "dev", "--yes"), idstack("sweep", "--stack", "dev")
+
+    assert (refused.code, azure.deleted) == (1, [])
+    assert "nothing was deleted, as these stacks may name what would be: dev (" in refused.error
+    assert "; prod (" in refused.error
+    assert "not read, so what it names may be listed: prod (" in listed.output

@@ -1,0 +1,37 @@
+"""Reports of rehearsals, with one thing or another in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from ops.rehearsal.report import Rehearsal, StackStep
+from ops.rehearsal.sign_ins import SignIns
+from ops.rehearsal.steps import Operation, ResourceOwner, ResourceStep
+
+KMS = ResourceOwner("hc1", "kms")
+ROLE = ResourceStep(
+    Operation.REPLACE, "azure-native:authorization:RoleAssignment", "hc1-kms-roles-managed", ("roleDefinitionId",)
+)
+SECRET = ResourceStep(Operation.UPDATE, "idstack:index:CredentialSecret", "hc1-kms-credential-secret")
+VAULT = ResourceStep(Operation.DELETE, "azure-native:keyvault:Vault", "vault-vault", is_protected=True)
+REFUSED = SignIns(KMS, 3, Counter({"AADSTS700016: its application is gone": 2}))
+
+
+def rehearsal(*steps: ResourceStep, **changes: Any) -> Rehearsal:
+    """A rehearsal that found nothing, changed."""
+    quiet = Rehearsal(
+        stack="prod",
+        base="0123456789ab",
+        head="checkout",
+        seed=1,
+        stacks=("prod",),
+        clusters=("hc1",),
+        steps=tuple(StackStep("prod", each) for each in steps),
+        sign_ins=(SignIns(KMS, 5),),
+        second=(),
+        left=(),
+        seconds={"base": 30.4},
+    )
+    return replace(quiet, **changes)

@@ -1,0 +1,184 @@
+"""The copy of a stack's configuration: what is replaced, what stays, and which stacks come along."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
+from ops.rehearsal.configuration import Names, copied, family
+from ops.stack.environment import is_local
+from ops.stack.errors import CommandError
+from tests.unit.ops.rehearsal.world import DOCUMENTS, OWN, SUBSCRIPTION, cluster, copy_of, stack_file
+
+_STACK_NAMES = st.text(alphabet="abcDEF019-_.", min_size=1, max_size=12)
+_KEY = "https://kv-etcd.vault.usgovcloudapi.net/keys/hc1-etcd/{}"
+
+
+def config_of(document: dict[str, Any], **names: Any) -> dict[str, Any]:
+    """The copy's keys without their namespace."""
+    config = copy_of(document, **names).document["config"]
+    return {key.removeprefix("idstack:"): value for key, value in config.items()}
+
+
+@pytest.mark.parametrize("stack", ["dev", "stage", "prod", "local"])
+def test_every_stack_of_this_project_can_be_copied(stack: str) -> None:
+    copy = copied(stack, stack_file(stack), Names((stack,)), DOCUMENTS, 1)
+
+    assert copy.settings.tenant_id == LOCAL_TENANT_ID
+    assert OWN not in json.dumps(copy.document)
+    assert copy.left_out == ()
+
+
+def test_tenant_subscription_and_every_resource_id_are_the_local_clouds() -> None:
+    vnet = f"{SUBSCRIPTION}/resourceGroups/n/providers/Microsoft.Network/virtualNetworks/net"
+    changed = cluster(vnetID=vnet, subnetID=f"{vnet}/subnets/nodes")
+    config = config_of(stack_file(tenantId=OWN, subscriptionId=OWN, hostedClusters=[changed]))
+
+    assert (config["cloud"], config["tenantId"], config["subscriptionId"]) == (
+        "local",
+        LOCAL_TENANT_ID,
+        LOCAL_SUBSCRIPTION_ID,
+    )
+    assert config["hostedClusters"][0]["vnetID"] == vnet.replace(OWN, LOCAL_SUBSCRIPTION_ID)
+
+
+def test_whatever_is_not_anothers_stays_as_it_is() -> None:
+    config = config_of(stack_file("stage"))
+    own = stack_file("stage")["config"]
+
+    for key in ("roles", "protect", "tags", "location", "resourceGroup", "vault", "probe"):
+        assert json.dumps(config[key]).replace(LOCAL_SUBSCRIPTION_ID, "x") == json.dumps(own[f"idstack:{key}"]).replace(
+            "00000000-0000-0000-0000-000000000000", "x"
+        ), key
+
+
+def test_backend_and_secrets_provider_do_not_come_along() -> None:
+    assert set(copy_of(stack_file("prod")).document) == {"config"}
+
+
+def test_a_placeholder_has_the_same_stand_in_at_base_and_head() -> None:
+    another = cluster(name="hc0", infraID="hc0", issuerURL="https://a.example.com/hc0")
+    base, head = (
+        config_of(stack_file(hostedClusters=clusters))["hostedClusters"]
+        for clusters in ([cluster()], [another, cluster()])
+    )
+
+    key = base[0]["kms"]["activeKey"]
+    assert key == head[1]["kms"]["activeKey"]
+    assert not key.endswith("/" + "0" * 32)
+    assert key != config_of(stack_file(hostedClusters=[cluster()]), seed=2)["hostedClusters"][0]["kms"]["activeKey"]
+
+
+def test_a_key_of_another_cloud_gets_the_local_suffix() -> None:
+    version = "0123456789abcdef0123456789abcdef"
+    changed = cluster(kms={"activeKey": _KEY.format(version)})
+    config = config_of(stack_file(cloud="AzureUSGovernmentCloud", hostedClusters=[changed]))
+
+    assert config["hostedClusters"][0]["kms"]["activeKey"] == f"https://kv-etcd.vault.azure.net/keys/hc1-etcd/{version}"
+
+
+@pytest.mark.parametrize("credential", [{"file": "/secure/ingress.json"}, {"secretName": "ingress-mine"}])
+def test_a_document_from_elsewhere_is_issued_by_the_local_data_plane(credential: dict[str, str]) -> None:
+    identity = f"{SUBSCRIPTION}/resourceGroups/m/providers/Microsoft.ManagedIdentity/userAssignedIdentities/ingress"
+    managed = {"source": "managed-identity", "resourceId": identity, "credential": credential}
+    copy = copy_of(stack_file(hostedClusters=[cluster(identities={"ingress": managed})]))
+
+    [(path, issued)] = copy.documents.items()
+    found = copy.settings.hosted_clusters[0].identities["ingress"]
+    assert issued == identity.replace(OWN, LOCAL_SUBSCRIPTION_ID)
+    assert found.credential is not None
+    assert found.credential.file == path
+    assert found.secret_name == credential.get("secretName", "ingress-hc1-json")
+    assert bool(copy.left_out) == ("secretName" in credential)
+
+
+def test_another_way_to_sign_in_is_left_out_and_said_so() -> None:
+    access = {"resourceGroup": "aks", "name": "aks", "kubeconfig": "prod.kubeconfig", "context": "prod"}
+    copy = copy_of(stack_file(managementCluster=access))
+
+    assert set(copy.document["config"]["idstack:managementCluster"]) == {"resourceGroup", "name"}
+    assert len(copy.left_out) == 1
+
+
+def test_a_workload_of_the_users_own_runs_nothing_of_this_machine() -> None:
+    workload = {"name": "mine", "image": "mine:1", "command": ["rm"], "args": ["-r"], "identities": ["disk"]}
+    config = config_of(stack_file(hostedClusters=[cluster(workloads=[workload])]))
+
+    [found] = config["hostedClusters"][0]["workloads"]
+    assert (found["command"], found["args"]) == (["sleep", "infinity"], [])
+
+
+def test_no_gate_waits_longer_than_the_local_entra_id_needs() -> None:
+    propagation = copy_of(stack_file("prod")).settings.credentials.propagation
+
+    assert (propagation.settle_seconds, propagation.successes) == (2, 5)
+    assert propagation.timeout_seconds == 900
+
+
+def test_encrypted_values_are_refused_with_their_places() -> None:
+    document = stack_file(tags={"team": {"secure": "v1:cipher"}})
+    document["config"]["other:token"] = {"secure": "v1:cipher"}
+
+    with pytest.raises(CommandError) as refused:
+        copy_of(document)
+
+    assert "idstack:tags" in refused.value.message
+    assert "other:token" in refused.value.message
+    assert "cipher" not in refused.value.message
+
+
+def test_what_the_program_would_refuse_is_refused_before_anything_is_started() -> None:
+    with pytest.raises(CommandError) as refused:
+        copy_of(stack_file(location="East US"))
+
+    assert "idstack:location" in refused.value.message
+
+
+def test_a_managed_hsm_is_refused_with_its_reason() -> None:
+    key = f"https://hsm-etcd.managedhsm.azure.net/keys/etcd/{'1' * 32}"
+
+    with pytest.raises(CommandError, match="which has no managed HSM"):
+        copy_of(stack_file(hostedClusters=[cluster(kms={"activeKey": key})]))
+
+
+def test_a_shared_stack_comes_with_its_clusters_and_the_other_way_round() -> None:
+    shared = {"idstack:sharedStack": "organization/idstack/shared"}
+    files: dict[str, dict[str, Any]] = {
+        "hc1": {"config": shared},
+        "hc2": {"config": shared},
+        "lonely": {"config": {}},
+        "shared": {"config": {}},
+    }
+
+    assert family("shared", files) == ("shared", "hc1", "hc2")
+    assert family("hc2", files) == ("shared", "hc2")
+    assert family("lonely", files) == ("lonely",)
+    assert family("none", files) == ()
+
+
+def test_the_shared_stack_is_named_as_in_the_rehearsal() -> None:
+    document = stack_file(sharedStack="contoso/idstack/shared-dev", vault=None, keyVaultUser=None)
+
+    assert copy_of(document, "dev", "shared-dev").shared_stack == "local-shared-dev"
+    with pytest.raises(CommandError, match=r"has no Pulumi\.shared-dev\.yaml"):
+        copy_of(document)
+
+
+@given(st.lists(_STACK_NAMES, unique=True, min_size=1, max_size=6))
+def test_every_stack_has_a_local_name_of_its_own(stacks: list[str]) -> None:
+    names = Names(tuple(stacks))
+    found = [names.local(each) for each in stacks]
+
+    assert len(set(found)) == len(stacks)
+    assert all(is_local(each) for each in found)
+
+
+def test_the_report_speaks_of_the_stacks_own_names() -> None:
+    names = Names(("prod", "prod-hc1"))
+
+    assert names.own("urn:pulumi:local-prod-hc1::x and local-prod") == "urn:pulumi:prod-hc1::x and prod"

@@ -1,0 +1,124 @@
+"""What speaks against a change, and how it is told: on a screen, as JSON, in a pull request."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from ops.rehearsal import tables
+from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
+from ops.rehearsal.steps import Kind, Operation, ResourceOwner
+from ops.rehearsal.world import left
+from tests.unit.ops.rehearsal.reports import KMS, REFUSED, ROLE, SECRET, VAULT, rehearsal
+
+
+def screen(found: Rehearsal, width: int = 200) -> str:
+    """What a person reads."""
+    console = Console(width=width, highlight=False, soft_wrap=True)
+    with console.capture() as captured:
+        tables.show(found, (), console)
+    return captured.get()
+
+
+def test_a_change_without_harm_has_no_finding() -> None:
+    assert rehearsal(ROLE, SECRET).findings() == []
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (rehearsal(anew=(REFUSED,)), "2 sign-ins failed"),
+        (rehearsal(sign_ins=(REFUSED,)), "2 sign-ins failed"),
+        (rehearsal(losses=(CredentialLoss("hc1", ("kms: a -> b",), False),)), "hc1 would lose credentials in use"),
+        (rehearsal(VAULT), "a protected resource would be deleted: vault-vault"),
+        (rehearsal(errors=("no",), second=None, left=None), "the run at the head commit failed"),
+        (rehearsal(second=(StackStep("prod", SECRET),)), "a second run would change again: hc1-kms-credential-secret"),
+        (rehearsal(left=("arm /x",)), "the destroyed stack leaves behind: arm /x"),
+    ],
+)
+def test_each_harm_is_a_finding(found: Rehearsal, words: str) -> None:
+    [finding] = found.findings()
+    assert words in finding
+    assert words in screen(found)
+    assert found.to_json()["findings"] == [finding]
+
+
+def test_clients_of_what_nobody_uses_are_told_and_no_finding() -> None:
+    found = rehearsal(sign_ins=(REFUSED,), unused=("hc1",))
+
+    assert found.findings() == []
+    assert "AADSTS700016: its application is gone" in screen(found)
+    assert "nobody may use these any more" in screen(found)
+    assert rehearsal(anew=(REFUSED,), unused=("hc1",)).findings() == ["2 sign-ins failed"]
+
+
+def test_a_loss_that_is_approved_is_told_and_no_finding() -> None:
+    found = rehearsal(losses=(CredentialLoss("hc1", ("kms: a -> b",), True),))
+
+    assert found.findings() == []
+    assert "kms: a -> b" in screen(found)
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "count"), [({Operation.REPLACE}, 1), ({Operation.DELETE}, 0), ({Operation.UPDATE}, 1), (set(), 0)]
+)
+def test_a_forbidden_operation_is_a_finding(forbidden: set[Operation], count: int) -> None:
+    assert len(rehearsal(ROLE, SECRET).findings(forbidden)) == count
+
+
+def test_the_plan_counts_by_identity_and_kind() -> None:
+    plan = rehearsal(ROLE, SECRET, replace(ROLE, name="hc1-kms-roles-vnet"), VAULT).plan()
+
+    assert list(plan) == [ResourceOwner(), KMS]
+    assert plan[KMS] == {Kind.ROLE: {Operation.REPLACE: 2}, Kind.SECRET: {Operation.UPDATE: 1}}
+    assert tables.cell({Operation.REPLACE: 2, Operation.CREATE: 1}) == "+1 +-2"
+
+
+def test_the_screen_says_why_and_who() -> None:
+    restart = Restart(KMS, ("kube-apiserver",), "clientID of the HostedCluster changes")
+    shown = screen(rehearsal(ROLE, restarts=(restart,), sign_ins=(REFUSED,), left_out=("a key",)))
+
+    for words in ("roleDefinitionId", "kube-apiserver", "AADSTS700016: its application is gone", "--seed 1 repeats it"):
+        assert words in shown
+    assert "not rehearsed as it is: a key" in shown
+    assert "second run changes nothing" in shown
+
+
+def test_json_has_everything_and_can_be_read_by_scripts() -> None:
+    document = json.loads(json.dumps(rehearsal(ROLE, VAULT).to_json()))
+
+    assert document["plan"][1] == {"cluster": "hc1", "identity": "kms", "role": {"replace": 1}}
+    assert [each["because"] for each in document["lost"]] == [
+        "roleDefinitionId",
+        "the configuration or the program has it no more",
+    ]
+    assert (document["secondUp"], document["leftByDown"]) == ([], [])
+
+
+@given(st.text(min_size=1, max_size=60))
+def test_nothing_of_a_configuration_is_markdown(text: str) -> None:
+    found = tables.markdown(rehearsal(replace(ROLE, properties=(text,)), left_out=(text,)), ())
+    [row] = [line for line in found.splitlines() if line.startswith("| hc1-kms-roles")]
+
+    assert row.count("|") == 5
+    fact = next(line for line in found.split("\n") if line.startswith("- not rehearsed"))
+    assert not set("`*<>@[]") & set(fact)
+
+
+def test_a_long_list_is_cut_in_a_comment() -> None:
+    steps = [replace(ROLE, name=f"hc1-kms-roles-{number}") for number in range(60)]
+
+    assert "... and 20 more" in tables.markdown(rehearsal(*steps), ())
+
+
+def test_what_azure_keeps_is_not_left_behind() -> None:
+    before = frozenset({("arm", "/seeded")})
+    kept = {("entra-deleted", "x"), ("keyvault-deleted", "kv-1"), ("arm-role-assignment-name", "y")}
+
+    assert left(before, before | kept) == ([], ["vault kv-1, deleted softly"])
+    assert left(before, frozenset({("arm", "/new")})) == (["arm /new", "arm /seeded, which is gone"], [])

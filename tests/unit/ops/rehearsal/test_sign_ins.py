@@ -1,0 +1,153 @@
+"""Clients of the credentials: what they count, and what they forgive."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from azure.core.exceptions import ClientAuthenticationError
+
+from identity.credentials.document import Credential
+from ops.rehearsal import sign_ins
+from ops.rehearsal.sign_ins import Mounted, Reader, SignIns, Unreadable, cause_of, mounted, mounted_anew, signing_in
+from ops.rehearsal.steps import ResourceOwner
+
+_GONE = "AADSTS700016: Application with identifier 'x' was not found in the directory 'y'. Trace ID: 1"
+
+
+@dataclass
+class FakeReader:
+    """A vault and an Entra ID that answer as a test says; each sign-in is noted by its secret."""
+
+    unreadable: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
+    seen: list[str] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def read(self, of: Mounted) -> Credential:
+        if of.secret in self.unreadable:
+            raise Unreadable(f"the secret {of.secret} cannot be mounted: 403")
+        return cast("Credential", of.secret)
+
+    def sign_in(self, credential: Credential) -> None:
+        secret = str(credential)
+        with self.changed:
+            self.seen.append(secret)
+            self.changed.notify_all()
+        if secret in self.refused:
+            raise ClientAuthenticationError(_GONE)
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        """Return once it holds."""
+        with self.changed:
+            assert self.changed.wait_for(condition, 30), self.seen
+
+    @property
+    def reader(self) -> Reader:
+        return cast("Reader", self)
+
+
+def credential(cluster: str, identity: str) -> Mounted:
+    return Mounted(ResourceOwner(cluster, identity), "kv", "reader", f"{cluster}-{identity}", "utf-8")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sign_ins, "_RATE", 10_000.0)
+    monkeypatch.setattr(sign_ins, "_POLL", 0.01)
+
+
+def test_every_client_signs_in_again_and_again() -> None:
+    fake, wanted = FakeReader(), [credential("hc1", "kms"), credential("hc1", "disk")]
+
+    with signing_in(fake.reader, wanted) as clients:
+        fake.wait(lambda: min(fake.seen.count(each.secret) for each in wanted) >= 5)
+
+    assert [(each.owner, each.failed.total()) for each in clients.results] == [(each.owner, 0) for each in wanted]
+    assert min(each.worked for each in clients.results) >= 5
+
+
+def test_a_refusal_is_counted_under_its_cause() -> None:
+    fake = FakeReader()
+
+    with signing_in(fake.reader, [credential("hc1", "kms")]) as clients:
+        fake.refused.add("hc1-kms")
+        seen = len(fake.seen)
+        fake.wait(lambda: len(fake.seen) > seen + 2)
+
+    [result] = clients.results
+    assert list(result.failed) == ["AADSTS700016: its application is gone"]
+
+
+def test_a_vault_that_cannot_be_read_leaves_the_mount_as_it_is() -> None:
+    fake = FakeReader()
+
+    with signing_in(fake.reader, [credential("hc1", "kms")]) as clients:
+        fake.unreadable.add("hc1-kms")
+        seen = len(fake.seen)
+        fake.wait(lambda: len(fake.seen) > seen + 5)
+
+    assert clients.results[0].failed.total() == 0
+
+
+def test_what_comes_late_at_the_beginning_is_no_failure() -> None:
+    fake = FakeReader(refused={"hc1-kms"})
+
+    def later() -> None:
+        fake.wait(lambda: len(fake.seen) >= 2)
+        fake.refused.clear()
+
+    helper = threading.Thread(target=later)
+    helper.start()
+    with signing_in(fake.reader, [credential("hc1", "kms")]) as clients:
+        helper.join()
+
+    assert clients.results[0].failed.total() == 0
+
+
+def test_a_credential_that_never_works_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sign_ins, "_FIRST", 0.0)
+
+    with signing_in(FakeReader(unreadable={"hc1-kms"}).reader, [credential("hc1", "kms")]) as clients:
+        pass
+
+    assert list(clients.results[0].failed) == ["the secret hc1-kms cannot be mounted: 403"]
+
+
+def test_without_credentials_there_is_nobody_to_wait_for() -> None:
+    with signing_in(FakeReader().reader, []) as clients:
+        assert clients.results == []
+
+
+def test_a_new_pod_needs_its_secret_and_its_sign_in() -> None:
+    fake = FakeReader(unreadable={"hc1-kms"}, refused={"hc1-disk"})
+    found = mounted_anew(fake.reader, [credential("hc1", each) for each in ("kms", "disk", "file")])
+
+    assert [(each.worked, list(each.failed)) for each in found] == [
+        (0, ["the secret hc1-kms cannot be mounted: 403"]),
+        (0, ["AADSTS700016: its application is gone"]),
+        (1, []),
+    ]
+
+
+def test_other_refusals_keep_entra_ids_own_words() -> None:
+    assert cause_of(ClientAuthenticationError("AADSTS50034: no such user. Trace ID: 7")) == "AADSTS50034: no such user."
+    assert cause_of(ClientAuthenticationError("no route")).startswith("Entra ID was not reached: no route")
+
+
+def test_the_outputs_name_vault_reader_and_secret() -> None:
+    identity = {"credentialsSecretName": "kms-hc1-json", "objectEncoding": "base64"}
+    outputs: Any = {
+        "keyVaultName": "kv-dev",
+        "keyVaultUserClientId": "reader",
+        "hostedClusters": {"hc1": {"controlPlane": {"kms": identity}}},
+    }
+
+    assert list(mounted(outputs)) == [
+        Mounted(ResourceOwner("hc1", "kms"), "kv-dev", "reader", "kms-hc1-json", "base64")
+    ]
+    assert list(mounted({})) == []
+    assert SignIns(ResourceOwner()).failed.total() == 0

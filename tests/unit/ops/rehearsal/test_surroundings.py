@@ -1,0 +1,166 @@
+"""The derived seed: all that a stack looks up is in it, and nothing that the stack makes itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.lookups.azure_objects import optional_lookups, required_lookups
+from identity.naming import vault_id
+from localcloud.runtime.seed_file import Seed, load
+from ops.rehearsal.surroundings import seed_of
+from tests.unit.ops.rehearsal.world import OWN, SUBSCRIPTION, cluster, copy_of, stack_file
+
+_NETWORK = "providers/Microsoft.Network"
+# The type of the document that answers each function, and how its last argument is found in it.
+_TYPES = {
+    "network:getVirtualNetwork": "Microsoft.Network/virtualNetworks",
+    "network:getSubnet": "Microsoft.Network/virtualNetworks/subnets",
+    "network:getNetworkSecurityGroup": "Microsoft.Network/networkSecurityGroups",
+    "network:getLoadBalancer": "Microsoft.Network/loadBalancers",
+    "dns:getZone": "Microsoft.Network/dnsZones",
+    "privatedns:getPrivateZone": "Microsoft.Network/privateDnsZones",
+    "privatedns:getVirtualNetworkLink": "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
+    "storage:getStorageAccount": "Microsoft.Storage/storageAccounts",
+    "containerregistry:getRegistry": "Microsoft.ContainerRegistry/registries",
+}
+
+
+def seed_for(*documents: dict[str, Any]) -> Seed:
+    """The seed of these files, as the local cloud reads it."""
+    return Seed.model_validate(seed_of([copy_of(each).settings for each in documents]))
+
+
+def named(seed: Seed, function: str, arguments: dict[str, str]) -> bool:
+    """Whether the seed has what a look-up asks for."""
+    group = arguments.pop("resourceGroupName").lower()
+    name = "/".join(arguments.values())
+    known: dict[str, Any] = {
+        "containerservice:getManagedCluster": seed.clusters,
+        "keyvault:getVault": seed.vaults,
+        "managedidentity:getUserAssignedIdentity": seed.managed_identities,
+        **{each: [resource for resource in seed.resources if resource.type == kind] for each, kind in _TYPES.items()},
+    }
+    if function == "resources:getResourceGroup":
+        return group in {each.name.lower() for each in seed.resource_groups}
+    return any((each.name, each.resource_group.lower()) == (name, group) for each in known[function])
+
+
+def missing(document: dict[str, Any]) -> list[str]:
+    """The look-ups of a stack that its own seed would not answer."""
+    settings = copy_of(document).settings
+    vault = vault_id(settings.subscription_id, settings.resource_group, "kv")
+    asked = [*(each for _, each in required_lookups(settings, None, vault)), *optional_lookups(settings)]
+    seed = seed_for(document)
+    return [each.description for each in asked if not named(seed, each.function, dict(each.arguments))]
+
+
+@pytest.mark.parametrize("stack", ["dev", "stage", "prod"])
+def test_the_stacks_of_this_project_find_all_that_they_look_up(stack: str, tmp_path: Path) -> None:
+    file = tmp_path / "seed.yaml"
+    file.write_text(yaml.safe_dump(seed_of([copy_of(stack_file(stack)).settings])), encoding="utf-8")
+
+    assert load(file).clusters[0].name == f"aks-mgmt-{stack}"
+    assert missing(stack_file(stack)) == []
+
+
+def _id(group: str, kind: str, name: str) -> str:
+    return f"{SUBSCRIPTION}/resourceGroups/{group}/providers/{kind}/{name}"
+
+
+_GROUPS = st.sampled_from(["one", "two", "Two", "three"])
+
+
+@st.composite
+def _clusters(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    """A hosted cluster with everything, or little, that its configuration may name; groups are shared or not."""
+    vnet = _id(draw(_GROUPS), "Microsoft.Network/virtualNetworks", draw(st.sampled_from(["net", f"{name}-net"])))
+    found = cluster(
+        name=name,
+        infraID=name,
+        issuerURL=f"https://issuer.example.com/{name}",
+        resourceGroup=draw(_GROUPS),
+        location=draw(st.sampled_from(["eastus", "westeurope"])),
+        vnetID=vnet,
+        subnetID=f"{vnet}/subnets/{name}",
+        securityGroupID=_id(draw(_GROUPS), "Microsoft.Network/networkSecurityGroups", f"{name}-nsg"),
+        dnsZoneResourceGroup=draw(_GROUPS),
+    )
+    zones = {
+        "baseDomain": "example.com",
+        "publicZoneID": _id(found["dnsZoneResourceGroup"], "Microsoft.Network/dnsZones", "example.com"),
+        "privateZoneID": _id(found["resourceGroup"], "Microsoft.Network/privateDnsZones", f"{name}.example.com"),
+    }
+    managed = _id(draw(_GROUPS), "Microsoft.ManagedIdentity/userAssignedIdentities", f"{name}-ingress")
+    extra: dict[str, Any] = {
+        "dns": zones,
+        "identities": {
+            "ingress": {"source": "managed-identity", "resourceId": managed, "credential": {"file": "x.json"}}
+        },
+        "kms": {
+            "activeKey": {"keyVaultName": f"kv-{name}", "keyName": "etcd", "keyVersion": "1" * 32},
+            "keyVaultResourceGroup": draw(_GROUPS),
+        },
+    }
+    del found["kms"]
+    chosen = draw(st.sets(st.sampled_from(sorted(extra))))
+    return {**found, **{key: extra[key] for key in chosen}}
+
+
+@given(st.tuples(_clusters("hc1"), _clusters("hc2")))
+def test_whatever_a_configuration_names_is_seeded(clusters: tuple[dict[str, Any], ...]) -> None:
+    assert missing(stack_file(hostedClusters=list(clusters))) == []
+
+
+@given(st.tuples(_clusters("hc1"), _clusters("hc2")))
+def test_what_base_and_head_name_both_exists_once(clusters: tuple[dict[str, Any], ...]) -> None:
+    base, head = (stack_file(hostedClusters=list(each)) for each in (clusters[:1], clusters))
+    seed = seed_for(base, head)
+
+    for each in (seed.resource_groups, seed.vaults, seed.managed_identities, seed.clusters, seed.resources):
+        keys = [
+            (getattr(one, "type", ""), getattr(one, "resource_group", "").lower(), one.name.lower()) for one in each
+        ]
+        assert len(keys) == len({tuple(map(str.lower, key)) for key in keys})
+
+
+def test_what_only_optional_identities_use_is_seeded() -> None:
+    registry = _id("images", "Microsoft.ContainerRegistry/registries", "images1")
+    backups = _id("backups", "Microsoft.Storage/storageAccounts", "backups1")
+    changed = cluster(managedIdentities=["acrPull"], containerRegistryID=registry)
+    changed |= {"backupStorageAccountID": backups, "identities": {"etcdBackup": {"enabled": True}}}
+
+    assert missing(stack_file(hostedClusters=[changed])) == []
+
+
+def test_a_group_is_where_its_hosted_cluster_is() -> None:
+    seed = seed_for(stack_file(hostedClusters=[cluster(location="westus3")]))
+
+    assert {each.name: each.location for each in seed.resource_groups}["hc1-managed"] == "westus3"
+    assert seed.location == "eastus"
+
+
+def test_what_the_stack_makes_is_not_seeded() -> None:
+    zone = _id("dns-dev", "Microsoft.Network/dnsZones", "example.com")
+    made = {"infrastructure": "create", "name": "hc1", "infraID": "hc1", "issuerURL": "https://i.example.com/hc1"}
+    create = {"nodePool": {"vmSize": "Standard_D4s_v5"}, "adminGroupObjectIDs": [OWN]}
+    creation = {"resourceGroup": "aks", "name": "aks", "create": create}
+    dns = {"baseDomain": "example.com", "publicZoneID": zone}
+    seed = seed_for(stack_file(hostedClusters=[made | {"dns": dns}], managementCluster=creation))
+
+    assert [each.type for each in seed.resources] == ["Microsoft.Network/dnsZones"]
+    assert seed.clusters == ()
+    assert "kv-idstack-dev" not in {each.name for each in seed.vaults}
+    assert [each.object_id for each in seed.groups] == [OWN]
+
+
+def test_an_existing_key_vault_user_has_its_own_ids_and_is_on_the_nodes() -> None:
+    user = {"source": "existing", "clientId": OWN, "objectId": OWN.replace("5f0c", "6a1d")}
+    [identity] = seed_for(stack_file(keyVaultUser=user)).managed_identities
+
+    assert (identity.client_id, identity.object_id, identity.on_nodes) == (OWN, user["objectId"], True)

@@ -1,0 +1,226 @@
+"""What is left over: each kind is found with its reason, and what any stack names, or may be somebody else's, stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from identity.access.azure_client import AzureClient
+from identity.catalogue import CONTROL_PLANE
+from identity.naming import STACK_TAG, role_assignment_name
+from identity.settings import Settings, load_settings
+from identity.settings.scopes import scope_ids
+from localcloud.azure.tenant.objects import Application, ServicePrincipal
+from ops.sweep.left_over import Kind, LeftOver, delete, find
+from ops.sweep.stacks import Stacks
+from tests.unit.components.world import configuration, hosted_cluster
+from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
+
+ROW: Final = next(row for row in CONTROL_PLANE if row.setting is None and row.enabled_by_default)
+INFRA: Final = "hc1-infra"
+READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+IDENTITIES: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+NONE: Final = Stacks(("dev", "prod"), frozenset(), frozenset(), {})
+
+
+@pytest.fixture
+def settings(world: ArmWorld) -> Settings:
+    """A stack whose identities have their roles on one group of the world."""
+    for name in ("hc1-managed", "hc1-network", "hc1-nsg", "dns-dev", "etcd-dev"):
+        world.group(name)
+    world.create_vault()
+    cluster = {key: value for key, value in hosted_cluster().items() if key != "kms"}
+    raw = configuration(resourceGroup="identity-local", hostedClusters=[cluster])
+    loaded = load_settings(raw, secret_keys=(), local=None)
+    return loaded.model_copy(update={"subscription_id": world.cloud.subscription_id})
+
+
+def scope_of(settings: Settings) -> str:
+    return next(iter(scope_ids(settings, settings.hosted_clusters[0], ROW.grant(settings.roles)).values()))
+
+
+def assign(world: ArmWorld, settings: Settings, principal: str, name: str = "", role: str = "") -> str:
+    """An assignment of one of the stack's identities, under its own name unless another is given; returns its id."""
+    scope = scope_of(settings)
+    own = name or role_assignment_name(INFRA, ROW.component, scope)
+    definition = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/"
+    guid = role or ROW.grant(settings.roles).role.guid
+    properties = {"principalId": principal, "principalType": "ServicePrincipal", "roleDefinitionId": definition + guid}
+    full_id = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{own}"
+    assert world.call("PUT", full_id, {"properties": properties}).status_code == 201
+    return full_id
+
+
+def gone(world: ArmWorld) -> str:
+    """Object id of a principal that is no more."""
+    principal = world.principal()
+    world.cloud.directory.delete_service_principal(principal.object_id)
+    return principal.object_id
+
+
+def application(world: ArmWorld, deployer: ServicePrincipal, tag: str) -> tuple[Application, ServicePrincipal]:
+    made = world.cloud.directory.create_application("ingress-hc9")
+    principal = world.cloud.directory.create_service_principal(made.app_id)
+    tagged = replace(made, owners=(deployer.object_id,), properties={**made.properties, "tags": [tag]})
+    world.cloud.directory.update(tagged)
+    return tagged, principal
+
+
+def identity(world: ArmWorld, name: str, **tags: str) -> dict[str, Any]:
+    answer = world.call("PUT", f"{IDENTITIES}/{name}", {"location": "eastus", "tags": tags})
+    return dict(answer.json())
+
+
+def secret(world: ArmWorld, name: str, **tags: str) -> str:
+    full_id = f"{VAULT}/secrets/{name}"
+    body = {"properties": {"value": "v"}, "tags": tags}
+    assert world.call("PUT", full_id, body).status_code in (200, 201)
+    return full_id
+
+
+def found(
+    azure: AzureClient, settings: Settings, stacks: Stacks = NONE, infra_ids: tuple[str, ...] = ()
+) -> list[LeftOver]:
+    return find(azure, settings, "idstack", VAULT, stacks, infra_ids)
+
+
+def naming(*identifiers: str) -> Stacks:
+    """Stacks that name these."""
+    return replace(NONE, named=frozenset(each.lower() for each in identifiers))
+
+
+def test_nothing_is_left_over_at_first(azure: AzureClient, settings: Settings) -> None:
+    assert found(azure, settings) == []
+
+
+def test_an_assignment_whose_principal_is_gone_is_left_over(
+    azure: AzureClient, world: ArmWorld, settings: Settings
+) -> None:
+    principal = gone(world)
+    full_id = assign(world, settings, principal)
+
+    [each] = found(azure, settings)
+
+    assert (each.kind, each.id, each.not_ours) == (Kind.ROLE_ASSIGNMENT, full_id, None)
+    assert each.reason == f"its principal {principal} is gone"
+
+
+def test_an_assignment_of_somebody_who_is_there_stays(azure: AzureClient, world: ArmWorld, settings: Settings) -> None:
+    assign(world, settings, world.principal().object_id)
+    assert found(azure, settings) == []
+
+
+def test_what_a_stack_names_is_never_left_over(
+    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
+) -> None:
+    ours, _ = application(world, deployer, "idstack:dev:hc9-ingress-entra")
+    things = [
+        assign(world, settings, gone(world)),
+        ours.app_id,
+        identity(world, "hc9-disk", **{STACK_TAG: "idstack:dev"})["id"],
+        secret(world, "ingress-hc9-json", thumbprint="A", generation="a1"),
+    ]
+    assert len(found(azure, settings)) == len(things)
+    assert found(azure, settings, naming(*map(str.upper, things))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "why"),
+    [
+        ("11111111-1111-4111-8111-111111111111", "", "its name is none that a known cluster's has"),
+        ("", READER, "its role is none that a stack assigns"),
+    ],
+    ids=["another name", "another role"],
+)
+def test_somebody_elses_assignment_is_listed_and_not_ours(
+    azure: AzureClient, world: ArmWorld, settings: Settings, name: str, role: str, why: str
+) -> None:
+    assign(world, settings, gone(world), name, role)
+
+    [each] = found(azure, settings)
+
+    assert each.not_ours is not None
+    assert each.not_ours.startswith(why)
+
+
+def test_a_cluster_that_is_gone_is_known_by_its_infra_id(
+    azure: AzureClient, world: ArmWorld, settings: Settings
+) -> None:
+    name = role_assignment_name("hc9-infra", ROW.component, scope_of(settings))
+    assign(world, settings, gone(world), name)
+
+    assert [each.not_ours is None for each in found(azure, settings)] == [False]
+    assert [each.not_ours is None for each in found(azure, settings, infra_ids=("hc9-infra",))] == [True]
+    of_a_stack = replace(NONE, infra_ids=frozenset({"hc9-infra"}))
+    assert [each.not_ours is None for each in found(azure, settings, of_a_stack)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("stack", "is_ours"), [("dev", True), ("prod", True), ("elsewhere", False), ("development", False)]
+)
+def test_an_application_is_ours_if_its_stack_is_of_this_backend(
+    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal, stack: str, is_ours: bool
+) -> None:
+    made, _ = application(world, deployer, f"idstack:{stack}:hc9-ingress-entra")
+
+    [each] = found(azure, settings)
+
+    assert (each.kind, each.id, each.not_ours is None) == (Kind.APPLICATION, f"/applications/{made.object_id}", is_ours)
+    assert f"idstack:{stack}:hc9-ingress-entra" in each.reason
+
+
+def test_an_application_of_another_project_is_not_even_listed(
+    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
+) -> None:
+    application(world, deployer, "idstack2:dev:thing")
+    application(world, deployer, "dev")
+    assert found(azure, settings) == []
+
+
+def test_only_what_has_our_tags_is_listed(azure: AzureClient, world: ArmWorld, settings: Settings) -> None:
+    identity(world, "by-hand", environment="dev")
+    identity(world, "of-another-backend", **{STACK_TAG: "idstack:elsewhere"})
+    kept = identity(world, "hc9-disk", **{STACK_TAG: "idstack:dev"})
+    secret(world, "by-hand", thumbprint="A")
+    ours = [
+        secret(world, "ingress-hc9-json", thumbprint="A", generation="a1"),
+        secret(world, "key", signing_key_id="k"),
+    ]
+
+    things = [(each.id.lower(), each.not_ours is None) for each in found(azure, settings)]
+
+    elsewhere = kept["id"].replace("hc9-disk", "of-another-backend").lower()
+    assert sorted(things) == sorted(
+        [(kept["id"].lower(), True), (elsewhere, False), *((each.lower(), True) for each in ours)]
+    )
+
+
+def test_assignments_go_before_the_identity_that_they_are_of(
+    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
+) -> None:
+    _, principal = application(world, deployer, "idstack:dev:hc9-ingress-entra")
+    assign(world, settings, principal.object_id, "11111111-1111-4111-8111-111111111111")
+
+    things = found(azure, settings)
+
+    assert [(each.kind, each.not_ours) for each in things] == [(Kind.ROLE_ASSIGNMENT, None), (Kind.APPLICATION, None)]
+    assert things[0].reason == "it is of the left-over application ingress-hc9"
+
+
+def test_each_kind_is_deleted(
+    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
+) -> None:
+    made, _ = application(world, deployer, "idstack:dev:hc9-ingress-entra")
+    assign(world, settings, gone(world))
+    identity(world, "hc9-disk", **{STACK_TAG: "idstack:dev"})
+    secret(world, "ingress-hc9-json", thumbprint="A", generation="a1")
+    things = found(azure, settings)
+
+    for each in things:
+        delete(azure, each)
+
+    assert {each.kind for each in things} == set(Kind)
+    assert found(azure, settings) == []
+    assert world.cloud.directory.application_by_app(made.app_id) is None

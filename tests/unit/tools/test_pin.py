@@ -1,0 +1,144 @@
+"""`make pin` writes the checksums of archives that two places agree on, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tools import downloads, pin
+from tools.downloads import NotDownloaded, checksums, fetch, unpack
+
+_HEAD = "# a head\n# of two lines\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty tools/checksums.txt; GitHub and Pulumi's site are folders, and this machine is like the workflows'."""
+    monkeypatch.setattr(pin, "GITHUB", f"{tmp_path.as_uri()}/github/{{archive}}")
+    monkeypatch.setattr(pin, "PULUMI", f"{tmp_path.as_uri()}/pulumi/{{archive}}")
+    monkeypatch.setattr(downloads, "this_platform", lambda: ("linux", "amd64"))
+    for place in ("github", "pulumi"):
+        (tmp_path / place).mkdir()
+    written = tmp_path / "checksums.txt"
+    written.write_text(_HEAD)
+    return written
+
+
+def publish(folder: Path, platform: str = "linux-amd64") -> dict[str, str]:
+    """Every archive of a platform, at both places; returns their checksums."""
+    found = {}
+    for archive in pin.archives(platform):
+        content = f"content of {archive.name}".encode()
+        for place in ("github", "pulumi"):
+            (folder / place / archive.name).write_bytes(content)
+        found[archive.name] = hashlib.sha256(content).hexdigest()
+    return found
+
+
+def test_what_two_places_agree_on_is_written_below_the_head(file: Path, tmp_path: Path) -> None:
+    published = publish(tmp_path)
+
+    assert pin.main(file=file) == 0
+    assert checksums(file) == published
+    assert len(published) == 4, "the CLI, azure-native, azuread and kubernetes"
+    assert file.read_text().startswith(_HEAD)
+
+
+def test_what_is_written_already_is_not_downloaded_again(file: Path, tmp_path: Path) -> None:
+    publish(tmp_path)
+    pin.main(file=file)
+    before = file.read_text()
+    for each in (tmp_path / "github").iterdir():
+        each.unlink()
+
+    assert pin.main(file=file) == 0
+    assert file.read_text() == before
+
+
+def test_an_archive_that_differs_is_refused_and_nothing_is_written(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *_, last = publish(tmp_path)
+    (tmp_path / "pulumi" / last).write_bytes(b"another")
+
+    assert pin.main(file=file) == 1
+    assert file.read_text() == _HEAD
+    printed = capsys.readouterr().err
+    assert f"pin: {last} is not the same everywhere: " in printed
+    assert hashlib.sha256(b"another").hexdigest() in printed
+
+
+def test_an_archive_that_one_place_lacks_is_refused(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, *_ = publish(tmp_path)
+    (tmp_path / "pulumi" / first).unlink()
+
+    assert pin.main(file=file) == 1
+    assert "No such file" in capsys.readouterr().err
+    assert file.read_text() == _HEAD
+
+
+def test_an_older_cli_goes_and_an_older_plugin_stays(file: Path, tmp_path: Path) -> None:
+    published = publish(tmp_path)
+    plugin, cli = "pulumi-resource-azuread-v1.2.3-linux-amd64.tar.gz", "pulumi-v1.2.3-linux-x64.tar.gz"
+    file.write_text(f"{_HEAD}{'1' * 64}  {plugin}\n{'2' * 64}  {cli}\n")
+
+    assert pin.main(file=file) == 0
+    assert checksums(file) == {**published, plugin: "1" * 64}
+
+
+def test_another_platform_can_be_asked_for(file: Path, tmp_path: Path) -> None:
+    published = {**publish(tmp_path), **publish(tmp_path, "darwin-arm64")}
+
+    assert pin.main(["darwin-arm64"], file) == 0
+    assert checksums(file) == published
+
+
+def test_an_unknown_platform_is_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert pin.main(["windows-amd64"], file) == 1
+    assert capsys.readouterr().out == (
+        "pin: unknown platforms: windows-amd64; known are linux and darwin, -amd64 and -arm64\n"
+    )
+
+
+@pytest.mark.parametrize("line", ["abc  pulumi.tar.gz", f"{'A' * 64}  pulumi.tar.gz", f"{'a' * 64} pulumi.tar.gz"])
+def test_a_line_that_is_no_checksum_is_an_error(file: Path, line: str) -> None:
+    file.write_text(f"{_HEAD}{line}\n")
+    with pytest.raises(ValueError, match=r"^checksums\.txt:3: found "):
+        checksums(file)
+
+
+def test_a_download_with_another_checksum_leaves_no_file(tmp_path: Path) -> None:
+    (tmp_path / "archive").write_bytes(b"content")
+    with pytest.raises(NotDownloaded, match="has the SHA-256"):
+        fetch((tmp_path / "archive").as_uri(), tmp_path / "target", "0" * 64)
+    assert not (tmp_path / "target").exists()
+
+
+def test_of_an_archive_only_the_commands_in_its_folder_are_written(tmp_path: Path) -> None:
+    archive = tmp_path / "archive.tar.gz"
+    with tarfile.open(archive, "w:gz") as opened:
+        for name in ("pulumi/pulumi", "pulumi/nested/one", "../outside", "pulumi/../../outside", "/outside", "other"):
+            member = tarfile.TarInfo(name)
+            member.size = 1
+            opened.addfile(member, io.BytesIO(b"x"))
+        link = tarfile.TarInfo("pulumi/link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        opened.addfile(link)
+
+    unpack(archive, "pulumi", tmp_path / "target")
+
+    assert [each.name for each in (tmp_path / "target").iterdir()] == ["pulumi"]
+    assert {each.name for each in tmp_path.iterdir()} == {"archive.tar.gz", "target"}
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive"])
+def test_what_is_no_archive_is_an_error(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "archive").write_bytes(content)
+    with pytest.raises(NotDownloaded, match="cannot be unpacked"):
+        unpack(tmp_path / "archive", "pulumi", tmp_path / "target")

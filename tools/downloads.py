@@ -1,0 +1,101 @@
+"""Archives that others have built: downloaded if tools/checksums.txt has their SHA-256, and kept if it fits."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+import shutil
+import tarfile
+import urllib.request
+from pathlib import Path
+from typing import Final
+
+from tools.steps import ROOT
+
+CHECKSUMS: Final = ROOT / "tools/checksums.txt"
+# Where the archives of Pulumi's CLI and of its provider plugins lie: at GitHub, and at Pulumi's own site. The engine
+# asks them in this order (pulumi/pulumi `sdk/go/common/workspace/plugins.go`, fallbackSource).
+GITHUB: Final = "https://github.com/pulumi/{repository}/releases/download/v{version}/{archive}"
+PULUMI: Final = "https://get.pulumi.com/releases/{folder}/{archive}"
+_LINE: Final = re.compile(r"(?P<checksum>[0-9a-f]{64})  (?P<archive>\S+)")
+# To notice a closed network soon.
+_ANSWERED_WITHIN: Final = 10.0  # seconds
+_PIECE: Final = 1 << 20
+
+
+class NotDownloaded(Exception):
+    """An archive is not to be had, or is not the pinned one; the message says which and why."""
+
+
+def checksums(file: Path = CHECKSUMS) -> dict[str, str]:
+    """SHA-256 in hex by the archive's name; raises ValueError at a line that is no checksum."""
+    found = {}
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        if line and not line.startswith("#"):
+            match = _LINE.fullmatch(line)
+            if match is None:
+                raise ValueError(f'{file.name}:{number}: found "{line}"; expected: SHA-256, two spaces, name')
+            found[match["archive"]] = match["checksum"]
+    return found
+
+
+def this_platform() -> tuple[str, str]:
+    """Operating system and processor as Go names them, such as `linux` and `amd64`."""
+    machine = platform.machine().lower()
+    return platform.system().lower(), {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
+
+
+def cli_archive(version: str, system: str, processor: str) -> str:
+    """The name of the archive of Pulumi's CLI, which calls amd64 x64."""
+    return f"pulumi-v{version}-{system}-{'x64' if processor == 'amd64' else processor}.tar.gz"
+
+
+def plugin_archive(name: str, version: str, system: str, processor: str) -> str:
+    """The name of the archive of a provider plugin."""
+    return f"pulumi-resource-{name}-v{version}-{system}-{processor}.tar.gz"
+
+
+def fetch(url: str, target: Path, checksum: str) -> None:
+    """Download an archive; raises NotDownloaded, and leaves no file, if that fails or it has another SHA-256."""
+    found = download(url, target)
+    if found != checksum:
+        target.unlink()
+        raise NotDownloaded(f"{url} has the SHA-256 {found}; {CHECKSUMS.name} has {checksum}")
+
+
+def download(url: str, target: Path) -> str:
+    """Download a file and return its SHA-256 in hex; raises NotDownloaded, and leaves no file, if that fails."""
+    digest = hashlib.sha256()
+    try:
+        with urllib.request.urlopen(url, timeout=_ANSWERED_WITHIN) as answer, target.open("wb") as file:
+            while piece := answer.read(_PIECE):
+                digest.update(piece)
+                file.write(piece)
+    except (OSError, ValueError) as error:
+        target.unlink(missing_ok=True)
+        raise NotDownloaded(f"{url}: {error}") from None
+    return digest.hexdigest()
+
+
+def unpack(archive: Path, folder: str, target: Path) -> None:
+    """Write the commands that lie directly in a folder of the archive into `target`; nothing else of it is written.
+
+    Raises NotDownloaded if it is no archive or has no such folder.
+    """
+    target.mkdir(parents=True)
+    try:
+        with tarfile.open(archive) as opened:
+            for member in opened:
+                directory, _, name = member.name.removeprefix("./").rpartition("/")
+                if directory != folder or not member.isfile() or name in {"", ".", ".."}:
+                    continue
+                content = opened.extractfile(member)
+                assert content is not None
+                with content, (target / name).open("wb") as file:
+                    shutil.copyfileobj(content, file)
+                (target / name).chmod(0o755)
+    except (OSError, EOFError, tarfile.TarError) as error:
+        raise NotDownloaded(f"{archive.name} cannot be unpacked: {error}") from None
+    if not any(target.iterdir()):
+        raise NotDownloaded(f"{archive.name} has no folder {folder}")
