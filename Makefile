@@ -1,9 +1,11 @@
 # Every command takes STACK=<name> (local by default) and ARGS=<more options of the engine>.
 # CLUSTER=apiserver gives a local stack a real kube-apiserver instead of the built-in API, from its first `make up` to `make down`.
 # PROVIDERS=real gives it the real provider plugins instead of the emulated ones, PROVIDERS=azuread only that one (docs/operations.md).
+# POLICIES=1 runs the policies on a local stack, too, as they run on every other one (docs/policies.md).
 # What a stack's commands run with (engine, backend, plugins) is decided in ops/stack/environment.py.
 
 STACK ?= local
+POLICIES ?=
 ARGS ?=
 CLUSTER ?=
 export LOCALCLOUD_CLUSTER := $(CLUSTER)
@@ -31,10 +33,10 @@ setup: ## Prepare this checkout: virtual environment, packages, Pulumi CLI (a se
 	@tools/setup $(if $(filter apiserver,$(CLUSTER)),cluster)
 
 up: setup ## Bring the stack up; the local one ends with a table of nine proven sign-ins
-	@$(IDSTACK) up --stack $(STACK) $(ARGS)
+	@$(IDSTACK) up --stack $(STACK) $(if $(POLICIES),--policies) $(ARGS)
 
 preview: setup ## Show what `make up` would change
-	@$(IDSTACK) preview --stack $(STACK) $(ARGS)
+	@$(IDSTACK) preview --stack $(STACK) $(if $(POLICIES),--policies) $(ARGS)
 
 renew: setup ## Renew the certificates that are due, and change nothing else
 	@$(IDSTACK) renew --stack $(STACK) $(ARGS)
@@ -102,7 +104,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 PROBE_LOCK := identity/credentials/requirements-probe
 
 lock: ## Write requirements.txt anew from requirements.in, the probe image's and the local cloud's parts of it, and the pins of Go and of clients (needs uv)
-	@$(LOCK) --output-file requirements.txt requirements.in
+	@$(LOCK) --override requirements-overrides.in --output-file requirements.txt requirements.in
 	@$(LOCK) --output-file tools/go/requirements.txt tools/go/requirements.in
 	@$(LOCK) --constraint requirements.txt --output-file $(PROBE_LOCK).txt $(PROBE_LOCK).in
 	@$(LOCK) --output-file tools/audit/requirements.txt tools/audit/requirements.in

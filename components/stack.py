@@ -47,6 +47,7 @@ class IdentityStack:
         self._cluster = cluster
         self._options = providers.options()
         self._attach_command: pulumi.Output[str] | None = None
+        self._reader: pulumi.Output[str] | None = None
         self._store = shared or self._own_store(prerequisites)
         self.hosted_clusters = {
             cluster.name: HostedCluster(
@@ -84,6 +85,8 @@ class IdentityStack:
             outputs["managementClusterId"] = management_cluster_id(self._settings, self._settings.management_cluster)
         if self._attach_command is not None:
             outputs["keyVaultUserAttachCommand"] = self._attach_command
+        if self._reader is not None:
+            outputs["keyVaultUserObjectId"] = self._reader
         commit = checkout.commit(Path.cwd(), pulumi.get_stack())
         if commit is not None:
             outputs["commit"] = commit
@@ -120,10 +123,13 @@ class IdentityStack:
             self._options,
         )
         self._attach_command = key_vault_user.attach_command
+        if self._settings.reader_scope == "secrets":
+            self._reader = key_vault_user.principal_id
         return CredentialStore(
             vault_id=vault.vault_id,
             vault_uri=vault.vault_uri,
             key_vault_user_client_id=key_vault_user.client_id,
+            reader=self._reader,
             vault=[vault],
             key_vault_user=[key_vault_user],
         )

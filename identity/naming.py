@@ -107,6 +107,11 @@ def vault_id(subscription: str, resource_group: str, vault: str) -> str:
     return resource_id(subscription, resource_group, "Microsoft.KeyVault/vaults", vault)
 
 
+def secret_id(vault_id: str, secret: str) -> str:
+    """ARM id of a secret, also the scope of a role on that secret alone."""
+    return f"{vault_id}/secrets/{secret}"
+
+
 def role_definition_id(subscription: str, guid: str) -> str:
     """ARM id of a built-in role, in the form HyperShift writes it."""
     return f"{subscription_id(subscription)}/providers/Microsoft.Authorization/roleDefinitions/{guid}"

@@ -175,12 +175,15 @@ class StackOutputs(TypedDict, Generic[Leaf], total=False):
     Only a stack with a management cluster has `managementClusterId`. Only a stack that creates its key-vault-user has
     `keyVaultUserAttachCommand`: the shell command that gives the identity to the nodes. `commit` is that of the last
     run that was no mere renewal (`identity/checkout.py`); it is missing if the project was not in a git repository.
+    Only a stack with `readerScope: secrets` has `keyVaultUserObjectId`: whoever writes secrets into its vault gives the
+    key-vault-user its role on each.
     """
 
     keyVaultId: str  # ARM id
     keyVaultName: str
     keyVaultUri: Leaf
     keyVaultUserClientId: Leaf
+    keyVaultUserObjectId: Leaf
     tenantId: str
     clusterSide: Literal["stack", "hypershift"]
     hostedClusters: dict[str, HostedClusterOutput[Leaf]]  # by name

@@ -60,7 +60,9 @@ def _with_pip() -> None:
                 f"no virtual environment can be made with {sys.executable}:\n{error}\n"
                 "Ways out: install its venv module (Debian: python3-venv), or install uv."
             ) from None
-    install = [_PYTHON, "-m", "pip", "install", "--disable-pip-version-check", *WHEELS_ALONE, "-r", _LOCK]
+    # Without resolving again: the lock is complete, and overrides what a package demands (requirements-overrides.in).
+    command = [_PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-deps"]
+    install = [*command, *WHEELS_ALONE, "-r", _LOCK]
     run(install)
 
 

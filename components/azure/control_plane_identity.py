@@ -11,11 +11,12 @@ from components.azure.credential_secret import StoredCredential, StoredCredentia
 from components.azure.credential_store import CredentialStore
 from components.azure.entra_application import EntraApplication, EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredential, ImportedCredentialArgs
+from components.azure.key_vault_user import READER_COMPONENT
 from components.azure.plugin_resources import HsmRoleAssignment
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity.catalogue_rows import ControlPlaneIdentity
-from identity.naming import role_assignment_name
-from identity.roles import MANAGED_HSM_CRYPTO_USER
+from identity.naming import role_assignment_name, secret_id
+from identity.roles import KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.scopes import EARLIER_KMS_VAULT_WORD, HSM_SCOPE, hsm_names, kms_vault_word, scope_ids
 
@@ -72,6 +73,10 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
             # The outputs name what was delivered, also in a run that goes on after an error.
             delivered = pulumi.Output.all(summary=source.summary, at=stored.delivered_at)
             self.summary = delivered.apply(lambda known: known["summary"])
+        if args.store.reader is not None:
+            # After the secret: ARM assigns a role at a resource that exists.
+            after = pulumi.ResourceOptions(parent=self, depends_on=[*self.usable, *args.store.vault])
+            self.usable.append(_reader_role(f"{name}-reader", args, args.store.reader, after))
         grant = args.row.grant(settings.roles)
         roles = RoleGrants(
             f"{name}-roles",
@@ -107,6 +112,22 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
         self.register_outputs(
             {"client_id": self.client_id, "principal_id": self.principal_id, "secret_name": self.secret_name}
         )
+
+
+def _reader_role(
+    name: str, args: ControlPlaneIdentityArgs, reader: pulumi.Input[str], opts: pulumi.ResourceOptions
+) -> RoleGrants:
+    """The key-vault-user's role on this identity's secret alone."""
+    secret = secret_id(args.store.vault_id, args.cluster.identity(args.row).secret_name)
+    grants = RoleGrantsArgs(
+        infra_id=args.cluster.infra_id,
+        component=READER_COMPONENT,
+        role=KEY_VAULT_SECRETS_USER_ROLE,
+        scopes={"secret": secret},
+        subscription_id=args.settings.subscription_id,
+        principal_id=reader,
+    )
+    return RoleGrants(name, grants, opts)
 
 
 def _source(

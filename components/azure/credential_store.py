@@ -15,13 +15,15 @@ from identity.settings import Settings
 class CredentialStore:
     """A vault and its key-vault-user: made by this stack, or by the shared stack whose outputs it takes.
 
-    `vault_id` is an ARM id. Secrets come after the resources in `vault`, mounts after those in `key_vault_user`; both
-    are empty if another stack made them.
+    `vault_id` is an ARM id. `reader` is the key-vault-user's object id where it gets a role on each secret; it is None
+    where it has one on the whole vault. Secrets come after the resources in `vault`, mounts after those in
+    `key_vault_user`; both are empty if another stack made them.
     """
 
     vault_id: str
     vault_uri: pulumi.Input[str]
     key_vault_user_client_id: pulumi.Input[str]
+    reader: pulumi.Input[str] | None = None
     vault: Sequence[pulumi.Resource] = ()
     key_vault_user: Sequence[pulumi.Resource] = ()
 

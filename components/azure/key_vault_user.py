@@ -17,7 +17,7 @@ from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from identity.settings import Settings
 
 # Takes the place of HyperShift's RBAC key in the assignment's name; HyperShift has no name for this assignment.
-_COMPONENT: Final = "key-vault-user"
+READER_COMPONENT: Final = "key-vault-user"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,8 @@ class KeyVaultUserArgs:
 
 
 class KeyVaultUser(pulumi.ComponentResource):
-    """Key Vault Secrets User on the vault, and nothing wider, for one managed identity.
+    """Key Vault Secrets User on the vault, and nothing wider, for one managed identity; with `readerScope: secrets` on
+    each secret instead (`control_plane_identity.py`).
 
     Outputs: `client_id` (Output[str], in the SecretProviderClasses and `ARO_HCP_KEY_VAULT_USER_CLIENT_ID`),
     `principal_id` (Output[str]), `attach_command` (Output[str], None if the identity exists already): a created
@@ -64,18 +65,19 @@ class KeyVaultUser(pulumi.ComponentResource):
         else:
             self.client_id = pulumi.Output.from_input(args.identity.client_id)
             self.principal_id = pulumi.Output.from_input(args.identity.object_id)
-        RoleGrants(
-            f"{name}-roles",
-            RoleGrantsArgs(
-                infra_id=args.vault.vault_name,
-                component=_COMPONENT,
-                role=KEY_VAULT_SECRETS_USER_ROLE,
-                scopes={"vault": args.vault.vault_id},
-                subscription_id=args.settings.subscription_id,
-                principal_id=self.principal_id,
-            ),
-            pulumi.ResourceOptions(parent=self, depends_on=[args.vault]),
-        )
+        if args.settings.reader_scope == "vault":
+            RoleGrants(
+                f"{name}-roles",
+                RoleGrantsArgs(
+                    infra_id=args.vault.vault_name,
+                    component=READER_COMPONENT,
+                    role=KEY_VAULT_SECRETS_USER_ROLE,
+                    scopes={"vault": args.vault.vault_id},
+                    subscription_id=args.settings.subscription_id,
+                    principal_id=self.principal_id,
+                ),
+                pulumi.ResourceOptions(parent=self, depends_on=[args.vault]),
+            )
         self.register_outputs(
             {"client_id": self.client_id, "principal_id": self.principal_id, "attach_command": self.attach_command}
         )

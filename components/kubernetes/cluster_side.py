@@ -21,6 +21,7 @@ from components.kubernetes.consumer_config import (
     NodeConfigArgs,
 )
 from components.kubernetes.credential_probe import CredentialProbe, CredentialProbeArgs, proof_argument, proof_target
+from components.kubernetes.metadata_block import MetadataBlock, MetadataBlockArgs
 from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
 from components.kubernetes.user_workload import MountedIdentity, UserWorkload, UserWorkloadArgs
 from components.kubernetes.wiring import credential_path
@@ -70,6 +71,9 @@ class ClusterSide(pulumi.ComponentResource):
             NodeConfigArgs(platform=self._platform, namespace=self._namespace),
             pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
         )
+        if args.settings.block_instance_metadata:
+            block = MetadataBlockArgs(namespace=self._namespace)
+            MetadataBlock(f"{name}-metadata", block, pulumi.ResourceOptions(parent=self, depends_on=[namespace]))
         rows = {row.field: row for row in catalogue.CONTROL_PLANE if row.field in args.identities}
         mountable = {field: self._identity(row, args.identities[field], namespace) for field, row in rows.items()}
         self.shared: list[pulumi.Resource] = [namespace, nodes, *(each for own in mountable.values() for each in own)]

@@ -22,7 +22,7 @@ READ_STACK_OUTPUTS: Final = "pulumi:pulumi:readStackOutputs"
 _PLACE: Final = ("sharedStack",)
 # Every stack with a vault of its own exports them (`components/stack.py`).
 _REQUIRED: Final = ("keyVaultId", "keyVaultUri", "keyVaultUserClientId", "tenantId")
-_OPTIONAL: Final = ("managementClusterId",)
+_OPTIONAL: Final = ("managementClusterId", "keyVaultUserObjectId")
 
 
 async def take_outputs(settings: Settings) -> CredentialStore | None:
@@ -43,6 +43,7 @@ async def take_outputs(settings: Settings) -> CredentialStore | None:
         vault_id=outputs["keyVaultId"],
         vault_uri=outputs["keyVaultUri"],
         key_vault_user_client_id=outputs["keyVaultUserClientId"],
+        reader=outputs.get("keyVaultUserObjectId"),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 ROLE_NAME: Final = "idstack:deployer"
 _RBAC: Final = "rbac.authorization.k8s.io"
+_NETWORKING: Final = "networking.k8s.io"
 _MANAGE: Final = ("get", "list", "watch", "create", "patch", "delete")
 _LOOK: Final = ("get", "list", "watch")
 
@@ -59,6 +60,7 @@ RULES: Final = (
     PolicyRule("", ("namespaces", "configmaps", "secrets"), _MANAGE),
     PolicyRule("apps", ("deployments",), _MANAGE),
     PolicyRule("policy", ("poddisruptionbudgets",), _MANAGE),
+    PolicyRule(_NETWORKING, ("networkpolicies",), _MANAGE),
     PolicyRule("secrets-store.csi.x-k8s.io", ("secretproviderclasses",), _MANAGE),
     PolicyRule("infrastructure.cluster.x-k8s.io", ("azureclusteridentities",), _MANAGE),
     PolicyRule("hypershift.openshift.io", ("hostedclusters",), _MANAGE),
@@ -79,9 +81,10 @@ RULES: Final = (
 _WITHOUT_NAMESPACE: Final = frozenset({("", "namespaces"), ("apiextensions.k8s.io", "customresourcedefinitions")})
 
 
-def permissions() -> tuple[Permission, ...]:
-    """All of them."""
-    return tuple(permission for rule in RULES for permission in rule.each())
+def permissions(*, network_policies: bool = True) -> tuple[Permission, ...]:
+    """All of them, or those of a stack without network policies (`blockInstanceMetadata`)."""
+    rules = [rule for rule in RULES if network_policies or rule.group != _NETWORKING]
+    return tuple(permission for rule in rules for permission in rule.each())
 
 
 def manifests(*, group: str | None = None, user: str | None = None) -> list[dict[str, Any]]:

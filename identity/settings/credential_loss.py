@@ -13,6 +13,7 @@ from typing import Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
+from identity.naming import secret_id
 from identity.outputs import CredentialAddress, HostedClusterOutput, StackOutputs
 from identity.settings.hosted_clusters import HostedClusterSettings, IdentitySettings
 from identity.settings.managed_identities import managed_identity_of
@@ -38,7 +39,7 @@ def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str)
     """By field: the secret (ARM id) and whose credential is in it, or the managed identity that the stack makes."""
     found: dict[str, CredentialAddress] = {
         row.field: {
-            "secret": f"{vault_id}/secrets/{cluster.identity(row).secret_name}",
+            "secret": secret_id(vault_id, cluster.identity(row).secret_name),
             "principal": _principal(cluster.identity(row)),
         }
         for row in CONTROL_PLANE

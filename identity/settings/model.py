@@ -30,6 +30,7 @@ from identity.settings.creation import CreationSettings
 from identity.settings.hosted_clusters import HostedClusterSettings
 from identity.settings.problems import enumerate_words
 from identity.settings.value_spec import ValueSpec, integer
+from identity.settings.waivers import PolicyWaiverSettings
 
 
 class VaultSettings(Model):
@@ -229,6 +230,16 @@ class Settings(Model):
         KeyVaultUserSettings(),
         description="The key-vault-user: the identity with which the CSI driver reads the vault.",
     )
+    reader_scope: Literal["vault", "secrets"] = Field(
+        "vault",
+        description="Where the key-vault-user has its role: at the whole `vault`, or at each of the stack's `secrets` "
+        "that pods mount (`docs/isolation.md`).",
+    )
+    block_instance_metadata: StrictBool = Field(
+        False,
+        description="With `clusterSide: stack`: a NetworkPolicy keeps the pods of each control plane's namespace from "
+        "the nodes' instance metadata, where the key-vault-user's tokens are (`docs/isolation.md`).",
+    )
     management_cluster: ManagementClusterSettings | None = Field(
         None,
         description="The AKS cluster on which the hosted control planes run. Required with `clusterSide: stack` and "
@@ -245,6 +256,10 @@ class Settings(Model):
         (),
         description="Hosted clusters that may lose credentials in use in the next run; without it such a run is "
         "refused (`docs/stacks.md`). Remove it afterwards.",
+    )
+    policy_waivers: tuple[PolicyWaiverSettings, ...] = Field(
+        (),
+        description="Policies that resources of the stack may break, each with its reason (`docs/policies.md`).",
     )
 
     @property

@@ -108,15 +108,16 @@ def _vault_and_key_vault_user_are_here_or_shared(settings: Settings, report: Pro
             fix = f"{to_set(('vault', 'name'), '<vault>')}, or {set_shared}"
             report.refuse(("vault",), None, rule="vault-missing", accepted=accepted, fix=fix)
         return
-    for key, is_given in (
-        ("vault", settings.vault is not None),
-        ("keyVaultUser", "key_vault_user" in settings.model_fields_set),
+    for key, is_given, found in (
+        ("vault", settings.vault is not None, {}),
+        ("keyVaultUser", "key_vault_user" in settings.model_fields_set, {}),
+        ("readerScope", settings.reader_scope != "vault", settings.reader_scope),
     ):
         if is_given:
             accepted = "nothing with sharedStack, which has the vault and the key-vault-user"
             report.refuse(
                 (key,),
-                {},
+                found,
                 rule="vault-of-shared-stack",
                 accepted=accepted,
                 fix=f"{to_remove((key,))}, or {to_remove(('sharedStack',))}",
@@ -212,6 +213,18 @@ def _management_cluster_is_named_where_needed(settings: Settings, report: Proble
         report.refuse(place, None, rule="management-cluster-missing", accepted=accepted, fix=set_both)
 
 
+def _metadata_is_blocked_in_own_namespaces(settings: Settings, report: ProblemReport) -> None:
+    if settings.block_instance_metadata and settings.cluster_side == "hypershift":
+        place = ("blockInstanceMetadata",)
+        report.refuse(
+            place,
+            True,
+            rule="metadata-block-without-effect",
+            accepted="nothing with clusterSide: hypershift, where HyperShift makes the namespaces and their policies",
+            fix=f"{to_remove(place)}, or {to_set(('clusterSide',), 'stack')}",
+        )
+
+
 def _probe_has_an_image_where_needed(settings: Settings, report: ProblemReport) -> None:
     if _makes_cluster_sides(settings) and settings.probe.image is None:
         place = ("probe", "image")
@@ -294,6 +307,7 @@ _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     created_cluster_belongs_to_the_vaults_stack,
     _spare_outlives_the_current,
     _gate_has_time_to_settle,
+    _metadata_is_blocked_in_own_namespaces,
     _probe_has_an_image_where_needed,
     _clusters_have_names_of_their_own,
     created_issuers_have_names_of_their_own,

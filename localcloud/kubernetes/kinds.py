@@ -117,6 +117,14 @@ KINDS: Final[tuple[ResourceKind, ...]] = (
         has_status=True,
         has_generation=True,
     ),
+    # Kept, and enforced by nobody: pods are processes of this machine.
+    ResourceKind(
+        group="networking.k8s.io",
+        kind="NetworkPolicy",
+        plural="networkpolicies",
+        short_names=("netpol",),
+        has_generation=True,
+    ),
     ResourceKind(group=_RBAC, kind="Role", plural="roles"),
     ResourceKind(group=_RBAC, kind="RoleBinding", plural="rolebindings", immutable=("roleRef",)),
     *map(_custom, definitions()),

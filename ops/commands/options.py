@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ops.stack import plugins
 from ops.stack.deadline import Deadline
-from ops.stack.environment import LOCAL_STACK
+from ops.stack.environment import LOCAL_STACK, is_local
 
 StackOption: TypeAlias = Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.", show_default=True)]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
@@ -34,9 +34,20 @@ ProvidersOption: TypeAlias = Annotated[
         help="Of a local stack: which provider plugins are the real ones; chosen once. Default: emulated.",
     ),
 ]
+PoliciesOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--policies", help="Of a local stack: run the policies (docs/policies.md), as every other stack does."
+    ),
+]
 DEFAULT_STACK = LOCAL_STACK
 # Columns of a console without a terminal.
 _ENDLESS: Final = 100_000
+
+
+def policy_pack(stack: str, *, wanted: bool) -> list[str]:
+    """The engine's option that runs the policies: on stacks of Azure always, on local ones if `wanted`."""
+    return ["--policy-pack", "policies"] if wanted or not is_local(stack) else []
 
 
 @dataclass(frozen=True)

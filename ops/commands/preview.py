@@ -9,12 +9,15 @@ import typer
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,
+    PoliciesOption,
     ProvidersOption,
     Screen,
     StackOption,
     TimeLimitOption,
+    policy_pack,
 )
 from ops.commands.up import start_local_cloud
+from ops.forecast.preview import near_limits
 from ops.stack import plugins
 from ops.stack.engine import Engine
 
@@ -28,6 +31,7 @@ def preview(
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
     providers: ProvidersOption = None,
+    policies: PoliciesOption = False,
 ) -> None:
     """Show what `up` would change. Other options go to `pulumi preview`."""
     engine = Engine(stack, deadline=time_limit)
@@ -35,4 +39,6 @@ def preview(
     if engine.is_local:
         start_local_cloud(Screen(as_json))
         engine.prepare()
-    engine.preview([*(["--json"] if as_json else []), *context.args], hold=hold)
+    engine.preview([*(["--json"] if as_json else []), *policy_pack(stack, wanted=policies), *context.args], hold=hold)
+    if near := near_limits(stack):
+        Screen(as_json=True).console.print(near, markup=False)

@@ -16,10 +16,12 @@ from identity.outputs import StackOutputs
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,
+    PoliciesOption,
     ProvidersOption,
     Screen,
     StackOption,
     TimeLimitOption,
+    policy_pack,
 )
 from ops.commands.status import show
 from ops.outputs import probes
@@ -42,21 +44,23 @@ def up(
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
     providers: ProvidersOption = None,
+    policies: PoliciesOption = False,
 ) -> None:
     """Bring a stack up; a local one with its cloud, its probes and their table. Other options go to `pulumi up`."""
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     plugins.choose_for(stack, providers)
+    arguments = [*policy_pack(stack, wanted=policies), *context.args]
     if not engine.is_local:
         bring_up_to_date(engine, screen.console.print)
-        engine.up(context.args)
+        engine.up(arguments)
         show(stack, screen)
         return
     environment = start_local_cloud(screen)
     screen.step("pulumi up")
     engine.prepare()
     bring_up_to_date(engine, screen.console.print)
-    engine.up(context.args)
+    engine.up(arguments)
     outputs = engine.outputs()
     if not has_probes(outputs):
         screen.step("credentials: HyperShift's operators create the pods, so there are no probes")

@@ -52,7 +52,7 @@ class Taken:
 def role_assignments(stack: ForecastStack) -> Iterator[Taken]:
     """Assignments at ARM: of identities, of the key-vault-user, and of the deployer where the stack gives it a role."""
     settings, holder = stack.settings, stack.subscription
-    if settings.shared_stack is None:
+    if settings.shared_stack is None and not stack.reads_by_secret:
         yield Taken(holder, 1)
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is not None and cluster.create.azure_rbac:
@@ -60,6 +60,8 @@ def role_assignments(stack: ForecastStack) -> Iterator[Taken]:
     for each in stack.clusters:
         for grant in _grants(stack, each):
             yield Taken(holder, len(distinct(scope_ids(settings, each, grant))), each.name)
+        if stack.reads_by_secret:
+            yield Taken(holder, len(_enabled(each)), each.name)
         attached = sum(row.attached_by is not None for row in each.optional_rows)
         yield Taken(holder, attached + (each.issuer == "create"), each.name)
 

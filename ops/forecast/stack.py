@@ -22,12 +22,16 @@ _DURATION: Final = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,4})s)?", 
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastStack:
-    """One stack. `vault` names the vault of its credentials; `poll` is how often the CSI driver reads each of them."""
+    """One stack. `vault` names the vault of its credentials; `poll` is how often the CSI driver reads each of them.
+
+    With `reads_by_secret` the key-vault-user has a role on each secret, as the stack of the vault decides.
+    """
 
     name: str
     settings: Settings
     vault: str
     poll: timedelta
+    reads_by_secret: bool = False
 
     @property
     def clusters(self) -> tuple[HostedClusterSettings, ...]:
@@ -76,7 +80,13 @@ def together(found: Mapping[str, Settings], poll: timedelta | None = None) -> li
         return poll or DEFAULT_POLL
 
     return [
-        ForecastStack(name=name, settings=settings, vault=vault(settings), poll=interval(settings))
+        ForecastStack(
+            name=name,
+            settings=settings,
+            vault=vault(settings),
+            poll=interval(settings),
+            reads_by_secret=(owner(settings) or settings).reader_scope == "secrets",
+        )
         for name, settings in found.items()
     ]
 

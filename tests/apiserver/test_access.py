@@ -20,6 +20,7 @@ _DEPLOYER = {
     ("", "configmaps"): _WRITE,
     ("apps", "deployments"): _WRITE,
     ("policy", "poddisruptionbudgets"): _WRITE,
+    ("networking.k8s.io", "networkpolicies"): _WRITE,
     (_STORE, "secretproviderclasses"): _WRITE,
     ("infrastructure.cluster.x-k8s.io", "azureclusteridentities"): _WRITE,
     ("hypershift.openshift.io", "hostedclusters"): _WRITE,

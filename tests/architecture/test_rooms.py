@@ -23,6 +23,7 @@ ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "ops": frozenset({"identity"}),
     "emulated": frozenset({"identity", "plugin", "localcloud"}),
     "localcloud": frozenset(),
+    "policies": frozenset({"identity"}),
     "tools": frozenset(),
     "bench": frozenset({"identity", "plugin", "ops", "tests"}),
     "__main__": frozenset({"identity", "components"}),

@@ -92,6 +92,7 @@ _HOSTED_CLUSTER = {"spec": hosted_cluster()["spec"]}
 _BUDGET = {"spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "by-hand"}}}}
 _BY_HAND: Mapping[str, Mapping[str, Any]] = {
     "kubernetes:core/v1:ServiceAccount": {},
+    "kubernetes:networking.k8s.io/v1:NetworkPolicy": {"spec": {"podSelector": {}, "policyTypes": ["Egress"]}},
     "kubernetes:policy/v1:PodDisruptionBudget": _BUDGET,
     "kubernetes:rbac.authorization.k8s.io/v1:Role": _ROLE,
     "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": _BINDING,

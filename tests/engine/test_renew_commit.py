@@ -17,7 +17,18 @@ from tests.repositories import Repository
 
 # What the commands run; the rest of the project stays links to this checkout, which git does not know of.
 _COPIED: Final = (
-    *("__main__.py", "components", "emulated", "identity", "localcloud", "ops", "plugin", "provider", "tools"),
+    *(
+        "__main__.py",
+        "components",
+        "emulated",
+        "identity",
+        "localcloud",
+        "ops",
+        "plugin",
+        "policies",
+        "provider",
+        "tools",
+    ),
     *("Pulumi.yaml", "requirements.txt", ".gitignore"),
 )
 _LIFE: Final = {**FAST, "lifetimeDays": 730, "renewBeforeDays": 729}

@@ -25,7 +25,8 @@ def read_access(
     """
     try:
         server.check_sign_in()
-        missing = server.missing(AccessRequirements(permissions(), _kinds(configuration), namespaces))
+        needed = permissions(network_policies=bool(configuration.get("blockInstanceMetadata")))
+        missing = server.missing(AccessRequirements(needed, _kinds(configuration), namespaces))
     except AccessError as error:
         return refused(error)
     return SeenAccess(
@@ -52,8 +53,9 @@ def refused(error: Exception) -> SeenAccess | Unread:
 
 
 def _only_looks(lacking: Collection[Permission]) -> bool:
-    looks = [each for each in permissions() if each.verb in _LOOK]
-    writes = [each for each in permissions() if each.verb not in _LOOK]
+    always = permissions(network_policies=False)
+    looks = [each for each in always if each.verb in _LOOK]
+    writes = [each for each in always if each.verb not in _LOOK]
     return set(writes) <= set(lacking) and not set(looks) <= set(lacking)
 
 

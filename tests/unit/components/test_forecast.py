@@ -76,6 +76,7 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "an issuer": {"hostedClusters": [_ISSUER], "clusterSide": "hypershift"},
     "infrastructure": {"hostedClusters": [_INFRASTRUCTURE], "clusterSide": "hypershift"},
     "a workload": {"hostedClusters": [hosted_cluster(workloads=[_WORKLOAD])]},
+    "a reader of single secrets": {"readerScope": "secrets"},
     "a reader of its own": {"keyVaultUser": {"source": "created", "name": "kv-reader"}},
 }
 

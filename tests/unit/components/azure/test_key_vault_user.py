@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from components.azure.imported_credential import ExistingIdentity
 from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
 from components.azure.vault import Vault
@@ -103,3 +105,34 @@ def test_one_to_create_is_attached_to_the_nodes_of_the_management_cluster(progra
     outputs = recorder.stack_outputs.values
     assert outputs["keyVaultUserClientId"] == a_uuid("key-vault-user-identity", "client")
     assert "--resource-group 'MC_aks'" in outputs["keyVaultUserAttachCommand"]
+
+
+def test_with_single_secrets_it_may_read_each_and_nothing_else(program: Program) -> None:
+    recorder = program(readerScope="secrets")
+    roles = [each for each in recorder.all(ASSIGNMENT) if each.inputs["principalId"] == ADD_ON["objectId"]]
+    written = {each.inputs["secretName"]: each for each in recorder.all("idstack:index:CredentialSecret")}
+
+    assert {each.inputs["scope"] for each in roles} == {f"{VAULT}/secrets/{name}" for name in written}
+    assert {each.inputs["roleDefinitionId"] for each in roles} == {f"{ROLES}/4633458b-17de-408a-b874-0445c86b69e6"}
+    for role in roles:
+        name = role.inputs["scope"].rpartition("/")[2]
+        mounted = recorder.one(
+            "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass", _class_of(recorder, name)
+        )
+        assert recorder.waits_for(role, written[name])
+        assert recorder.waits_for(mounted, role)
+    assert recorder.stack_outputs.values["keyVaultUserObjectId"] == ADD_ON["objectId"]
+
+
+def test_its_object_id_is_for_stacks_of_single_secrets_alone(stack: RecordingMonitor) -> None:
+    assert "keyVaultUserObjectId" not in stack.stack_outputs.values
+
+
+def _class_of(recorder: RecordingMonitor, secret: str) -> str:
+    """Name of the SecretProviderClass that mounts the secret."""
+    [found] = [
+        each.name
+        for each in recorder.all("kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass")
+        if secret in json.dumps(each.inputs)
+    ]
+    return found

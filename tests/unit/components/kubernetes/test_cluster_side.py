@@ -90,6 +90,31 @@ def for_hypershift(program: Program) -> RecordingMonitor:
     return program(clusterSide="hypershift")
 
 
+def test_pods_are_kept_from_the_nodes_metadata_where_the_settings_say_so(
+    program: Program, stack: RecordingMonitor
+) -> None:
+    kind = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
+    blocking = program(blockInstanceMetadata=True)
+    policy = blocking.one(kind)
+
+    assert stack.all(kind) == []
+    assert policy.inputs["metadata"] == {"name": "block-instance-metadata", "namespace": "clusters-hc1"}
+    assert policy.inputs["spec"] == {
+        "podSelector": {},
+        "policyTypes": ["Egress"],
+        "egress": [
+            {
+                "to": [
+                    {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32"]}},
+                    {"ipBlock": {"cidr": "::/0"}},
+                    {"namespaceSelector": {}},
+                ]
+            }
+        ],
+    }
+    assert blocking.waits_for(policy, blocking.one("kubernetes:core/v1:Namespace"))
+
+
 def test_with_cluster_side_hypershift_there_is_no_kubernetes_object(
     for_hypershift: RecordingMonitor,
 ) -> None:

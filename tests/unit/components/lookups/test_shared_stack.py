@@ -206,3 +206,16 @@ def test_a_missing_shared_vault_is_in_the_report(program: Program) -> None:
         ("sharedStack", "resource-missing"),
         ("hostedClusters[0].kms.activeKey.keyVaultName", "resource-missing"),
     ]
+
+
+def test_the_reader_of_single_secrets_gets_its_role_on_those_of_this_stack(
+    program: Program, cluster_stack: RecordingMonitor
+) -> None:
+    outputs = {**OUTPUTS, "keyVaultUserObjectId": ADD_ON["objectId"]}
+    recorder = program(invokes=exporting(outputs), **CLUSTER_STACK)
+    made = {each.inputs["scope"] for each in recorder.registered if each.name.endswith("-reader-secret")}
+
+    assert made == {
+        f"{VAULT}/secrets/{each.inputs['secretName']}" for each in recorder.all("idstack:index:CredentialSecret")
+    }
+    assert not [each for each in cluster_stack.registered if "-reader" in each.name]

@@ -79,12 +79,14 @@ def test_the_default_of_a_key_is_the_models_own() -> None:
         "protect": True,
         "clusterSide": "stack",
         "roles": "hypershift",
+        "readerScope": "vault",
+        "blockInstanceMetadata": False,
     }
     assert {key: each["type"] for key, each in config.items() if each["type"] != "string"} == {
         "tags": "object",
-        "protect": "boolean",
+        **dict.fromkeys(("protect", "blockInstanceMetadata"), "boolean"),
         **dict.fromkeys(("vault", "keyVaultUser", "managementCluster", "credentials", "probe"), "object"),
-        **dict.fromkeys(("hostedClusters", "allowCredentialLoss"), "array"),
+        **dict.fromkeys(("hostedClusters", "allowCredentialLoss", "policyWaivers"), "array"),
     }
 
 

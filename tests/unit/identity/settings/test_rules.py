@@ -29,9 +29,10 @@ def test_a_vault_or_a_shared_stack_is_needed() -> None:
 
 
 def test_vault_and_key_vault_user_belong_to_the_shared_stack() -> None:
-    changes = {"sharedStack": SHARED, "keyVaultUser": {"source": "existing"}}
+    changes = {"sharedStack": SHARED, "keyVaultUser": {"source": "existing"}, "readerScope": "secrets"}
 
-    assert refusals(configuration(**changes)) == [(key, "vault-of-shared-stack") for key in ("vault", "keyVaultUser")]
+    refused = ("vault", "keyVaultUser", "readerScope")
+    assert refusals(configuration(**changes)) == [(key, "vault-of-shared-stack") for key in refused]
 
 
 def test_with_a_shared_stack_nothing_else_is_missing() -> None:
@@ -61,6 +62,13 @@ def test_the_local_cloud_has_a_kubeconfig_of_its_own() -> None:
     config = configuration(**LOCAL_IDS, cloud="local", hostedClusters=[])
 
     assert refusals(config, local=LOCAL) == [("managementCluster.kubeconfig", "kubeconfig-of-local-cloud")]
+
+
+def test_a_block_of_metadata_is_refused_where_hypershift_makes_the_namespaces() -> None:
+    config = configuration(blockInstanceMetadata=True, clusterSide="hypershift")
+
+    assert refusals(config) == [("blockInstanceMetadata", "metadata-block-without-effect")]
+    assert refusals(configuration(blockInstanceMetadata=True)) == []
 
 
 @pytest.mark.parametrize(

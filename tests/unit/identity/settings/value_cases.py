@@ -36,7 +36,33 @@ def _uuid(rule: str, path: str, **also: Any) -> ValueCase:
 _KEY_VAULT_USER = {"keyVaultUser": {"source": "existing", "clientId": OTHER, "objectId": OTHER}}
 _UNNAMED_KUBECONFIG = {"managementCluster": {"resourceGroup": "aks", "name": "mgmt"}}
 _CREATED = {"managementCluster": creation()}
+_WAIVER = {
+    "policy": "certificate-life",
+    "resource": "hc1-ingress-entra-schedule",
+    "reason": "until the new agency",
+}
 STACK_CASES: Final[Mapping[str, ValueCase]] = {
+    "waived policy": ValueCase(
+        paths=("policyWaivers__0__policy",),
+        rule="choice",
+        bad=("vault", "Certificate-Life"),
+        good=("image-by-tag",),
+        also={"policyWaivers": [_WAIVER]},
+    ),
+    "waived resource": ValueCase(
+        paths=("policyWaivers__0__resource",),
+        rule="resource-label",
+        bad=("", "two words", "x" * 256),
+        good=("vault-vault",),
+        also={"policyWaivers": [_WAIVER]},
+    ),
+    "reason of a waiver": ValueCase(
+        paths=("policyWaivers__0__reason",),
+        rule="reason",
+        bad=("", "because", "x" * 19, " " * 40),
+        good=("accepted by the owner until March",),
+        also={"policyWaivers": [_WAIVER]},
+    ),
     "cloud": ValueCase(
         paths=("cloud",),
         rule="cloud",

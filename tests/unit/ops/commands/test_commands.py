@@ -215,7 +215,7 @@ def test_up_passes_options_to_the_engine_and_ends_with_the_status(engine: FakeEn
     assert printed.code == 0
     assert engine.calls == [
         "stack export --stack dev --non-interactive",
-        "up --diff --target urn:x --stack dev",
+        "up --policy-pack policies --diff --target urn:x --stack dev",
         "stack output --json --stack dev --non-interactive",
     ]
     assert printed.output.startswith("output of pulumi up\n")
@@ -236,15 +236,24 @@ def test_an_engine_that_fails_is_an_error_and_nothing_follows(engine: FakeEngine
         1,
         "idstack: `pulumi up` ended with code 255; the reason is printed above\n",
     )
-    assert engine.calls[1:] == ["up --stack dev"]
+    assert engine.calls[1:] == ["up --policy-pack policies --stack dev"]
 
 
 def test_preview_and_down_of_another_stack_are_the_engines(engine: FakeEngine, idstack: Idstack) -> None:
     assert idstack("preview", "--stack", "dev", "--json", "--diff").code == 0
     down = idstack("down", "--stack", "dev", "--json")
     looked = "stack export --stack dev --non-interactive"
-    assert engine.calls == ["preview --json --diff --stack dev", looked, "destroy --stack dev"]
+    assert engine.calls == ["preview --json --policy-pack policies --diff --stack dev", looked, "destroy --stack dev"]
     assert json.loads(down.output) == {"stack": "dev", "removed": False}
+
+
+def test_the_policies_run_on_a_local_stack_that_asks_for_them(
+    engine: FakeEngine, idstack: Idstack, ran: list[str], recorded: FakeCluster
+) -> None:
+    for options in ([], ["--policies"]):
+        assert idstack("preview", *options).code == 0
+    plain, asked = (call for call in engine.calls if call.startswith("preview "))
+    assert asked.split() == [*plain.split()[:3], "--policy-pack", "policies", *plain.split()[3:]]
 
 
 def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(

@@ -1,0 +1,13 @@
+"""The policy pack as the engine starts it."""
+
+from __future__ import annotations
+
+import os
+
+from pulumi_policy import PolicyPack
+
+from policies.pack import policies
+from policies.stack import PolicedStack
+
+# Serves until the engine ends the process.
+PolicyPack("idstack", policies=policies(PolicedStack.from_environment(os.environ)))

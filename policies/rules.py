@@ -1,0 +1,217 @@
+"""The rules: one function each, whose docstring is the sentence that a reviewer reads.
+
+A rule looks at one resource and yields what is wrong with it: found, accepted, fix. A value that a preview does not
+know yet raises `UnknownValueError`; the `up` that follows knows it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from typing import Any, Final
+
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.naming import kebab
+from identity.roles import (
+    AKS_RBAC_CLUSTER_ADMIN_ROLE,
+    KEY_VAULT_SECRETS_USER_ROLE,
+    MANAGED_IDENTITY_OPERATOR_ROLE,
+    STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
+    Role,
+)
+from identity.settings.waivers import PolicyName
+from policies.stack import PolicedStack
+
+# learn.microsoft.com/entra/identity/enterprise-apps/tutorial-enforce-secret-standards: the lifetime it recommends.
+LONGEST_LIFE_DAYS: Final = 180
+# A range with fewer fixed bits has a thousandth of all IPv4 addresses or more; nobody's network is as large.
+_LEAST_PREFIX: Final = 10
+_DIGEST: Final = re.compile(r"@sha256:[0-9a-f]{64}$")
+_SUBSCRIPTION: Final = re.compile(r"/subscriptions/[^/]+/?|/providers/microsoft\.management/.*|/", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicedResource:
+    """One resource as the program registers it.
+
+    `kinds` are the types of the components around it and its own, outermost first.
+    """
+
+    kinds: tuple[str, ...]
+    name: str
+    inputs: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """Its own type."""
+        return self.kinds[-1]
+
+
+@dataclass(frozen=True)
+class RuleBreak:
+    """What is wrong with a resource, in the words of the project's messages."""
+
+    found: str
+    accepted: str
+    fix: str
+
+
+@dataclass(frozen=True)
+class RuleContext:
+    """What rules know beside the resource. `principals` has the cluster of each identity met so far in this run."""
+
+    stack: PolicedStack
+    principals: dict[str, str] = field(default_factory=dict)
+
+
+Rule = Callable[[PolicedResource, RuleContext], Iterator[RuleBreak]]
+
+
+def vault_purge_protection(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
+    """A protected stack's vault cannot be purged: whoever deletes it leaves its secrets recoverable."""
+    if resource.kind != "azure-native:keyvault:Vault" or not context.stack.is_protected:
+        return
+    if not resource.inputs["properties"].get("enablePurgeProtection"):
+        yield RuleBreak(
+            found="purge protection is off in a stack with `protect: true`",
+            accepted="a vault that nobody can purge before its retention ends",
+            fix="`pulumi config set --path vault.purgeProtection true`",
+        )
+
+
+def network_open_to_all(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
+    """A protected stack's vault answers to listed networks alone."""
+    if resource.kind != "azure-native:keyvault:Vault" or not context.stack.is_protected:
+        return
+    properties = resource.inputs["properties"]
+    rules = properties.get("networkAcls") or {}
+    if properties.get("publicNetworkAccess") == "Disabled":
+        return
+    if rules.get("defaultAction", "Allow") != "Deny":
+        yield RuleBreak(
+            found="the vault's firewall lets every network in",
+            accepted="`defaultAction: Deny`, with the networks of deployers and nodes listed",
+            fix="`pulumi config set --path vault.defaultAction Deny`",
+        )
+    for rule in rules.get("ipRules") or ():
+        if ip_network(rule["value"], strict=False).prefixlen < _LEAST_PREFIX:
+            yield RuleBreak(
+                found=f"{rule['value']} is let in, which is nearly everybody",
+                accepted=f"ranges of /{_LEAST_PREFIX} or smaller, of your own",
+                fix="correct vault.allowedIpRanges in the stack's file",
+            )
+
+
+def role_wider_than_catalogue(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
+    """Every identity has the role that the catalogue gives it, at a resource group or below."""
+    if resource.kind != "azure-native:authorization:RoleAssignment":
+        return
+    allowed = {role.guid: role.name for role in _roles_of(resource)}
+    guid = str(resource.inputs["roleDefinitionId"]).rpartition("/")[2].lower()
+    if guid not in allowed:
+        yield RuleBreak(
+            found=f"the role {guid} at {resource.inputs['scope']}",
+            accepted=" or ".join(sorted(set(allowed.values())))
+            or "no role at all: the catalogue knows no such identity",
+            fix="give the role in identity/catalogue.py, where a review sees it, or take the assignment out",
+        )
+    if _SUBSCRIPTION.fullmatch(resource.inputs["scope"]):
+        yield RuleBreak(
+            found=f"a role at the whole of {resource.inputs['scope']}",
+            accepted="a resource group, or a resource in one",
+            fix="assign it where the identity works (`Scope` in identity/catalogue_rows.py)",
+        )
+
+
+def certificate_life(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
+    """No certificate lives longer than 180 days: a copied key works until its certificate ends."""
+    # The schedule has what the settings say. A certificate keeps its own until its renewal.
+    if resource.kind == "idstack:index:RenewalSchedule" and int(resource.inputs["lifetimeDays"]) > LONGEST_LIFE_DAYS:
+        yield RuleBreak(
+            found=f"a certificate of {int(resource.inputs['lifetimeDays'])} days",
+            accepted=f"{LONGEST_LIFE_DAYS} days at most",
+            fix=f"`pulumi config set --path credentials.lifetimeDays {LONGEST_LIFE_DAYS}`, then a renewal",
+        )
+
+
+def image_by_tag(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
+    """A protected stack names every image by its digest: a tag is whatever its owner makes of it later."""
+    if not context.stack.is_protected:
+        return
+    for image in _images(resource):
+        if not _DIGEST.search(image):
+            yield RuleBreak(
+                found=f"the image {image}",
+                accepted="an image with its digest, <name>@sha256:<64 hexadecimal digits>",
+                fix=f"`skopeo inspect --format '{{{{.Digest}}}}' docker://{image}` prints the digest",
+            )
+
+
+def identity_shared_between_clusters(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
+    """No two hosted clusters of a stack have one identity: whoever has one cluster would have the other's rights."""
+    cluster = None if resource.name.endswith(_READER) else context.stack.cluster_of(resource.name)
+    if (
+        resource.kind != "azure-native:authorization:RoleAssignment"
+        or cluster is None
+        or not _OF_CLUSTERS & {*resource.kinds}
+    ):
+        return
+    principal = str(resource.inputs["principalId"])
+    first = context.principals.setdefault(principal, cluster)
+    if first != cluster:
+        yield RuleBreak(
+            found=f"the identity with object id {principal}, which {first} has as well",
+            accepted="an identity of its own for each hosted cluster",
+            fix=f"give {cluster} another `resourceId` and credential in the stack's file",
+        )
+
+
+# Everything below a component of these types is one cluster's. The deployer's own roles are at others.
+_OF_CLUSTERS: Final = frozenset(
+    f"idstack:azure:{kind}" for kind in ("ControlPlaneIdentity", "DataPlaneIdentity", "OptionalIdentity")
+)
+# Components whose one role does not come from a row.
+_OTHER_ROLES: Final[Mapping[str, Role]] = {
+    "idstack:azure:KeyVaultUser": KEY_VAULT_SECRETS_USER_ROLE,
+    "idstack:azure:ManagementCluster": AKS_RBAC_CLUSTER_ADMIN_ROLE,
+    "idstack:azure:OidcIssuer": STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
+}
+
+# End of the name of the key-vault-user's assignment on a secret; clusters of one vault share that reader.
+_READER: Final = "-reader-secret"
+
+RULES: Final[Mapping[PolicyName, Rule]] = {
+    "vault-purge-protection": vault_purge_protection,
+    "network-open-to-all": network_open_to_all,
+    "role-wider-than-catalogue": role_wider_than_catalogue,
+    "certificate-life": certificate_life,
+    "image-by-tag": image_by_tag,
+    "identity-shared-between-clusters": identity_shared_between_clusters,
+}
+"""Every rule, by the name that a waiver gives."""
+
+
+def _roles_of(resource: PolicedResource) -> list[Role]:
+    """The roles that the catalogue knows for the identity whose assignment it is; the name of the resource has both."""
+    if "idstack:azure:ControlPlaneIdentity" in resource.kinds:
+        if resource.name.endswith(_READER):
+            return [KEY_VAULT_SECRETS_USER_ROLE]
+        rows = [row for row in CONTROL_PLANE if f"-{kebab(row.field)}-roles-" in resource.name]
+        return [role for row in rows for role in (row.hypershift.role, row.builtin.role)]
+    if "idstack:azure:DataPlaneIdentity" in resource.kinds:
+        return [row.grant.role for row in DATA_PLANE if f"-data-plane-{row.name}-roles-" in resource.name]
+    if "idstack:azure:OptionalIdentity" in resource.kinds:
+        attacher = [MANAGED_IDENTITY_OPERATOR_ROLE] if "-attacher-roles-" in resource.name else []
+        return attacher or [row.grant.role for row in OPTIONAL if f"-{row.name}-roles-" in resource.name]
+    return [role for kind, role in _OTHER_ROLES.items() if kind in resource.kinds]
+
+
+def _images(resource: PolicedResource) -> list[str]:
+    spec = resource.inputs.get("spec") or {}
+    if resource.kind == "kubernetes:apps/v1:Deployment":
+        return [str(each["image"]) for each in spec["template"]["spec"]["containers"]]
+    if resource.kind.endswith(":HostedCluster") and resource.kind.startswith("kubernetes:"):
+        return [str(spec["release"]["image"])] if spec.get("release") else []
+    return []

@@ -1,0 +1,51 @@
+"""What the rules know of the stack's configuration, as the engine passes it to the pack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from identity.settings.problems import NAMESPACE
+
+_VARIABLE: Final = "PULUMI_CONFIG"
+
+
+@dataclass(frozen=True)
+class PolicedStack:
+    """A stack's configuration, as far as rules need it.
+
+    `is_protected` is its `protect`: stacks with it are production. `clusters` are the names of its hosted clusters;
+    `waivers` have the reason by policy and resource.
+    """
+
+    is_protected: bool = True
+    clusters: tuple[str, ...] = ()
+    waivers: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Self:
+        """Read the variable that the engine sets. What is wrong in it counts as left out: the program reports it."""
+        config: dict[str, str] = json.loads(environ.get(_VARIABLE) or "{}")
+        clusters = _list(config.get(f"{NAMESPACE}:hostedClusters"))
+        waivers = _list(config.get(f"{NAMESPACE}:policyWaivers"))
+        return cls(
+            is_protected=config.get(f"{NAMESPACE}:protect") != "false",
+            clusters=tuple(str(each.get("name")) for each in clusters),
+            waivers={
+                (each["policy"], each["resource"]): each["reason"]
+                for each in waivers
+                if {"policy", "resource", "reason"} <= each.keys()
+            },
+        )
+
+    def cluster_of(self, resource: str) -> str | None:
+        """The hosted cluster to which the resource of this name belongs; names of its resources begin with its own."""
+        owners = [name for name in self.clusters if resource.startswith(f"{name}-")]
+        return max(owners, key=len, default=None)
+
+
+def _list(text: str | None) -> list[dict[str, str]]:
+    found = json.loads(text) if text else []
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

@@ -1,0 +1,66 @@
+"""What the reader of one cluster's secrets can read: its own, and neither those beside them nor another vault's."""
+
+from __future__ import annotations
+
+import ssl
+
+import httpx
+import pytest
+
+from tests.engine.changing import bring_up
+from tests.engine.out_of_band import OutOfBand
+from tests.harness import LocalStack
+
+_OWN, _BESIDE, _ELSEWHERE = "cpo-hc1-json", "cpo-hc2-json", "cpo-hc3-json"
+
+
+@pytest.fixture(scope="module")
+def other_vault(small: LocalStack) -> str:
+    """The vault of another group of clusters, in a stack of its own with a reader of its own."""
+    keys = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "managementCluster")
+    place = {key: small.configuration(key) for key in keys}
+    vault = {**small.configuration("vault"), "name": "kv-idstack-other"}
+    reader = {"source": "created", "name": "reader-of-others"}
+    bring_up(small.beside("local-others", **place, protect=False, vault=vault, keyVaultUser=reader))
+    return "kv-idstack-other"
+
+
+def test_a_reader_reads_no_secret_of_another_cluster(small: LocalStack, other_vault: str) -> None:
+    somebody = OutOfBand(small)
+    vault = small.outputs["keyVaultName"]
+    somebody.vault("PUT", vault, f"/secrets/{_BESIDE}", {"value": "another cluster's"})
+    somebody.vault("PUT", other_vault, f"/secrets/{_ELSEWHERE}", {"value": "another group's"})
+    everything = [(vault, _OWN), (vault, _BESIDE), (other_vault, _ELSEWHERE)]
+
+    by_vault = [_read(small, *each) for each in everything]
+    change = bring_up(small, readerScope="secrets")
+    by_secret = [_read(small, *each) for each in everything]
+
+    assert by_vault == [200, 200, 403], "the role on the vault ends at the vault"
+    assert by_secret == [200, 403, 403], "the role on a secret ends at the secret"
+    assert change.names("delete") == {"key-vault-user-roles", "key-vault-user-roles-vault"}
+    assert "hc1-control-plane-operator-reader-secret" in change.names("create")
+    small.idstack("up")
+    bring_up(small, readerScope="vault")
+    assert [_read(small, *each) for each in everything] == by_vault
+
+
+def _read(stack: LocalStack, vault: str, secret: str) -> int:
+    """Status of the vault's answer to whoever reaches the node's IMDS as the CSI driver does."""
+    local = stack.environment
+    token = httpx.get(
+        f"{local.imds_endpoint}/metadata/identity/oauth2/token",
+        params={
+            "api-version": "2018-02-01",
+            "resource": "https://vault.azure.net",
+            "client_id": stack.outputs["keyVaultUserClientId"],
+        },
+        headers={"Metadata": "true"},
+    ).json()["access_token"]
+    answer = httpx.get(
+        f"{local.key_vault_endpoint}/secrets/{secret}",
+        params={"api-version": "7.4"},
+        headers={"Host": f"{vault}.vault.azure.net", "Authorization": f"Bearer {token}"},
+        verify=ssl.create_default_context(cafile=local.ca_file),
+    )
+    return answer.status_code
