@@ -140,7 +140,7 @@ class _Run:
     def _bring_up_base(self) -> None:
         for copy in self._base.copies:
             engine = self._world.engine(self._base.tree, copy, self._names)
-            log, failed = self._world.up(engine, f"base-{engine.stack}")
+            log, failed = self._world.up(engine, self._base.tree, f"base-{engine.stack}")
             if failed is not None:
                 reasons = "\n".join(log.errors) or self._world.last_lines()
                 raise CommandError(self._own(f"{copy.stack} cannot be brought up at the base: {reasons}"))
@@ -178,7 +178,7 @@ class _Run:
         engine = self._world.engine(self._head.tree, copy, self._names)
         if copy.stack in self._base.outputs:
             bring_up_to_date(engine, self._step)
-        log, failed = self._world.up(engine, f"head-{engine.stack}")
+        log, failed = self._world.up(engine, self._head.tree, f"head-{engine.stack}")
         self._steps += self._told(copy, log)
         if failed is not None:
             self._errors += log.errors or [failed, self._world.last_lines()]
@@ -202,7 +202,7 @@ class _Run:
 
     def _again(self, copy: Copied) -> Iterator[StackStep]:
         engine = self._world.engine(self._head.tree, copy, self._names)
-        log, failed = self._world.up(engine, f"again-{engine.stack}")
+        log, failed = self._world.up(engine, self._head.tree, f"again-{engine.stack}")
         if failed is not None:
             self._errors += log.errors or [failed]
         yield from self._told(copy, log)

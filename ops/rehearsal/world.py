@@ -20,6 +20,7 @@ import yaml
 
 from identity.clouds import LocalEnvironment
 from ops.rehearsal.configuration import Copied, Names
+from ops.rehearsal.earlier import variables_for
 from ops.rehearsal.steps import RunLog, read
 from ops.rehearsal.trees import Tree
 from ops.stack import local_cloud
@@ -88,12 +89,12 @@ class World:
         engine.prepare()
         return engine
 
-    def up(self, engine: Engine, name: str) -> tuple[RunLog, str | None]:
-        """One `pulumi up`; returns its steps, and why it failed. An interruption is raised."""
+    def up(self, engine: Engine, tree: Tree, name: str) -> tuple[RunLog, str | None]:
+        """One `pulumi up` of the program in `tree`; returns its steps, and why it failed. An interruption is raised."""
         events = self.directory / f"{name}.events"
         failed = None
         try:
-            engine.up(events=events)
+            engine.up(environment=variables_for(tree, self.directory / f"{name}.record"), events=events)
         except RunInterrupted:
             raise
         except CommandError as error:
