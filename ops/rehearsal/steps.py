@@ -28,7 +28,7 @@ class Operation(StrEnum):
 class Kind(StrEnum):
     """What a resource is to an identity; the columns of the plan, from left to right."""
 
-    IDENTITY = "identity"
+    PRINCIPAL = "principal"
     CERTIFICATE = "certificate"
     SECRET = "secret"
     ROLE = "role"
@@ -38,10 +38,10 @@ class Kind(StrEnum):
 
 
 _KINDS: Final[Mapping[str, Kind]] = {
-    "azuread:index/application:Application": Kind.IDENTITY,
-    "azuread:index/servicePrincipal:ServicePrincipal": Kind.IDENTITY,
-    "azure-native:managedidentity:UserAssignedIdentity": Kind.IDENTITY,
-    "azure-native:managedidentity:FederatedIdentityCredential": Kind.IDENTITY,
+    "azuread:index/application:Application": Kind.PRINCIPAL,
+    "azuread:index/servicePrincipal:ServicePrincipal": Kind.PRINCIPAL,
+    "azure-native:managedidentity:UserAssignedIdentity": Kind.PRINCIPAL,
+    "azure-native:managedidentity:FederatedIdentityCredential": Kind.PRINCIPAL,
     "idstack:index:RenewalSchedule": Kind.CERTIFICATE,
     "idstack:index:Certificate": Kind.CERTIFICATE,
     "azuread:index/applicationCertificate:ApplicationCertificate": Kind.CERTIFICATE,
