@@ -22,7 +22,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow e2e clients real kills bench lint fmt generate golden lock pin
+.PHONY: help setup up preview renew recover down test slow e2e clients browser real kills bench lint fmt generate golden lock pin
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -61,6 +61,9 @@ e2e: ## The same program on a real kube-apiserver, and what only that can refuse
 clients: setup ## Microsoft's clients on the local stack: installs the Azure CLI, libraries for Python and JavaScript, once
 	@$(PYTHON) -m pytest -n 0 -m '' tests/e2e/test_public_names.py tests/unit/localcloud/test_package.py tests/clients $(ARGS)
 
+browser: setup ## The page and the drawings of `idstack graph` in Chromium, and their script in ESLint (installs both, once; needs Node)
+	@$(PYTHON) -m pytest -n 0 -m browser tests/browser $(ARGS)
+
 real: setup ## Compare the emulated provider plugins with the real ones step by step (PROVIDERS=azuread for one of them)
 	@$(PYTHON) -m pytest -n 0 -m real tests/real $(ARGS)
 
@@ -87,11 +90,11 @@ fmt: setup ## Format, and fix what can be fixed
 generate: setup ## Write docs/configuration.md and the schema in Pulumi.yaml from the settings
 	@$(PYTHON) -m identity.settings.reference
 
-golden: setup ## Write the reviewed messages and the output of `idstack status` anew; read the diff before you commit it
-	@UPDATE_GOLDEN=1 $(PYTHON) -m pytest -n 0 tests/unit/identity/settings tests/unit/components $(STATUS_GOLDEN)
-	@$(PYTHON) -m pytest -n 0 tests/unit/identity/settings/test_golden.py $(STATUS_GOLDEN)
+golden: setup ## Write the reviewed messages, the output of `idstack status` and small graphs anew; read the diff before you commit it
+	@UPDATE_GOLDEN=1 $(PYTHON) -m pytest -n 0 tests/unit/identity/settings tests/unit/components $(WRITTEN_GOLDEN)
+	@$(PYTHON) -m pytest -n 0 tests/unit/identity/settings/test_golden.py $(WRITTEN_GOLDEN)
 
-STATUS_GOLDEN := tests/unit/ops/commands/test_status_golden.py
+WRITTEN_GOLDEN := tests/unit/ops/commands/test_status_golden.py tests/unit/ops/doctor/test_report.py tests/unit/ops/graph/test_forms.py
 E2E := tests/apiserver tests/e2e tests/engine/test_changes.py tests/engine/test_lifecycle.py
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -5,7 +5,8 @@
 
 The emulated plugins refuse every tenant but the local cloud's. A real one would serve any, also in `refresh` and
 `destroy`, which do not run the program. So whatever it asks for by name goes to the local cloud's proxy, which reaches
-no other host, and the authority that it trusts has signed for no other.
+no other host, and the authority that it trusts has signed for no other. Go asks no proxy for addresses of this machine:
+of the clusters there, the settings accept the local cloud's alone (`identity/settings/rules.py`).
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from localcloud.core.client_variables import as_pkcs12, network
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.tls import write_private
 
-# Signs in with PKCS#12 alone; azure-native reads PEM as well, which is what a local stack's variables name already, and
-# the kubeconfig of the cluster says how its API is signed in to.
+# Signs in with PKCS#12 alone; azure-native reads PEM as well, which is what a local stack's variables name already.
 _TAKES_PKCS12: Final = "pulumi-resource-azuread"
+_OF_A_CLUSTER: Final = "pulumi-resource-kubernetes"
 _PORT: Final = re.compile(rb"\d+\s*")
 _ANSWERS_WITHIN: Final = 30.0  # seconds
 
@@ -52,6 +53,9 @@ def variables(executable: Path, environ: Mapping[str, str]) -> dict[str, str]:
         file = pem.with_suffix(".pfx")
         write_private(file, as_pkcs12(parse(pem.read_bytes())))
         found |= {"ARM_CLIENT_CERTIFICATE_PATH": str(file), "ARM_CLIENT_CERTIFICATE_PASSWORD": ""}
+    if executable.name == _OF_A_CLUSTER:
+        # In case that a provider names none: not the one of the user's own cluster.
+        found["KUBECONFIG"] = environment.kubeconfig
     return found
 
 

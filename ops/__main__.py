@@ -53,6 +53,7 @@ _COMMANDS: Final = {
         ("probe", _PASS_ON),
         ("import_", _PASS_ON),
         ("status", {}),
+        ("graph", {}),
         ("token", {}),
         ("export", {}),
         ("kubeconfig", {}),

@@ -58,6 +58,8 @@ class Diff:
 
     changes: Mapping[str, PropertyChange] = field(default_factory=dict)
     delete_before_replace: bool = False
+    # Whether the properties that change are listed as well, without their paths.
+    has_names: bool = True
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.DiffResponse(
             changes=provider_pb2.DiffResponse.DIFF_SOME if diff.changes else provider_pb2.DiffResponse.DIFF_NONE,
             replaces=[path for path, change in diff.changes.items() if change.replace],
-            diffs=sorted({path.split(".")[0].split("[")[0] for path in diff.changes}),
+            diffs=sorted({path.split(".")[0].split("[")[0] for path in diff.changes if diff.has_names}),
             deleteBeforeReplace=diff.delete_before_replace,
             detailedDiff={path: _property_diff(change) for path, change in diff.changes.items()},
             hasDetailedDiff=True,

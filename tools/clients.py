@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from tools.steps import ROOT, TOOLS, WHEELS_ALONE, ProcessError, SetupError, fin
 _CLI_LOCK: Final = ROOT / "tests/clients/azure-cli.txt"
 _PYTHON_LOCK: Final = ROOT / "tests/clients/python.txt"
 _JAVASCRIPT: Final = ROOT / "tests/clients/javascript"
+_BROWSER: Final = ROOT / "tests/browser/driver"
 # Release, and checksum of its Go module (`go.sum`). Its scripts are those of 3ee9615.
 _HYPERSHIFT: Final = ("v0.1.80", "h1:M6C6w97IPRytJiI4N29+yeh2tVrZ8can7nQ8C1TtUn8=")
 
@@ -33,6 +35,11 @@ def python() -> Path:
 def javascript() -> Path:
     """The folder of the JavaScript client with its packages; raises SetupError, also where there is no Node."""
     return _installed("javascript", sorted(_JAVASCRIPT.iterdir()), _install_javascript)
+
+
+def browser() -> Path:
+    """The folder of the browser's driver with Chromium and ESLint; raises SetupError, also where there is no Node."""
+    return _installed("browser", sorted(_BROWSER.iterdir()), _install_browser)
 
 
 def hypershift() -> Path:
@@ -78,3 +85,10 @@ def _environment_of(lock: Path) -> Callable[[Path], None]:
 def _install_javascript(target: Path) -> None:
     shutil.copytree(_JAVASCRIPT, target)
     run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], directory=target)
+
+
+def _install_browser(target: Path) -> None:
+    shutil.copytree(_BROWSER, target)
+    run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], directory=target)
+    # Its package unpacks Chromium into the directory for temporary files.
+    run(["node", "driver.mjs", "prepare"], directory=target, environment={**os.environ, "TMPDIR": str(target)})

@@ -17,21 +17,22 @@ _INDEX: Final = re.compile(r"\[\d+\]")
 def difference(old: Props, new: Props, *, is_secret_mutable: bool, is_config_map_mutable: bool) -> Diff:
     """The diff between two sets of normalised inputs.
 
-    A replacement that keeps the name deletes first, unless the name is a generated one.
+    A replacement that keeps the name deletes first, unless the name is a generated one. As the real one does, it calls
+    a deletion alone one of inputs, and gives paths without the names of the properties (`addPatchValueToDiff`).
     """
     plain = unwrap(new)
     replacing = replacing_fields(
         plain, is_secret_mutable=is_secret_mutable, is_config_map_mutable=is_config_map_mutable
     )
     changes = {
-        path: replace(change, replace=_replaces(path, change, replacing))
+        path: replace(change, replace=_replaces(path, change, replacing), input=change.kind == "delete")
         for path, change in diff_properties(old, new).items()
     }
     before, after = unwrap(old).get("metadata", {}), plain["metadata"]
     is_autonamed = (after.get("annotations") or {}).get(AUTONAMED) == "true"
     keeps_name = all(before.get(key) == after.get(key) for key in ("name", "namespace"))
     is_replaced = any(change.replace for change in changes.values())
-    return Diff(changes, delete_before_replace=is_replaced and keeps_name and not is_autonamed)
+    return Diff(changes, delete_before_replace=is_replaced and keeps_name and not is_autonamed, has_names=False)
 
 
 def _replaces(path: str, change: PropertyChange, places: Iterable[str]) -> bool:

@@ -16,7 +16,7 @@ from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
 from localcloud.kubernetes.kubeconfig import Connection, cluster_entry, connection, servers
 from plugin import UNKNOWN, PluginError, Props, unwrap
 
-# enableServerSideApply matters for how a patch is sent.
+# enableServerSideApply and enablePatchForce matter for how a patch is sent: the emulated plugin's has no conflicts.
 _INPUTS: Final = frozenset(
     {
         "kubeconfig",
@@ -24,6 +24,7 @@ _INPUTS: Final = frozenset(
         "namespace",
         "clusterIdentifier",
         "enableServerSideApply",
+        "enablePatchForce",
         "enableSecretMutable",
         "enableConfigMapMutable",
         "version",

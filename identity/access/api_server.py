@@ -169,6 +169,11 @@ class ApiServer:
         return str(claims_of(self._token or "").get("oid", "the signed-in identity"))
 
     @property
+    def lacking(self) -> tuple[Permission, ...]:
+        """The permissions that were missing last."""
+        return tuple(self._lacking)
+
+    @property
     def hint(self) -> str:
         """What helps against the permissions and kinds that were missing last."""
         helps = [f"Permissions: {self._grant}"] if self._lacking else []

@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
+import msal
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import AzureError
 from azure.identity import CertificateCredential
@@ -90,23 +92,67 @@ def client(
     )
 
 
+class FreshSignIns:
+    """Sign-ins with one credential, each past every cache and over a connection of its own, without retries.
+
+    The key is loaded once: OpenSSL's check of it is nearly all that a sign-in costs. MSAL sends an assertion that it
+    has signed for ten minutes, as in each long-running client, and Entra ID checks it each time. After a failure close
+    it and take another: MSAL answers a refused request from memory for a minute (`msal/throttled_http_client.py`).
+
+    Raises ValueError as `client`.
+    """
+
+    def __init__(
+        self, authority_host: str, tenant_id: str, client_id: str, pem_bundle: bytes, *, timeout_seconds: int = 15
+    ) -> None:
+        self._credential = client(
+            authority_host,
+            tenant_id,
+            client_id,
+            pem_bundle,
+            retry_total=0,
+            connection_timeout=timeout_seconds,
+            read_timeout=timeout_seconds,
+            base_headers={"Connection": "close"},
+            _cache=_NoTokens(),
+        )
+
+    def sign_in(self, scope: str) -> AccessToken:
+        """A new token.
+
+        Raises ClientAuthenticationError, also if Entra is not reached in time; `refusal` has the reason.
+        """
+        return self._credential.get_token(scope)
+
+    def close(self) -> None:
+        """Let the key go."""
+        self._credential.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        self.close()
+
+
+class _NoTokens(msal.TokenCache):  # type: ignore[misc, no-any-unimported]  # MSAL has no types
+    """Remembers no token."""
+
+    def add(self, event: Any, now: float | None = None) -> None:
+        """Nothing."""
+
+
 def sign_in(
     authority_host: str, tenant_id: str, client_id: str, pem_bundle: bytes, scope: str, *, timeout_seconds: int = 15
 ) -> AccessToken:
-    """One sign-in past every cache, over a connection of its own, without retries.
-
-    Raises ClientAuthenticationError, also if Entra is not reached within `timeout_seconds`; `refusal` has the reason.
-    """
-    with client(
-        authority_host,
-        tenant_id,
-        client_id,
-        pem_bundle,
-        retry_total=0,
-        connection_timeout=timeout_seconds,
-        read_timeout=timeout_seconds,
-    ) as credential:
-        return credential.get_token(scope)
+    """One sign-in as those of `FreshSignIns`; raises ClientAuthenticationError, and ValueError as `client`."""
+    with FreshSignIns(authority_host, tenant_id, client_id, pem_bundle, timeout_seconds=timeout_seconds) as fresh:
+        return fresh.sign_in(scope)
 
 
 def refusal(error: BaseException) -> Refusal:

@@ -40,6 +40,7 @@ SECRETS: Final = ApiResource("/api/v1", "secrets", "Secret")
 CONFIG_MAPS: Final = ApiResource("/api/v1", "configmaps", "ConfigMap")
 EVENTS: Final = ApiResource("/api/v1", "events", "Event")
 DEPLOYMENTS: Final = ApiResource("/apis/apps/v1", "deployments", "Deployment")
+REPLICA_SETS: Final = ApiResource("/apis/apps/v1", "replicasets", "ReplicaSet")
 SECRET_PROVIDER_CLASSES: Final = ApiResource(
     "/apis/secrets-store.csi.x-k8s.io/v1", "secretproviderclasses", "SecretProviderClass"
 )

@@ -9,6 +9,7 @@ from localcloud.kubelet.client import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     PODS,
+    REPLICA_SETS,
     SECRET_PROVIDER_CLASSES,
     SECRETS,
     ApiClient,
@@ -21,11 +22,15 @@ Changed = Callable[[ApiResource, Key], None]
 
 
 class ClusterCache:
-    """Deployments, Pods and what Pods mount. `changed` is called on every change, with the resource and key."""
+    """Deployments, ReplicaSets, Pods and what Pods mount.
+
+    `changed` is called on every change, with the resource and key.
+    """
 
     def __init__(self, client: ApiClient, changed: Changed) -> None:
         self.client = client
         self.deployments = self._follow(DEPLOYMENTS, changed)
+        self.replica_sets = self._follow(REPLICA_SETS, changed)
         self.pods = self._follow(PODS, changed)
         self._secrets = self._follow(SECRETS, changed)
         self._config_maps = self._follow(CONFIG_MAPS, changed)
@@ -34,7 +39,14 @@ class ClusterCache:
     async def run(self) -> None:
         """Follow every collection until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for reflector in (self.deployments, self.pods, self._secrets, self._config_maps, self._classes):
+            for reflector in (
+                self.deployments,
+                self.replica_sets,
+                self.pods,
+                self._secrets,
+                self._config_maps,
+                self._classes,
+            ):
                 group.create_task(reflector.run())
 
     async def secret(self, namespace: str, name: str) -> Object | None:

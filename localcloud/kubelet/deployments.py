@@ -1,4 +1,7 @@
-"""The Deployment controller: one Pod object per replica, rollouts, status."""
+"""The Deployment controller and that of its ReplicaSets: one Pod object per replica, rollouts, status.
+
+A ReplicaSet that belongs to no Deployment gets no pods.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,12 @@ from typing import Final
 import httpx
 
 from localcloud.core import clock
-from localcloud.kubelet import rollout
-from localcloud.kubelet.client import DEPLOYMENTS, PODS
+from localcloud.kubelet import replica_sets, rollout
+from localcloud.kubelet.client import DEPLOYMENTS, PODS, REPLICA_SETS, ApiResource
 from localcloud.kubelet.cluster import ClusterCache
-from localcloud.kubelet.reflector import Key
-from localcloud.kubelet.selection import controller_of, is_terminating
+from localcloud.kubelet.reflector import Key, Reflector
+from localcloud.kubelet.selection import controller_of, is_terminating, workload_of
+from localcloud.kubernetes import patches
 from localcloud.kubernetes.calls import ApiError, Object
 
 _RETRY: Final = 1.0
@@ -25,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class DeploymentController:
-    """Reconciles Deployments one at a time, each whenever it or one of its pods changed."""
+    """Reconciles Deployments one at a time, each whenever it, a ReplicaSet or a pod of it changed."""
 
     def __init__(self, cluster: ClusterCache, node: str) -> None:
         self._cluster = cluster
@@ -39,18 +43,25 @@ class DeploymentController:
             self._queued.add(key)
             self._queue.put_nowait(key)
 
+    def replica_set_changed(self, key: Key) -> None:
+        """Queue the Deployment that owns this ReplicaSet; for a deleted one it is derived from the name."""
+        namespace, name = key
+        replica_set = self._cluster.replica_sets.objects.get(key)
+        owner = controller_of(replica_set) if replica_set else None
+        # <deployment>-<template hash>
+        self.deployment_changed((namespace, owner["name"] if owner else name.rpartition("-")[0]))
+
     def pod_changed(self, key: Key) -> None:
-        """Queue the Deployment that owns this pod; for a deleted pod it is derived from the pod's name."""
+        """Queue the Deployment behind this pod; for a deleted pod it is derived from the pod's name."""
         namespace, name = key
         pod = self._cluster.pods.objects.get(key)
-        owner = controller_of(pod) if pod else None
         # <deployment>-<template hash>-<suffix>
-        self.deployment_changed((namespace, owner["name"] if owner else name.rsplit("-", 2)[0]))
+        self.deployment_changed((namespace, workload_of(pod) if pod else name.rsplit("-", 2)[0]))
 
     async def run(self) -> None:
-        """Reconcile until cancelled. Starts once both collections are known, or every pod would seem to be missing."""
-        await self._cluster.deployments.synced.wait()
-        await self._cluster.pods.synced.wait()
+        """Reconcile until cancelled. Starts once the collections are known, or every pod would seem to be missing."""
+        for collection in (self._cluster.deployments, self._cluster.replica_sets, self._cluster.pods):
+            await collection.synced.wait()
         while True:
             key = await self._queue.get()
             self._queued.discard(key)
@@ -61,64 +72,135 @@ class DeploymentController:
                 asyncio.get_running_loop().call_later(_RETRY, self.deployment_changed, key)
 
     async def settle(self) -> None:
-        """Write every Deployment's status once more, after the pods were stopped."""
+        """Write every status once more, after the pods were stopped."""
         for deployment in list(self._cluster.deployments.objects.values()):
-            pods = [await self._cluster.client.get(PODS, *_key(pod)) for pod in self._pods_of(deployment)]
-            await self._write_status(deployment, [pod for pod in pods if pod])
+            sets = self._replica_sets_of(deployment)
+            pods = [await self._cluster.client.get(PODS, *_key(pod)) for pod in self._pods_of(deployment, sets)]
+            await self._write_statuses(deployment, sets, [pod for pod in pods if pod])
 
     async def _reconcile(self, key: Key) -> None:
         deployment = self._cluster.deployments.objects.get(key)
-        client, pods = self._cluster.client, self._cluster.pods
         if deployment is None:
-            # The API server's garbage collector does this where there is one.
-            for pod in [pod for pod in pods.objects.values() if _was_kept_by(pod, key)]:
-                await client.delete(PODS, *_key(pod))
-                pods.forget(_key(pod))
+            await self._clear(key)
             return
-        present = self._pods_of(deployment)
+        sets = self._replica_sets_of(deployment)
+        pods = self._pods_of(deployment, sets)
         if is_terminating(deployment):
-            await self._write_status(deployment, present)
-            return  # the garbage collector has its pods
-        step = rollout.plan(deployment, present)
+            await self._write_statuses(deployment, sets, pods)
+            return  # the garbage collector has the rest
+        present = replica_sets.current(deployment, sets)
+        current, old = _split(present, pods)
+        step = rollout.plan(deployment, current, old)
         for pod in step.delete:
-            await client.delete(PODS, *_key(pod))
-            pods.forget(_key(pod))
-        if step.create and not await self._is_there(deployment):
-            return  # the events of its pods' deletion came before that of its own
-        for _ in range(step.create):
-            suffix = "".join(secrets.choice(_ALPHABET) for _ in range(5))
-            pod = await client.create(PODS, key[0], rollout.pod_of(deployment, suffix, self._node))
-            pods.remember(pod)
-        await self._write_status(deployment, self._pods_of(deployment))
+            await self._delete(PODS, self._cluster.pods, pod)
+        left = [pod for pod in current if pod not in step.delete]
+        has_to_wait = deployment["spec"]["strategy"]["type"] == "Recreate" and old
+        if (step.create or present is None) and not has_to_wait:
+            if not await self._is_there(deployment):
+                return  # the events of its pods' deletion came before that of its own
+            if present is None:
+                document = replica_sets.replica_set_of(deployment, sets, step.create)
+                present = await self._cluster.client.create(REPLICA_SETS, key[0], document)
+                self._cluster.replica_sets.remember(present)
+            for _ in range(step.create):
+                suffix = "".join(secrets.choice(_ALPHABET) for _ in range(5))
+                pod = replica_sets.pod_of(present, suffix, self._node)
+                pod = await self._cluster.client.create(PODS, key[0], pod)
+                self._cluster.pods.remember(pod)
+        sets = self._replica_sets_of(deployment)
+        await self._scale(deployment, sets, len(left) + step.create)
+        await self._write_statuses(deployment, sets, self._pods_of(deployment, sets))
+        name = replica_sets.name_of(deployment)
+        for each in replica_sets.expired(deployment, [each for each in sets if each["metadata"]["name"] != name]):
+            await self._delete(REPLICA_SETS, self._cluster.replica_sets, each)
 
-    async def _write_status(self, deployment: Object, pods: list[Object]) -> None:
-        status = rollout.status(deployment, pods, clock.rfc3339(clock.now()))
-        present = deployment.get("status", {})
-        if any(present.get(field) != value for field, value in status.items()):
-            merged = await self._cluster.client.merge(
-                DEPLOYMENTS, *_key(deployment), {"status": status}, subresource="status"
-            )
-            self._cluster.deployments.remember(merged)
+    async def _clear(self, deployment: Key) -> None:
+        """Delete what a Deployment has left behind: the API server's garbage collector does it where there is one."""
+        gone = [each for each in self._cluster.replica_sets.objects.values() if _was_kept_by(each, deployment)]
+        uids = {each["metadata"]["uid"] for each in gone}
+        for pod in [pod for pod in self._cluster.pods.objects.values() if _controller(pod) in uids]:
+            await self._delete(PODS, self._cluster.pods, pod)
+        for each in gone:
+            await self._delete(REPLICA_SETS, self._cluster.replica_sets, each)
+
+    async def _delete(self, resource: ApiResource, copy: Reflector, document: Object) -> None:
+        await self._cluster.client.delete(resource, *_key(document))
+        copy.forget(_key(document))
+
+    async def _scale(self, deployment: Object, sets: list[Object], replicas: int) -> None:
+        """Write what the ReplicaSets shall have, and which of them is the present one.
+
+        The present one has the highest revision, also after a return to an earlier template; the others get as many
+        replicas as they have pods left.
+        """
+        present = replica_sets.current(deployment, sets)
+        pods = self._pods_of(deployment, sets)
+        for each in sets:
+            if each is not present:
+                kept = sum(_controller(pod) == each["metadata"]["uid"] for pod in pods)
+                await self._change(REPLICA_SETS, self._cluster.replica_sets, each, {"spec": {"replicas": kept}})
+        if present is None:
+            return
+        others = [each for each in sets if each is not present]
+        revision = max(replica_sets.revision_of(present), replica_sets.next_revision(others))
+        annotations = replica_sets.annotations_of(deployment, revision)
+        wanted = {"metadata": {"annotations": annotations}, "spec": {"replicas": replicas}}
+        await self._change(REPLICA_SETS, self._cluster.replica_sets, present, wanted)
+        wanted = {"metadata": {"annotations": {replica_sets.REVISION: str(revision)}}}
+        await self._change(DEPLOYMENTS, self._cluster.deployments, deployment, wanted)
+
+    async def _write_statuses(self, deployment: Object, sets: list[Object], pods: list[Object]) -> None:
+        for each in sets:
+            mine = [pod for pod in pods if _controller(pod) == each["metadata"]["uid"]]
+            each = self._cluster.replica_sets.objects.get(_key(each), each)
+            wanted = {"status": replica_sets.status(each, mine)}
+            await self._change(REPLICA_SETS, self._cluster.replica_sets, each, wanted, subresource="status")
+        current, old = _split(replica_sets.current(deployment, sets), pods)
+        wanted = {"status": rollout.status(deployment, current, old, clock.rfc3339(clock.now()))}
+        await self._change(DEPLOYMENTS, self._cluster.deployments, deployment, wanted, subresource="status")
+
+    async def _change(
+        self, resource: ApiResource, copy: Reflector, document: Object, patch: Object, *, subresource: str | None = None
+    ) -> None:
+        """Merge `patch` into an object, unless that changes nothing."""
+        if patches.merge(document, patch) != document:
+            merged = await self._cluster.client.merge(resource, *_key(document), patch, subresource=subresource)
+            copy.remember(merged)
 
     async def _is_there(self, deployment: Object) -> bool:
         live = await self._cluster.client.get(DEPLOYMENTS, *_key(deployment))
         return live is not None and live["metadata"]["uid"] == deployment["metadata"]["uid"]
 
-    def _pods_of(self, deployment: Object) -> list[Object]:
+    def _replica_sets_of(self, deployment: Object) -> list[Object]:
         uid = deployment["metadata"]["uid"]
-        return [
-            pod
-            for pod in self._cluster.pods.objects.values()
-            if (controller_of(pod) or {}).get("uid") == uid and not is_terminating(pod)
-        ]
+        every = self._cluster.replica_sets.objects.values()
+        return [each for each in every if _controller(each) == uid and not is_terminating(each)]
+
+    def _pods_of(self, deployment: Object, sets: list[Object]) -> list[Object]:
+        # Those that belong to the Deployment itself were made by a kubelet of before there were ReplicaSets.
+        owners = {each["metadata"]["uid"] for each in (deployment, *sets)}
+        every = self._cluster.pods.objects.values()
+        return [pod for pod in every if _controller(pod) in owners and not is_terminating(pod)]
 
 
-def _was_kept_by(pod: Object, deployment: Key) -> bool:
-    owner = controller_of(pod)
+def _split(present: Object | None, pods: list[Object]) -> tuple[list[Object], list[Object]]:
+    """The pods of this ReplicaSet, and the others."""
+    uid = present["metadata"]["uid"] if present else None
+    current = [pod for pod in pods if _controller(pod) == uid]
+    return current, [pod for pod in pods if pod not in current]
+
+
+def _controller(document: Object) -> str | None:
+    owner = controller_of(document)
+    return str(owner["uid"]) if owner else None
+
+
+def _was_kept_by(replica_set: Object, deployment: Key) -> bool:
+    owner = controller_of(replica_set)
     return (
         owner is not None
         and owner["kind"] == "Deployment"
-        and (pod["metadata"]["namespace"], owner["name"]) == deployment
+        and (replica_set["metadata"]["namespace"], owner["name"]) == deployment
     )
 
 

@@ -17,7 +17,7 @@ from localcloud.core.clouds import LocalEnvironment, local_cloud
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import StoreChanges
 from localcloud.kubelet.azure_provider import AzureProvider
-from localcloud.kubelet.client import DEPLOYMENTS, PODS, ApiClient, ApiResource
+from localcloud.kubelet.client import DEPLOYMENTS, PODS, REPLICA_SETS, ApiClient, ApiResource
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.deployments import DeploymentController
@@ -120,6 +120,8 @@ class _Kubelet:
     def _changed(self, resource: ApiResource, key: Key) -> None:
         if resource is DEPLOYMENTS:
             self._deployments.deployment_changed(key)
+        elif resource is REPLICA_SETS:
+            self._deployments.replica_set_changed(key)
         elif resource is PODS:
             self._pods.pod_changed(key)
             self._deployments.pod_changed(key)

@@ -18,7 +18,7 @@ from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import PODS
 from localcloud.kubelet.containers import Container, Node
 from localcloud.kubelet.csi import MountError
-from localcloud.kubelet.selection import condition
+from localcloud.kubelet.selection import condition, workload_of
 from localcloud.kubelet.volumes import Volumes
 from localcloud.kubernetes.calls import ApiError, Object
 
@@ -69,7 +69,7 @@ class PodWorker:
     @property
     def workload(self) -> tuple[str, str]:
         """Namespace and name of the Deployment that owns the pod, else of the pod."""
-        return self._pod["metadata"]["namespace"], trees.workload_of(self._pod)
+        return self._pod["metadata"]["namespace"], workload_of(self._pod)
 
     @property
     def rotates(self) -> bool:

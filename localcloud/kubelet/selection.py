@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from localcloud.kubernetes.calls import Object
 
+HASH_LABEL: Final = "pod-template-hash"
 _SUBSCRIPT: Final = re.compile(r"(?P<path>metadata\.(labels|annotations))\['(?P<key>[^']+)'\]")
 
 
@@ -43,3 +44,12 @@ def controller_of(document: Object) -> dict[str, Any] | None:
     """The ownerReference with `controller: true`, None if there is none."""
     owners: list[dict[str, Any]] = document["metadata"].get("ownerReferences", [])
     return next((owner for owner in owners if owner.get("controller")), None)
+
+
+def workload_of(pod: Object) -> str:
+    """The name of the Deployment behind the ReplicaSet that owns the pod, else of the pod's owner, else its own."""
+    metadata, owner = pod["metadata"], controller_of(pod)
+    if owner is None:
+        return str(metadata["name"])
+    hash_ = metadata.get("labels", {}).get(HASH_LABEL, "")
+    return str(owner["name"]).removesuffix(f"-{hash_}")

@@ -9,14 +9,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from localcloud.kubelet.selection import controller_of
+from localcloud.kubelet.selection import workload_of
 from localcloud.kubernetes.calls import Object
-
-
-def workload_of(pod: Object) -> str:
-    """The name of the Deployment that owns the pod, else the pod's own."""
-    owner = controller_of(pod)
-    return str(owner["name"] if owner else pod["metadata"]["name"])
 
 
 def tree_of(mounts: Path, pod: Object) -> Path:

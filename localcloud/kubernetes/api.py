@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from localcloud.azure.tenant.tokens import InvalidToken, Tokens
 from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.store import Store
-from localcloud.kubernetes import discovery, patches, tables
+from localcloud.kubernetes import applied, discovery, openapi_v2, patches, tables
 from localcloud.kubernetes.errors import (
     StatusError,
     bad_request,
@@ -52,6 +52,7 @@ def app(store: Store, token: str, entra: Tokens | None = None) -> Starlette:
             Route("/api", _document(lambda _: discovery.core_versions())),
             Route("/apis", _document(lambda _: discovery.groups())),
             Route("/apis/{group}", _document(lambda path: discovery.group(path["group"]))),
+            Route("/openapi/v2", _openapi_v2),
             Route("/openapi/v3", _document(lambda _: discovery.openapi_paths())),
             Route("/openapi/v3/{path:path}", _document(lambda path: discovery.openapi(path["path"]))),
             Route("/api/{version}", _document(lambda path: discovery.resources("", path["version"]))),
@@ -96,9 +97,7 @@ class _Api:
                     tables.rendered(target.kind, [document], request.headers.get("accept", "")) or document
                 )
             case "POST", None:
-                return _written(
-                    self._objects.create(target.kind, target.namespace, await _body(request), **_options(request))
-                )
+                return await self._create(target, request)
             case "PUT", str(name):
                 old = self._objects.get(target.kind, target.namespace, name)
                 body = await _body(request)
@@ -110,6 +109,12 @@ class _Api:
                 return await self._delete(target, name, request)
         raise method_not_allowed(request.method)
 
+    async def _create(self, target: _Target, request: Request) -> Response:
+        body = await _body(request)
+        manager = request.query_params.get("fieldManager") or request.headers.get("user-agent", "").partition("/")[0]
+        entry = applied.managed(body, manager, "Update")
+        return _written(self._objects.create(target.kind, target.namespace, body, managed=entry, **_options(request)))
+
     async def _patch(self, target: _Target, name: str, request: Request) -> Response:
         content_type = request.headers.get("content-type", "").split(";")[0].strip()
         accepted = [patches.MERGE, patches.JSON, patches.APPLY, *(() if target.kind.custom else (patches.STRATEGIC,))]
@@ -117,12 +122,9 @@ class _Api:
             raise unsupported_media_type(content_type, accepted)
         patch = await _body(request, any_json=True)
         options = _options(request)
-        try:
-            old = self._objects.get(target.kind, target.namespace, name)
-        except StatusError as error:
-            if content_type != patches.APPLY or error.code != 404 or target.subresource:
-                raise
-            return _written(self._objects.create(target.kind, target.namespace, patch, **options))
+        if content_type == patches.APPLY and target.subresource is None:
+            return self._apply(target, name, patch, request)
+        old = self._objects.get(target.kind, target.namespace, name)
         match content_type:
             case patches.JSON:
                 new = patches.apply_json_patch(old, patch)
@@ -133,6 +135,15 @@ class _Api:
         if not isinstance(new, dict):
             raise bad_request("the patch leaves no object")
         return _written(self._objects.replace(target.kind, old, new, status=target.subresource == _STATUS, **options))
+
+    def _apply(self, target: _Target, name: str, document: Any, request: Request) -> Response:
+        if not isinstance(document, dict):
+            raise bad_request("the object provided is unrecognized: an object is expected")
+        if not (manager := request.query_params.get("fieldManager", "")):
+            message = "Required value: is required for apply patch"
+            raise StatusError(422, "Invalid", f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {message}')
+        options = _options(request)
+        return _written(self._objects.apply(target.kind, target.namespace, name, document, manager=manager, **options))
 
     async def _delete(self, target: _Target, name: str, request: Request) -> Response:
         body = await _body(request)
@@ -304,6 +315,14 @@ def _document(make: Callable[[dict[str, str]], dict[str, Any] | None]) -> Callab
         return JSONResponse(document)
 
     return answer
+
+
+async def _openapi_v2(request: Request) -> Response:
+    """As protobuf for whoever takes it: client-go reads nothing else."""
+    accept = request.headers.get("accept", "")
+    if any(each in accept for each in openapi_v2.PROTOBUF_ASKED):
+        return Response(openapi_v2.as_protobuf(), media_type=openapi_v2.PROTOBUF)
+    return JSONResponse(openapi_v2.document())
 
 
 async def _answer_ok(_: Request) -> Response:

@@ -23,6 +23,13 @@ def fill_in(document: dict[str, Any]) -> None:
         case "Deployment":
             _deployment_spec(document["spec"])
             document.setdefault("status", {})
+        case "ReplicaSet":
+            document["spec"].setdefault("replicas", 1)
+            _pod_spec(document["spec"].setdefault("template", {}).setdefault("spec", {}))
+            document.setdefault("status", {}).setdefault("replicas", 0)
+        case "PersistentVolumeClaim":
+            document["spec"].setdefault("volumeMode", "Filesystem")
+            document.setdefault("status", {}).setdefault("phase", "Pending")
         case "RoleBinding":
             for subject in document.get("subjects", []):
                 if subject["kind"] in {"User", "Group"}:

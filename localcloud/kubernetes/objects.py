@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from localcloud.core import clock
 from localcloud.core.store import Store
-from localcloud.kubernetes import defaults, schemas, validation
+from localcloud.kubernetes import applied, defaults, schemas, validation
 from localcloud.kubernetes.errors import Cause, already_exists, bad_request, conflict, invalid, not_found
 from localcloud.kubernetes.kinds import BY_PLURAL, KINDS, NAMESPACE, ResourceKind
 from localcloud.kubernetes.watch import Broker, WatchEvent
@@ -25,7 +25,7 @@ _STORED: Final = "kubernetes"
 _VERSION: Final = ("kubernetes-version", "resourceVersion")
 _INITIAL_NAMESPACES: Final = ("default", "kube-system")
 # Metadata that only the server sets; a client's values are ignored.
-_SERVER_METADATA: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+_SERVER_METADATA: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "selfLink")
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,16 @@ class Objects:
         return [document for document in found if wanted(document)]
 
     def create(
-        self, kind: ResourceKind, namespace: str | None, body: Object, *, dry_run: bool = False, strict: bool = False
+        self,
+        kind: ResourceKind,
+        namespace: str | None,
+        body: Object,
+        *,
+        managed: Object | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> WriteResult:
-        """Create; raises 404 for a missing namespace, 409 AlreadyExists, 422 Invalid."""
+        """Create; `managed` is the entry of who does it; raises 404 for a missing namespace, 409 AlreadyExists, 422."""
         metadata = dict(body.get("metadata") or {})
         if not metadata.get("name"):
             if not metadata.get("generateName"):
@@ -84,8 +91,10 @@ class Objects:
         document, warnings = _checked(kind, {**body, "metadata": metadata}, strict=strict)
         if self._store.get(_STORED, _key(kind, namespace, name)) is not None:
             raise already_exists(kind, name)
-        for field in _SERVER_METADATA:
+        for field in (*_SERVER_METADATA, "managedFields"):
             document["metadata"].pop(field, None)
+        if managed is not None:
+            document["metadata"]["managedFields"] = [managed]
         document["metadata"] |= {"uid": str(uuid.uuid4()), "creationTimestamp": clock.rfc3339(clock.now())}
         if kind.has_generation or kind.custom:
             document["metadata"]["generation"] = 1
@@ -128,12 +137,35 @@ class Objects:
             document["metadata"].pop(field, None)
             if field in old["metadata"]:
                 document["metadata"][field] = old["metadata"][field]
+        # Clients may write it, to hand fields over; whoever does not know it keeps it.
+        if "managedFields" not in document["metadata"] and "managedFields" in old["metadata"]:
+            document["metadata"]["managedFields"] = old["metadata"]["managedFields"]
         _complete(kind, document, old=old)
         if "generation" in old["metadata"] and _desired(document) != _desired(old):
             document["metadata"]["generation"] = old["metadata"]["generation"] + 1
         if document != old and not dry_run:
             self._write(kind, document, before=old)
         return WriteResult(document, warnings)
+
+    def apply(
+        self,
+        kind: ResourceKind,
+        namespace: str | None,
+        name: str,
+        body: Object,
+        *,
+        manager: str,
+        dry_run: bool = False,
+        strict: bool = False,
+    ) -> WriteResult:
+        """Create or change the object by server-side apply; raises as `create` and `replace`."""
+        if "managedFields" in (body.get("metadata") or {}):
+            raise bad_request("metadata.managedFields must be nil")
+        if self._store.get(_STORED, _key(kind, namespace, name)) is None:
+            entry = applied.managed(body, manager, "Apply")
+            return self.create(kind, namespace, body, managed=entry, dry_run=dry_run, strict=strict)
+        old = self.get(kind, namespace, name)
+        return self.replace(kind, old, applied.apply(old, body, manager), dry_run=dry_run, strict=strict)
 
     def delete(
         self, kind: ResourceKind, namespace: str | None, name: str, *, orphan: bool = False, dry_run: bool = False

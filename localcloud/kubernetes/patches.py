@@ -1,4 +1,4 @@
-"""The four kinds of patch: JSON merge (RFC 7386), JSON (RFC 6902), strategic merge, server-side apply."""
+"""The kinds of patch: JSON merge (RFC 7386), JSON (RFC 6902), strategic merge. Server-side apply is `applied.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from localcloud.kubernetes.errors import bad_request
 MERGE: Final = "application/merge-patch+json"
 JSON: Final = "application/json-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
-# Treated as a merge patch that creates what is missing: field ownership and conflicts are not kept here.
 APPLY: Final = "application/apply-patch+yaml"
 
 # `patchMergeKey` of the built-in types whose lists merge item by item (k8s.io/api core/v1, meta/v1 struct tags).

@@ -87,6 +87,11 @@ _COLUMNS: Final[dict[str, dict[str, _Cell]]] = {
         "Up-to-date": lambda each: str(each["status"].get("updatedReplicas", 0)),
         "Available": lambda each: str(each["status"].get("availableReplicas", 0)),
     },
+    "ReplicaSet": {
+        "Desired": lambda each: str(each["spec"]["replicas"]),
+        "Current": lambda each: str(each["status"].get("replicas", 0)),
+        "Ready": lambda each: str(each["status"].get("readyReplicas", 0)),
+    },
     "Event": {
         "Type": lambda each: each.get("type", ""),
         "Reason": lambda each: each.get("reason", ""),

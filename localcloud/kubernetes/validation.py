@@ -32,8 +32,8 @@ def problems(kind: ResourceKind, document: dict[str, Any], old: dict[str, Any] |
     match kind.kind:
         case "Secret" | "ConfigMap":
             causes += _data_problems(kind, document, old)
-        case "Deployment":
-            causes += _selector_problems(document["spec"])
+        case "Deployment" | "ReplicaSet":
+            causes += _selector_problems(document["spec"], kind.kind.lower())
             causes += _pod_problems(document["spec"]["template"].get("spec", {}), "spec.template.spec")
         case "Pod":
             causes += _pod_problems(document["spec"], "spec")
@@ -86,11 +86,11 @@ def _data_problems(kind: ResourceKind, document: dict[str, Any], old: dict[str, 
     return causes
 
 
-def _selector_problems(spec: dict[str, Any]) -> list[Cause]:
+def _selector_problems(spec: dict[str, Any], kind: str) -> list[Cause]:
     wanted = spec["selector"].get("matchLabels", {})
     labels = spec["template"].get("metadata", {}).get("labels", {})
     if not wanted and not spec["selector"].get("matchExpressions"):
-        return [Cause("spec.selector", "Invalid value: {}: empty selector is invalid for deployment")]
+        return [Cause("spec.selector", f"Invalid value: {{}}: empty selector is invalid for {kind}")]
     if any(labels.get(key) != value for key, value in wanted.items()):
         return [
             Cause(

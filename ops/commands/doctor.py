@@ -1,87 +1,50 @@
-"""`idstack doctor`: why something does not work: the access to the management cluster, or what is reported there."""
+"""`idstack doctor`: which stage of which identity is broken, why, and the command that fixes it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from identity.access.api_server import AccessRequirements
-from identity.access.errors import AccessError
-from identity.access.kinds import CustomKind, required_kinds
-from identity.access.permissions import permissions
-from identity.settings import Settings
-from ops.access.cluster_state import read_cluster_state
-from ops.access.management_cluster import stack_access
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.outputs.cluster_state import ClusterState
+from ops.doctor.diagnosis import CheckResult, diagnose, exit_code
+from ops.doctor.model.check import Stage
+from ops.doctor.reading.world import Sources, look
+from ops.doctor.registry import CHECKS
+from ops.doctor.report import report
+from ops.doctor.watching import sleep, watch
 from ops.stack.engine import Engine
-from ops.stack.environment import variables
-from ops.stack.errors import CommandError
-from ops.stack.settings import namespaces_of
-
-
-class Stage(StrEnum):
-    """What can be checked."""
-
-    ACCESS = "access"
-    HOSTED_CLUSTERS = "hosted-clusters"
 
 
 def doctor(
-    stage: Annotated[Stage, typer.Option(help="What to check.")] = Stage.ACCESS,
+    stages: Annotated[
+        list[Stage] | None, typer.Option("--stage", help="Check this stage alone; repeatable. Default: all, in order.")
+    ] = None,
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
+    watches: Annotated[bool, typer.Option("--watch", help="Look again and again, until Ctrl-C.")] = False,
 ) -> None:
-    """Sign in to the management cluster as the stack does, and list what is missing there or not as expected.
+    """Find the first broken stage of each identity, with the evidence and the command that fixes it; change nothing.
 
-    `access`: permissions and kinds. `hosted-clusters`: the HostedClusters' conditions, and what pods have mounted.
+    Engine, backend and access come first, then the eight stages from the configuration to the proof call. It works with
+    the rights of a Reader and names what they do not show. Exits with 0 if everything is sound, 1 if something is
+    broken, 3 if nothing is but some checks could not be made.
     """
-    screen, engine = Screen(as_json), Engine(stack)
-    match stage:
-        case Stage.ACCESS:
-            _check_access(engine, screen)
-        case Stage.HOSTED_CLUSTERS:
-            _check_hosted_clusters(engine, screen)
+    if watches and as_json:
+        raise typer.BadParameter("--watch is for people; run `idstack doctor --json` as often as you like")
+    screen, sources = Screen(as_json), Sources.of(Engine(stack))
+    chosen = [each for each in CHECKS if not stages or each.stage in stages]
+    parts = {part for check in chosen for part in check.needs}
 
+    def examine() -> list[CheckResult]:
+        return diagnose(look(sources, parts), chosen)
 
-def _check_access(engine: Engine, screen: Screen) -> None:
-    try:
-        with stack_access(engine).api_server(variables(engine.stack)) as server:
-            server.check_sign_in()
-            required = AccessRequirements(permissions(), _kinds(engine.configured()), namespaces_of(engine))
-            missing = server.missing(required)
-    except AccessError as error:
-        raise CommandError(str(error)) from None
-    if screen.as_json:
-        found = {"stack": engine.stack, "stage": Stage.ACCESS, "server": server.server, "missing": missing}
-        screen.document(found)
+    if watches:
+        results = watch(examine, lambda found: report(stack, found), screen.console, pause=sleep) or []
     else:
-        screen.console.print(f"signed in to {server.server} as {server.who}")
-    if missing:
-        raise CommandError(f"{Stage.ACCESS}: {'; '.join(missing)}. {server.hint}")
-    if not screen.as_json:
-        screen.console.print("every permission and kind that the stack needs is there")
-
-
-def _check_hosted_clusters(engine: Engine, screen: Screen) -> None:
-    state = read_cluster_state(engine, engine.outputs()) or ClusterState()
-    wrong = list(state.wrong())
-    if screen.as_json:
-        screen.document({"stack": engine.stack, "stage": Stage.HOSTED_CLUSTERS, "wrong": wrong, **state.to_json()})
-    if wrong:
-        raise CommandError("\n".join([f"{Stage.HOSTED_CLUSTERS}:", *(f"  {each}" for each in wrong)]))
-    if not screen.as_json:
-        screen.console.print("every condition is as expected, and every pod has the version of the vault")
-
-
-def _kinds(configuration: Mapping[str, Any]) -> tuple[CustomKind, ...]:
-    """The custom kinds of the stack's objects, by its configuration without secrets."""
-    clusters = configuration.get("hostedClusters") or ()
-    side = configuration.get("clusterSide", Settings.model_fields["cluster_side"].default)
-    return required_kinds(
-        makes_cluster_side=side == "stack",
-        applies_hosted_clusters=any(each.get("hostedCluster") for each in clusters),
-    )
+        results = examine()
+        if as_json:
+            screen.document([each.to_json() for each in results])
+        else:
+            screen.console.print(report(stack, results))
+    raise typer.Exit(exit_code(results))

@@ -60,6 +60,9 @@ def show(stack: str, screen: Screen) -> None:
         _show_managed(managed, screen)
         if state is not None:
             _show_cluster(state, screen)
+        if found:
+            line = f"the whole chain as a page: .venv/bin/idstack graph --stack {stack} --out graph.html"
+            screen.console.print(f"\n{line}", markup=False)
     failing = [
         row.identity
         for row in found

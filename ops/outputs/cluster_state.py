@@ -157,10 +157,26 @@ def read(server: ApiServer, outputs: StackOutputs[str], version_of: VersionOf) -
     return ClusterState(tuple(conditions), tuple(mounts), tuple(unread))
 
 
+def hosted_cluster(server: ApiServer, name: str, namespace: str) -> dict[str, Any] | None:
+    """A HostedCluster by its name and namespace, None if there is none. Raises AccessError."""
+    return server.read(_HOSTED_CLUSTER.format(namespace, name))
+
+
+def pod_statuses(server: ApiServer, namespace: str) -> list[Mapping[str, Any]]:
+    """The `status` of each SecretProviderClassPodStatus of a namespace. Raises AccessError."""
+    listed = (server.read(_POD_STATUSES.format(namespace)) or {}).get("items") or ()
+    return [each["status"] for each in listed if each.get("status")]
+
+
 def _conditions(server: ApiServer, name: str, namespace: str) -> Iterator[HostedClusterCondition]:
-    found = server.read(_HOSTED_CLUSTER.format(namespace, name))
+    found = hosted_cluster(server, name, namespace)
     if found is None:
         raise AccessError(f"there is no HostedCluster {namespace}/{name}")
+    return conditions_of(name, found)
+
+
+def conditions_of(name: str, found: Mapping[str, Any]) -> Iterator[HostedClusterCondition]:
+    """The conditions in a HostedCluster's status."""
     unverifiable = set(_unverifiable(found.get("spec") or {}))
     for each in (found.get("status") or {}).get("conditions") or ():
         type_ = each["type"]
@@ -191,8 +207,7 @@ def _mounts(
     server: ApiServer, name: str, cluster: HostedClusterOutput[str], version_of: VersionOf, unread: list[str]
 ) -> Iterator[MountedVersion]:
     namespace = control_plane_namespace(cluster["namespace"], name)
-    listed = (server.read(_POD_STATUSES.format(namespace)) or {}).get("items") or ()
-    statuses: list[Mapping[str, Any]] = [each["status"] for each in listed if each.get("status")]
+    statuses = pod_statuses(server, namespace)
     for identity, row in cluster["controlPlane"].items():
         secret = row["credentialsSecretName"]
         of_class = [each for each in statuses if each.get("secretProviderClassName") == row["secretProviderClass"]]

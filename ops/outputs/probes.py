@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypedDict
+from typing import Any, Final, NotRequired, TypeAlias, TypedDict
 
 import httpx
 import yaml
@@ -22,7 +22,7 @@ Pod: TypeAlias = Mapping[str, Any]
 _PROBES: Final = "app.kubernetes.io/name=credential-probe"
 _INSTANCE: Final = "app.kubernetes.io/instance"
 _SECRETS_STORE: Final = ("secrets-store.csi.x-k8s.io", "v1", "secretproviderclasses")
-_TIMEOUT: Final = 3.0  # seconds
+TIMEOUT: Final = 3.0  # seconds
 
 
 class Unreachable(Exception):
@@ -53,6 +53,8 @@ class ProbeDocument(TypedDict):
     notAfter: str | None
     signIn: SignInOutcome
     proof: ProofOutcome
+    thumbprint: NotRequired[str | None]
+    clientId: NotRequired[str | None]
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,8 @@ def read(kubeconfig: Path) -> ProbeResults:
     pods = [pod for pod in json.loads(listed.data)["items"] if "deletionTimestamp" not in pod["metadata"]]
     # During a rollout a Deployment has two pods; the younger one stays.
     pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
-    with httpx.Client(timeout=_TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
-        read_one = partial(_probe, http)
+    with httpx.Client(timeout=TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
+        read_one = partial(report_of, http)
         probes = {_deployment(pod): probe for pod, probe in zip(pods, pool.map(read_one, pods), strict=True)}
     return ProbeResults(
         {key: each["metadata"]["namespace"] for each in classes["items"] for key in _fetched(each)}, probes
@@ -121,7 +123,8 @@ def _fetched(secret_provider_class: Mapping[str, Any]) -> Iterator[tuple[str, st
         yield secret_provider_class["metadata"]["name"], yaml.safe_load(each)["objectName"]
 
 
-def _probe(http: httpx.Client, pod: Pod) -> ProbeResult:
+def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:
+    """What the probe in a pod reports at the pod's own address."""
     name, status = pod["metadata"]["name"], pod.get("status", {})
     if "podIP" not in status:
         return ProbeResult(name, None, f"the pod is {status.get('phase', 'Pending').lower()}: {_why(status)}")
@@ -134,11 +137,16 @@ def _probe(http: httpx.Client, pod: Pod) -> ProbeResult:
 
 def _why(status: Mapping[str, Any]) -> str:
     """What the kubelet reports of a pod that does not run."""
-    reasons = [
+    reasons = container_reasons(status)
+    conditions = [each["message"] for each in status.get("conditions", ()) if each.get("message")]
+    return "; ".join([*reasons, *conditions]) or "the kubelet reports no reason"
+
+
+def container_reasons(status: Mapping[str, Any]) -> list[str]:
+    """Why containers of a pod do not run, in the kubelet's words."""
+    return [
         f"{state['reason']}: {state.get('message', 'no further message')}"
         for container in status.get("containerStatuses", ())
         for state in container.get("state", {}).values()
         if "reason" in state
     ]
-    conditions = [each["message"] for each in status.get("conditions", ()) if each.get("message")]
-    return "; ".join([*reasons, *conditions]) or "the kubelet reports no reason"

@@ -184,6 +184,37 @@ class Engine:
             if key.startswith(f"{NAMESPACE}:") and not each["secret"]
         }
 
+    def raw_configuration(self) -> tuple[dict[str, str], list[str]]:
+        """The project's keys without their namespace, values as text as the program gets them; and the secret keys."""
+        listed = json.loads(self._capture("config", "--json", *self._configuration(), "--stack", self.stack))
+        own = {
+            key.removeprefix(f"{NAMESPACE}:"): each for key, each in listed.items() if key.startswith(f"{NAMESPACE}:")
+        }
+        texts = {key: each["value"] for key, each in own.items() if not each["secret"]}
+        return texts, [key for key, each in own.items() if each["secret"]]
+
+    def decryption_refusal(self) -> str | None:
+        """Why what is secret in the state cannot be decrypted; None if it can. Nothing of it comes into this process.
+
+        The error of an engine that cannot read the state at all is given, too.
+        """
+        command = ["pulumi", "stack", "export", "--show-secrets", "--stack", self.stack, "--non-interactive"]
+        done = subprocess.run(
+            command,
+            cwd=self.root,
+            env=variables(self.stack),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        return None if done.returncode == 0 else done.stderr.strip() or f"code {done.returncode}"
+
+    def backend(self) -> str:
+        """The address of the backend that the stack is in (`file://...`, `azblob://...`, `https://...`)."""
+        url = variables(self.stack).get("PULUMI_BACKEND_URL")
+        return url or str(json.loads(self._capture("whoami", "--json"))["url"])
+
     def written(self) -> dict[str, Any]:
         """What the stack's own file configures, without the project's defaults and without the keys' namespace."""
         try:

@@ -23,7 +23,6 @@ from ops.stack.errors import CommandError
 from ops.stack.pinned_plugins import NAMES, cached
 from ops.stack.pinned_plugins import install as install_pinned
 
-CAN_BE_REAL: Final = ("azure-native", "azuread")
 EMULATED: Final = "emulated"
 REAL: Final = "real"
 # Read by `--providers`; `make up PROVIDERS=...` sets it.
@@ -51,22 +50,16 @@ class NotToBeHad(Exception):
 
 
 def parse(text: str) -> frozenset[str]:
-    """Which plugins shall be real: of `emulated`, `real` (all that can be) or their names; raises CommandError."""
+    """Which plugins shall be real: of `emulated`, `real` (all) or their names; raises CommandError."""
     found = [each.strip() for each in text.split(",")]
     if found == [EMULATED]:
         return frozenset()
     if found == [REAL]:
-        return frozenset(CAN_BE_REAL)
-    if "kubernetes" in found:
-        raise CommandError(
-            "--providers: the real kubernetes plugin waits for a Deployment by its ReplicaSets, and the local clusters "
-            "have none, because their pods belong to the Deployment itself; accepted are "
-            f"{' and '.join(CAN_BE_REAL)}, with the emulated kubernetes plugin beside them"
-        )
-    if unknown := [each for each in found if each not in CAN_BE_REAL]:
+        return frozenset(NAMES)
+    if unknown := [each for each in found if each not in NAMES]:
         raise CommandError(
             f'--providers: found "{text}"; accepted: {EMULATED}, {REAL}, or which ones shall be real, separated by '
-            f"commas, of {', '.join(CAN_BE_REAL)}; {', '.join(unknown) or 'an empty name'} is none of them"
+            f"commas, of {', '.join(NAMES)}; {', '.join(unknown) or 'an empty name'} is none of them"
         )
     return frozenset(found)
 
@@ -270,7 +263,7 @@ def _is_executable(file: Path | None) -> bool:
 
 
 def _argument(real: frozenset[str]) -> str:
-    if real == frozenset(CAN_BE_REAL):
+    if real == frozenset(NAMES):
         return REAL
     return ",".join(sorted(real)) or EMULATED
 

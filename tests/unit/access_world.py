@@ -36,7 +36,8 @@ class FakeApiServer:
     """Knows one token; `denied` verbs are not allowed, `absent` versions not served. Both may change meanwhile.
 
     `reason` is what the authorizer says of a refusal. As a new server it refuses the token the first `unsure` times.
-    `documents` are what it answers by path, but for those that are `unreadable`: they are forbidden.
+    `documents` are what it answers by path, but for those that are `unreadable`: they are forbidden. `codes` are the
+    statuses of answers that are no plain success.
     """
 
     denied: set[str] = field(default_factory=set)
@@ -49,6 +50,7 @@ class FakeApiServer:
     unsure: int = 0
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
+    codes: dict[str, int] = field(default_factory=dict)
 
     def has_control_plane(self, namespace: str, name: str) -> None:
         """HyperShift has a HostedControlPlane there."""
@@ -71,7 +73,7 @@ class FakeApiServer:
             if request.url.path in self.unreadable:
                 return JSONResponse({"kind": "Status", "reason": "Forbidden"}, status_code=403)
             if request.url.path in self.documents:
-                return JSONResponse(self.documents[request.url.path])
+                return JSONResponse(self.documents[request.url.path], self.codes.get(request.url.path, 200))
             if "/namespaces/" in request.url.path:
                 return JSONResponse({"kind": "Status", "reason": "NotFound"}, status_code=404)
             version = request.url.path.removeprefix("/apis/")

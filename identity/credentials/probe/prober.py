@@ -18,7 +18,7 @@ from identity.credentials.probe.credential_source import CredentialNotNamed, Cre
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.proof import ProofRequest
 from identity.credentials.probe.report import ProbeReport, ProofResult, SignInResult
-from identity.credentials.sign_in import Clock, refusal, sign_in, utc_now
+from identity.credentials.sign_in import Clock, FreshSignIns, refusal, utc_now
 from identity.credentials.token_credential import MountedCredential
 
 _LOG: Final = logging.getLogger(__name__)
@@ -41,6 +41,7 @@ class Prober:
         self._metrics = metrics
         self._clock = clock
         self._mounted: MountedCredential | None = None
+        self._signing_in: tuple[Credential, FreshSignIns] | None = None
         self._woken = threading.Event()
         self._stopped = False
 
@@ -62,7 +63,8 @@ class Prober:
         self._woken.set()
 
     def close(self) -> None:
-        """Stop watching the file."""
+        """Stop watching the file, and let the key go."""
+        self._forget_sign_ins()
         mounted, self._mounted = self._mounted, None
         if mounted:
             mounted.close()
@@ -98,14 +100,9 @@ class Prober:
             self._metrics.refused()
             return ProbeReport(file=file, sign_in=SignInResult(self._clock(), str(error)))
         try:
-            token = sign_in(
-                credential.authority_host,
-                credential.tenant_id,
-                credential.client_id,
-                credential.key_material.pem(),
-                self._call.scope,
-            )
+            token = self._sign_ins(credential).sign_in(self._call.scope)
         except AzureError as error:
+            self._forget_sign_ins()
             return ProbeReport(
                 file=file, credential=credential, sign_in=SignInResult(self._clock(), str(refusal(error)))
             )
@@ -114,6 +111,24 @@ class Prober:
         return ProbeReport(
             file=file, credential=credential, sign_in=signed_in, proof=ProofResult(self._clock(), outcome)
         )
+
+    def _sign_ins(self, credential: Credential) -> FreshSignIns:
+        """Those of the served credential, with its key loaded."""
+        if self._signing_in is None or self._signing_in[0] is not credential:
+            self._forget_sign_ins()
+            fresh = FreshSignIns(
+                credential.authority_host,
+                credential.tenant_id,
+                credential.client_id,
+                credential.key_material.pem(),
+            )
+            self._signing_in = credential, fresh
+        return self._signing_in[1]
+
+    def _forget_sign_ins(self) -> None:
+        before, self._signing_in = self._signing_in, None
+        if before:
+            before[1].close()
 
     def _load(self, file: Path) -> Credential:
         if self._mounted is None or self._mounted.path != file:

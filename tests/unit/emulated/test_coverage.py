@@ -249,11 +249,14 @@ def test_a_kind_is_filled_in_and_marked_as_its_row_says(row: Row, kubernetes: Ku
     labels = {"app": "one"}
     pod = {"containers": [{"name": "one", "image": "one:1"}]}
     template = {"metadata": {"labels": labels}, "spec": pod}
+    pods: Props = {"spec": {"selector": {"matchLabels": labels}, "template": template}}
     parts: dict[str, Props] = {
         "Pod": {"spec": pod},
         "Secret": {"stringData": {"a": "marker"}},
         "HostedCluster": {"spec": hosted_cluster()["spec"]},
-        "Deployment": {"spec": {"selector": {"matchLabels": labels}, "template": template}},
+        "Deployment": pods,
+        "ReplicaSet": pods,
+        "PersistentVolumeClaim": {"spec": {"accessModes": ["ReadWriteOnce"]}},
     }
     metadata = {"name": unique("one"), "annotations": {"pulumi.com/skipAwait": "true"}}
     inputs, created = create(kubernetes, token, {"metadata": metadata, **parts.get(codes(row["kind"])[1], {})})

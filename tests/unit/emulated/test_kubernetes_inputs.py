@@ -16,8 +16,9 @@ from tests.unit.localcloud.kubelet_world import NAMESPACE
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 SECRET = "kubernetes:core/v1:Secret"
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
-IN_PLACE = PropertyChange("update")
-REPLACES = PropertyChange("update", replace=True)
+# As the real one does, only a deletion is called one of inputs.
+IN_PLACE = PropertyChange("update", input=False)
+REPLACES = PropertyChange("update", replace=True, input=False)
 
 
 def metadata(name: str = "x", **more: Any) -> Props:
@@ -131,7 +132,7 @@ def test_another_name_or_place_is_another_object(kubernetes: Kubernetes, field: 
     [
         (CONFIG_MAP, {"data": {"a": "1"}}, {"data": {"a": "2"}}, {"data.a": REPLACES}),
         (CONFIG_MAP, {"data": {"a": "1"}}, {"data": {"a": UNKNOWN}}, {"data.a": REPLACES}),
-        (CONFIG_MAP, {}, {"data": {"a": "1"}}, {"data": PropertyChange("add", replace=True)}),
+        (CONFIG_MAP, {}, {"data": {"a": "1"}}, {"data": PropertyChange("add", replace=True, input=False)}),
         (SECRET, {"data": {"a": "MQ=="}}, {"data": {"a": "Mg=="}}, {"data.a": REPLACES}),
         (SECRET, {"type": "a"}, {"type": "b"}, {"type": REPLACES}),
         (
@@ -152,7 +153,7 @@ def test_another_name_or_place_is_another_object(kubernetes: Kubernetes, field: 
             {"spec": {"containers": [{"name": "b", "image": "a"}, {"name": "c", "image": "c"}]}},
             {
                 "spec.containers[0].name": IN_PLACE,
-                "spec.containers[1]": PropertyChange("add", replace=True),
+                "spec.containers[1]": PropertyChange("add", replace=True, input=False),
                 "spec.nodeSelector": PropertyChange("delete", replace=True),
             },
         ),
@@ -160,7 +161,7 @@ def test_another_name_or_place_is_another_object(kubernetes: Kubernetes, field: 
             "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding",
             {"roleRef": {"name": "a"}, "subjects": []},
             {"roleRef": {"name": "b"}, "subjects": [{"name": "s"}]},
-            {"roleRef.name": REPLACES, "subjects[0]": PropertyChange("add")},
+            {"roleRef.name": REPLACES, "subjects[0]": PropertyChange("add", input=False)},
         ),
         (
             "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass",
@@ -182,7 +183,7 @@ def test_labels_change_in_place(kubernetes: Kubernetes) -> None:
     assert changes(kubernetes, CONFIG_MAP, {"metadata": old}, {"metadata": new}) == {
         "metadata.labels.a": IN_PLACE,
         "metadata.labels.b": PropertyChange("delete"),
-        "metadata.labels.c": PropertyChange("add"),
+        "metadata.labels.c": PropertyChange("add", input=False),
     }
 
 

@@ -44,6 +44,7 @@ case "$1 $2 $3" in
     "stack export"*) cat "{folder}/state.json" ;;
     "preview --json --target"*) "{python}" -Ic "$(cat "{folder}/preview.py")" "{folder}" "$@" ;;
     "config --json"*) cat "{folder}/config.json" ;;
+    "whoami --json"*) echo '{{"url": "https://api.pulumi.com"}}' ;;
     "stack ls"*) cat "{folder}/stacks.json" ;;
     "stack select"*) echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
     *) [ "$1" != up ] || echo "$IDSTACK_RENEWALS" >> "{folder}/renewals"
@@ -93,7 +94,14 @@ class FakeEngine:
 
     def configures(self, **configuration: Any) -> None:
         """These are the project's keys in the stack's configuration, none of them secret."""
-        listed = {f"idstack:{key}": {"objectValue": value, "secret": False} for key, value in configuration.items()}
+        listed = {
+            f"idstack:{key}": {
+                "value": value if isinstance(value, str) else json.dumps(value),
+                "objectValue": value,
+                "secret": False,
+            }
+            for key, value in configuration.items()
+        }
         (self.folder / "config.json").write_text(json.dumps(listed))
 
     def has_stacks(self, *names: str) -> None:

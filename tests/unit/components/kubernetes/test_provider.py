@@ -22,6 +22,10 @@ def test_objects_on_the_cluster_survive_a_new_address_of_it(stack: RecordingMoni
     )
 
 
+def test_what_was_changed_by_hand_is_repaired_whoever_owns_the_field(stack: RecordingMonitor) -> None:
+    assert stack.one(KUBERNETES).inputs["enablePatchForce"] in (True, "true")
+
+
 def test_the_kubeconfigs_context_can_be_chosen(program: Program) -> None:
     cluster = {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "kubeconfig": "kubeconfig", "context": "admin"}
 

@@ -98,7 +98,7 @@ class Entra:
 
     `registered` holds the certificates it knows (PEM); `refusals` are answered to the next token requests, in order;
     each token request releases `asked`, waits while `answers` is not set and gets no answer while `drops`; `forbidden`
-    paths are 403 for everybody.
+    paths are 403 for everybody. `connections` is what the token requests said of their connections.
     """
 
     directory: Path
@@ -106,6 +106,7 @@ class Entra:
     refusals: list[str] = field(default_factory=list)
     forbidden: set[str] = field(default_factory=set)
     assertions: list[dict[str, Any]] = field(default_factory=list)
+    connections: list[str | None] = field(default_factory=list)
     calls: list[ServiceCall] = field(default_factory=list)
     asked: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     answers: threading.Event = field(default_factory=threading.Event)
@@ -213,6 +214,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._service()
         form = {key: values[0] for key, values in parse_qs(self._body().decode()).items()}
         self.world.attempts += 1
+        self.world.connections.append(self.headers["Connection"])
         self.world.asked.release()
         self.world.answers.wait()
         if self.world.drops:

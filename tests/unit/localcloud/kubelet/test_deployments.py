@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcloud.kubelet.client import DEPLOYMENTS, PODS
+from localcloud.kubelet.client import DEPLOYMENTS, PODS, REPLICA_SETS
+from localcloud.kubelet.replica_sets import REVISION
 from localcloud.kubelet.selection import condition, controller_of, is_ready
 from tests.unit.localcloud.kubelet_world import ClusterApi, Kubelet, Object, csi_volume, ended, running
 from tests.unit.localcloud.kubernetes_world import deployment
@@ -43,23 +44,42 @@ def _version(pod: Object) -> str:
     return str(pod["spec"]["containers"][0]["env"][0]["value"])
 
 
+def sets(cluster: ClusterApi) -> dict[str, Object]:
+    """Every ReplicaSet by its revision."""
+    return {each["metadata"]["annotations"][REVISION]: each for each in cluster.all(REPLICA_SETS)}
+
+
 def test_a_deployment_gets_its_pods(cluster: ClusterApi, kubelet: Kubelet) -> None:
     made = cluster.create(DEPLOYMENTS, web(2))
 
-    status = rolled_out(cluster)["status"]
+    complete = rolled_out(cluster)
+    status = complete["status"]
+
+    assert complete["metadata"]["annotations"] == {REVISION: "1"}
+    replica_set = sets(cluster)["1"]
+    owner = controller_of(replica_set)
+    assert owner is not None
+    assert (owner["kind"], owner["name"], owner["uid"]) == ("Deployment", "web", made["metadata"]["uid"])
+    assert replica_set["spec"]["replicas"] == 2
+    counts = {"replicas": 2, "fullyLabeledReplicas": 2, "readyReplicas": 2, "availableReplicas": 2}
+    assert replica_set["status"] == {"observedGeneration": 1, **counts}
 
     first, second = cluster.all(PODS)
     for pod in (first, second):
         owner = controller_of(pod)
         assert owner is not None
-        assert (owner["kind"], owner["name"], owner["uid"]) == ("Deployment", "web", made["metadata"]["uid"])
+        assert (owner["kind"], owner["name"], owner["uid"]) == (
+            "ReplicaSet",
+            replica_set["metadata"]["name"],
+            replica_set["metadata"]["uid"],
+        )
         labels = pod["metadata"]["labels"]
         assert pod["metadata"]["name"].startswith(f"web-{labels['pod-template-hash']}-")
         assert labels["app"] == "web"
         assert pod["spec"]["nodeName"] == "local"
     assert first["metadata"]["labels"] == second["metadata"]["labels"]
-    counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
-    assert [status.get(count) for count in counts] == [2, 2, 2, 2, None]
+    fields = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
+    assert [status.get(count) for count in fields] == [2, 2, 2, 2, None]
     assert [(each["type"], each["status"]) for each in status["conditions"]] == [
         ("Available", "True"),
         ("Progressing", "True"),
@@ -104,6 +124,39 @@ def test_a_roll_out_starts_the_new_pod_before_it_ends_the_old_one(cluster: Clust
     assert min(counts) >= 1, "one pod was ready all the time"
     rolled_out(cluster)
     assert kubelet.tree("web").resolve() != old, "the workload's name leads to its newest pod"
+
+
+def test_a_new_template_gets_a_replica_set_and_the_next_revision(cluster: ClusterApi, kubelet: Kubelet) -> None:
+    cluster.create(DEPLOYMENTS, web())
+    rolled_out(cluster)
+
+    cluster.merge(DEPLOYMENTS, "web", web(version="2"))
+    second = rolled_out(cluster)
+
+    assert second["metadata"]["annotations"][REVISION] == "2"
+    found = sets(cluster)
+    assert {revision: each["spec"]["replicas"] for revision, each in found.items()} == {"1": 0, "2": 1}
+    assert found["1"]["status"].get("replicas", 0) == 0
+
+    cluster.merge(DEPLOYMENTS, "web", web())
+    third = rolled_out(cluster)
+
+    assert third["metadata"]["annotations"][REVISION] == "3"
+    again = sets(cluster)
+    assert {revision: each["spec"]["replicas"] for revision, each in again.items()} == {"2": 0, "3": 1}
+    assert again["3"]["metadata"]["uid"] == found["1"]["metadata"]["uid"], "an earlier template has its set already"
+
+
+def test_a_pod_of_a_kubelet_without_replica_sets_is_replaced(cluster: ClusterApi, kubelet: Kubelet) -> None:
+    made = cluster.create(DEPLOYMENTS, web())
+    rolled_out(cluster)
+    (pod,) = cluster.all(PODS)
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": made["metadata"]["uid"]}
+    metadata = {**pod["metadata"], "name": "web-earlier-12345", "ownerReferences": [{**owner, "controller": True}]}
+
+    cluster.create(PODS, {**pod, "metadata": metadata})
+
+    cluster.once(PODS, lambda pods: [each["metadata"]["uid"] for each in pods] == [pod["metadata"]["uid"]])
 
 
 def test_recreate_ends_the_old_pod_first(cluster: ClusterApi, kubelet: Kubelet) -> None:
@@ -165,6 +218,7 @@ def test_a_deleted_deployment_leaves_nothing(cluster: ClusterApi, kubelet: Kubel
 
     assert all(ended(process) for process in processes)
     cluster.once(PODS, lambda pods: not pods)
+    cluster.once(REPLICA_SETS, lambda found: not found)
     kubelet.stop()
     assert not kubelet.tree("web").is_symlink()
 
@@ -179,6 +233,7 @@ def test_pods_end_with_their_deployment_where_the_api_collects_no_garbage(
     cluster.delete(DEPLOYMENTS, "web", propagationPolicy="Orphan")
 
     cluster.once(PODS, lambda pods: not pods)
+    cluster.once(REPLICA_SETS, lambda found: not found)
     assert ended(process)
 
 

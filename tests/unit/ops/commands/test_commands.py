@@ -285,7 +285,7 @@ def test_status_of_a_local_stack_names_the_plugins_that_are_real(
     choice.parent.mkdir()
     choice.write_text(json.dumps({"azuread": {"version": "6.11.1", "executable": "/bin/pulumi-resource-azuread"}}))
 
-    assert ", azuread 6.11.1 real, kubernetes " in idstack("status").output.splitlines()[-1]
+    assert ", azuread 6.11.1 real, kubernetes " in idstack("status").output
     assert json.loads(idstack("status", "--json").output)["providers"] == {
         "azure-native": "emulated",
         "azuread": "real",

@@ -1,30 +1,35 @@
-"""`idstack doctor`: what the stack needs on its cluster, and what is missing."""
+"""`idstack doctor` as a command: stages to choose, exit codes, JSON, and what a stack needs on its cluster."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from identity.access.kinds import AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS, SECRET_PROVIDER_CLASSES
+from identity.access.permissions import permissions
+from ops.commands import doctor
 from tests.unit.access_world import FakeApiServer
 from tests.unit.hosts import Serve
 from tests.unit.ops.cluster_access import reach
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
+KEYS = ["cluster", "identity", "stage", "check", "status", "evidence", "fix"]
+
 
 @pytest.fixture
 def api(serve_plain: Serve, monkeypatch: pytest.MonkeyPatch) -> FakeApiServer:
     api = FakeApiServer()
-    reach(monkeypatch, "ops.commands.doctor", serve_plain(api.app()))
+    reach(monkeypatch, "ops.access.management_cluster", serve_plain(api.app()))
     return api
 
 
 def test_a_stack_that_lacks_nothing_is_told_so(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
-    printed = idstack("doctor", "--stack", "dev")
+    printed = idstack("doctor", "--stage", "access", "--stack", "dev")
 
-    assert (printed.code, printed.error) == (0, "")
-    assert printed.output.endswith("every permission and kind that the stack needs is there\n")
+    assert (printed.code, printed.output, printed.error) == (0, "dev: nothing is broken; 1 check\n", "")
+    assert not [call for call in engine.calls if call.startswith("stack ")], "access needs no state"
 
 
 def test_a_kind_that_is_missing_is_named_with_what_brings_it(
@@ -32,13 +37,13 @@ def test_a_kind_that_is_missing_is_named_with_what_brings_it(
 ) -> None:
     api.absent = {AZURE_CLUSTER_IDENTITIES.version}
 
-    printed = idstack("doctor", "--stack", "dev")
+    printed = idstack("doctor", "--stage", "access", "--stack", "dev")
 
-    assert printed.code == 1
-    assert printed.error == (
-        "idstack: access: kinds: azureclusteridentities.infrastructure.cluster.x-k8s.io/v1beta1. "
-        "Kinds: azureclusteridentities come with `hypershift install`\n"
-    )
+    lines = printed.output.splitlines()
+    assert (printed.code, printed.error, lines[0]) == (1, "", "broken  access (permissions)")
+    assert lines[1].endswith(" lacks kinds: azureclusteridentities.infrastructure.cluster.x-k8s.io/v1beta1")
+    assert lines[2] == "    fix    Kinds: azureclusteridentities come with `hypershift install`"
+    assert lines[-1] == "dev: 1 finding; 1 check"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +62,77 @@ def test_a_stack_needs_the_kinds_of_its_own_objects_alone(
     engine.configures(**configuration)
     api.absent = {each.version for each in (AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS, SECRET_PROVIDER_CLASSES)}
 
+    printed = idstack("doctor", "--stage", "access", "--stack", "dev").output
+
+    assert ("hostedclusters.hypershift.openshift.io/v1beta1" in printed) == needed
+    assert "secretproviderclasses" not in printed
+
+
+def test_whoever_may_only_look_is_not_taken_for_the_deployer(
+    engine: FakeEngine, idstack: Idstack, api: FakeApiServer
+) -> None:
+    api.denied = {
+        f"{each.verb} {each.resource}" for each in permissions() if each.verb in ("create", "patch", "delete")
+    }
+
+    printed = idstack("doctor", "--stage", "access", "--stack", "dev")
+
+    assert printed.code == 3
+    assert "not checked  access (permissions)" in printed.output
+    assert "the deployer's own `idstack doctor --stage access --stack dev` checks them" in printed.output
+
+
+def test_whoever_may_not_even_look_lacks_permissions(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
+    api.denied = {f"{each.verb} {each.resource}" for each in permissions()}
+
+    printed = idstack("doctor", "--stage", "access", "--stack", "dev")
+
+    assert (printed.code, "lacks permissions: get namespaces, list namespaces" in printed.output) == (1, True)
+
+
+def test_scripts_get_a_list_of_every_result(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
+    api.absent = {AZURE_CLUSTER_IDENTITIES.version}
+
+    printed = idstack("doctor", "--stage", "access", "--stage", "engine", "--stack", "dev", "--json")
+
+    engine_state, access = json.loads(printed.output)
+    assert list(access) == KEYS
+    assert (printed.code, engine_state["status"], access["status"]) == (1, "ok", "broken")
+    assert (access["cluster"], access["identity"], access["stage"], access["check"]) == (
+        *(None, None),
+        *("access", "permissions"),
+    )
+
+
+def test_a_stack_without_a_cluster_is_not_blamed_for_it(engine: FakeEngine, idstack: Idstack) -> None:
+    printed = idstack("doctor", "--stage", "access", "--stack", "dev")
+
+    assert printed.code == 3
+    assert "why    the stack dev has no managementCluster" in printed.output
+
+
+def test_a_configuration_that_is_refused_is_named(engine: FakeEngine, idstack: Idstack) -> None:
     printed = idstack("doctor", "--stack", "dev")
 
-    assert ("hostedclusters.hypershift.openshift.io/v1beta1" in printed.error) == needed
-    assert "secretproviderclasses" not in printed.error
+    assert printed.code == 1
+    assert "broken  configuration (settings)" in printed.output
+
+
+def test_a_report_that_moves_is_no_document(engine: FakeEngine, idstack: Idstack) -> None:
+    printed = idstack("doctor", "--stack", "dev", "--watch", "--json")
+
+    assert (printed.code, "--watch is for people" in " ".join(printed.error.split())) == (2, True)
+
+
+def test_watching_ends_with_the_result_of_the_last_look(
+    engine: FakeEngine, idstack: Idstack, api: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctor, "sleep", interrupted)
+    api.absent = {AZURE_CLUSTER_IDENTITIES.version}
+
+    printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--watch")
+
+    assert (printed.code, "1 finding" in printed.output) == (1, True)

@@ -105,25 +105,37 @@ def test_a_cluster_out_of_reach_is_a_line_and_no_error(
     assert (printed.code, "not read: the management cluster: AKS does not answer" in printed.output) == (0, True)
 
 
-def test_doctor_lists_what_is_not_as_expected_and_fails(api: FakeApiServer, idstack: Idstack) -> None:
+def has_state(engine: FakeEngine) -> None:
+    """The state of the same stack, which `doctor` reads."""
+    engine.has_resources({"urn": "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev", **STACK_RESOURCE})
+
+
+STACK_RESOURCE: dict[str, Any] = {"type": "pulumi:pulumi:Stack", "custom": False, "outputs": OUTPUTS}
+
+
+def test_doctor_names_each_condition_that_is_not_as_expected(
+    api: FakeApiServer, engine: FakeEngine, idstack: Idstack
+) -> None:
+    has_state(engine)
+
     printed = idstack("doctor", "--stage", "hosted-clusters", "--stack", "dev")
 
-    assert (printed.code, printed.output) == (1, "")
-    assert printed.error.splitlines() == [
-        "idstack: hosted-clusters:",
-        "  hc1: ValidAzureKMSConfig is False (AzureError): encrypt failed",
-        "  hc1: ingress in the pod ingress-operator-0 is old, version 1111; the vault has 2222",
+    assert (printed.code, printed.error) == (1, "")
+    assert printed.output.splitlines()[:2] == [
+        "broken  hosted-clusters (conditions): hc1",
+        "    found  ValidAzureKMSConfig is False (AzureError): encrypt failed",
     ]
 
 
-def test_doctor_is_content_with_a_cluster_as_it_should_be(api: FakeApiServer, idstack: Idstack) -> None:
+def test_doctor_is_content_with_a_cluster_as_it_should_be(
+    api: FakeApiServer, engine: FakeEngine, idstack: Idstack
+) -> None:
+    has_state(engine)
     api.documents[HOSTED_CLUSTER] = {"status": {"conditions": [{"type": "Available", "status": "True"}]}}
-    api.documents[POD_STATUSES] = {"items": []}
 
     printed = idstack("doctor", "--stage", "hosted-clusters", "--stack", "dev")
 
-    assert (printed.code, printed.error) == (0, "")
-    assert json.loads(idstack("doctor", "--stage", "hosted-clusters", "--stack", "dev", "--json").output)["wrong"] == []
+    assert (printed.code, printed.output) == (0, "dev: nothing is broken; 1 check\n")
 
 
 @pytest.mark.parametrize(("side", "lines"), [("hypershift", 1), ("stack", 0)])

@@ -15,7 +15,7 @@ from ops.stack import environment, pinned_plugins, plugins
 from ops.stack.environment import LocalPaths, local_paths, variables
 from ops.stack.errors import CommandError
 from ops.stack.pinned_plugins import NAMES
-from ops.stack.plugins import CAN_BE_REAL, choose, choose_for, describe, install, installed, parse
+from ops.stack.plugins import choose, choose_for, describe, install, installed, parse
 from tests.unit.emulated.plugin_executables import write_plugin
 
 VERSION = {name: metadata.version(f"pulumi-{name}") for name in NAMES}
@@ -41,7 +41,7 @@ def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     (folder / "pulumi").chmod(0o755)
     fetches(tmp_path, "echo 'error: no such host' >&2; exit 1")
     (tmp_path / "bin").mkdir()
-    pins(tmp_path, monkeypatch, *CAN_BE_REAL)
+    pins(tmp_path, monkeypatch, *NAMES)
     return {
         "HOME": str(tmp_path / "home"),
         "PATH": os.pathsep.join([str(tmp_path / "bin"), "/usr/bin", "/bin"]),
@@ -140,13 +140,13 @@ def test_an_installed_plugin_of_any_version_is_the_one_of_this_checkout(
 
 
 def test_real_plugins_are_taken_from_the_users_plugin_cache(caller: dict[str, str], tmp_path: Path) -> None:
-    real = {name: cached(tmp_path, name) for name in CAN_BE_REAL}
+    real = {name: cached(tmp_path, name) for name in NAMES}
 
     prepared(caller, "real")
 
     found = scripts(caller)
-    assert {name: found[f"resource-{name}-v{VERSION[name]}"] for name in CAN_BE_REAL} == {
-        name: f"{plugins._BIN / 'real'} run {real[name]}" for name in CAN_BE_REAL
+    assert {name: found[f"resource-{name}-v{VERSION[name]}"] for name in NAMES} == {
+        name: f"{plugins._BIN / 'real'} run {real[name]}" for name in NAMES
     }
     assert fetched(tmp_path) == []
 
@@ -237,20 +237,23 @@ def test_what_is_not_to_be_had_is_named_with_what_to_do(caller: dict[str, str], 
         f"  azuread {entra}: pulumi-resource-azuread is not on PATH; {cache}/resource-azuread-v{entra} is not there; "
         f"`pulumi plugin install resource azuread {entra}` failed: no such host\n"
     )
+    assert refusal(caller, "real").endswith("`make up` needs none of them")
+    cached(tmp_path, "kubernetes")
     begin = "real provider plugins were asked for and are not to be had; nothing was started:\n"
     where = (
         "Where Pulumi's downloads can be reached, install them, or copy their folders from another machine's "
         "~/.pulumi/plugins:\n"
     )
-    installs = {name: f"  pulumi plugin install resource {name} {VERSION[name]}\n" for name in CAN_BE_REAL}
+    installs = {name: f"  pulumi plugin install resource {name} {VERSION[name]}\n" for name in NAMES}
 
     assert refusal(caller, "real") == (
-        f"{begin}{of_azure}{of_entra}{where}{installs['azure-native']}{installs['azuread']}`make up` needs none of them"
+        f"{begin}{of_azure}{of_entra}{where}{installs['azure-native']}{installs['azuread']}"
+        "`make up PROVIDERS=kubernetes` takes those that there are, and emulated ones for the rest"
     )
     cached(tmp_path, "azuread")
     assert refusal(caller, "real") == (
         f"{begin}{of_azure}{where}{installs['azure-native']}"
-        "`make up PROVIDERS=azuread` takes those that there are, and emulated ones for the rest"
+        "`make up PROVIDERS=azuread,kubernetes` takes those that there are, and emulated ones for the rest"
     )
     assert not (tmp_path / "state").exists(), "nothing was begun"
 
@@ -318,9 +321,9 @@ def test_a_newer_sdk_needs_its_own_plugin_and_the_state_its_old_one(
     ("text", "names"),
     [
         ("emulated", set()),
-        ("real", {"azure-native", "azuread"}),
+        ("real", {"azure-native", "azuread", "kubernetes"}),
         ("azuread", {"azuread"}),
-        ("azuread, azure-native", {"azuread", "azure-native"}),
+        ("azuread, kubernetes", {"azuread", "kubernetes"}),
     ],
 )
 def test_the_option_names_the_real_ones(text: str, names: set[str]) -> None:
@@ -333,17 +336,7 @@ def test_any_other_option_is_refused_with_what_is_accepted(text: str, wrong: str
         parse(text)
     assert refused.value.format_message() == (
         f'--providers: found "{text}"; accepted: emulated, real, or which ones shall be real, separated by commas, of '
-        f"azure-native, azuread; {wrong} is none of them"
-    )
-
-
-def test_the_kubernetes_plugin_cannot_be_real() -> None:
-    with pytest.raises(CommandError) as refused:
-        parse("azuread,kubernetes")
-    assert refused.value.format_message() == (
-        "--providers: the real kubernetes plugin waits for a Deployment by its ReplicaSets, and the local clusters "
-        "have none, because their pods belong to the Deployment itself; accepted are azure-native and azuread, with "
-        "the emulated kubernetes plugin beside them"
+        f"azure-native, azuread, kubernetes; {wrong} is none of them"
     )
 
 

@@ -1,0 +1,23 @@
+"""Whether the stack's deployer has what it needs on the management cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ops.doctor.model.check import Fault, Part, Stage, WholeStack, of_stack
+from ops.doctor.model.seen import NotRead, known
+from ops.doctor.model.world import World
+
+
+def _find(world: World, _: WholeStack) -> Iterator[Fault]:
+    access = known(world.access)
+    if access.missing and access.only_looks:
+        raise NotRead(
+            f"{access.who} may look at {access.server} and change nothing there, so the deployer's permissions are not "
+            f"known; the deployer's own {world.command('doctor', '--stage', 'access')} checks them"
+        )
+    if access.missing:
+        yield Fault(evidence=f"{access.who} at {access.server} lacks {'; '.join(access.missing)}", fix=access.hint)
+
+
+CHECK = of_stack(Stage.ACCESS, "permissions", (Part.ACCESS,), _find)

@@ -1,0 +1,47 @@
+"""Whether the mounted document is one that the loader takes, and the identity's own. Its content is never read here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from identity.credentials import rfc3339
+from ops.doctor.checks.credential_path import REFUSED_DOCUMENT
+from ops.doctor.model.check import Fault, Part, Stage, of_identity
+from ops.doctor.model.expected import Identity
+from ops.doctor.model.fixes import renewal
+from ops.doctor.model.reports import reports_of
+from ops.doctor.model.seen import entry
+from ops.doctor.model.world import World
+
+# After it was written the driver polls, and the loader looks at its file: as in `driver_mount`.
+_LOADED_WITHIN: Final = timedelta(minutes=10)
+
+
+def _find(world: World, identity: Identity) -> Iterator[Fault]:
+    fix = renewal(world, identity)
+    for _, pod, report in reports_of(world, identity):
+        error = report.sign_in_error or ""
+        if error.startswith(REFUSED_DOCUMENT):
+            yield Fault(evidence=f"{pod.name} cannot use {identity.secret}: {' '.join(error.split())}", fix=fix)
+            continue
+        client, expires, thumbprint = report.client_id, report.expires, report.thumbprint
+        secret = entry(world.secrets, identity.secret)
+        if client and client.lower() != identity.client_id.lower():
+            evidence = f"{pod.name} loaded the credential of client {client}; the identity is {identity.client_id}"
+        elif expires and expires <= world.now:
+            evidence = f"{pod.name} loaded a credential that expired at {rfc3339.render(expires)}"
+        elif (
+            thumbprint
+            and identity.thumbprint not in (None, thumbprint)
+            and secret is not None
+            and world.now - secret.created >= _LOADED_WITHIN
+        ):
+            evidence = f"{pod.name} loaded the certificate {thumbprint}; the stack delivered {identity.thumbprint}"
+        else:
+            continue
+        yield Fault(evidence=evidence, fix=fix)
+
+
+CHECK = of_identity(Stage.DOCUMENT, "document", (Part.REPORTS, Part.CONTROL_PLANES, Part.SECRETS), _find)

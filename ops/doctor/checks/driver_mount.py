@@ -1,0 +1,89 @@
+"""Whether the CSI driver has mounted the secret in every pod that asks for it, in the vault's version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from ops.doctor.model.check import Fault, Part, Stage, of_identity
+from ops.doctor.model.expected import Identity
+from ops.doctor.model.fixes import renewal
+from ops.doctor.model.pods import asking
+from ops.doctor.model.seen import NotRead, Unread, entry, known
+from ops.doctor.model.world import SeenControlPlane, World
+
+# Five polls of the driver (--rotation-poll-interval, two minutes).
+_POLLED_WITHIN: Final = timedelta(minutes=10)
+_MOUNT, _ROTATION = "FailedMount", "MountRotationFailed"
+_NO_EVENT: Final = "no event says why; events are kept for an hour"
+# What helps, by words of the driver's and the provider's messages (kubernetes-sigs/secrets-store-csi-driver,
+# Azure/secrets-store-csi-driver-provider-azure, azidentity).
+_FIXES: Final = (
+    ("the requested identity isn't assigned", "assign the key-vault-user to the nodes: {attach}"),
+    (
+        "RESPONSE 403",
+        "the role of the key-vault-user is there: wait ten minutes, then look at the vault's network rules",
+    ),
+    ("RESPONSE 401", "the vault refuses the token's tenant: compare the vault's tenant with the nodes'"),
+    ("RESPONSE 404", "the vault that the driver reaches has no such secret: look at DNS and the private endpoint"),
+    ("decoding of", "the stored value is not in the class's objectEncoding: {renewal}"),
+    ("not found in the list of registered CSI drivers", "install the Secrets Store CSI driver (AKS: its add-on)"),
+    ("provider not found", "install the driver's Azure provider (AKS: the same add-on)"),
+    ("no such host", "the nodes do not resolve the vault's name: look at DNS and the private endpoint"),
+    ("Readonly is not true", "set `readOnly: true` on the pod's csi volume"),
+    ('secret "', "make the Kubernetes Secret with the cloud configuration: {up}"),
+)
+
+
+def _find(world: World, identity: Identity) -> Iterator[Fault]:
+    seen = entry(world.control_planes, identity.cluster)
+    pods = asking(world, identity)
+    if not pods:
+        raise NotRead(f"no pod in {identity.namespace} asks the driver for {identity.secret_provider_class}")
+    mounts = {
+        each.pod: each for each in known(seen.mounts) if each.secret_provider_class == identity.secret_provider_class
+    }
+    for pod in pods:
+        mount = mounts.get(pod.name)
+        if mount is None or not mount.is_mounted:
+            said = _last_warning(seen, pod.name, _MOUNT)
+            yield Fault(
+                evidence=f"the driver has mounted nothing in {pod.name}: {said}", fix=_fix(world, identity, said)
+            )
+            continue
+        current = entry(world.secrets, identity.secret)
+        version = mount.versions.get(f"secret/{identity.secret}")
+        if current is None or version == current.version or world.now - current.created < _POLLED_WITHIN:
+            continue
+        said = _last_warning(seen, pod.name, _ROTATION)
+        yield Fault(
+            evidence=f"{pod.name} has version {version} mounted, the vault has {current.version} since "
+            f"{current.created:%Y-%m-%d %H:%M} UTC: {said}",
+            fix=_fix(world, identity, said),
+        )
+
+
+def _last_warning(seen: SeenControlPlane, pod: str, reason: str) -> str:
+    if isinstance(seen.warnings, Unread):
+        return f"its events were not read ({seen.warnings.why})"
+    found = [each for each in seen.warnings if (each.pod, each.reason) == (pod, reason)]
+    return " ".join(max(found, key=lambda each: each.last).message.split()) if found else _NO_EVENT
+
+
+def _fix(world: World, identity: Identity, said: str) -> str:
+    fix = next((fix for words, fix in _FIXES if words in said), None)
+    if fix is None:
+        return (
+            "look at the driver's own log: `kubectl logs --namespace kube-system --container secrets-store "
+            "--selector app=secrets-store-csi-driver`"
+        )
+    attach = known(world.state).attach_command
+    return fix.format(
+        attach=f"`{attach}`" if attach else "`az vmss identity assign`, for each scale set of the nodes",
+        renewal=renewal(world, identity),
+        up=world.repair,
+    )
+
+
+CHECK = of_identity(Stage.MOUNT, "mount", (Part.CONTROL_PLANES, Part.SECRETS), _find)

@@ -1,0 +1,44 @@
+"""Whether Entra ID has the application, enabled, with the certificate that the stack delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from identity.credentials import rfc3339
+from ops.doctor.model.check import Fault, Part, Stage, of_identity
+from ops.doctor.model.expected import Identity
+from ops.doctor.model.fixes import renewal
+from ops.doctor.model.seen import entry
+from ops.doctor.model.world import World
+
+
+def _find(world: World, identity: Identity) -> Iterator[Fault]:
+    if identity.generation is None:
+        return  # a managed identity: Azure keeps its certificates, and shows them to nobody
+    client, found = identity.client_id, entry(world.applications, identity.client_id)
+    if found is None:
+        yield Fault(
+            evidence=f"Entra ID has no application with the client id {client}",
+            fix=f"{world.make('recover')} makes another one, with a new credential and its roles",
+        )
+        return
+    if found.is_enabled is None:
+        yield Fault(evidence=f"the application {client} has no service principal", fix=world.repair)
+    elif not found.is_enabled:
+        yield Fault(
+            evidence=f"the service principal of {client} is disabled",
+            fix=f"`az ad sp update --id {client} --set accountEnabled=true`",
+        )
+    elif identity.thumbprint is not None and identity.thumbprint not in found.certificates:
+        yield Fault(
+            evidence=f"the certificate {identity.thumbprint} is not registered on the application {client}",
+            fix=world.repair,
+        )
+    elif identity.thumbprint is not None and (end := found.certificates[identity.thumbprint]) <= world.now:
+        yield Fault(
+            evidence=f"the registration of {identity.thumbprint} ended at {rfc3339.render(end)}",
+            fix=renewal(world, identity),
+        )
+
+
+CHECK = of_identity(Stage.SIGN_IN, "registration", (Part.APPLICATIONS,), _find)

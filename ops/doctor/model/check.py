@@ -1,0 +1,116 @@
+"""A check: what it looks at, what it needs to see, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar
+
+from ops.doctor.model.expected import Cluster, Identity
+from ops.doctor.model.seen import known
+from ops.doctor.model.world import World
+
+
+class Stage(StrEnum):
+    """Where a check belongs, in order. `configuration` to `proof-call` are the eight stages of the identity flow."""
+
+    ENGINE = "engine"
+    BACKEND = "backend"
+    ACCESS = "access"
+    CONFIGURATION = "configuration"
+    VAULT = "vault"
+    CLASS = "class"
+    MOUNT = "mount"
+    VOLUME = "volume"
+    DOCUMENT = "document"
+    SIGN_IN = "sign-in"
+    PROOF_CALL = "proof-call"
+    HOSTED_CLUSTERS = "hosted-clusters"
+
+    @property
+    def is_in_the_chain(self) -> bool:
+        """Whether a broken check before it explains what is wrong there."""
+        return self not in (Stage.ENGINE, Stage.BACKEND, Stage.ACCESS)
+
+
+class Part(StrEnum):
+    """What the readers can look at; each value says what it takes to see it."""
+
+    STATE = "to read the stack's state in the backend"
+    LOCKS = "to list the backend's lock files"
+    DECRYPTION = "to use the stack's secrets provider"
+    CONFIGURATION = "to read the stack's configuration"
+    ACCESS = "to sign in to the management cluster"
+    VAULT = "Reader on the key vault"
+    SECRETS = "Reader on the key vault, for the metadata of its secrets"
+    ROLES = "Reader at the scopes of the role assignments"
+    APPLICATIONS = "Application.Read.All in Microsoft Graph"
+    CONTROL_PLANES = "get and list on the objects of the control plane's namespace"
+    REPORTS = "get on pods/proxy in the control plane's namespace, for the probes' reports"
+
+
+class Place(Protocol):
+    """What a check is about: a stack (both None), a hosted cluster, or one of its identities."""
+
+    @property
+    def cluster(self) -> str | None: ...
+    @property
+    def identity(self) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class WholeStack:
+    """The stack itself."""
+
+    cluster: None = None
+    identity: None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What a check found: the evidence, and what fixes it. `cluster` narrows a finding about the whole stack."""
+
+    evidence: str
+    fix: str
+    cluster: str | None = None
+
+
+P = TypeVar("P", bound=Place)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One check. `places` lists what it is about, `find` what is wrong there; both raise NotRead.
+
+    `needs` are the parts that must be read for it; the first is the one that it is about.
+    """
+
+    stage: Stage
+    name: str
+    needs: tuple[Part, ...]
+    places: Callable[[World], Iterable[Place]]
+    find: Callable[[World, Any], Iterator[Fault]]
+
+
+def of_stack(
+    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[World, WholeStack], Iterator[Fault]]
+) -> Check:
+    """A check that is made once."""
+    return Check(stage=stage, name=name, needs=needs, places=lambda _: (WholeStack(),), find=find)
+
+
+def of_cluster(
+    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[World, Cluster], Iterator[Fault]]
+) -> Check:
+    """A check of each hosted cluster."""
+    needs = (*needs, Part.STATE)
+    return Check(stage=stage, name=name, needs=needs, places=lambda world: known(world.state).clusters, find=find)
+
+
+def of_identity(
+    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[World, Identity], Iterator[Fault]]
+) -> Check:
+    """A check of each identity of each hosted cluster."""
+    needs = (*needs, Part.STATE)
+    return Check(stage=stage, name=name, needs=needs, places=lambda world: known(world.state).identities, find=find)

@@ -1,0 +1,100 @@
+"""What a stack has made, by its state and its outputs: what the checks expect to find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedRole:
+    """A role assignment in the state; `resource` is its name in the program."""
+
+    resource: str
+    id: str  # ARM id
+    principal_id: str
+    role_definition_id: str
+    scope: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedMount:
+    """A place where a pod of `deployment` finds the credential: one of the catalogue's mounts.
+
+    `variable` is set to the file's path, if the consumer wants one; `document` is the path of a cloud configuration
+    that names the file, `document_secret` the Kubernetes Secret with it.
+    """
+
+    deployment: str
+    container: str
+    directory: str
+    variable: str | None = None
+    document: str | None = None
+    document_secret: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """One control-plane identity of one hosted cluster.
+
+    `generation` and `thumbprint` are those of the outputs; only a certificate that the stack issued has a generation.
+    """
+
+    cluster: str
+    identity: str  # its field in the HostedCluster API
+    namespace: str  # of the control plane
+    client_id: str
+    secret: str
+    object_encoding: str
+    secret_provider_class: str
+    thumbprint: str | None
+    generation: str | None
+    roles: tuple[ExpectedRole, ...]
+    mounts: tuple[ExpectedMount, ...]
+    # From `spec` of a HostedCluster to the object that names the identity; none if the API has no field for it.
+    hosted_cluster_path: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """One hosted cluster; `home` is the namespace of its HostedCluster, `namespace` that of its control plane."""
+
+    cluster: str
+    home: str
+    namespace: str
+    identities: tuple[Identity, ...]
+    identity: None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnVault:
+    """The network rules that the stack gave its vault, as ARM spells them."""
+
+    public_network_access: str
+    default_action: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackState:
+    """A stack that was brought up.
+
+    `own_vault` is None, and `reader_roles` is empty, if the vault is a shared stack's. `pending` are the operations
+    that a killed engine left half done, in words.
+    """
+
+    cluster_side: Literal["stack", "hypershift"]
+    vault_id: str
+    vault_name: str
+    tenant_id: str
+    key_vault_user: str  # client id
+    attach_command: str | None
+    clusters: tuple[Cluster, ...]
+    own_vault: OwnVault | None
+    reader_roles: tuple[ExpectedRole, ...]
+    pending: tuple[str, ...] = ()
+    is_up: bool = True  # False: it was never brought up, and everything else is empty
+
+    @property
+    def identities(self) -> tuple[Identity, ...]:
+        """Those of all clusters, in the catalogue's order."""
+        return tuple(each for cluster in self.clusters for each in cluster.identities)

@@ -1,0 +1,1 @@
+"""Gathers what the checks look at. Every reader asks for metadata alone, and changes nothing."""

@@ -1,0 +1,67 @@
+"""What the stack needs on its management cluster, as the user who signed in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from identity.access.api_server import AccessRequirements, ApiServer
+from identity.access.errors import AccessError
+from identity.access.kinds import CustomKind, required_kinds
+from identity.access.permissions import Permission, permissions
+from identity.settings import Settings
+from ops.doctor.model.seen import Unread
+from ops.doctor.model.world import SeenAccess
+
+_LOOK: Final = frozenset({"get", "list", "watch"})
+
+
+def read_access(
+    server: ApiServer, configuration: Mapping[str, Any], namespaces: tuple[str, ...]
+) -> SeenAccess | Unread:
+    """Sign in, and ask for every permission and kind that a stack with this configuration needs.
+
+    A permission that the deployer has in each of `namespaces` counts as well (`idstack rbac --namespaced`).
+    """
+    try:
+        server.check_sign_in()
+        missing = server.missing(AccessRequirements(permissions(), _kinds(configuration), namespaces))
+    except AccessError as error:
+        return refused(error)
+    return SeenAccess(
+        server=server.server,
+        who=server.who,
+        missing=tuple(missing),
+        hint=server.hint,
+        only_looks=_only_looks(server.lacking),
+    )
+
+
+def refused(error: Exception) -> SeenAccess | Unread:
+    """Access that failed; unread if whoever runs this lacks the right to try it."""
+    text = " ".join(str(error).split())
+    if "AuthorizationFailed" in text or "has no managementCluster" in text:
+        return Unread(text)
+    return SeenAccess(
+        server="the management cluster",
+        who="the stack",
+        missing=(f"a sign-in: {text}",),
+        hint="correct what the error names (docs/aks-access.md)",
+        only_looks=False,
+    )
+
+
+def _only_looks(lacking: Collection[Permission]) -> bool:
+    looks = [each for each in permissions() if each.verb in _LOOK]
+    writes = [each for each in permissions() if each.verb not in _LOOK]
+    return set(writes) <= set(lacking) and not set(looks) <= set(lacking)
+
+
+def _kinds(configuration: Mapping[str, Any]) -> tuple[CustomKind, ...]:
+    """The custom kinds of the stack's objects, by its configuration without secrets."""
+    clusters = configuration.get("hostedClusters") or ()
+    side = configuration.get("clusterSide", Settings.model_fields["cluster_side"].default)
+    return required_kinds(
+        makes_cluster_side=side == "stack",
+        applies_hosted_clusters=any(each.get("hostedCluster") for each in clusters),
+    )

@@ -1,0 +1,152 @@
+"""What ARM and Graph show of a stack: to a Reader, but for the applications."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from identity.access.azure_client import AzureClient, AzureObject
+from identity.access.errors import AccessError
+from identity.credentials import rfc3339
+from identity.credentials.secret_tags import THUMBPRINT
+from ops.doctor.model.check import Part
+from ops.doctor.model.expected import StackState
+from ops.doctor.model.seen import Unread
+from ops.doctor.model.world import SeenApplication, SeenRole, SeenSecret, SeenVault
+
+_KEY_VAULT: Final = "2024-11-01"
+_AUTHORIZATION: Final = "2022-04-01"
+_AT_ONCE: Final = 8
+_LONGEST: Final = 300  # of a refusal, which ends with the service's JSON
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AzureView:
+    """The parts of a world that are Azure's."""
+
+    vault: SeenVault | Unread | None
+    secrets: Mapping[str, SeenSecret | Unread | None]
+    roles: Mapping[str, SeenRole | Unread | None]
+    applications: Mapping[str, SeenApplication | Unread | None]
+
+
+def unseen(why: Unread, state: StackState) -> AzureView:
+    """The view of somebody to whom Azure does not answer at all."""
+    return AzureView(
+        vault=why,
+        secrets=dict.fromkeys(_secrets(state), why),
+        roles=dict.fromkeys(_roles(state), why),
+        applications=dict.fromkeys(_applications(state), why),
+    )
+
+
+def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -> AzureView:
+    """The wanted parts; what is refused is unread, each for itself."""
+
+    def vault() -> SeenVault | None:
+        found = azure.resource(state.vault_id, _KEY_VAULT)
+        return None if found is None else _vault(found["properties"])
+
+    def secret(name: str) -> SeenSecret | None:
+        found = azure.resource(f"{state.vault_id}/secrets/{name}", _KEY_VAULT)
+        return None if found is None else _secret(found)
+
+    def role(assignment: str) -> SeenRole | None:
+        found = azure.resource(assignment, _AUTHORIZATION)
+        return None if found is None else _role(found["properties"])
+
+    def application(client_id: str) -> SeenApplication | None:
+        condition = f"appId eq '{client_id}'"
+        found = azure.directory_objects("/applications", condition)
+        if not found:
+            return None
+        return _application(found[0], azure.directory_objects("/servicePrincipals", condition))
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+
+        def each(part: Part, keys: Iterable[str], read: Callable[[str], T]) -> dict[str, T | Unread]:
+            wanted = list(keys) if part in parts else []
+            return dict(zip(wanted, pool.map(lambda key: _seen(lambda: read(key)), wanted), strict=True))
+
+        return AzureView(
+            vault=_seen(vault) if Part.VAULT in parts and state.is_up else Unread("it was not looked for"),
+            secrets=each(Part.SECRETS, _secrets(state), secret),
+            roles=each(Part.ROLES, _roles(state), role),
+            applications=each(Part.APPLICATIONS, _applications(state), application),
+        )
+
+
+def _seen(read: Callable[[], T]) -> T | Unread:
+    try:
+        return read()
+    except AccessError as error:
+        return Unread(" ".join(str(error).split())[:_LONGEST])
+
+
+def _secrets(state: StackState) -> list[str]:
+    return [each.secret for each in state.identities]
+
+
+def _roles(state: StackState) -> list[str]:
+    return [role.id for roles in (state.reader_roles, *(each.roles for each in state.identities)) for role in roles]
+
+
+def _applications(state: StackState) -> list[str]:
+    return list(dict.fromkeys(each.client_id for each in state.identities if each.generation is not None))
+
+
+def _vault(properties: AzureObject) -> SeenVault:
+    rules = properties.get("networkAcls") or {}
+    return SeenVault(
+        tenant_id=properties["tenantId"],
+        uses_roles=bool(properties.get("enableRbacAuthorization")),
+        public_network_access=properties.get("publicNetworkAccess") or "Enabled",
+        default_action=rules.get("defaultAction") or "Allow",
+    )
+
+
+def _secret(found: AzureObject) -> SeenSecret:
+    properties = found["properties"]
+    attributes: Mapping[str, Any] = properties.get("attributes") or {}
+    return SeenSecret(
+        version=str(properties["secretUriWithVersion"]).rstrip("/").rpartition("/")[2],
+        enabled=attributes.get("enabled", True),
+        created=_date(attributes.get("created")) or datetime.min.replace(tzinfo=UTC),
+        not_before=_date(attributes.get("nbf")),
+        expires=_date(attributes.get("exp")),
+        thumbprint=(found.get("tags") or {}).get(THUMBPRINT),
+    )
+
+
+def _date(seconds: int | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _role(properties: AzureObject) -> SeenRole:
+    return SeenRole(principal_id=properties["principalId"], role_definition_id=properties["roleDefinitionId"])
+
+
+def _application(found: AzureObject, principals: list[AzureObject]) -> SeenApplication:
+    return SeenApplication(
+        certificates={
+            _thumbprint(key["customKeyIdentifier"]): rfc3339.parse(key["endDateTime"])
+            for key in found.get("keyCredentials") or ()
+            if key.get("customKeyIdentifier")
+        },
+        is_enabled=bool(principals[0].get("accountEnabled", True)) if principals else None,
+    )
+
+
+def _thumbprint(identifier: str) -> str:
+    """Graph gives the thumbprint's bytes as base64; some tools wrote its hexadecimal digits instead."""
+    try:
+        raw = base64.b64decode(identifier, validate=True)
+    except binascii.Error:
+        return identifier.upper()
+    return identifier.upper() if len(raw) != 20 else raw.hex().upper()

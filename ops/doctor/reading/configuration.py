@@ -1,0 +1,65 @@
+"""The stack's configuration, as its settings take it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from identity.catalogue import CONTROL_PLANE
+from identity.settings import ConfigurationError, Problem, Settings, load_settings
+from identity.settings.problems import NAMESPACE, path_of
+from ops.doctor.model.seen import Unread
+from ops.doctor.model.world import RefusedValue, SeenConfiguration
+from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+
+
+def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
+    """What the settings refuse, or the identities that they enable."""
+    try:
+        texts, secret_keys = engine.raw_configuration()
+    except CommandError as error:
+        return Unread(str(error))
+    if secret_keys:
+        return Unread(
+            f"{', '.join(f'{NAMESPACE}:{key}' for key in secret_keys)} is secret, and is not decrypted here; "
+            f"`make preview STACK={engine.stack}` checks it with the rest"
+        )
+    try:
+        settings = load_settings(texts, secret_keys=(), local=local_cloud.of(engine.stack))
+    except ConfigurationError as error:
+        names = _names(texts)
+        return SeenConfiguration(refused=tuple(_refused(error.problems, names)), identities={})
+    return SeenConfiguration(refused=(), identities=_enabled(settings))
+
+
+def _enabled(settings: Settings) -> dict[str, tuple[str, ...]]:
+    return {
+        cluster.name: tuple(row.field for row in CONTROL_PLANE if cluster.identity(row).enabled)
+        for cluster in settings.hosted_clusters
+    }
+
+
+def _refused(problems: tuple[Problem, ...], names: list[str]) -> Iterator[RefusedValue]:
+    for each in problems:
+        match each.place:
+            case ("hostedClusters", int(number), *_) if number < len(names):
+                cluster: str | None = names[number] or None
+            case _:
+                cluster = None
+        yield RefusedValue(
+            cluster=cluster,
+            path=f"{NAMESPACE}:{path_of(each.place)}",
+            found=each.found,
+            accepted=each.accepted,
+            fix=each.fix,
+        )
+
+
+def _names(texts: Mapping[str, str]) -> list[str]:
+    """The names of the hosted clusters, in order; empty for one without."""
+    with suppress(ValueError, AttributeError, TypeError):
+        return [str(each.get("name") or "") for each in json.loads(texts.get("hostedClusters", "[]"))]
+    return []

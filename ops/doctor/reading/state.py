@@ -1,0 +1,124 @@
+"""What a stack made, out of its state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from identity.catalogue import CONTROL_PLANE
+from identity.catalogue_rows import ControlPlaneIdentity, Mount
+from identity.naming import control_plane_identity_name, control_plane_namespace
+from ops.doctor.model.expected import Cluster, ExpectedMount, ExpectedRole, Identity, OwnVault, StackState
+from ops.stack.state import State, StateResource, name_of
+
+_STACK: Final = "pulumi:pulumi:Stack"
+_VAULT: Final = "azure-native:keyvault:Vault"
+_ROLE: Final = "azure-native:authorization:RoleAssignment"
+# The component in `components/stack.py` that gives the key-vault-user its role.
+_READER: Final = "key-vault-user"
+# The container of `components/kubernetes/credential_probe.py`.
+_PROBE: Final = "credential-probe"
+
+
+def expected(state: State) -> StackState:
+    """What the checks expect of a stack with this state; of one that was never brought up, nothing."""
+    deployment = state["deployment"]
+    resources = [each for each in deployment.get("resources") or () if not each.get("delete")]
+    root = next((each for each in resources if each["type"] == _STACK), None)
+    outputs: Mapping[str, Any] = {} if root is None else root.get("outputs") or {}
+    side = outputs.get("clusterSide", "stack")
+    roles = [_role(each) for each in resources if each["type"] == _ROLE]
+    return StackState(
+        cluster_side=side,
+        vault_id=outputs.get("keyVaultId", ""),
+        vault_name=outputs.get("keyVaultName", ""),
+        tenant_id=outputs.get("tenantId", ""),
+        key_vault_user=outputs.get("keyVaultUserClientId", ""),
+        attach_command=outputs.get("keyVaultUserAttachCommand"),
+        clusters=tuple(_clusters(outputs.get("hostedClusters") or {}, side, roles)),
+        own_vault=_own_vault(resources),
+        reader_roles=tuple(_of(_READER, roles)),
+        pending=tuple(
+            f"{each['type']} {name_of(each['resource']['urn'])}" for each in deployment.get("pending_operations") or ()
+        ),
+        is_up="hostedClusters" in outputs,
+    )
+
+
+def _role(resource: StateResource) -> ExpectedRole:
+    found = {**resource.get("inputs", {}), **resource.get("outputs", {})}
+    return ExpectedRole(
+        resource=name_of(resource["urn"]),
+        id=resource.get("id", ""),
+        principal_id=found["principalId"],
+        role_definition_id=found["roleDefinitionId"],
+        scope=found["scope"],
+    )
+
+
+def _of(component: str, roles: Sequence[ExpectedRole]) -> Iterator[ExpectedRole]:
+    return (each for each in roles if each.resource.startswith(f"{component}-roles-"))
+
+
+def _own_vault(resources: Sequence[StateResource]) -> OwnVault | None:
+    inputs = next((each.get("inputs", {}) for each in resources if each["type"] == _VAULT), None)
+    if inputs is None:
+        return None
+    properties = inputs.get("properties") or {}
+    rules = properties.get("networkAcls") or {}
+    return OwnVault(
+        public_network_access=properties.get("publicNetworkAccess") or "Enabled",
+        default_action=rules.get("defaultAction") or "Allow",
+    )
+
+
+def _clusters(described: Mapping[str, Any], side: str, roles: Sequence[ExpectedRole]) -> Iterator[Cluster]:
+    for name, cluster in described.items():
+        namespace = control_plane_namespace(cluster["namespace"], name)
+        yield Cluster(
+            cluster=name,
+            home=cluster["namespace"],
+            namespace=namespace,
+            identities=tuple(
+                _identity(name, namespace, row, found, side, roles)
+                for row in CONTROL_PLANE
+                if (found := cluster["controlPlane"].get(row.field)) is not None
+            ),
+        )
+
+
+def _identity(
+    cluster: str,
+    namespace: str,
+    row: ControlPlaneIdentity,
+    output: Mapping[str, Any],
+    side: str,
+    roles: Sequence[ExpectedRole],
+) -> Identity:
+    return Identity(
+        cluster=cluster,
+        identity=row.field,
+        namespace=namespace,
+        client_id=output["clientID"],
+        secret=output["credentialsSecretName"],
+        object_encoding=output["objectEncoding"],
+        secret_provider_class=output["secretProviderClass"],
+        thumbprint=output.get("thumbprint"),
+        generation=output.get("generation"),
+        roles=tuple(_of(control_plane_identity_name(cluster, row.field), roles)),
+        mounts=tuple(_mount(row, mount, side) for mount in row.mounts),
+        hosted_cluster_path=row.hosted_cluster_path or (),
+    )
+
+
+def _mount(row: ControlPlaneIdentity, mount: Mount, side: str) -> ExpectedMount:
+    """Where the credential is expected: in the probe of the mount, or in HyperShift's own pod."""
+    is_ours = side == "stack"
+    return ExpectedMount(
+        deployment=row.probe_name(mount) if is_ours else mount.deployment,
+        container=_PROBE if is_ours else mount.container,
+        directory=mount.path,
+        variable=mount.credential_env,
+        document=mount.config.path if mount.config else None,
+        document_secret=mount.config.secret if mount.config else None,
+    )

@@ -1,0 +1,117 @@
+"""One look at a stack: every part that the chosen checks need, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Set
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Self
+
+from identity.access.api_server import ApiServer
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AccessError
+from ops.access.azure import deployer
+from ops.access.management_cluster import api_server
+from ops.doctor.model.check import Part
+from ops.doctor.model.expected import StackState
+from ops.doctor.model.seen import Unread
+from ops.doctor.model.world import SeenAccess, SeenControlPlane, World
+from ops.doctor.reading.access import read_access, refused
+from ops.doctor.reading.azure import AzureView, read_azure, unseen
+from ops.doctor.reading.backend import read_decryption, read_locks
+from ops.doctor.reading.configuration import read_configuration
+from ops.doctor.reading.control_planes import read_control_planes
+from ops.doctor.reading.state import expected
+from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.settings import namespaces_of
+
+_AZURE: Final = frozenset({Part.VAULT, Part.SECRETS, Part.ROLES, Part.APPLICATIONS})
+_CLUSTER: Final = frozenset({Part.ACCESS, Part.CONTROL_PLANES, Part.REPORTS})
+_NOT_WANTED: Final = Unread("it was not looked for")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Whom the readers ask: the engine, Azure and the management cluster, each as whoever runs the doctor.
+
+    `mounts` is where the local kubelet mounts volumes, None for a stack on Azure.
+    """
+
+    engine: Engine
+    azure: Callable[[], AbstractContextManager[AzureClient]]
+    api_server: Callable[[], AbstractContextManager[ApiServer]]
+    mounts: Path | None
+
+    @classmethod
+    def of(cls, engine: Engine) -> Self:
+        """Those of the stack's own commands. Raises CommandError for a local stack without a local cloud."""
+        local = local_cloud.of(engine.stack)
+        return cls(
+            engine,
+            lambda: deployer(engine.stack, engine.configured(), local),
+            lambda: api_server(engine),
+            Path(local.mounts_dir) if local else None,
+        )
+
+
+def look(sources: Sources, parts: Set[Part]) -> World:
+    """The world as it is now, as far as the parts go. Nothing is raised: what cannot be read is unread."""
+    engine = sources.engine
+    state = _state(engine) if Part.STATE in parts else _NOT_WANTED
+    azure = _azure(sources, state, parts)
+    access, control_planes = _cluster(sources, state, parts)
+    return World(
+        stack=engine.stack,
+        now=datetime.now(UTC),
+        state=state,
+        locks=read_locks(engine) if Part.LOCKS in parts else _NOT_WANTED,
+        decryption=read_decryption(engine) if Part.DECRYPTION in parts else _NOT_WANTED,
+        configuration=read_configuration(engine) if Part.CONFIGURATION in parts else _NOT_WANTED,
+        access=access,
+        vault=azure.vault,
+        secrets=azure.secrets,
+        roles=azure.roles,
+        applications=azure.applications,
+        control_planes=control_planes,
+    )
+
+
+def _state(engine: Engine) -> StackState | Unread:
+    try:
+        return expected(engine.state())
+    except CommandError as error:
+        return Unread(str(error))
+
+
+def _azure(sources: Sources, state: StackState | Unread, parts: Collection[Part]) -> AzureView:
+    if isinstance(state, Unread) or not set(parts) & _AZURE:
+        return AzureView(vault=_NOT_WANTED, secrets={}, roles={}, applications={})
+    try:
+        with sources.azure() as clients:
+            return read_azure(clients, state, parts)
+    except (AccessError, CommandError, KeyError) as error:
+        return unseen(Unread(f"Azure: {error}"), state)
+
+
+def _cluster(
+    sources: Sources, state: StackState | Unread, parts: Collection[Part]
+) -> tuple[SeenAccess | Unread, dict[str, SeenControlPlane | Unread]]:
+    if not set(parts) & _CLUSTER:
+        return _NOT_WANTED, {}
+    clusters = () if isinstance(state, Unread) else state.clusters
+    try:
+        with sources.api_server() as server:
+            access: SeenAccess | Unread = _NOT_WANTED
+            if Part.ACCESS in parts:
+                engine = sources.engine
+                access = read_access(server, engine.configured(), namespaces_of(engine))
+            if isinstance(state, Unread) or not set(parts) & {Part.CONTROL_PLANES, Part.REPORTS}:
+                return access, {}
+            return access, dict(read_control_planes(server, state, parts, sources.mounts))
+    except (AccessError, CommandError) as error:
+        why = Unread(f"the management cluster: {error}")
+        return refused(error), {each.cluster: why for each in clusters}

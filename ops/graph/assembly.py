@@ -1,0 +1,68 @@
+"""The graph while it is put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ops.graph.grants import RoleAtScope, scope_name
+from ops.graph.model import GraphEdge, GraphNode, Health, Kind, Relation, facts, node_id
+
+# Ids of what belongs to the whole stack.
+VAULT: Final = node_id(Kind.VAULT)
+KEY_VAULT_USER: Final = node_id(Kind.KEY_VAULT_USER)
+
+
+@dataclass
+class Assembly:
+    """Nodes by their ids, and edges, each once and in the order they came; `grants` are by component."""
+
+    grants: Mapping[str, Sequence[RoleAtScope]]
+    nodes: dict[str, GraphNode] = field(default_factory=dict)
+    edges: dict[GraphEdge, None] = field(default_factory=dict)
+
+    def add(self, node: GraphNode) -> str:
+        """Add a node, unless it is there; returns its id."""
+        return self.nodes.setdefault(node.id, node).id
+
+    def connect(self, source: str, relation: Relation, target: str) -> None:
+        """Add an edge between two nodes by their ids."""
+        self.edges[GraphEdge(source, relation, target)] = None
+
+    def roles(
+        self,
+        identity: GraphNode,
+        component: str,
+        actors: Sequence[str],
+        *,
+        health: Health | None = None,
+        reason: str = "",
+    ) -> None:
+        """Add the roles that a component holds as an identity, with their scopes; `actors` are who acts with them."""
+        assert identity.cluster is not None
+        assert identity.identity is not None
+        for grant in self.grants.get(component, ()):
+            role = self.add(
+                GraphNode.part(
+                    Kind.ROLE,
+                    identity.cluster,
+                    identity.identity,
+                    grant.role,
+                    health=health,
+                    reason=reason,
+                    facts=facts(role_definition=grant.guid),
+                )
+            )
+            self.connect(identity.id, Relation.HOLDS, role)
+            for actor in actors:
+                self.connect(actor, Relation.ACTS_WITH, role)
+            name, kind = scope_name(grant.scope)
+            scope = GraphNode(
+                id=node_id(Kind.SCOPE, grant.scope.lower()),
+                kind=Kind.SCOPE,
+                name=name,
+                detail=kind,
+                facts=facts(resource_ID=grant.scope),
+            )
+            self.connect(role, Relation.AT, self.add(scope))

@@ -1,0 +1,102 @@
+"""The graph as one HTML page that needs no network: style, script, data and drawings are in it.
+
+The page may run its own script and nothing else (Content-Security-Policy with the script's hash), and text of the stack
+is escaped wherever it stands.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from identity.credentials import rfc3339
+from ops.graph import svg
+from ops.graph.layout import draw
+from ops.graph.model import GraphNode, Health, IdentityGraph, Kind, count
+from ops.graph.shapes import escaped, icon
+from ops.graph.words import HEALTHS, KINDS, first_expiry, sentence
+
+_PAGE: Final = Path(__file__).parent / "page"
+
+
+def document(graph: IdentityGraph) -> str:
+    """The page; the drawing of a hosted cluster waits in a template until somebody opens it."""
+    style, script = _read("graph.css") + _read("page.css"), _read("page.js")
+    sources = f"style-src {_hash(style)}; script-src {_hash(script)}"
+    return Template(_read("page.html")).substitute(
+        policy=f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'",
+        style=style,
+        script=script,
+        stack=escaped(graph.stack),
+        at=escaped(rfc3339.render(graph.at)),
+        summary="".join(_summary(graph)),
+        clusters="".join(_option(node.name) for node in graph.clusters),
+        identities="".join(map(_option, dict.fromkeys(node.name for node in graph.of_kind(Kind.IDENTITY)))),
+        unread="".join(_unread(graph)),
+        cards="".join(_card(graph, node) for node in graph.clusters),
+        data=_data(graph),
+    )
+
+
+def _summary(graph: IdentityGraph) -> Iterator[str]:
+    """How many clusters there are, and how many identities in each health."""
+    identities = graph.of_kind(Kind.IDENTITY)
+    yield f"<li><b>{len(graph.clusters)}</b> hosted cluster{'' if len(graph.clusters) == 1 else 's'}</li>"
+    yield f"<li><b>{len(identities)}</b> identities</li>"
+    for health in Health:
+        if found := count(health, identities):
+            yield f"<li>{icon(health)} <b>{found}</b> {HEALTHS[health]}</li>"
+
+
+def _unread(graph: IdentityGraph) -> Iterator[str]:
+    if graph.unread:
+        lines = "".join(f"<li>{escaped(each)}</li>" for each in graph.unread)
+        yield f'<details class="unread"><summary>Not read: {len(graph.unread)}</summary><ul>{lines}</ul></details>'
+
+
+def _option(name: str) -> str:
+    return f'<option value="{escaped(name)}">{escaped(name)}</option>'
+
+
+def _card(graph: IdentityGraph, cluster: GraphNode) -> str:
+    health = cluster.health or Health.UNKNOWN
+    own = graph.only(cluster.name)
+    squares = "".join(
+        f'<span class="square {each.health or "unreported"}" title="{escaped(sentence(each))}"></span>'
+        for each in graph.identities(cluster.name)
+    )
+    return (
+        f'<article class="cluster {health}" data-id="{escaped(cluster.id)}" '
+        f'data-cluster="{escaped(cluster.name)}">'
+        f'<h2><button type="button" class="head" aria-expanded="false" aria-label="{escaped(sentence(cluster))}">'
+        f'{icon(health)}<span class="cluster-name">{escaped(cluster.name)}</span>'
+        f'<span class="cluster-detail">{escaped(cluster.detail)}</span><span class="squares">{squares}</span>'
+        f'<span class="expiry">{escaped(first_expiry(graph.expiry(cluster.name), graph.at))}</span>'
+        '<span class="chevron" aria-hidden="true"></span></button></h2>'
+        f'<template>{svg.inline(cluster.name, draw(own))}</template><div class="drawing" hidden></div></article>\n'
+    )
+
+
+def _data(graph: IdentityGraph) -> str:
+    """The JSON form, in which no character ends the element that it stands in."""
+    document = {
+        **graph.to_json(),
+        "kinds": {kind.value: word for kind, word in KINDS.items()},
+        "healths": {health.value: word for health, word in HEALTHS.items()},
+    }
+    text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _read(name: str) -> str:
+    return (_PAGE / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """A source of a Content-Security-Policy: the element with exactly this text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,89 @@
+"""The managed identities of a hosted cluster: they have no secret, but trust service accounts, or nodes carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from identity.catalogue import DATA_PLANE, OPTIONAL
+from identity.catalogue_rows import FederatedSubject
+from ops.graph.assembly import Assembly
+from ops.graph.model import GraphNode, Health, Kind, Relation, facts, worst
+from ops.outputs.managed_identities import ManagedIdentityRow, State
+
+_DATA_PLANE: Final = {row.field: row for row in DATA_PLANE}
+_OPTIONAL: Final = {row.field: row for row in OPTIONAL}
+_HEALTH: Final[Mapping[State, Health]] = {
+    "exists": Health.OK,
+    "missing": Health.ERROR,
+    "replaced": Health.ERROR,
+    "not known": Health.UNKNOWN,
+}
+
+
+def add_data_plane_identity(assembly: Assembly, cluster: str, field: str, client_id: str) -> str:
+    """Add an identity of the guest cluster, which nothing reports on. Returns its id."""
+    row = _DATA_PLANE[field]
+    identity = GraphNode.part(
+        Kind.IDENTITY,
+        cluster,
+        field,
+        field,
+        detail=row.description,
+        facts=facts(kind="managed identity of the guest cluster", client_ID=client_id),
+    )
+    assembly.add(identity)
+    accounts = [_service_account(assembly, identity, subject, None) for subject in row.subjects]
+    # Named so in components/hypershift/hosted_cluster.py.
+    assembly.roles(identity, f"{cluster}-data-plane-{row.name}", accounts)
+    return identity.id
+
+
+def add_optional_identity(assembly: Assembly, found: ManagedIdentityRow) -> str:
+    """Add an optional managed identity as `status` shows it. Returns its id."""
+    row = _OPTIONAL[found.identity]
+    states = {each.subject: each.state for each in found.federated}
+    wrong = [
+        f"the federated credential {each.name} is {each.state}" for each in found.federated if _is_wrong(each.state)
+    ]
+    if _is_wrong(found.state):
+        wrong.insert(0, f"the managed identity is {found.state} in Azure")
+    identity = GraphNode.part(
+        Kind.IDENTITY,
+        found.cluster,
+        found.identity,
+        found.identity,
+        detail=row.description,
+        health=worst(_HEALTH[each] for each in (found.state, *states.values())),
+        reason="; ".join(wrong),
+        facts=facts(kind="managed identity", client_ID=found.client_id, resource_ID=found.resource_id),
+    )
+    assembly.add(identity)
+    accounts = [_service_account(assembly, identity, each, states[each.subject]) for each in row.subjects]
+    assembly.roles(identity, f"{found.cluster}-{row.name}", accounts)
+    return identity.id
+
+
+def _service_account(assembly: Assembly, identity: GraphNode, subject: FederatedSubject, state: State | None) -> str:
+    """Add a service account; its health is that of the federated credential, None if that is not read."""
+    assert identity.cluster is not None
+    assert identity.identity is not None
+    namespace, _, name = subject.subject.removeprefix("system:serviceaccount:").partition(":")
+    account = assembly.add(
+        GraphNode.part(
+            Kind.SERVICE_ACCOUNT,
+            identity.cluster,
+            identity.identity,
+            name,
+            detail=namespace,
+            health=None if state is None else _HEALTH[state],
+            reason=f"the federated credential is {state} in Azure" if state is not None and _is_wrong(state) else "",
+            facts=facts(subject=subject.subject),
+        )
+    )
+    assembly.connect(identity.id, Relation.TRUSTS, account)
+    return account
+
+
+def _is_wrong(state: State) -> bool:
+    return _HEALTH[state] is Health.ERROR

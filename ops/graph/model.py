@@ -1,0 +1,220 @@
+"""The graph of a stack: who is connected with whom, how each one is, and the JSON form of it.
+
+Vault, key-vault-user and scopes belong to no single hosted cluster: several clusters may be connected with the same.
+No value of a secret is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, TypeAlias, TypedDict, Unpack
+from urllib.parse import quote
+
+from identity.credentials import rfc3339
+
+
+class Kind(StrEnum):
+    """What a node stands for."""
+
+    HOSTED_CLUSTER = "hostedCluster"
+    IDENTITY = "identity"
+    SECRET = "secret"
+    SECRET_PROVIDER_CLASS = "secretProviderClass"
+    POD = "pod"
+    SERVICE_ACCOUNT = "serviceAccount"
+    ROLE = "role"
+    SCOPE = "scope"
+    VAULT = "vault"
+    KEY_VAULT_USER = "keyVaultUser"
+
+
+class Relation(StrEnum):
+    """What an edge says of its source and its target."""
+
+    USES = "uses"  # HostedCluster -> identity
+    STORED_IN = "storedIn"  # identity -> secret, secret -> vault
+    FETCHED_BY = "fetchedBy"  # secret -> SecretProviderClass
+    MOUNTED_IN = "mountedIn"  # SecretProviderClass -> pod
+    FETCHES_AS = "fetchesAs"  # SecretProviderClass -> key-vault-user
+    TRUSTS = "trusts"  # identity -> service account
+    HOLDS = "holds"  # identity -> role
+    ACTS_WITH = "actsWith"  # pod or service account -> role
+    AT = "at"  # role -> scope or vault
+
+
+class Health(StrEnum):
+    """How something is; UNKNOWN if it could be told, but was not read."""
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+    UNKNOWN = "unknown"
+
+
+def worst(found: Iterable[Health | None]) -> Health:
+    """The health of a whole by that of its parts. What was not read counts if nothing was; None never counts."""
+    every = set(found)
+    return next((each for each in (Health.ERROR, Health.WARNING, Health.OK) if each in every), Health.UNKNOWN)
+
+
+# Names and values, in the order to show them.
+Facts: TypeAlias = tuple[tuple[str, str], ...]
+
+
+def facts(**values: str | None) -> Facts:
+    """The values that are known; a name's underscores are blanks."""
+    return tuple((name.replace("_", " "), value) for name, value in values.items() if value)
+
+
+def node_id(kind: Kind, *names: str) -> str:
+    """The id of a node: its kind and the names that tell it from others, of URL characters alone."""
+    return "/".join([kind.value, *(quote(name, safe="", errors="replace") for name in names)])
+
+
+class _Others(TypedDict, total=False):
+    """The members of a node that its place does not decide."""
+
+    detail: str
+    health: Health | None
+    reason: str
+    expires: datetime | None
+    facts: Facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphNode:
+    """One thing in the graph.
+
+    Attributes:
+        id: unique in the graph, and the same in each run.
+        name: as Azure or Kubernetes has it.
+        detail: a few words beside the name, may be empty.
+        cluster: hosted cluster that it belongs to; None if it may be shared.
+        identity: the identity's field in the catalogue, for all of its chain.
+        health: None for what has no health of its own.
+        reason: why the health is not OK; empty otherwise.
+        expires: end of the certificate, for a secret.
+        facts: what else is known.
+    """
+
+    id: str
+    kind: Kind
+    name: str
+    detail: str = ""
+    cluster: str | None = None
+    identity: str | None = None
+    health: Health | None = None
+    reason: str = ""
+    expires: datetime | None = None
+    facts: Facts = ()
+
+    @classmethod
+    def part(cls, kind: Kind, cluster: str, identity: str, name: str, **others: Unpack[_Others]) -> GraphNode:
+        """A part of an identity's chain, whose id follows from these."""
+        return cls(
+            id=node_id(kind, cluster, identity, name),
+            kind=kind,
+            name=name,
+            cluster=cluster,
+            identity=identity,
+            **others,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The node for scripts and the page; dates are RFC 3339 in UTC."""
+        return {
+            "id": self.id,
+            "kind": self.kind.value,
+            "cluster": self.cluster,
+            "identity": self.identity,
+            "name": self.name,
+            "detail": self.detail,
+            "health": self.health.value if self.health else None,
+            "reason": self.reason,
+            "expires": rfc3339.render(self.expires) if self.expires else None,
+            "facts": dict(self.facts),
+        }
+
+
+@dataclass(frozen=True)
+class GraphEdge:
+    """A relation between two nodes, by their ids."""
+
+    source: str
+    relation: Relation
+    target: str
+
+    def to_json(self) -> dict[str, str]:
+        """The edge for scripts and the page."""
+        return {"source": self.source, "relation": self.relation.value, "target": self.target}
+
+
+@dataclass(frozen=True)
+class IdentityGraph:
+    """A stack at one moment; `unread` has what could not be read, each with its reason."""
+
+    stack: str
+    at: datetime
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+    unread: tuple[str, ...] = ()
+
+    @cached_property
+    def by_id(self) -> dict[str, GraphNode]:
+        """The nodes by their ids."""
+        return {node.id: node for node in self.nodes}
+
+    @property
+    def clusters(self) -> list[GraphNode]:
+        """The hosted clusters, in the stack's order."""
+        return self.of_kind(Kind.HOSTED_CLUSTER)
+
+    def of_kind(self, kind: Kind) -> list[GraphNode]:
+        """The nodes of a kind, in order."""
+        return [node for node in self.nodes if node.kind is kind]
+
+    def identities(self, cluster: str) -> list[GraphNode]:
+        """The identities of a hosted cluster, in the catalogue's order."""
+        return [node for node in self.of_kind(Kind.IDENTITY) if node.cluster == cluster]
+
+    def expiry(self, cluster: str) -> datetime | None:
+        """When the first certificate of a hosted cluster expires; None if no date is known."""
+        return min((node.expires for node in self.nodes if node.cluster == cluster and node.expires), default=None)
+
+    def only(self, cluster: str) -> IdentityGraph:
+        """One hosted cluster with everything shared that it is connected with."""
+        own = {node.id for node in self.nodes if node.cluster == cluster}
+        kept = own | set(self._reached_from(own))
+        return IdentityGraph(
+            self.stack,
+            self.at,
+            tuple(node for node in self.nodes if node.id in kept),
+            tuple(edge for edge in self.edges if edge.source in kept and edge.target in kept),
+            self.unread,
+        )
+
+    def _reached_from(self, sources: set[str]) -> Iterator[str]:
+        """The shared nodes behind these, along the edges."""
+        found = {edge.target for edge in self.edges if edge.source in sources} - sources
+        if found:
+            yield from found
+            yield from self._reached_from(found)
+
+    def to_json(self) -> dict[str, Any]:
+        """The graph for scripts (`docs/operations.md` describes its shape)."""
+        return {
+            "stack": self.stack,
+            "generatedAt": rfc3339.render(self.at),
+            "nodes": [node.to_json() for node in self.nodes],
+            "edges": [edge.to_json() for edge in self.edges],
+            "unread": list(self.unread),
+        }
+
+
+def count(health: Health, among: Sequence[GraphNode]) -> int:
+    """How many of the nodes are in this health."""
+    return sum(node.health is health for node in among)

@@ -1,0 +1,122 @@
+"""The drawing as SVG: one hosted cluster each, or an overview of many. Colours are in `page/graph.css`.
+
+An element of a node or an edge names it in `data-` attributes, for the page. All text is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from ops.graph.layout import DETAIL_SIZE, MARK, PAD, Box, Drawing, Frame, Line, draw
+from ops.graph.model import IdentityGraph
+from ops.graph.overview import overview
+from ops.graph.shapes import escaped, mark, number
+from ops.graph.text import cut
+from ops.graph.words import sentence
+
+# More hosted clusters than these are an overview: a drawing of each would be a sheet that nobody prints.
+WHOLE: Final = 3
+_STYLE: Final = Path(__file__).parent / "page/graph.css"
+
+
+def document(graph: IdentityGraph) -> str:
+    """A file of its own, which follows the viewer's light or dark scheme."""
+    if len(graph.clusters) > WHOLE:
+        width, height, content = overview(graph)
+    else:
+        drawings = [(cluster.name, draw(graph.only(cluster.name))) for cluster in graph.clusters]
+        width = max((drawing.width for _, drawing in drawings), default=0)
+        height = sum(drawing.height for _, drawing in drawings)
+        content = "".join(_stacked(drawings))
+    title = f"Identities of the stack {graph.stack}"
+    style = _STYLE.read_text(encoding="utf-8")
+    size = _size(width, height)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" {size} role="img" '
+        f'aria-label="{escaped(title)}">\n'
+        f"<title>{escaped(title)}</title>\n<style>{style}</style>\n"
+        f'<rect class="canvas" width="100%" height="100%"/>\n{content}</svg>\n'
+    )
+
+
+def inline(cluster: str, drawing: Drawing) -> str:
+    """The drawing of one hosted cluster, as an element of the page."""
+    label = f"Identities of the hosted cluster {cluster}"
+    size = _size(drawing.width, drawing.height)
+    return f'<svg class="graph" {size} role="group" aria-label="{escaped(label)}">\n{"".join(_parts(drawing))}</svg>\n'
+
+
+def _stacked(drawings: Iterable[tuple[str, Drawing]]) -> Iterator[str]:
+    y = 0.0
+    for name, drawing in drawings:
+        content = "".join(_parts(drawing))
+        yield f'<g transform="translate(0 {number(y)})" data-cluster="{escaped(name)}">\n{content}</g>\n'
+        y += drawing.height
+
+
+def _parts(drawing: Drawing) -> Iterator[str]:
+    for x, name in drawing.headings:
+        yield f'<text class="heading" x="{number(x)}" y="30">{escaped(name)}</text>\n'
+    yield from map(_frame, drawing.frames)
+    yield f'<g class="edges">\n{"".join(map(_line, drawing.lines))}</g>\n'
+    yield from map(_card, drawing.boxes)
+
+
+def _frame(frame: Frame) -> str:
+    x, y, width, height = map(number, (frame.x, frame.y, frame.width, frame.height))
+    place = f'x="{x}" y="{y}" width="{width}" height="{height}" rx="10"'
+    return f'<rect class="frame" {place} data-owner="{escaped(frame.owner)}"/>\n'
+
+
+def _line(line: Line) -> str:
+    edge = line.edge
+    return (
+        f'<path class="edge {edge.relation}" d="{_path(line)}" data-source="{escaped(edge.source)}" '
+        f'data-target="{escaped(edge.target)}"/>\n'
+    )
+
+
+def _path(line: Line) -> str:
+    (x, y), (end_x, end_y) = line.begin, line.end
+    if abs(y - end_y) < 0.5:
+        return f"M{number(x)} {number(y)}H{number(end_x)}"
+    middle, radius = end_x - line.gap / 2, 8.0 if end_y > y else -8.0
+    if line.is_angular:
+        return (
+            f"M{number(x)} {number(y)}H{number(middle - 8)}q8 0 8 {number(radius)}"
+            f"V{number(end_y - radius)}q0 {number(radius)} 8 {number(radius)}H{number(end_x)}"
+        )
+    return (
+        f"M{number(x)} {number(y)}H{number(end_x - line.gap)}"
+        f"C{number(middle)} {number(y)} {number(middle)} {number(end_y)} {number(end_x)} {number(end_y)}"
+    )
+
+
+def _card(box: Box) -> str:
+    node = box.node
+    health = f" {node.health}" if node.health else ""
+    size = f'width="{number(box.width)}" height="{number(box.height)}"'
+    return (
+        f'<g class="node {node.kind}{health}" transform="translate({number(box.x)} {number(box.y)})" '
+        f'data-id="{escaped(node.id)}" role="button">'
+        f"<title>{escaped(sentence(node))}</title>"
+        f'<rect class="card" {size} rx="7"/>{"".join(_texts(box))}'
+        f"{mark(node.health, box.width - PAD - 4, box.height / 2) if node.health else ''}</g>\n"
+    )
+
+
+def _texts(box: Box) -> Iterator[str]:
+    """The name in one or two lines, and the detail below the name."""
+    room = box.width - 2 * PAD - (MARK if box.node.health else 0)
+    texts = [("name", line) for line in box.lines]
+    if box.node.detail:
+        texts.append(("detail", cut(box.node.detail, DETAIL_SIZE, room)))
+    baselines = [27.0] if len(texts) == 1 else [20.0, 36.0]
+    for (role, text), y in zip(texts, baselines, strict=True):
+        yield f'<text class="{role}" x="{number(PAD)}" y="{number(y)}">{escaped(text)}</text>'
+
+
+def _size(width: float, height: float) -> str:
+    return f'viewBox="0 0 {number(width)} {number(height)}" width="{number(width)}" height="{number(height)}"'

@@ -1,0 +1,135 @@
+"""What is to be seen: no card over another, text inside of its card, nothing cut off, contrast in both schemes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.browser.browser import Browser, Scheme
+from tests.browser.conftest import Files
+from tests.unit.ops.graph.test_colours import contrast
+
+pytestmark = pytest.mark.browser
+
+# Each card with its rectangle on the screen, and each of its texts with its own.
+CARDS = """[...document.querySelectorAll(".node")].map((node) => {
+  const sides = (e) => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
+  return {
+    id: node.dataset.id,
+    card: sides(node.querySelector(".card")),
+    texts: [...node.querySelectorAll("text")].map((e) => [e.textContent, ...sides(e)]),
+    mark: [...node.querySelectorAll(".mark")].map(sides),
+  };
+})"""
+# Every text with its colour and the one behind it: the card's, or that of the nearest element that has one.
+TEXTS = """(() => {
+  const hex = (colour) => {
+    const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number);
+    return a === 0 ? null : "#" + [r, g, b].map((each) => each.toString(16).padStart(2, "0")).join("");
+  };
+  const behind = (e) => {
+    const card = e.closest(".node")?.querySelector(".card");
+    if (card) return hex(getComputedStyle(card).fill);
+    const own = hex(getComputedStyle(e).backgroundColor);
+    return own ?? behind(e.parentElement);
+  };
+  const found = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const isText = [...e.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+    if (isText && e.checkVisibility() && !e.closest("title, script, style, template")) {
+      const style = getComputedStyle(e);
+      found.push([e.textContent.trim().slice(0, 40), hex(e.closest("svg") ? style.fill : style.color), behind(e)]);
+    }
+  }
+  return found;
+})()"""
+CUT_OFF = """[...document.querySelectorAll("main *, header *")].filter((e) =>
+  e.checkVisibility() && !e.closest("svg, .drawing") && e.scrollWidth > e.clientWidth + 1
+  && getComputedStyle(e).overflow !== "visible").map((e) => e.textContent)"""
+
+
+def overlaps(a: list[float], b: list[float]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def is_inside(inner: list[float], outer: list[float]) -> bool:
+    return inner[0] >= outer[0] and inner[1] >= outer[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
+
+
+def problems(cards: list[dict[str, Any]]) -> list[str]:
+    found = []
+    for number, each in enumerate(cards):
+        found += [f"{each['id']} overlaps {b['id']}" for b in cards[number + 1 :] if overlaps(each["card"], b["card"])]
+        for text, *sides in each["texts"]:
+            if not is_inside(sides, each["card"]):
+                found.append(f"{text!r} leaves {each['id']}")
+            found += [f"{text!r} is under the mark of {each['id']}" for mark in each["mark"] if overlaps(sides, mark)]
+    return found
+
+
+def show(browser: Browser, files: Files, file: str, scheme: Scheme = "light") -> None:
+    """Open a file; of the page with fifty clusters one is opened."""
+    browser.open(files[file], scheme)
+    if file == "fifty.html":
+        browser.click("[data-cluster=cluster-31] .head")
+
+
+@pytest.mark.parametrize("file", ["small.html", "one.html", "fifty.html", "small.svg", "one.svg", "fifty.svg"])
+def test_cards_are_apart_and_their_text_is_inside(browser: Browser, files: Files, file: str) -> None:
+    show(browser, files, file)
+    cards = browser.evaluate(CARDS)
+
+    assert len(cards) >= 14
+    assert problems(cards) == []
+
+
+def test_a_card_over_another_and_text_outside_would_be_found() -> None:
+    one = {"id": "a", "card": [0, 0, 10, 10], "texts": [["t", 1, 1, 11, 5]], "mark": []}
+    other = {"id": "b", "card": [9, 9, 20, 20], "texts": [["u", 10, 10, 15, 15]], "mark": [[14, 14, 16, 16]]}
+
+    assert problems([one, other]) == ["a overlaps b", "'t' leaves a", "'u' is under the mark of b"]
+
+
+@pytest.mark.parametrize("file", ["one.html", "fifty.html"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_has_contrast_enough(browser: Browser, files: Files, file: str, scheme: Scheme) -> None:
+    show(browser, files, file, scheme)
+    browser.click(".node.secret")
+    browser.evaluate("document.querySelector('.traced').classList.remove('traced')")
+    texts = browser.evaluate(TEXTS)
+
+    assert len(texts) > 100
+    assert not [(text, front, back) for text, front, back in texts if contrast(front, back) < 4.5]
+
+
+@pytest.mark.parametrize("file", ["one.html", "fifty.html"])
+@pytest.mark.parametrize("width", [700, 1280, 1920])
+def test_no_text_is_cut_off_and_the_page_is_as_wide_as_the_window(
+    browser: Browser, files: Files, file: str, width: int
+) -> None:
+    browser.open(files[file], width=width)
+
+    assert browser.evaluate(CUT_OFF) == []
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_fifty_clusters_are_in_a_grid(browser: Browser, files: Files) -> None:
+    browser.open(files["fifty.html"])
+    places = browser.evaluate(
+        "[...document.querySelectorAll('.cluster')].map((e) => [e.offsetLeft, e.offsetWidth, e.offsetHeight])"
+    )
+
+    assert len(places) == 50
+    assert len({left for left, _, _ in places}) == 5
+    assert len({(width, height) for _, width, height in places}) == 1
+
+
+def test_a_drawing_is_no_smaller_than_can_be_read(browser: Browser, files: Files) -> None:
+    browser.open(files["one.html"], width=1280)
+    size = browser.evaluate(
+        "(() => { const e = document.querySelector('.node .name');"
+        " return parseFloat(getComputedStyle(e).fontSize) * e.getCTM().a; })()"
+    )
+
+    assert size >= 10

@@ -1,0 +1,209 @@
+"""What a person does with the page of `idstack graph`: search, filter, open, go along the lines, choose a scheme."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ops.graph import html
+from tests.browser.browser import Browser, Scheme
+from tests.browser.conftest import Files
+from tests.unit.ops.graph.test_forms import ATTACKS, named
+from tools.steps import ROOT
+
+pytestmark = pytest.mark.browser
+
+SHOWN = "[...document.querySelectorAll('.cluster:not([hidden])')].map(e => e.dataset.cluster)"
+OPEN = "[...document.querySelectorAll('.cluster.open')].map(e => e.dataset.cluster)"
+FOCUSED = "document.activeElement.dataset.id ?? document.activeElement.id ?? ''"
+HEAD = "document.activeElement.closest('.head')?.closest('.cluster').dataset.cluster"
+FOUND = "document.querySelector('#found').textContent"
+DETAILS = "document.querySelector('#details').hidden ? null : document.querySelector('#details h2').textContent"
+BACKGROUND = "getComputedStyle(document.body).backgroundColor"
+LIGHT, DARK = "rgb(246, 247, 249)", "rgb(16, 21, 28)"
+
+
+@pytest.mark.parametrize("name", ["small", "one", "fifty"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_loads_without_a_message_and_without_a_request(
+    browser: Browser, files: Files, name: str, scheme: Scheme
+) -> None:
+    browser.open(files[f"{name}.html"], scheme)
+    opened = browser.evaluate("document.querySelectorAll('.drawing svg').length")
+
+    assert browser.seen() == []
+    assert opened == (0 if name == "fifty" else 1)
+
+
+def test_a_search_shows_the_clusters_that_have_it(browser: Browser, files: Files) -> None:
+    browser.open(files["fifty.html"])
+
+    browser.fill("#search", "cluster-3 INGRESS")
+    ten = browser.evaluate(SHOWN)
+    status = browser.evaluate(FOUND)
+    browser.fill("#search", "encrypt failed")
+    one = browser.evaluate(SHOWN)
+    browser.fill("#search", "no such thing")
+    none = browser.evaluate("document.querySelector('#nothing').checkVisibility()")
+    browser.press("Escape")
+
+    assert ten == [f"cluster-3{number}" for number in range(10)]
+    assert status == "10 identities in 10 clusters"
+    assert one == ["cluster-08"]
+    assert none
+    assert len(browser.evaluate(SHOWN)) == 50
+
+
+def test_a_cluster_and_an_identity_are_chosen(browser: Browser, files: Files) -> None:
+    browser.open(files["fifty.html"])
+
+    browser.select("#cluster", "cluster-31")
+    browser.select("#identity", "ingress")
+    lit = browser.evaluate("[...document.querySelectorAll('.node.match.identity .name')].map(e => e.textContent)")
+    dimmed = browser.evaluate("getComputedStyle(document.querySelector('.node.pod:not(.match)')).opacity")
+
+    assert browser.evaluate(SHOWN) == browser.evaluate(OPEN) == ["cluster-31"]
+    assert lit == ["ingress"]
+    assert float(dimmed) < 0.5
+    assert browser.evaluate(FOUND) == "1 identity in 1 cluster"
+
+
+def test_only_problems_are_shown(browser: Browser, files: Files) -> None:
+    browser.open(files["fifty.html"])
+
+    browser.click("#problems")
+
+    assert browser.evaluate(SHOWN) == ["cluster-08", "cluster-17", "cluster-31"]
+
+
+def test_a_cluster_opens_and_closes_by_a_click(browser: Browser, files: Files) -> None:
+    browser.open(files["fifty.html"])
+
+    browser.click("[data-cluster=cluster-07] .head")
+    opened = browser.evaluate(OPEN)
+    drawings = browser.evaluate("document.querySelectorAll('.drawing svg').length")
+    browser.click("[data-cluster=cluster-07] .head")
+
+    assert (opened, drawings) == (["cluster-07"], 1)
+    assert browser.evaluate(OPEN) == []
+
+
+def test_the_keyboard_reaches_everything(browser: Browser, files: Files) -> None:
+    browser.open(files["fifty.html"])
+
+    browser.press("/")
+    search = browser.evaluate(FOCUSED)
+    browser.press("Tab", "Tab", "Tab", "Tab", "Tab")
+    details = browser.evaluate("document.activeElement.tagName")
+    browser.press("Tab", "ArrowRight", "ArrowDown")
+    head = browser.evaluate(HEAD)
+    browser.press("Enter", "ArrowDown")
+    first = browser.evaluate(FOCUSED)
+
+    assert (search, details, head) == ("search", "SUMMARY", "cluster-02")
+    assert first == "hostedCluster/cluster-02"
+    assert browser.evaluate(OPEN) == ["cluster-02"]
+
+
+def test_arrow_keys_go_along_the_lines(browser: Browser, files: Files) -> None:
+    browser.open(files["one.html"])
+    browser.evaluate("document.querySelector('.node.hostedCluster').focus()")
+
+    kinds = []
+    for key in ("ArrowRight",) * 6 + ("ArrowLeft",) * 5:
+        browser.press(key)
+        kinds.append(browser.evaluate("document.activeElement.classList[1]"))
+    row = browser.evaluate(FOCUSED)
+    browser.press("ArrowDown", "ArrowDown", "ArrowUp")
+    below = browser.evaluate(FOCUSED)
+
+    assert kinds[:6] == ["identity", "secret", "secretProviderClass", "pod", "role", "scope"]
+    assert kinds[6:] == ["role", "pod", "secretProviderClass", "secret", "identity"]
+    assert row.startswith("identity/hc1/")
+    assert below.startswith("identity/hc1/")
+    assert row != below
+
+
+def test_enter_shows_details_and_escape_goes_back_step_by_step(browser: Browser, files: Files) -> None:
+    browser.open(files["one.html"])
+    browser.evaluate("document.querySelector('.node.secret').focus()")
+
+    browser.press("Enter")
+    name = browser.evaluate(DETAILS)
+    facts = browser.evaluate("document.querySelector('#details dl').textContent")
+    lit = browser.evaluate("[...document.querySelectorAll('.node.lit')].map(e => e.classList[1])")
+    browser.press("Escape")
+    back = browser.evaluate(FOCUSED)
+    closed = browser.evaluate(DETAILS)
+    browser.press("Escape")
+
+    assert name.endswith("-hc1-json")
+    assert "thumbprint9F3A6C1B" in facts
+    assert set(lit) >= {"hostedCluster", "identity", "secret", "secretProviderClass", "pod", "role", "scope", "vault"}
+    assert back.startswith("secret/hc1/")
+    assert closed is None
+    assert (browser.evaluate(OPEN), browser.evaluate(HEAD)) == ([], "hc1")
+
+
+def test_details_lead_to_the_neighbours(browser: Browser, files: Files) -> None:
+    browser.open(files["one.html"])
+
+    browser.click(".node.secretProviderClass")
+    browser.click("#details h3:last-of-type + ul button")
+
+    assert browser.evaluate("document.querySelector('#details .kind').textContent") == "pod"
+    assert browser.evaluate("document.activeElement.classList.contains('pod')")
+
+
+def test_the_page_follows_the_systems_scheme_until_one_is_chosen(browser: Browser, files: Files) -> None:
+    browser.open(files["one.html"], "dark")
+    found = [browser.evaluate(BACKGROUND)]
+
+    browser.prefer("light")
+    found.append(browser.evaluate(BACKGROUND))
+    browser.click("#theme")
+    found.append(browser.evaluate(BACKGROUND))
+    browser.prefer("dark")
+    browser.click("#theme")
+    found.append(browser.evaluate(BACKGROUND))
+
+    assert found == [DARK, LIGHT, DARK, LIGHT]
+    assert (
+        browser.evaluate("document.querySelector('#theme').getAttribute('aria-label')") == "Switch to the dark scheme"
+    )
+
+
+@pytest.mark.parametrize("name", ["one", "fifty"])
+def test_whatever_can_be_focused_has_a_name(browser: Browser, files: Files, name: str) -> None:
+    browser.open(files[f"{name}.html"])
+
+    nameless = browser.evaluate(
+        """[...document.querySelectorAll("button, input, select, a, [role=button]")].filter((e) => !(
+            e.getAttribute("aria-label") || e.labels?.[0]?.textContent.trim() || e.textContent.trim()
+        )).map((e) => e.outerHTML.slice(0, 80))"""
+    )
+
+    assert nameless == []
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_name_runs_no_script(browser: Browser, tmp_path: Path, attack: str) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(html.document(named(attack)), encoding="utf-8")
+
+    browser.open(file)
+    browser.click(".node.secret")
+
+    assert browser.seen() == []
+    assert browser.evaluate(DETAILS) == f"s{attack}"
+
+
+def test_the_script_is_clean(folder: Path) -> None:
+    command = ["npx", "eslint", "--max-warnings=0", "--stdin", "--stdin-filename", "page.js"]
+    script = (ROOT / "ops/graph/page/page.js").read_text(encoding="utf-8")
+
+    done = subprocess.run(command, cwd=folder, input=script, capture_output=True, text=True)
+
+    assert (done.returncode, done.stdout) == (0, "")

@@ -1,0 +1,204 @@
+"""`idstack doctor` on a real stack: faults where they happen, a Reader's rights, and the commands that it names."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from azure.identity import CertificateCredential
+from pydantic import TypeAdapter
+
+from identity.access.azure_client import AzureClient
+from identity.clouds import local_cloud
+from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
+from ops.doctor.model.check import Part
+from ops.doctor.model.seen import known
+from ops.doctor.model.world import World
+from ops.doctor.reading.world import Sources, look
+from ops.doctor.registry import CHECKS
+from ops.stack.engine import Engine
+from tests.engine import broken
+from tests.engine.out_of_band import OutOfBand
+from tests.engine.reader import Reader, reader_of
+from tests.harness import PROJECT, LocalStack
+
+Blamed = tuple[str | None, str | None, str, str]
+
+_RECORDED: Final = PROJECT / "tests/unit/ops/doctor/healthy.json"
+_VARYING: Final = (
+    re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    re.compile(r"\b[0-9a-f]{32}\b|\b[0-9A-F]{40}\b"),
+    re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+Z"),
+    re.compile(r"(?<=127.0.0.1):\d+"),
+    re.compile(r"-[0-9a-f]{10}-[a-z0-9]{5}\b"),
+)
+_FAULTS: Final[set[Blamed]] = {
+    (None, None, "backend", "lock"),
+    (None, None, "backend", "pending-operations"),
+    ("hc1", "cloudProvider", "sign-in", "registration"),
+    ("hc1", "nodePoolManagement", "vault", "secret"),
+    ("hc1", "controlPlaneOperator", "vault", "secret"),
+    ("hc1", "ingress", "proof-call", "role"),
+    ("hc1", "network", "volume", "volume"),
+    ("hc1", "disk", "class", "class"),
+    ("hc1", "file", "class", "class"),
+    ("hc1", "kms", "volume", "volume"),
+}
+
+
+def doctor(stack: LocalStack) -> tuple[int, list[dict[str, Any]]]:
+    """Exit code and results of the command."""
+    done = stack.idstack("doctor", "--json", check=False)
+    assert done.stdout, done.stderr
+    results: list[dict[str, Any]] = json.loads(done.stdout)
+    return done.returncode, results
+
+
+def blamed(results: list[dict[str, Any]]) -> set[Blamed]:
+    return {
+        (each["cluster"], each["identity"], each["stage"], each["check"])
+        for each in results
+        if each["status"] == "broken"
+    }
+
+
+@contextmanager
+def sources_of(stack: LocalStack) -> Iterator[Sources]:
+    """Those of the stack's own commands, in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOCALCLOUD_STATE_DIR", str(stack.state))
+        yield Sources.of(Engine(stack.name, stack.root))
+
+
+def test_the_recorded_world_is_what_the_readers_see(small: LocalStack) -> None:
+    with sources_of(small) as sources:
+        world = look(sources, frozenset(Part))
+
+    assert {each.status for each in diagnose(world, CHECKS)} == {CheckStatus.OK}
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        _RECORDED.write_text(f"{_written(world)}\n", encoding="utf-8")
+    recorded = TypeAdapter(World).validate_json(_RECORDED.read_bytes())
+    assert _comparable(world) == _comparable(recorded)
+
+
+def test_ten_faults_are_each_blamed_on_their_stage_and_repaired(small: LocalStack) -> None:
+    broken.break_identities(small)
+    with (
+        broken.half_done(small, "hc1-ingress-roles-vnet"),
+        broken.locked(small, pid=broken.dead_process(), host=socket.gethostname()),
+    ):
+        code, results = doctor(small)
+
+    assert (code, blamed(results)) == (1, _FAULTS)
+    found = {each["check"]: each for each in results if each["status"] == "broken"}
+    assert re.match(r"locked for \d+ minutes by eve@.*does not run any more: it was killed", found["lock"]["evidence"])
+    assert found["lock"]["fix"] == found["pending-operations"]["fix"] == "`make recover STACK=local`"
+    assert found["role"]["fix"] == "`make up STACK=local ARGS=--refresh`"
+    small.up("--refresh")
+    assert doctor(small) == (0, [{**each, "status": "ok", "evidence": "", "fix": ""} for each in _once(results)])
+
+
+def test_without_its_role_the_reader_alone_is_blamed(small: LocalStack) -> None:
+    role = small.resource("key-vault-user-roles-vault")
+    out_of_band = OutOfBand(small)
+    before = out_of_band.arm("GET", role["id"], broken.AUTHORIZATION)["properties"]
+    out_of_band.arm("DELETE", role["id"], broken.AUTHORIZATION)
+    try:
+        code, results = doctor(small)
+    finally:
+        kept = {name: before[name] for name in ("principalId", "principalType", "roleDefinitionId")}
+        out_of_band.arm("PUT", role["id"], broken.AUTHORIZATION, {"properties": kept})
+
+    assert (code, blamed(results)) == (1, {(None, None, "vault", "reader-role")})
+
+
+def test_a_document_that_no_loader_takes_is_named(small: LocalStack) -> None:
+    """Pods that run keep the credential that they have loaded; one that starts has none."""
+    before = broken.write_document(small, "azure-file-hc1-json", "no credential")
+    try:
+        broken.restart(small, "probe-file-csi")
+        with sources_of(small) as sources:
+            broken.until(lambda: "document" in _stages(sources))
+            results = _examined(sources)
+    finally:
+        broken.write_document(small, "azure-file-hc1-json", before)
+        small.up("--refresh")
+
+    assert {(each.identity, str(each.stage)) for each in results if each.status is CheckStatus.BROKEN} == {
+        ("file", "document")
+    }
+    assert small.preview() == {}
+
+
+def test_a_reader_is_told_what_it_may_not_see_and_nothing_wrong(small: LocalStack, tmp_path: Path) -> None:
+    with sources_of(small) as sources, reader_of(small, tmp_path) as reader:
+        results = _examined(replace(sources, azure=lambda: _azure(small, reader)))
+
+    unchecked = [each for each in results if each.status is not CheckStatus.OK]
+    assert {each.status for each in unchecked} == {CheckStatus.NOT_CHECKED}
+    assert {(each.identity, each.check) for each in unchecked} == {
+        ("cloudProvider", "registration"),
+        ("nodePoolManagement", "registration"),
+    }
+    assert all("Authorization_RequestDenied" in each.evidence for each in unchecked)
+    assert all("Application.Read.All" in each.evidence for each in unchecked)
+
+
+def test_another_passphrase_is_named(small: LocalStack) -> None:
+    passphrase = small.state / "pulumi/passphrase"
+    before = passphrase.read_text()
+    passphrase.write_text("another")
+    try:
+        done = small.idstack("doctor", "--stage", "backend", "--json", check=False)
+    finally:
+        passphrase.write_text(before)
+
+    assert (done.returncode, blamed(json.loads(done.stdout))) == (1, {(None, None, "backend", "decryption")})
+
+
+def _examined(sources: Sources) -> list[CheckResult]:
+    return diagnose(look(sources, frozenset(Part)), CHECKS)
+
+
+def _stages(sources: Sources) -> set[str]:
+    return {str(each.stage) for each in _examined(sources) if each.status is CheckStatus.BROKEN}
+
+
+def _azure(stack: LocalStack, reader: Reader) -> AzureClient:
+    local = stack.environment
+    credential = CertificateCredential(
+        local.tenant_id,
+        reader.client_id,
+        str(reader.certificate),
+        authority=local.authority_host,
+        disable_instance_discovery=True,
+        connection_verify=local.ca_file,
+    )
+    return AzureClient(local_cloud(local), credential, local.ca_file)
+
+
+def _written(world: World) -> str:
+    return TypeAdapter(World).dump_json(world, indent=1).decode()
+
+
+def _comparable(world: World) -> list[str]:
+    """The lines of a world without ids, dates and ports, and without the events, which come and go."""
+    planes = {name: replace(known(each), warnings=()) for name, each in world.control_planes.items()}
+    text = _written(replace(world, control_planes=planes))
+    for pattern in _VARYING:
+        text = pattern.sub("", text)
+    return sorted(line.rstrip(",") for line in text.splitlines())
+
+
+def _once(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One result for each check of each place, of which several may be broken."""
+    found = {(each["cluster"], each["identity"], each["stage"], each["check"]): each for each in results}
+    return list(found.values())

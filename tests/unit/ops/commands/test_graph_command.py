@@ -1,0 +1,111 @@
+"""`idstack graph`: the forms, one cluster of several, and what cannot be read or written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.graph_world import GraphWorld
+
+
+@pytest.fixture(autouse=True)
+def stack(engine: FakeEngine) -> FakeEngine:
+    """A stack with two hosted clusters and no management cluster."""
+    world = GraphWorld()
+    for name in ("hc1", "hc2"):
+        world.add_cluster(name)
+    sources: Any = world.sources()
+    engine.has(sources.outputs)
+    engine.has_resources(*sources.resources)
+    return engine
+
+
+def kinds(document: Any, cluster: str) -> set[str]:
+    return {node["kind"] for node in document["nodes"] if node["cluster"] == cluster}
+
+
+def test_scripts_get_nodes_and_edges(idstack: Idstack) -> None:
+    printed = idstack("graph", "--stack", "dev", "--format", "json")
+
+    document = json.loads(printed.output)
+    assert printed.code == 0
+    assert document["stack"] == "dev"
+    assert kinds(document, "hc1") == kinds(document, "hc2")
+    assert {"identity", "secret", "secretProviderClass", "pod", "role"} <= kinds(document, "hc1")
+    assert {"source", "relation", "target"} == set(document["edges"][0])
+
+
+def test_one_cluster_is_drawn_without_the_others(idstack: Idstack) -> None:
+    printed = idstack("graph", "--stack", "dev", "--format", "mermaid", "--cluster", "hc2")
+
+    assert printed.output.startswith("flowchart LR\n")
+    assert "hc2" in printed.output
+    assert "hc1" not in printed.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "begin"), [((), "<!doctype html>"), (("-f", "svg"), "<svg "), (("-f", "mermaid"), "flowchart LR")]
+)
+def test_the_file_is_written_and_its_path_printed(
+    idstack: Idstack, tmp_path: Path, arguments: tuple[str, ...], begin: str
+) -> None:
+    file = tmp_path / "graph"
+
+    printed = idstack("graph", "--stack", "dev", *arguments, "--out", str(file))
+
+    assert (printed.code, printed.output) == (0, f"{file}\n")
+    assert file.read_text(encoding="utf-8").startswith(begin)
+
+
+def test_a_page_is_not_printed_on_a_terminal(idstack: Idstack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+
+    printed = idstack("graph", "--stack", "dev")
+
+    assert (printed.code, printed.output) == (1, "")
+    assert "--out graph.html" in printed.error
+
+
+def test_an_unknown_cluster_is_refused_with_those_there_are(idstack: Idstack) -> None:
+    printed = idstack("graph", "--stack", "dev", "--format", "svg", "--cluster", "hc3")
+
+    assert printed.code == 1
+    assert "the stack dev has no hosted cluster hc3; it has hc1, hc2" in printed.error
+
+
+def test_a_file_that_cannot_be_written_is_named(idstack: Idstack, tmp_path: Path) -> None:
+    file = tmp_path / "missing/graph.html"
+
+    printed = idstack("graph", "--stack", "dev", "--out", str(file))
+
+    assert printed.code == 1
+    assert f"{file} cannot be written: No such file or directory" in printed.error
+
+
+def test_a_stack_that_does_not_exist_is_an_error(idstack: Idstack, engine: FakeEngine) -> None:
+    engine.has_no_stack()
+
+    assert idstack("graph", "--stack", "dev", "--format", "json").code == 1
+
+
+def test_what_cannot_be_read_is_named_in_the_graph(idstack: Idstack, engine: FakeEngine, stack: FakeEngine) -> None:
+    world = GraphWorld()
+    world.add_cluster("hc1")
+    sources: Any = world.sources()
+    engine.has({**sources.outputs, "clusterSide": "hypershift"})
+
+    document = json.loads(idstack("graph", "--stack", "dev", "--format", "json").output)
+
+    assert [each.partition(":")[0] for each in document["unread"]] == ["the management cluster"]
+    pods = [node for node in document["nodes"] if node["kind"] == "pod"]
+    assert {pod["health"] for pod in pods} == {"unknown"}
+
+
+def test_status_leads_to_the_graph(idstack: Idstack) -> None:
+    line = idstack("status", "--stack", "dev").output.splitlines()[-1]
+
+    assert line == "the whole chain as a page: .venv/bin/idstack graph --stack dev --out graph.html"

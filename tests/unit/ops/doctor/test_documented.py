@@ -1,0 +1,49 @@
+"""The page for whoever is on call has every stage and every check."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ops.doctor.diagnosis import CheckStatus, ExitCode
+from ops.doctor.model.check import Stage
+from ops.doctor.registry import CHECKS
+
+PAGE = Path(__file__).resolve().parents[4] / "docs/troubleshooting.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def test_the_stages_are_sections_in_their_order() -> None:
+    headings = re.findall(r"^## (.+)$", TEXT, re.MULTILINE)
+
+    assert [each for each in headings if each in set(Stage)] == list(Stage)
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_a_stages_table_has_its_checks_in_their_order(stage: Stage) -> None:
+    section = TEXT.split(f"\n## {stage}\n", 1)[1].split("\n## ", 1)[0]
+    table = section.split("| check |", 1)[1].split("\n\n", 1)[0]
+
+    named = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
+    assert named == [each.name for each in CHECKS if each.stage is stage]
+
+
+def test_exit_codes_and_statuses_are_named() -> None:
+    codes = TEXT.split("| exit code |", 1)[1].split("\n\n", 1)[0]
+
+    assert re.findall(r"^\| (\d) \|", codes, re.MULTILINE) == sorted([*(str(int(each)) for each in ExitCode), "2"])
+    assert all(f"`{each}`" in TEXT for each in CheckStatus)
+
+
+def test_checks_are_registered_in_the_order_of_their_stages() -> None:
+    stages = list(Stage)
+
+    assert [stages.index(each.stage) for each in CHECKS] == sorted(stages.index(each.stage) for each in CHECKS)
+
+
+def test_every_file_of_checks_is_registered() -> None:
+    folder = Path(__file__).resolve().parents[4] / "ops/doctor/checks"
+
+    assert len({*folder.glob("[!_]*.py")}) == len(CHECKS) == len({each.name for each in CHECKS})

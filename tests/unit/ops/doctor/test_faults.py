@@ -1,0 +1,109 @@
+"""Each injected fault: the stage that is named, and that no other is blamed."""
+
+from __future__ import annotations
+
+import pytest
+
+from ops.doctor.diagnosis import CheckResult, CheckStatus, ExitCode, diagnose, exit_code
+from ops.doctor.model.world import World
+from ops.doctor.registry import CHECKS
+from tests.unit.ops.doctor import worlds
+from tests.unit.ops.doctor.faults import FAULTS, IMPORTED, ISSUED, InjectedFault
+
+BY_NAME = {each.name: each for each in FAULTS}
+
+
+def broken(results: list[CheckResult]) -> set[tuple[str | None, str | None, str, str]]:
+    """Cluster, identity, stage and check of everything that is blamed."""
+    return {
+        (each.cluster, each.identity, str(each.stage), each.check)
+        for each in results
+        if each.status is CheckStatus.BROKEN
+    }
+
+
+def examined(world: World) -> list[CheckResult]:
+    return diagnose(world, CHECKS)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
+def test_a_fault_is_blamed_on_its_own_stage_alone(fault: InjectedFault) -> None:
+    results = examined(fault.change(worlds.healthy()))
+
+    assert broken(results) == {fault.blamed}
+    assert exit_code(results) is ExitCode.BROKEN
+    for each in results:
+        assert bool(each.evidence) == (each.status is not CheckStatus.OK)
+        assert each.fix or each.status is not CheckStatus.BROKEN
+
+
+def test_every_check_has_a_fault_that_it_alone_is_blamed_for() -> None:
+    assert {(each.stage, each.check) for each in FAULTS} == {(each.stage, each.name) for each in CHECKS}
+    assert len(FAULTS) == len(BY_NAME) >= 30
+
+
+@pytest.mark.parametrize(
+    "world", [worlds.healthy(), worlds.in_hypershift(worlds.healthy())], ids=["stack", "hypershift"]
+)
+def test_nothing_is_blamed_on_a_healthy_stack(world: World) -> None:
+    results = examined(world)
+
+    assert {each.status for each in results} <= {CheckStatus.OK, CheckStatus.NOT_CHECKED}
+    checked = [each for each in results if each.status is CheckStatus.OK]
+    assert len(checked) >= 8 * len(worlds.state(world).identities)
+
+
+def test_every_check_is_made_where_the_stack_makes_the_cluster_side() -> None:
+    results = examined(worlds.healthy())
+
+    assert exit_code(results) is ExitCode.SOUND
+    assert {(each.stage, each.check) for each in results} == {(each.stage, each.name) for each in CHECKS}
+
+
+def test_what_a_fault_breaks_behind_its_stage_is_told_and_not_blamed() -> None:
+    results = examined(BY_NAME["secret deleted"].change(worlds.healthy()))
+
+    behind = [each for each in results if each.status is CheckStatus.NOT_BLAMED]
+    assert {each.identity for each in behind} == {IMPORTED}
+    assert [each.check for each in behind] == ["mount", "path", "document", "sign-in", "proof-call"]
+    assert "SecretNotFound" in behind[0].evidence
+    assert not [each for each in results if each.status is CheckStatus.NOT_CHECKED]
+
+
+def test_two_identities_with_a_fault_each_are_both_blamed() -> None:
+    first, second = BY_NAME["secret disabled"], BY_NAME["registration removed"]
+
+    results = examined(second.change(first.change(worlds.healthy())))
+
+    assert broken(results) == {first.blamed, second.blamed}
+    assert {first.identity, second.identity} == {IMPORTED, ISSUED}
+
+
+def test_a_later_fault_of_the_same_identity_waits_for_the_earlier_one() -> None:
+    first, second = BY_NAME["secret expired"], BY_NAME["registration removed"]
+
+    results = examined(first.change(second.change(worlds.healthy())))
+
+    assert broken(results) == {first.blamed}
+
+
+def test_a_fault_of_the_stack_explains_those_of_every_identity() -> None:
+    results = examined(BY_NAME["reader's role gone"].change(worlds.healthy()))
+
+    behind = {each.identity for each in results if each.status is CheckStatus.NOT_BLAMED}
+    assert behind == {each.identity for each in worlds.state(worlds.healthy()).identities}
+
+
+@pytest.mark.parametrize("name", ["locked by a run", "a pending operation", "a wrong passphrase", "a refused sign-in"])
+def test_what_precedes_the_chain_explains_no_fault_in_it(name: str) -> None:
+    before, behind = BY_NAME[name], BY_NAME["secret disabled"]
+
+    results = examined(behind.change(before.change(worlds.healthy())))
+
+    assert broken(results) == {before.blamed, behind.blamed}
+
+
+def test_a_condition_is_explained_by_any_identity_of_its_cluster() -> None:
+    world = worlds.with_secret(BY_NAME["a condition"].change(worlds.healthy()), IMPORTED, enabled=False)
+
+    assert broken(examined(world)) == {BY_NAME["secret disabled"].blamed}

@@ -1,0 +1,124 @@
+"""What ARM and Graph show, and what they refuse."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AzureRefused
+from ops.doctor.model.check import Part
+from ops.doctor.model.seen import Unread, known
+from ops.doctor.model.world import SeenApplication, SeenSecret, SeenVault
+from ops.doctor.reading.azure import AzureView, read_azure, unseen
+from tests.unit.ops.doctor import worlds
+from tests.unit.ops.doctor.faults import ISSUED
+
+STATE = worlds.state(worlds.healthy())
+THUMBPRINT = "9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70"
+
+
+@dataclass
+class FakeAzure:
+    """ARM and Graph: resources by id, applications and principals by client id; `refused` is the answer to the rest."""
+
+    resources: dict[str, Any] = field(default_factory=dict)
+    applications: dict[str, Any] = field(default_factory=dict)
+    principals: dict[str, Any] = field(default_factory=dict)
+    refused: AzureRefused | None = None
+
+    def resource(self, resource_id: str, api_version: str) -> Any:
+        if self.refused is not None:
+            raise self.refused
+        return self.resources.get(resource_id)
+
+    def directory_objects(self, path: str, condition: str) -> list[Any]:
+        if self.refused is not None:
+            raise self.refused
+        held = {"/applications": self.applications, "/servicePrincipals": self.principals}[path]
+        return [each for client_id, each in held.items() if condition == f"appId eq '{client_id}'"]
+
+
+def read(azure: FakeAzure, *parts: Part) -> AzureView:
+    return read_azure(cast("AzureClient", azure), STATE, parts)
+
+
+def test_a_secret_is_its_metadata() -> None:
+    name = worlds.identity(worlds.healthy(), ISSUED).secret
+    attributes = {"enabled": False, "nbf": 1795407929, "exp": 1803183929, "created": 1795408233}
+    properties = {"attributes": attributes, "secretUriWithVersion": f"https://kv.vault.azure.net/secrets/{name}/abc"}
+    found = {"properties": properties, "tags": {"thumbprint": THUMBPRINT}}
+
+    view = read(FakeAzure({f"{STATE.vault_id}/secrets/{name}": found}), Part.SECRETS)
+
+    assert view.secrets[name] == SeenSecret(
+        version="abc",
+        enabled=False,
+        created=datetime(2026, 11, 23, 4, 30, 33, tzinfo=UTC),
+        not_before=datetime(2026, 11, 23, 4, 25, 29, tzinfo=UTC),
+        expires=datetime(2027, 2, 21, 4, 25, 29, tzinfo=UTC),
+        thumbprint=THUMBPRINT,
+    )
+    assert [each for each, found in view.secrets.items() if found is None] == [
+        each.secret for each in STATE.identities if each.secret != name
+    ]
+    assert view.roles == {}, "only the wanted parts are read"
+
+
+@pytest.mark.parametrize(
+    ("identifier", "thumbprint"),
+    [(base64.b64encode(bytes.fromhex(THUMBPRINT)).decode(), THUMBPRINT), (THUMBPRINT.lower(), THUMBPRINT)],
+)
+def test_a_registered_certificate_is_known_by_its_thumbprint(identifier: str, thumbprint: str) -> None:
+    client = worlds.identity(worlds.healthy(), ISSUED).client_id
+    key = {"customKeyIdentifier": identifier, "endDateTime": "2027-02-21T04:25:29Z"}
+    azure = FakeAzure(applications={client: {"keyCredentials": [key, {"customKeyIdentifier": None}]}})
+
+    found = known(read(azure, Part.APPLICATIONS).applications[client])
+
+    end = datetime(2027, 2, 21, 4, 25, 29, tzinfo=UTC)
+    assert found == SeenApplication(certificates={thumbprint: end}, is_enabled=None)
+    azure.principals[client] = {"accountEnabled": False}
+    found = known(read(azure, Part.APPLICATIONS).applications[client])
+    assert found is not None
+    assert found.is_enabled is False
+
+
+def test_only_certificates_that_the_stack_issued_are_asked_for() -> None:
+    asked = read(FakeAzure(), Part.APPLICATIONS).applications
+
+    assert list(asked) == [each.client_id for each in STATE.identities if each.generation]
+    assert set(asked.values()) == {None}
+
+
+def test_a_vault_is_its_tenant_its_kind_of_access_and_its_network() -> None:
+    properties = {"tenantId": "t", "networkAcls": {"defaultAction": "Deny"}, "publicNetworkAccess": "Disabled"}
+
+    view = read(FakeAzure({STATE.vault_id: {"properties": properties}}), Part.VAULT)
+
+    assert view.vault == SeenVault(
+        tenant_id="t", uses_roles=False, public_network_access="Disabled", default_action="Deny"
+    )
+
+
+def test_a_refusal_leaves_each_thing_unread_and_is_cut_short() -> None:
+    azure = FakeAzure(refused=AzureRefused(f"reading x:\n 403 {'{' * 1000}", 403))
+
+    view = read(azure, Part.VAULT, Part.SECRETS, Part.ROLES, Part.APPLICATIONS)
+
+    for each in (view.vault, *view.secrets.values(), *view.roles.values(), *view.applications.values()):
+        assert isinstance(each, Unread)
+        assert each.why.startswith("reading x: 403")
+        assert len(each.why) <= 300
+
+
+def test_an_azure_out_of_reach_leaves_everything_unread() -> None:
+    why = Unread("no answer")
+    view = unseen(why, STATE)
+
+    assert (view.vault, set(view.secrets.values())) == (why, {why})
+    assert view.roles.keys() == read(FakeAzure(), Part.ROLES).roles.keys()

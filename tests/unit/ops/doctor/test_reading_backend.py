@@ -1,0 +1,137 @@
+"""The locks of a backend of files, and whether secrets can be decrypted."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops.doctor.model.seen import Unread, known
+from ops.doctor.reading.backend import read_decryption, read_locks
+from ops.doctor.reading.configuration import read_configuration
+from ops.stack.engine import Engine
+from tests.unit.identity.settings.world import configuration
+from tests.unit.ops.conftest import FakeEngine
+
+HERE = socket.gethostname()
+SINCE = "2026-11-23T04:30:00.123456789Z"
+
+
+@pytest.fixture
+def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> Path:
+    """The folder with the lock files of the stack dev."""
+    monkeypatch.setenv("PULUMI_BACKEND_URL", f"{(tmp_path / 'back end').as_uri()}?metadata=skip")
+    folder = tmp_path / "back end/.pulumi/locks/organization/idstack/dev"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def lock(folder: Path, name: str, **content: Any) -> None:
+    whole = {"pid": 4711, "username": "eve", "hostname": HERE, "timestamp": SINCE, **content}
+    (folder / f"{name}.json").write_text(json.dumps(whole))
+
+
+def test_a_lock_has_its_owner_its_age_and_whether_it_runs(locks: Path) -> None:
+    lock(locks, "a", pid=2**22 + 1)
+    lock(locks, "b", hostname="ci-7")
+
+    dead, elsewhere = known(read_locks(Engine("dev")))
+
+    assert (dead.owner, dead.runs) == (f"eve@{HERE} (pid {2**22 + 1})", False)
+    assert dead.since == datetime(2026, 11, 23, 4, 30, 0, 123456, UTC)
+    assert (elsewhere.owner, elsewhere.runs) == ("eve@ci-7 (pid 4711)", None)
+
+
+def test_another_program_with_the_owners_id_is_not_its_owner(locks: Path) -> None:
+    lock(locks, "a", pid=os.getpid())
+
+    [found] = known(read_locks(Engine("dev")))
+
+    assert found.runs is False
+
+
+def test_a_lock_file_without_content_is_a_lock_of_somebody(locks: Path) -> None:
+    (locks / "a.json").write_text("")
+    (locks / "b.json").write_text("{")
+
+    found = known(read_locks(Engine("organization/idstack/dev")))
+
+    assert [(each.owner, each.runs) for each in found] == 2 * [
+        ("somebody@a machine that it does not name (pid 0)", None)
+    ]
+    assert all(each.since.tzinfo is UTC for each in found)
+
+
+def test_the_locks_of_other_stacks_are_not_its_own(locks: Path) -> None:
+    lock(locks, "a")
+
+    assert known(read_locks(Engine("stage"))) == ()
+
+
+def test_locks_of_blobs_are_not_read_and_their_address_shows_no_key(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "azblob://pulumi-state?storage_account=stidstackprod&sas=secret")
+
+    found = read_locks(Engine("dev"))
+
+    assert isinstance(found, Unread)
+    assert found.why.startswith("the locks of azblob://pulumi-state are not read here")
+
+
+def test_the_backend_of_a_login_is_asked_for(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
+
+    found = read_locks(Engine("dev"))
+
+    assert isinstance(found, Unread)
+    assert "https://api.pulumi.com" in found.why
+    assert engine.calls == ["whoami --json --non-interactive"]
+
+
+def test_a_state_is_decrypted_with_its_output_thrown_away(
+    engine: FakeEngine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert read_decryption(Engine("dev")) is None
+    assert engine.calls == ["stack export --show-secrets --stack dev --non-interactive"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_refused_value_belongs_to_its_hosted_cluster(engine: FakeEngine) -> None:
+    whole = configuration()
+    whole["hostedClusters"][0]["vnetID"] = "vnet-1"
+    engine.configures(**whole)
+
+    found = known(read_configuration(Engine("dev")))
+
+    [refused] = [each for each in found.refused if each.path == "idstack:hostedClusters[0].vnetID"]
+    assert (refused.cluster, refused.found) == ("hc1", '"vnet-1"')
+    assert found.identities == {}
+
+
+def test_the_enabled_identities_are_those_of_the_settings(engine: FakeEngine) -> None:
+    engine.configures(**configuration())
+
+    found = known(read_configuration(Engine("dev")))
+
+    assert found.refused == ()
+    assert found.identities.keys() == {"hc1"}
+    assert "ingress" in found.identities["hc1"]
+
+
+def test_a_secret_key_is_named_and_not_decrypted(engine: FakeEngine) -> None:
+    engine.configures(**configuration())
+    listed = json.loads((engine.folder / "config.json").read_text())
+    listed["idstack:hostedClusters"] = {"secret": True}
+    (engine.folder / "config.json").write_text(json.dumps(listed))
+
+    found = read_configuration(Engine("dev"))
+
+    assert isinstance(found, Unread)
+    assert found.why.startswith("idstack:hostedClusters is secret, and is not decrypted here")
+    assert not [call for call in engine.calls if "show-secrets" in call]

@@ -1,0 +1,99 @@
+"""What the checks expect, out of a state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from identity.catalogue import CONTROL_PLANE
+from ops.doctor.reading.state import expected
+from tests.unit.ops.world import output
+
+URN = "urn:pulumi:dev::idstack::"
+KMS = next(row for row in CONTROL_PLANE if row.field == "kms")
+
+
+def stack(**outputs: Any) -> dict[str, Any]:
+    return {"urn": f"{URN}pulumi:pulumi:Stack::idstack-dev", "type": "pulumi:pulumi:Stack", "outputs": outputs}
+
+
+def role(name: str, **changes: Any) -> dict[str, Any]:
+    token = "azure-native:authorization:RoleAssignment"
+    inputs = {"principalId": f"{name}-principal", "roleDefinitionId": "/roles/r", "scope": "/scope"}
+    return {"urn": f"{URN}{token}::{name}", "type": token, "id": f"/scope/{name}", "inputs": inputs, **changes}
+
+
+def state(*resources: dict[str, Any], pending: tuple[dict[str, Any], ...] = ()) -> Any:
+    return {"version": 3, "deployment": {"resources": list(resources), "pending_operations": list(pending)}}
+
+
+def cluster(**identities: Any) -> dict[str, Any]:
+    return {"hc1": {"namespace": "clusters", "controlPlane": identities}}
+
+
+def outputs(side: str = "stack") -> dict[str, Any]:
+    identities = {
+        "kms": output(KMS.secret_provider_class, "kms-hc1-json"),
+        "ingress": output("managed-azure-ingress", "ingress-hc1-json", generation="a2"),
+    }
+    return {"clusterSide": side, "keyVaultName": "kv", "hostedClusters": cluster(**identities)}
+
+
+def test_an_identity_has_its_own_roles_and_the_reader_those_of_the_vault() -> None:
+    found = expected(
+        state(
+            stack(**outputs()),
+            role("hc1-ingress-roles-dns"),
+            role("hc1-ingress-roles-vnet", delete=True),
+            role("hc10-ingress-roles-dns"),
+            role("hc1-kms-roles-kms-vault-kv"),
+            role("key-vault-user-roles-vault"),
+        )
+    )
+
+    assert {each.identity: [role.resource for role in each.roles] for each in found.identities} == {
+        "ingress": ["hc1-ingress-roles-dns"],
+        "kms": ["hc1-kms-roles-kms-vault-kv"],
+    }
+    assert [each.id for each in found.reader_roles] == ["/scope/key-vault-user-roles-vault"]
+    assert [each.generation for each in found.identities] == ["a2", None]
+
+
+def test_probes_are_expected_where_the_stack_makes_the_cluster_side() -> None:
+    *_, kms = expected(state(stack(**outputs()))).identities
+
+    assert [(each.deployment, each.container, each.directory) for each in kms.mounts] == [
+        ("probe-kms", "credential-probe", "/mnt/certs"),
+        ("probe-kms-2", "credential-probe", "/mnt/kms"),
+    ]
+    assert kms.namespace == "clusters-hc1"
+
+
+def test_hypershifts_own_pods_are_expected_where_it_makes_the_cluster_side() -> None:
+    *_, kms = expected(state(stack(**outputs("hypershift")))).identities
+
+    assert [each.deployment for each in kms.mounts] == [mount.deployment for mount in KMS.mounts]
+    assert kms.hosted_cluster_path == KMS.hosted_cluster_path
+
+
+def test_pending_operations_are_named() -> None:
+    operation = {"type": "creating", "resource": role("hc1-ingress-roles-dns")}
+
+    assert expected(state(pending=(operation,))).pending == ("creating hc1-ingress-roles-dns",)
+
+
+def test_a_stack_without_outputs_was_never_brought_up() -> None:
+    found = expected({"version": 3, "deployment": {"resources": None}})
+
+    assert (found.is_up, found.identities, found.reader_roles) == (False, (), ())
+
+
+def test_the_vaults_network_rules_are_those_of_its_inputs() -> None:
+    token = "azure-native:keyvault:Vault"
+    properties = {"publicNetworkAccess": "Enabled", "networkAcls": {"defaultAction": "Deny"}}
+    vault = {"urn": f"{URN}{token}::vault-vault", "type": token, "inputs": {"properties": properties}}
+
+    found = expected(state(stack(**outputs()), vault)).own_vault
+
+    assert found is not None
+    assert (found.public_network_access, found.default_action) == ("Enabled", "Deny")
+    assert expected(state(stack(**outputs()))).own_vault is None

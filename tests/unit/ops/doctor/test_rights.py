@@ -1,0 +1,95 @@
+"""A check that lacks what it needs says so, and blames nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from ops.doctor.diagnosis import CheckStatus, ExitCode, diagnose, exit_code
+from ops.doctor.model.check import Part
+from ops.doctor.model.seen import Unread
+from ops.doctor.model.world import World
+from ops.doctor.registry import CHECKS
+from tests.unit.ops.doctor import worlds
+
+REFUSED = Unread("403: you may not")
+UNSEEN: dict[Part, Callable[[World], World]] = {
+    Part.LOCKS: lambda world: replace(world, locks=REFUSED),
+    Part.DECRYPTION: lambda world: replace(world, decryption=REFUSED),
+    Part.CONFIGURATION: lambda world: replace(world, configuration=REFUSED),
+    Part.ACCESS: lambda world: replace(world, access=REFUSED),
+    Part.VAULT: lambda world: replace(world, vault=REFUSED),
+    Part.SECRETS: lambda world: replace(world, secrets=dict.fromkeys(world.secrets, REFUSED)),
+    Part.ROLES: lambda world: replace(world, roles=dict.fromkeys(world.roles, REFUSED)),
+    Part.APPLICATIONS: lambda world: replace(world, applications=dict.fromkeys(world.applications, REFUSED)),
+    Part.CONTROL_PLANES: lambda world: replace(world, control_planes=dict.fromkeys(world.control_planes, REFUSED)),
+    Part.REPORTS: lambda world: worlds.with_plane(world, reports=dict.fromkeys(worlds.plane(world).reports, REFUSED)),
+}
+# `mount` looks at a secret's version, `document` at its date; both do so only for what is mounted or loaded already.
+ALSO = {
+    Part.SECRETS: {"mount", "document"},
+    Part.CONTROL_PLANES: {"path", "document", "sign-in", "proof-call"},
+}
+
+
+@pytest.mark.parametrize("part", UNSEEN, ids=lambda part: part.name)
+def test_what_was_not_read_leaves_its_checks_unmade(part: Part) -> None:
+    world = UNSEEN[part](worlds.healthy())
+    if part is Part.REPORTS:  # a probe that is ready needs no report
+        for identity in worlds.state(world).identities:
+            world = worlds.with_pods(world, identity.identity, lambda pod: replace(pod, is_ready=False))
+
+    results = diagnose(world, CHECKS)
+
+    unmade = {each.check for each in results if each.status is CheckStatus.NOT_CHECKED}
+    expected = {each.name for each in CHECKS if each.needs[0] is part} | ALSO.get(part, set())
+    if part is Part.CONTROL_PLANES:  # of a cluster side that the stack makes, these look at nothing
+        expected -= {"hosted-cluster", "conditions"}
+    if part is Part.CONFIGURATION:
+        expected |= {"brought-up"}
+    assert unmade == expected
+    assert not [each for each in results if each.status is CheckStatus.BROKEN]
+    assert exit_code(results) is ExitCode.NOT_CHECKED
+    for each in results:
+        if each.status is CheckStatus.NOT_CHECKED:
+            assert each.evidence.startswith("403: you may not (it takes ")
+
+
+def test_a_probe_that_is_ready_needs_no_report() -> None:
+    results = diagnose(UNSEEN[Part.REPORTS](worlds.healthy()), CHECKS)
+
+    assert exit_code(results) is ExitCode.SOUND
+
+
+def test_every_part_but_the_state_can_be_refused() -> None:
+    """Without its state a stack has no identities to check: that is a fault of the engine's stage."""
+    assert UNSEEN.keys() == set(Part) - {Part.STATE}
+
+
+def test_events_that_were_not_read_leave_the_mount_broken_without_a_cause() -> None:
+    world = worlds.unmounted(worlds.healthy(), "ingress", "403")
+    results = diagnose(worlds.with_plane(world, warnings=REFUSED), CHECKS)
+
+    [found] = [each for each in results if each.status is CheckStatus.BROKEN]
+    assert (found.check, found.identity) == ("mount", "ingress")
+    assert "its events were not read (403: you may not)" in found.evidence
+
+
+def test_a_shared_vaults_reader_is_the_shared_stacks_to_check() -> None:
+    results = diagnose(worlds.with_state(worlds.healthy(), reader_roles=(), own_vault=None), CHECKS)
+
+    [found] = [each for each in results if each.status is CheckStatus.NOT_CHECKED]
+    assert found.check == "reader-role"
+    assert "run the doctor on that one" in found.evidence
+
+
+def test_a_cluster_that_hypershift_has_not_made_yet_is_no_fault() -> None:
+    world = worlds.in_hypershift(worlds.healthy())
+    empty = worlds.with_plane(world, classes={}, mounts=(), pods=(), hosted_cluster=None)
+
+    results = diagnose(empty, CHECKS)
+
+    assert exit_code(results) is ExitCode.NOT_CHECKED
+    assert not [each for each in results if each.status in (CheckStatus.BROKEN, CheckStatus.NOT_BLAMED)]

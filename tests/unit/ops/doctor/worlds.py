@@ -1,0 +1,225 @@
+"""Worlds for the checks: the recorded look at a healthy stack, and what each kind of fault does to it.
+
+`healthy.json` is what the readers saw of the small stack of `tests/engine` (`tests/engine/test_doctor.py` records it
+anew with UPDATE_GOLDEN=1). A helper here changes all that a fault would change, also behind its own stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from identity.catalogue import CONTROL_PLANE
+from ops.doctor.model.expected import ExpectedMount, Identity, StackState
+from ops.doctor.model.seen import Unread, known
+from ops.doctor.model.world import (
+    SeenClass,
+    SeenContainer,
+    SeenControlPlane,
+    SeenHostedCluster,
+    SeenPod,
+    SeenReport,
+    SeenSecret,
+    SeenWarning,
+    World,
+)
+from ops.outputs.cluster_state import HostedClusterCondition
+
+RECORDED = Path(__file__).parent / "healthy.json"
+CLUSTER = "hc1"
+Change = Callable[[World], World]
+
+
+@cache
+def healthy() -> World:
+    """The recorded stack, a day later: everything is sound."""
+    world = TypeAdapter(World).validate_json(RECORDED.read_bytes())
+    return replace(world, now=world.now + timedelta(days=1))
+
+
+def state(world: World) -> StackState:
+    return known(world.state)
+
+
+def identity(world: World, field: str) -> Identity:
+    [found] = [each for each in state(world).identities if each.identity == field]
+    return found
+
+
+def with_state(world: World, **changes: Any) -> World:
+    return replace(world, state=replace(state(world), **changes))
+
+
+def plane(world: World) -> SeenControlPlane:
+    return known(world.control_planes[CLUSTER])
+
+
+def with_plane(world: World, **changes: Any) -> World:
+    return replace(world, control_planes={CLUSTER: replace(plane(world), **changes)})
+
+
+def with_identity(world: World, field: str, **changes: Any) -> World:
+    """What the stack has made of an identity is another."""
+    old = identity(world, field)
+    [cluster] = state(world).clusters
+    found = tuple(replace(each, **changes) if each == old else each for each in cluster.identities)
+    return with_state(world, clusters=(replace(cluster, identities=found),))
+
+
+def pods_of(world: World, field: str) -> list[SeenPod]:
+    """The pods of an identity, one for each of its mounts, in their order."""
+    found = {each.deployment: each for each in known(plane(world).pods)}
+    return [found[each.deployment] for each in identity(world, field).mounts if each.deployment in found]
+
+
+def with_pods(world: World, field: str, change: Callable[[SeenPod], SeenPod | None]) -> World:
+    """Change each pod of an identity, or take it away."""
+    own = {each.name for each in pods_of(world, field)}
+    changed = [change(each) if each.name in own else each for each in known(plane(world).pods)]
+    return with_plane(world, pods=tuple(each for each in changed if each is not None))
+
+
+def with_container(world: World, field: str, change: Callable[[SeenContainer], SeenContainer]) -> World:
+    def changed(pod: SeenPod) -> SeenPod:
+        return replace(pod, containers={name: change(each) for name, each in pod.containers.items()})
+
+    return with_pods(world, field, changed)
+
+
+def with_reports(world: World, field: str, **changes: Any) -> World:
+    """The probes of an identity report this, and are not ready."""
+    reports = dict(plane(world).reports)
+    for pod in pods_of(world, field):
+        report = known(reports[pod.name])
+        reports[pod.name] = replace(report, **changes)
+    return with_pods(with_plane(world, reports=reports), field, lambda pod: replace(pod, is_ready=False))
+
+
+def with_secret(world: World, field: str, **changes: Any) -> World:
+    name = identity(world, field).secret
+    secret = known(world.secrets[name])
+    assert isinstance(secret, SeenSecret)
+    return replace(world, secrets={**world.secrets, name: replace(secret, **changes)})
+
+
+def with_class(world: World, field: str, **parameters: str) -> World:
+    """The SecretProviderClass of an identity has other parameters; the pods keep what was mounted before."""
+    name, classes = identity(world, field).secret_provider_class, known(plane(world).classes)
+    changed = SeenClass(provider=classes[name].provider, parameters={**classes[name].parameters, **parameters})
+    return with_plane(world, classes={**classes, name: changed})
+
+
+def warned(world: World, field: str, reason: str, message: str) -> World:
+    found = tuple(
+        SeenWarning(pod=pod.name, reason=reason, message=message, last=world.now) for pod in pods_of(world, field)
+    )
+    return with_plane(world, warnings=(*known(plane(world).warnings), *found))
+
+
+def waiting(world: World, field: str, phase: str, reason: str) -> World:
+    """The pods of an identity do not run, so their probes report nothing."""
+    world = with_pods(world, field, lambda pod: replace(pod, is_ready=False, phase=phase, waiting=reason))
+    silent = {pod.name: Unread(f"no report from the pod: {reason}") for pod in pods_of(world, field)}
+    return with_plane(world, reports={**plane(world).reports, **silent})
+
+
+def unmounted(world: World, field: str, message: str) -> World:
+    """New pods of an identity wait for the driver, which says this."""
+    name = identity(world, field).secret_provider_class
+    mounts = tuple(each for each in known(plane(world).mounts) if each.secret_provider_class != name)
+    world = with_plane(warned(world, field, "FailedMount", message), mounts=mounts)
+    return waiting(world, field, "Pending", "ContainerCreating: no further message")
+
+
+def all_unmounted(world: World, message: str) -> World:
+    for each in state(world).identities:
+        world = unmounted(world, each.identity, message)
+    return world
+
+
+def refused(world: World, field: str, error: str) -> World:
+    """The probes of an identity loaded the document, and Entra ID refuses it."""
+    return with_reports(
+        world, field, is_signed_in=False, sign_in_error=error, is_proven=False, proof_status=None, proof_error=None
+    )
+
+
+def unloaded(world: World, field: str, error: str) -> World:
+    """The probes of an identity have no document that they can use."""
+    world = refused(world, field, error)
+    return with_reports(world, field, client_id=None, thumbprint=None, expires=None)
+
+
+def denied(world: World, field: str, status: int, error: str) -> World:
+    """The probes of an identity signed in, and their call is refused."""
+    return with_reports(world, field, is_proven=False, proof_status=status, proof_error=error)
+
+
+def in_hypershift(world: World) -> World:
+    """The same stack with HyperShift's control plane on its cluster: its own pods, and a HostedCluster."""
+    rows = {row.field: row for row in CONTROL_PLANE}
+    [cluster] = state(world).clusters
+    spec: dict[str, Any] = {}
+    identities: list[Identity] = []
+    pods: dict[str, SeenPod] = {}
+    names: dict[str, str] = {}
+    for each in cluster.identities:
+        row = rows[each.identity]
+        mounts = tuple(
+            ExpectedMount(
+                deployment=mount.deployment,
+                container=mount.container,
+                directory=mount.path,
+                variable=mount.credential_env,
+            )
+            for mount in row.mounts
+        )
+        changed = replace(each, mounts=mounts)
+        identities.append(changed)
+        for pod, mount in zip(pods_of(world, each.identity), mounts, strict=True):
+            [container] = pod.containers.values()
+            name = names[pod.name] = f"{mount.deployment}-5d8f9-x2x2x"
+            same = replace(pod, name=name, containers={mount.container: container})
+            pods[name] = _both(pods[name], same) if name in pods else same
+        holder = spec
+        for step in each.hosted_cluster_path[:-1]:
+            holder = holder.setdefault(step, {})
+        named = {
+            "clientID": each.client_id,
+            "credentialsSecretName": each.secret,
+            "objectEncoding": each.object_encoding,
+        }
+        holder[each.hosted_cluster_path[-1]] = named
+    available = HostedClusterCondition(CLUSTER, "Available", "True", "AsExpected", "")
+    world = with_plane(
+        world,
+        pods=tuple(pods.values()),
+        mounts=tuple(replace(each, pod=names[each.pod]) for each in known(plane(world).mounts)),
+        reports={},
+        hosted_cluster=SeenHostedCluster(spec=spec, conditions=(available,)),
+    )
+    changed_cluster = replace(cluster, identities=tuple(identities))
+    return with_state(world, cluster_side="hypershift", clusters=(changed_cluster,))
+
+
+def _both(first: SeenPod, second: SeenPod) -> SeenPod:
+    """One pod with the volumes of two: the control-plane operator has a credential of its own and that of KMS."""
+    containers = {
+        name: replace(
+            each,
+            mounts={**each.mounts, **second.containers[name].mounts},
+            variables={**each.variables, **second.containers[name].variables},
+        )
+        for name, each in first.containers.items()
+    }
+    return replace(first, classes={**first.classes, **second.classes}, containers=containers)
+
+
+def report_of(world: World, field: str) -> SeenReport:
+    return known(plane(world).reports[pods_of(world, field)[0].name])

@@ -1,0 +1,238 @@
+"""The graph of a stack: who is connected with whom, and how each one is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from identity.catalogue import CONTROL_PLANE, OPTIONAL
+from ops.graph.build import build
+from ops.graph.model import GraphNode, Health, IdentityGraph, Kind, Relation
+from ops.outputs.cluster_state import HostedClusterCondition, MountedVersion
+from ops.outputs.probes import ProbeResult
+from tests.unit.ops.graph_world import ENABLED, NOW, GraphWorld, fifty_clusters, one_cluster, small_cluster
+from tests.unit.ops.world import refused, report
+
+[TWO_MOUNTS] = [row for row in ENABLED if len(row.mounts) == 2]
+ROW = next(row for row in ENABLED if len(row.mounts) == 1)
+
+
+def one_identity(**changes: Any) -> GraphWorld:
+    """A stack with one identity, its output changed."""
+    world = GraphWorld()
+    described = world.add_cluster("hc1", identities=(ROW,), data_plane=False)
+    described["controlPlane"][ROW.field].update(changes)
+    return world
+
+
+def the(kind: Kind, graph: IdentityGraph) -> GraphNode:
+    [found] = graph.of_kind(kind)
+    return found
+
+
+def behind(graph: IdentityGraph, node: GraphNode, relation: Relation) -> list[GraphNode]:
+    edges = [edge for edge in graph.edges if edge.source == node.id and edge.relation is relation]
+    return [graph.by_id[edge.target] for edge in edges]
+
+
+def probed(world: GraphWorld, *results: ProbeResult) -> IdentityGraph:
+    sources = world.sources()
+    return build(replace(sources, rows=[replace(row, probes=results) for row in sources.rows]))
+
+
+def test_a_chain_leads_from_the_hosted_cluster_to_the_scopes() -> None:
+    graph = one_identity().graph()
+
+    cluster = the(Kind.HOSTED_CLUSTER, graph)
+    [identity] = behind(graph, cluster, Relation.USES)
+    [secret] = behind(graph, identity, Relation.STORED_IN)
+    [provider] = behind(graph, secret, Relation.FETCHED_BY)
+    [pod] = behind(graph, provider, Relation.MOUNTED_IN)
+    [role] = behind(graph, pod, Relation.ACTS_WITH)
+    scopes = behind(graph, role, Relation.AT)
+
+    assert behind(graph, identity, Relation.HOLDS) == [role]
+    assert (identity.name, provider.name) == (ROW.field, ROW.secret_provider_class)
+    assert (pod.name, role.name) == (ROW.mounts[0].deployment, ROW.hypershift.role.name)
+    assert len(scopes) == len(ROW.hypershift.scopes)
+
+
+def test_the_key_vault_user_has_its_role_on_the_vault_of_the_secrets() -> None:
+    graph = one_identity().graph()
+
+    [vault] = behind(graph, the(Kind.SECRET, graph), Relation.STORED_IN)
+    [user] = behind(graph, the(Kind.SECRET_PROVIDER_CLASS, graph), Relation.FETCHES_AS)
+    [role] = behind(graph, user, Relation.HOLDS)
+
+    assert (vault.kind, user.kind) == (Kind.VAULT, Kind.KEY_VAULT_USER)
+    assert behind(graph, role, Relation.AT) == [vault]
+
+
+def test_every_identity_of_the_catalogue_is_in_the_graph() -> None:
+    graph = one_cluster().graph()
+    fields = {node.name for node in graph.identities("hc1")}
+
+    assert fields >= {*(row.field for row in ENABLED), *(row.field for row in OPTIONAL)}
+    assert all(behind(graph, node, Relation.HOLDS) for node in graph.identities("hc1"))
+
+
+def test_a_role_assignment_of_another_stack_is_in_no_graph() -> None:
+    world = one_identity()
+    world.resources = [{**each, "parent": "urn:pulumi:prod::idstack::t::hc2-x-roles"} for each in world.resources]
+
+    assert [role.cluster for role in world.graph().of_kind(Kind.ROLE)] == [None]
+
+
+@pytest.mark.parametrize(
+    ("changes", "health", "reason"),
+    [
+        ({}, Health.OK, ""),
+        ({"notAfter": "2026-11-21T17:00:00Z"}, Health.ERROR, "the certificate expired on 2026-11-21"),
+        ({"renewAfter": "2026-11-21T17:00:00Z"}, Health.WARNING, "the renewal is due since 2026-11-21"),
+        ({"notAfter": None, "renewAfter": None}, Health.UNKNOWN, ""),
+    ],
+)
+def test_the_health_of_a_secret_is_its_certificates(changes: Any, health: Health, reason: str) -> None:
+    secret = the(Kind.SECRET, one_identity(**changes).graph())
+
+    assert (secret.health, secret.reason) == (health, reason)
+
+
+@pytest.mark.parametrize(
+    ("version", "is_mounted", "current", "health"),
+    [
+        ("1", True, "1", Health.OK),
+        ("1", True, "2", Health.WARNING),
+        ("1", False, "1", Health.ERROR),
+        ("1", True, None, Health.UNKNOWN),
+    ],
+)
+def test_the_health_of_a_pod_is_that_of_its_mount(
+    version: str, is_mounted: bool, current: str | None, health: Health
+) -> None:
+    world = one_identity()
+    pod = f"{ROW.mounts[0].deployment}-0"
+    world.mounts = [MountedVersion("hc1", ROW.field, pod, version, is_mounted, current)]
+
+    found = the(Kind.POD, world.graph())
+
+    assert found.health is health
+    assert dict(found.facts)[pod].startswith(version)
+
+
+def test_the_worst_of_its_chain_is_an_identitys_health_and_its_clusters() -> None:
+    world = one_identity(renewAfter="2026-11-01T00:00:00Z")
+    world.mounts = [MountedVersion("hc1", ROW.field, f"{ROW.mounts[0].deployment}-0", "1", False, "1")]
+    graph = world.graph()
+
+    identity, cluster = the(Kind.IDENTITY, graph), the(Kind.HOSTED_CLUSTER, graph)
+
+    assert (identity.health, cluster.health) == (Health.ERROR, Health.ERROR)
+    assert identity.reason == (
+        f"the renewal is due since 2026-11-01; {ROW.mounts[0].deployment}-0: the secret is not mounted"
+    )
+    assert cluster.reason == f"{ROW.field}: {identity.reason}"
+
+
+def test_a_refused_sign_in_is_the_pods_and_a_refused_proof_call_the_roles() -> None:
+    forbidden = report(ready=False, proof={"ok": False, "status": 403, "action": "x/read", "error": "403 Forbidden"})
+    no_sign_in = probed(one_identity(), ProbeResult("probe-0", refused("AADSTS700027")))
+    no_role = probed(one_identity(), ProbeResult("probe-0", forbidden))
+    [role] = [node for node in no_role.of_kind(Kind.ROLE) if node.cluster]
+
+    assert (the(Kind.POD, no_sign_in).health, the(Kind.POD, no_sign_in).reason) == (Health.ERROR, "AADSTS700027")
+    assert [node.health for node in no_sign_in.of_kind(Kind.ROLE) if node.cluster] == [Health.UNKNOWN]
+    assert (the(Kind.POD, no_role).health, role.health, role.reason) == (Health.OK, Health.ERROR, "403 Forbidden")
+
+
+def test_a_pod_belongs_to_the_mount_whose_deployment_or_probe_it_is_of() -> None:
+    world = GraphWorld()
+    world.add_cluster("hc1", identities=(TWO_MOUNTS,), data_plane=False)
+    first, second = (TWO_MOUNTS.probe_name(mount) for mount in TWO_MOUNTS.mounts)
+    pods = [f"{first}-5d4f-x", f"{second}-5d4f-x", "somebody-else-0"]
+    world.mounts = [MountedVersion("hc1", TWO_MOUNTS.field, pod, "1", True, "1") for pod in pods]
+
+    found = {node.name: [name for name, _ in node.facts if name in pods] for node in world.graph().of_kind(Kind.POD)}
+
+    deployments = [mount.deployment for mount in TWO_MOUNTS.mounts]
+    assert found == {deployments[0]: pods[:1], deployments[1]: pods[1:2], "somebody-else-0": pods[2:]}
+
+
+@pytest.mark.parametrize(
+    ("type_", "status", "health"),
+    [
+        ("Available", "False", Health.ERROR),
+        ("Progressing", "True", Health.WARNING),
+        ("EtcdAvailable", "Unknown", Health.WARNING),
+        ("Available", "True", Health.OK),
+    ],
+)
+def test_conditions_count_for_the_hosted_cluster(type_: str, status: str, health: Health) -> None:
+    world = one_identity()
+    world.conditions = [HostedClusterCondition("hc1", type_, status, "Reason", "message")]
+
+    assert the(Kind.HOSTED_CLUSTER, world.graph()).health is health
+
+
+def test_a_managed_identity_that_azure_does_not_have_is_broken() -> None:
+    world = GraphWorld()
+    world.add_cluster("hc1", identities=(), data_plane=False, optional=OPTIONAL)
+    world.managed[0] = replace(world.managed[0], state="missing")
+    broken, *others = world.graph().identities("hc1")
+
+    assert (broken.health, broken.reason) == (Health.ERROR, "the managed identity is missing in Azure")
+    assert {node.health for node in others} == {Health.OK}
+
+
+def test_a_cluster_alone_keeps_what_it_shares_and_nothing_of_others() -> None:
+    graph = fifty_clusters().graph()
+
+    one = graph.only("cluster-03")
+
+    assert {node.cluster for node in one.nodes} == {"cluster-03", None}
+    assert {Kind.VAULT, Kind.KEY_VAULT_USER, Kind.SCOPE} <= {node.kind for node in one.nodes}
+    assert all({edge.source, edge.target} <= one.by_id.keys() for edge in one.edges)
+    assert all("cluster-03" in node.name for node in one.of_kind(Kind.SCOPE))
+
+
+def test_what_could_not_be_read_is_in_the_graph() -> None:
+    world = small_cluster()
+    world.unread = ("the management cluster: no access",)
+
+    assert replace(world.sources(), unread=("the probes",)).unread == ("the probes",)
+    assert world.graph().unread == world.unread
+
+
+def test_a_stack_without_clusters_has_vault_and_reader_alone() -> None:
+    graph = GraphWorld().graph()
+
+    assert (graph.clusters, {node.kind for node in graph.nodes}) == ([], {Kind.VAULT, Kind.KEY_VAULT_USER, Kind.ROLE})
+
+
+def test_ids_are_unique_and_every_edge_has_both_ends() -> None:
+    graph = fifty_clusters().graph()
+
+    assert len(graph.by_id) == len(graph.nodes)
+    assert len(set(graph.edges)) == len(graph.edges)
+    assert all({edge.source, edge.target} <= graph.by_id.keys() for edge in graph.edges)
+
+
+def test_the_first_certificate_to_expire_is_a_clusters_expiry() -> None:
+    graph = small_cluster().graph()
+
+    expiry = graph.expiry("hc1")
+
+    assert expiry is not None
+    assert (expiry - NOW).days == 9
+    assert graph.expiry("hc2") is None
+
+
+def test_the_catalogue_has_a_row_for_each_node_that_needs_one() -> None:
+    world = GraphWorld()
+    world.add_cluster("hc1", identities=CONTROL_PLANE)
+
+    assert [node.name for node in world.graph().identities("hc1")][: len(CONTROL_PLANE)] == [
+        row.field for row in CONTROL_PLANE
+    ]

@@ -1,0 +1,182 @@
+"""HTML, SVG, Mermaid and JSON: what they look like, and that no name of a stack is more than text in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from identity.catalogue import CONTROL_PLANE
+from ops.graph import html, mermaid, svg
+from ops.graph.model import IdentityGraph
+from tests.unit import golden_report
+from tests.unit.ops.graph_world import GraphWorld, fifty_clusters, one_cluster, small_cluster
+
+GOLDEN = Path(__file__).parent / "golden"
+ATTACKS = (
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'onmouseover='alert(1)",
+    "]]><svg onload=alert(1)>",
+    '"]; end\n  click n0 "javascript:alert(1)"',
+    "$data &amp; <!-- \x00\x1b\u2028",
+)
+
+
+class Elements(HTMLParser):
+    """Every element of a page with the names of its attributes, and the text of scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, tuple[str, ...]]] = []
+        self.data: list[str] = []
+        self._inside = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self._inside = tag
+        self.found.append((tag, tuple(name for name, _ in attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.data.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+
+def named(name: str) -> IdentityGraph:
+    """A stack with one identity, whose names and errors are all `name`."""
+    world = GraphWorld(unread=(name,))
+    described = world.add_cluster(name, identities=CONTROL_PLANE[:1], data_plane=False)
+    described["namespace"] = f"n{name}"
+    identity = described["controlPlane"][CONTROL_PLANE[0].field]
+    identity["credentialsSecretName"] = identity["clientID"] = f"s{name}"
+    world.outputs["keyVaultName"] = f"v{name}"
+    world.resources = []
+    return world.graph()
+
+
+def reviewed(name: str, text: str) -> None:
+    """Assert that this is the reviewed text; with UPDATE_GOLDEN=1 write it."""
+    file = GOLDEN / name
+    if golden_report.IS_REWRITING:
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8"), f"{name} differs; see `make golden`"
+
+
+def without_style(document: str) -> str:
+    return re.sub(r"<style>.*?</style>", "<style/>", document, flags=re.DOTALL)
+
+
+def test_a_small_stack_as_json_is_as_reviewed() -> None:
+    reviewed("small.json", json.dumps(small_cluster().graph().to_json(), indent=2) + "\n")
+
+
+def test_a_small_stack_as_svg_is_as_reviewed() -> None:
+    reviewed("small.svg", without_style(svg.document(small_cluster().graph())))
+
+
+def test_a_small_stack_as_mermaid_is_as_reviewed() -> None:
+    reviewed("small.mmd", mermaid.document(small_cluster().graph()))
+
+
+def test_many_clusters_as_mermaid_are_one_node_each() -> None:
+    lines = mermaid.document(fifty_clusters().graph()).splitlines()
+
+    assert sum("first expiry" in line or "expired" in line for line in lines) == 50
+    assert "8 ok, 1 needs attention" in next(line for line in lines if "cluster-31" in line)
+    assert "9 broken" in next(line for line in lines if "cluster-17" in line)
+    assert len(lines) < 120
+
+
+def test_many_clusters_as_svg_are_an_overview() -> None:
+    document = svg.document(fifty_clusters().graph())
+
+    assert document.count('class="node hostedCluster') == 50
+    assert document.count('class="node') == 50
+
+
+@pytest.mark.parametrize("graph", [one_cluster().graph(), fifty_clusters().graph()], ids=["one", "fifty"])
+def test_a_drawing_is_sound_xml_and_needs_no_network(graph: IdentityGraph) -> None:
+    document = svg.document(graph)
+    root = ElementTree.fromstring(document)  # noqa: S314 - written here
+
+    assert {each.tag.partition("}")[2] for each in root.iter()} <= {
+        *("svg", "title", "style", "rect", "g", "text", "path", "circle"),
+    }
+    assert re.findall(r"https?:[^\s\"'<]+|url\(|@import|href", document) == ["http://www.w3.org/2000/svg"]
+
+
+def test_the_page_loads_nothing_and_runs_its_own_script_alone() -> None:
+    page = html.document(one_cluster().graph())
+    elements = Elements(page)
+    names = {name for _, attributes in elements.found for name in attributes}
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+
+    assert not {"src", "srcset", "style", "action"} & names
+    assert not [name for name in names if name.startswith("on")]
+    assert {tag for tag, _ in elements.found}.isdisjoint({"link", "img", "iframe", "object", "form", "base"})
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy[1]
+
+
+def test_the_page_has_the_json_form_in_it() -> None:
+    graph = one_cluster().graph()
+
+    [data, _] = Elements(html.document(graph)).data
+    found = json.loads(data)
+
+    assert {key: found[key] for key in graph.to_json()} == graph.to_json()
+
+
+def test_no_form_of_the_graph_has_a_key_in_it() -> None:
+    world = one_cluster()
+    world.resources.append({"urn": "u::n", "type": "t", "custom": True, "outputs": {"key": "-----BEGIN PRIVATE KEY"}})
+    graph = world.graph()
+
+    for document in (html.document(graph), svg.document(graph), mermaid.document(graph), json.dumps(graph.to_json())):
+        assert "PRIVATE" not in document
+
+
+def names(found: Any) -> Any:
+    for attack in ATTACKS:
+        found = example(attack)(found)
+    return given(st.text(min_size=1, max_size=40))(found)
+
+
+@names
+def test_a_name_in_the_page_is_text(name: str) -> None:
+    page, benign = Elements(html.document(named(name))), Elements(html.document(named("name")))
+
+    assert page.found == benign.found
+    assert page.data[1:] == benign.data[1:]
+    assert json.loads(page.data[0])["nodes"] == named(name).to_json()["nodes"]
+
+
+@names
+def test_a_name_in_a_drawing_is_text(name: str) -> None:
+    root, benign = (ElementTree.fromstring(svg.document(named(each))) for each in (name, "name"))  # noqa: S314
+
+    assert [(each.tag, sorted(each.attrib)) for each in root.iter()] == [
+        (each.tag, sorted(each.attrib)) for each in benign.iter()
+    ]
+
+
+@names
+def test_a_name_in_mermaid_is_text(name: str) -> None:
+    lines, benign = (mermaid.document(named(each)).splitlines() for each in (name, "name"))
+
+    assert len(lines) == len(benign)
+    for line, expected in zip(lines, benign, strict=True):
+        assert re.sub(r'"[^"]*"', '""', line) == re.sub(r'"[^"]*"', '""', expected)
+        assert not set("<>`$\\") & set(line.replace("<br>", "").replace("-->", "").replace(".->", ""))

@@ -1,0 +1,145 @@
+"""Where things are drawn: columns, rows, and text that fits."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.graph.layout import COLUMNS, DETAIL_SIZE, NAME_SIZE, Box, Drawing, draw, room_for_name
+from ops.graph.model import Kind, Relation
+from ops.graph.text import ELLIPSIS, cut, fitted, width, wrapped
+from tests.unit.ops.graph_world import GraphWorld, fifty_clusters, one_cluster, small_cluster
+
+COLUMN = {kind: name for name, kinds in COLUMNS.items() for kind in kinds}
+
+
+def drawing(name: str) -> Drawing:
+    if name == "many":
+        return draw(fifty_clusters().graph().only("cluster-31"))
+    return draw((one_cluster() if name == "one" else small_cluster()).graph().only("hc1"))
+
+
+@pytest.mark.parametrize("name", ["small", "one", "many"])
+def test_no_two_cards_overlap(name: str) -> None:
+    def apart(a: Box, b: Box) -> bool:
+        return a.x + a.width <= b.x or b.x + b.width <= a.x or a.y + a.height <= b.y or b.y + b.height <= a.y
+
+    found = drawing(name)
+
+    assert all(apart(a, b) for a, b in combinations(found.boxes, 2))
+    assert all(box.x >= 0 and box.y >= 0 for box in found.boxes)
+    assert all(box.x + box.width <= found.width and box.y + box.height <= found.height for box in found.boxes)
+
+
+@pytest.mark.parametrize("name", ["small", "one", "many"])
+def test_the_cards_of_a_column_are_aligned_and_in_the_order_of_the_chain(name: str) -> None:
+    found = drawing(name)
+    lefts: dict[str, set[float]] = {}
+    for box in found.boxes:
+        if box.node.kind in COLUMN:
+            lefts.setdefault(COLUMN[box.node.kind], set()).add(round(box.x, 3))
+
+    assert [len(each) for each in lefts.values()] == [1] * len(COLUMNS)
+    assert [name for _, name in found.headings] == list(COLUMNS)
+    assert [x for x, _ in found.headings] == sorted(x for x, _ in found.headings)
+
+
+@pytest.mark.parametrize("name", ["small", "one", "many"])
+def test_a_credential_is_in_one_row_from_identity_to_class(name: str) -> None:
+    rows: dict[str | None, set[float]] = {}
+    for box in drawing(name).boxes:
+        if box.node.kind in (Kind.SECRET, Kind.SECRET_PROVIDER_CLASS):
+            rows.setdefault(box.node.identity, set()).add(round(box.y, 3))
+
+    assert rows
+    assert all(len(each) == 1 for each in rows.values())
+
+
+def test_identities_are_drawn_in_the_catalogues_order() -> None:
+    graph = one_cluster().graph().only("hc1")
+    boxes = sorted((box for box in draw(graph).boxes if box.node.kind is Kind.IDENTITY), key=lambda box: box.y)
+
+    assert [box.node for box in boxes] == graph.identities("hc1")
+
+
+def test_a_frame_surrounds_every_card_of_its_owner_and_no_other() -> None:
+    found = drawing("one")
+    kinds = {"vault": {Kind.VAULT, Kind.SECRET}, "keyVaultUser": {Kind.KEY_VAULT_USER, Kind.SECRET_PROVIDER_CLASS}}
+
+    for frame in found.frames:
+        inside = {
+            box.node.kind
+            for box in found.boxes
+            if frame.x < box.x + box.width
+            and box.x < frame.x + frame.width
+            and frame.y < box.y + box.height
+            and box.y < frame.y + frame.height
+        }
+        assert inside == kinds[frame.owner]
+
+
+@pytest.mark.parametrize("name", ["small", "one", "many"])
+def test_no_line_crosses_a_card_on_its_level_part(name: str) -> None:
+    found = drawing(name)
+
+    for line in found.lines:
+        (x, y), (end, _) = line.begin, line.end
+        level = (x + 0.1, end - line.gap - 0.1)
+        assert not [
+            box.node.id
+            for box in found.boxes
+            if box.y < y < box.y + box.height and box.x < level[1] and level[0] < box.x + box.width
+        ]
+
+
+def test_every_relation_is_drawn_but_those_that_frames_show() -> None:
+    drawn = {line.edge.relation for line in drawing("one").lines}
+
+    assert set(Relation) - drawn == {Relation.FETCHES_AS}
+
+
+def test_a_hosted_cluster_without_identities_is_drawn() -> None:
+    world = GraphWorld()
+    world.add_cluster("empty", identities=(), data_plane=False)
+
+    found = draw(world.graph().only("empty"))
+
+    assert [box.node.name for box in found.boxes] == ["empty"]
+
+
+@given(st.text(max_size=80), st.integers(30, 300))
+def test_fitted_text_is_no_wider_than_its_room(text: str, room: int) -> None:
+    shown = fitted(text, NAME_SIZE, room)
+
+    assert width(shown, NAME_SIZE) <= room
+    assert shown == text or ELLIPSIS in shown
+
+
+@given(st.text(max_size=80), st.integers(30, 300))
+def test_cut_text_is_no_wider_than_its_room(text: str, room: int) -> None:
+    shown = cut(text, NAME_SIZE, room)
+
+    assert width(shown, NAME_SIZE) <= room
+    assert shown == text or shown.endswith(ELLIPSIS)
+
+
+@given(st.text(max_size=120), st.integers(30, 300), st.integers(1, 3))
+def test_wrapped_text_takes_no_more_lines_than_it_may(text: str, room: int, lines: int) -> None:
+    shown = wrapped(text, NAME_SIZE, room, lines)
+
+    assert 1 <= len(shown) <= lines
+    assert all(width(line, NAME_SIZE) <= room for line in shown)
+    assert any(ELLIPSIS in line for line in shown) or " ".join(shown).split() == text.split()
+
+
+@given(st.text(min_size=1, max_size=80))
+def test_any_name_fits_its_card(name: str) -> None:
+    world = GraphWorld()
+    world.add_cluster(name, identities=(), data_plane=False)
+    [box] = draw(world.graph().only(name)).boxes
+
+    assert all(width(line, NAME_SIZE) <= room_for_name(box.width, box.node) for line in box.lines)
+    assert width(box.node.detail, DETAIL_SIZE) > 0
