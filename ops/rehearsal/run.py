@@ -21,7 +21,7 @@ from ops.rehearsal.sign_ins import Mounted, Reader, SignIns, mounted, mounted_an
 from ops.rehearsal.steps import Operation, ResourceOwner, ResourceStep, RunLog, owner_of
 from ops.rehearsal.surroundings import seed_of
 from ops.rehearsal.trees import Tree, as_it_is, at_commit
-from ops.rehearsal.world import World, left, throw_away
+from ops.rehearsal.world import ThrowAwayCloud, left, throw_away
 from ops.stack.errors import CommandError
 from ops.stack.migration import bring_up_to_date
 
@@ -67,7 +67,7 @@ class _Commit:
 
 class _Run:
     def __init__(
-        self, plan: PlannedRehearsal, world: World, base: Tree, head: Tree, step: Callable[[str], None]
+        self, plan: PlannedRehearsal, world: ThrowAwayCloud, base: Tree, head: Tree, step: Callable[[str], None]
     ) -> None:
         self._plan = plan
         self._world = world

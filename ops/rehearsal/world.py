@@ -44,7 +44,7 @@ _LAST_LINES: Final = 25
 
 
 @dataclass(frozen=True)
-class World:
+class ThrowAwayCloud:
     """The local cloud in `directory`, where everything of the rehearsal is. Child processes print to `output`."""
 
     directory: Path
@@ -120,7 +120,7 @@ def left(before: frozenset[tuple[str, str]], after: frozenset[tuple[str, str]]) 
 
 
 @contextmanager
-def throw_away(seed: int) -> Iterator[World]:
+def throw_away(seed: int) -> Iterator[ThrowAwayCloud]:
     """A directory and the variables of a local cloud of its own; ends every process of it, and removes all of it.
 
     Also when this process is interrupted or terminated. A second signal does not keep it from that.
@@ -134,7 +134,7 @@ def throw_away(seed: int) -> Iterator[World]:
         for name in _FOREIGN:
             os.environ.pop(name, None)
         with (directory / _LOG).open("a") as log:
-            yield World(directory, log.fileno())
+            yield ThrowAwayCloud(directory, log.fileno())
     finally:
         ignored = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
         try:

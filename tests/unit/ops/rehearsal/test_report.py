@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ops.rehearsal import tables
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
-from ops.rehearsal.steps import Kind, Operation, ResourceOwner, ResourceStep
+from ops.rehearsal.steps import Operation, ResourceKind, ResourceOwner, ResourceStep
 from ops.rehearsal.world import left
 from tests.unit.ops.rehearsal.reports import KMS, REFUSED, ROLE, SECRET, VAULT, rehearsal
 
@@ -75,7 +75,7 @@ def test_the_plan_counts_by_identity_and_kind() -> None:
     plan = rehearsal(ROLE, SECRET, replace(ROLE, name="hc1-kms-roles-vnet"), VAULT).plan()
 
     assert list(plan) == [ResourceOwner(), KMS]
-    assert plan[KMS] == {Kind.ROLE: {Operation.REPLACE: 2}, Kind.SECRET: {Operation.UPDATE: 1}}
+    assert plan[KMS] == {ResourceKind.ROLE: {Operation.REPLACE: 2}, ResourceKind.SECRET: {Operation.UPDATE: 1}}
     assert tables.cell({Operation.REPLACE: 2, Operation.CREATE: 1}) == "+1 +-2"
 
 
