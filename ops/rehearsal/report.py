@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from ops.rehearsal.sign_ins import SignIns
-from ops.rehearsal.steps import Kind, Operation, ResourceOwner, ResourceStep, owner_of
+from ops.rehearsal.steps import Operation, ResourceKind, ResourceOwner, ResourceStep, owner_of
 
 # How many resources of one kind have each fate.
 Cell: TypeAlias = Mapping[Operation, int]
@@ -71,9 +71,9 @@ class Rehearsal:
     left_out: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
-    def plan(self) -> dict[ResourceOwner, dict[Kind, Cell]]:
+    def plan(self) -> dict[ResourceOwner, dict[ResourceKind, Cell]]:
         """How many resources have which fate, by identity and kind; what all clusters share comes first."""
-        found: dict[ResourceOwner, dict[Kind, Counter[Operation]]] = {}
+        found: dict[ResourceOwner, dict[ResourceKind, Counter[Operation]]] = {}
         for each in self.steps:
             row = found.setdefault(owner_of(each.step.name, self.clusters), {})
             row.setdefault(each.step.kind, Counter())[each.step.operation] += 1

@@ -21,7 +21,7 @@ from ops.rehearsal.sign_ins import Mounted, Reader, SignIns, mounted, mounted_an
 from ops.rehearsal.steps import Operation, ResourceOwner, ResourceStep, RunLog, owner_of
 from ops.rehearsal.surroundings import seed_of
 from ops.rehearsal.trees import Tree, as_it_is, at_commit
-from ops.rehearsal.world import World, left, throw_away
+from ops.rehearsal.world import ThrowAwayCloud, left, throw_away
 from ops.stack.errors import CommandError
 from ops.stack.migration import bring_up_to_date
 
@@ -67,7 +67,7 @@ class _Commit:
 
 class _Run:
     def __init__(
-        self, plan: PlannedRehearsal, world: World, base: Tree, head: Tree, step: Callable[[str], None]
+        self, plan: PlannedRehearsal, world: ThrowAwayCloud, base: Tree, head: Tree, step: Callable[[str], None]
     ) -> None:
         self._plan = plan
         self._world = world
@@ -140,7 +140,7 @@ class _Run:
     def _bring_up_base(self) -> None:
         for copy in self._base.copies:
             engine = self._world.engine(self._base.tree, copy, self._names)
-            log, failed = self._world.up(engine, f"base-{engine.stack}")
+            log, failed = self._world.up(engine, self._base.tree, f"base-{engine.stack}")
             if failed is not None:
                 reasons = "\n".join(log.errors) or self._world.last_lines()
                 raise CommandError(self._own(f"{copy.stack} cannot be brought up at the base: {reasons}"))
@@ -178,7 +178,7 @@ class _Run:
         engine = self._world.engine(self._head.tree, copy, self._names)
         if copy.stack in self._base.outputs:
             bring_up_to_date(engine, self._step)
-        log, failed = self._world.up(engine, f"head-{engine.stack}")
+        log, failed = self._world.up(engine, self._head.tree, f"head-{engine.stack}")
         self._steps += self._told(copy, log)
         if failed is not None:
             self._errors += log.errors or [failed, self._world.last_lines()]
@@ -202,7 +202,7 @@ class _Run:
 
     def _again(self, copy: Copied) -> Iterator[StackStep]:
         engine = self._world.engine(self._head.tree, copy, self._names)
-        log, failed = self._world.up(engine, f"again-{engine.stack}")
+        log, failed = self._world.up(engine, self._head.tree, f"again-{engine.stack}")
         if failed is not None:
             self._errors += log.errors or [failed]
         yield from self._told(copy, log)

@@ -25,10 +25,10 @@ class Operation(StrEnum):
     DELETE = "delete"
 
 
-class Kind(StrEnum):
+class ResourceKind(StrEnum):
     """What a resource is to an identity; the columns of the plan, from left to right."""
 
-    IDENTITY = "identity"
+    PRINCIPAL = "principal"
     CERTIFICATE = "certificate"
     SECRET = "secret"
     ROLE = "role"
@@ -37,20 +37,20 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-_KINDS: Final[Mapping[str, Kind]] = {
-    "azuread:index/application:Application": Kind.IDENTITY,
-    "azuread:index/servicePrincipal:ServicePrincipal": Kind.IDENTITY,
-    "azure-native:managedidentity:UserAssignedIdentity": Kind.IDENTITY,
-    "azure-native:managedidentity:FederatedIdentityCredential": Kind.IDENTITY,
-    "idstack:index:RenewalSchedule": Kind.CERTIFICATE,
-    "idstack:index:Certificate": Kind.CERTIFICATE,
-    "azuread:index/applicationCertificate:ApplicationCertificate": Kind.CERTIFICATE,
-    "idstack:index:SignInGate": Kind.CERTIFICATE,
-    "idstack:index:CredentialSecret": Kind.SECRET,
-    "azure-native:authorization:RoleAssignment": Kind.ROLE,
-    "idstack:index:HsmRoleAssignment": Kind.ROLE,
-    "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass": Kind.CLASS,
-    "kubernetes:apps/v1:Deployment": Kind.MOUNT,
+_KINDS: Final[Mapping[str, ResourceKind]] = {
+    "azuread:index/application:Application": ResourceKind.PRINCIPAL,
+    "azuread:index/servicePrincipal:ServicePrincipal": ResourceKind.PRINCIPAL,
+    "azure-native:managedidentity:UserAssignedIdentity": ResourceKind.PRINCIPAL,
+    "azure-native:managedidentity:FederatedIdentityCredential": ResourceKind.PRINCIPAL,
+    "idstack:index:RenewalSchedule": ResourceKind.CERTIFICATE,
+    "idstack:index:Certificate": ResourceKind.CERTIFICATE,
+    "azuread:index/applicationCertificate:ApplicationCertificate": ResourceKind.CERTIFICATE,
+    "idstack:index:SignInGate": ResourceKind.CERTIFICATE,
+    "idstack:index:CredentialSecret": ResourceKind.SECRET,
+    "azure-native:authorization:RoleAssignment": ResourceKind.ROLE,
+    "idstack:index:HsmRoleAssignment": ResourceKind.ROLE,
+    "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass": ResourceKind.CLASS,
+    "kubernetes:apps/v1:Deployment": ResourceKind.MOUNT,
 }
 _DEPLOYMENT: Final = "kubernetes:apps/v1:Deployment"
 _PROVIDERS: Final = "pulumi:"
@@ -84,9 +84,9 @@ class ResourceStep:
     restarts: bool = False
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ResourceKind:
         """What it is to an identity."""
-        return _KINDS.get(self.type, Kind.OTHER)
+        return _KINDS.get(self.type, ResourceKind.OTHER)
 
 
 @dataclass(frozen=True)

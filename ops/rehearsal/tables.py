@@ -11,7 +11,7 @@ from rich.text import Text
 from ops.outputs.tables import fitted
 from ops.rehearsal.report import Cell, Rehearsal, why
 from ops.rehearsal.sign_ins import SignIns
-from ops.rehearsal.steps import Kind, Operation, ResourceOwner
+from ops.rehearsal.steps import Operation, ResourceKind, ResourceOwner
 
 _SIGNS: Final = {Operation.CREATE: "+", Operation.UPDATE: "~", Operation.REPLACE: "+-", Operation.DELETE: "-"}
 _LEGEND: Final = "+ created, ~ updated, +- replaced, - deleted"
@@ -105,7 +105,7 @@ def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, _Lines, str]]:
 
 def _plan(rehearsal: Rehearsal) -> Iterator[dict[str, str]]:
     for owner, row in rehearsal.plan().items():
-        yield {**_owner(owner), **{kind.value: cell(row.get(kind)) for kind in Kind}}
+        yield {**_owner(owner), **{kind.value: cell(row.get(kind)) for kind in ResourceKind}}
 
 
 def _owner(owner: ResourceOwner) -> dict[str, str]:

@@ -17,8 +17,8 @@ from identity import checkout
 from ops.stack.environment import VENV
 from ops.stack.errors import CommandError
 
-# What `tools/setup` installs from.
-_SET_UP: Final = ("requirements.txt", "tools")
+# What program and plugin are installed from; the engine is the checkout's at both commits.
+_PACKAGES: Final = "requirements.txt"
 _PREFIX: Final = "Pulumi."
 
 
@@ -97,7 +97,7 @@ def _known(root: Path) -> Iterator[str]:
 
 def _install(root: Path, commit: str, directory: Path) -> None:
     try:
-        checkout.git(root, "diff", "--quiet", commit, "--", *_SET_UP)
+        checkout.git(root, "diff", "--quiet", commit, "--", _PACKAGES)
     except subprocess.CalledProcessError:
         print(f"the packages of {commit[:12]} are others than this checkout's: installing them", file=sys.stderr)
         if subprocess.run([directory / "tools/setup"], cwd=directory, stdout=sys.stderr).returncode:

@@ -20,6 +20,7 @@ import yaml
 
 from identity.clouds import LocalEnvironment
 from ops.rehearsal.configuration import Copied, Names
+from ops.rehearsal.earlier import variables_for
 from ops.rehearsal.steps import RunLog, read
 from ops.rehearsal.trees import Tree
 from ops.stack import local_cloud
@@ -43,7 +44,7 @@ _LAST_LINES: Final = 25
 
 
 @dataclass(frozen=True)
-class World:
+class ThrowAwayCloud:
     """The local cloud in `directory`, where everything of the rehearsal is. Child processes print to `output`."""
 
     directory: Path
@@ -88,12 +89,12 @@ class World:
         engine.prepare()
         return engine
 
-    def up(self, engine: Engine, name: str) -> tuple[RunLog, str | None]:
-        """One `pulumi up`; returns its steps, and why it failed. An interruption is raised."""
+    def up(self, engine: Engine, tree: Tree, name: str) -> tuple[RunLog, str | None]:
+        """One `pulumi up` of the program in `tree`; returns its steps, and why it failed. An interruption is raised."""
         events = self.directory / f"{name}.events"
         failed = None
         try:
-            engine.up(events=events)
+            engine.up(environment=variables_for(tree, self.directory / f"{name}.record"), events=events)
         except RunInterrupted:
             raise
         except CommandError as error:
@@ -119,7 +120,7 @@ def left(before: frozenset[tuple[str, str]], after: frozenset[tuple[str, str]]) 
 
 
 @contextmanager
-def throw_away(seed: int) -> Iterator[World]:
+def throw_away(seed: int) -> Iterator[ThrowAwayCloud]:
     """A directory and the variables of a local cloud of its own; ends every process of it, and removes all of it.
 
     Also when this process is interrupted or terminated. A second signal does not keep it from that.
@@ -133,7 +134,7 @@ def throw_away(seed: int) -> Iterator[World]:
         for name in _FOREIGN:
             os.environ.pop(name, None)
         with (directory / _LOG).open("a") as log:
-            yield World(directory, log.fileno())
+            yield ThrowAwayCloud(directory, log.fileno())
     finally:
         ignored = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
         try:

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -139,8 +140,8 @@ class Rehearsals:
         return {**os.environ, "PYTHONPATH": str(self.root), "TMPDIR": str(self.temporary)}
 
     def _command(self, stack: str) -> list[str]:
-        python = str(self.root / ".venv/bin/python")
-        return [python, "-m", "ops", "rehearse", "--stack", stack, "--base", "HEAD"]
+        # Not a warm one, which has looked for its temporary directory before.
+        return [sys.executable, "-m", "ops", "rehearse", "--stack", stack, "--base", "HEAD"]
 
 
 @contextmanager

@@ -76,3 +76,20 @@ def test_another_vault_needs_an_approval_and_then_refuses_nobody(project: Rehear
         "vault kv-idstack-dev, deleted softly",
         "vault kv-idstack-next, deleted softly",
     ]
+
+
+def test_a_cluster_that_moves_to_a_stack_of_its_own_refuses_its_pods(project: Rehearsals) -> None:
+    before = project.start("prod", protect=False)
+    project.write("prod", {**before, "hostedClusters": None})
+    own = {"vault": None, "keyVaultUser": None, "sharedStack": "organization/idstack/prod"}
+    project.write("prod-hc1", {**before, **own})
+
+    found = project.rehearse("prod")
+
+    assert found.code == 1
+    assert found.document["stacks"] == ["prod", "prod-hc1"]
+    assert found.failed().keys() == _ON
+    assert "AADSTS700016: its application is gone" in found.failed()["kms"]
+    # The secrets' names are taken by the deleted ones, which purge protection keeps.
+    assert any("deleted but recoverable state" in each for each in found.document["errors"])
+    assert "local-prod" not in str(found.document)

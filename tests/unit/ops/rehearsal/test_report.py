@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ops.rehearsal import tables
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
-from ops.rehearsal.steps import Kind, Operation, ResourceOwner
+from ops.rehearsal.steps import Operation, ResourceKind, ResourceOwner, ResourceStep
 from ops.rehearsal.world import left
 from tests.unit.ops.rehearsal.reports import KMS, REFUSED, ROLE, SECRET, VAULT, rehearsal
 
@@ -75,8 +75,17 @@ def test_the_plan_counts_by_identity_and_kind() -> None:
     plan = rehearsal(ROLE, SECRET, replace(ROLE, name="hc1-kms-roles-vnet"), VAULT).plan()
 
     assert list(plan) == [ResourceOwner(), KMS]
-    assert plan[KMS] == {Kind.ROLE: {Operation.REPLACE: 2}, Kind.SECRET: {Operation.UPDATE: 1}}
+    assert plan[KMS] == {ResourceKind.ROLE: {Operation.REPLACE: 2}, ResourceKind.SECRET: {Operation.UPDATE: 1}}
     assert tables.cell({Operation.REPLACE: 2, Operation.CREATE: 1}) == "+1 +-2"
+
+
+def test_no_column_of_the_plan_hides_another() -> None:
+    application = ResourceStep(Operation.CREATE, "azuread:index/application:Application", "hc1-kms-entra-application")
+    found = rehearsal(application)
+
+    assert found.to_json()["plan"] == [{"cluster": "hc1", "identity": "kms", "principal": {"create": 1}}]
+    [row] = [line for line in screen(found).splitlines() if line.startswith("hc1")]
+    assert row.split() == ["hc1", "kms", "+1"]
 
 
 def test_the_screen_says_why_and_who() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from identity.catalogue import CONTROL_PLANE
 from identity.naming import control_plane_identity_name
-from ops.rehearsal.steps import Kind, Operation, ResourceOwner, ResourceStep, owner_of, read
+from ops.rehearsal.steps import Operation, ResourceKind, ResourceOwner, ResourceStep, owner_of, read
 
 _ROLE = "azure-native:authorization:RoleAssignment"
 _DEPLOYMENT = "kubernetes:apps/v1:Deployment"
@@ -49,7 +49,7 @@ def test_the_parts_of_a_replacement_are_one_step_with_its_reason() -> None:
     parts = [event(each, keys=["scope"], diffs=["scope", "description"]) for each in ("create-replacement", "replace")]
     step = only(*parts, event("delete-replaced"))
 
-    assert (step.operation, step.properties, step.kind) == (Operation.REPLACE, ("scope",), Kind.ROLE)
+    assert (step.operation, step.properties, step.kind) == (Operation.REPLACE, ("scope",), ResourceKind.ROLE)
 
 
 def test_an_update_names_what_differs() -> None:

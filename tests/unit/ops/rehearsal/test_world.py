@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ops.rehearsal import world
-from ops.rehearsal.world import World, throw_away
+from ops.rehearsal.world import ThrowAwayCloud, throw_away
 from ops.stack import local_cloud
 from ops.stack.environment import local_paths
 from ops.stack.errors import RunInterrupted
@@ -50,7 +50,7 @@ def test_the_callers_own_local_cloud_is_another(stopped: list[Path], monkeypatch
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_leaves_nothing_either(stopped: list[Path], number: signal.Signals) -> None:
     handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
-    kept: list[World] = []
+    kept: list[ThrowAwayCloud] = []
 
     def interrupted() -> None:
         with throw_away(1) as made:
