@@ -61,8 +61,8 @@ def _with_pip() -> None:
                 "Ways out: install its venv module (Debian: python3-venv), or install uv."
             ) from None
     # Without resolving again: the lock is complete, and overrides what a package demands (requirements-overrides.in).
-    command = [_PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-deps"]
-    install = [*command, *WHEELS_ALONE, "-r", _LOCK]
+    options = ["--disable-pip-version-check", "--no-deps", "-r"]
+    install = [_PYTHON, "-m", "pip", "install", *WHEELS_ALONE, *options, _LOCK]
     run(install)
 
 

@@ -35,7 +35,7 @@ sys.exit(f"{sys.argv[1]} is no CycloneDX 1.6: {found}" if found else 0)
 
 
 @dataclass(frozen=True)
-class Part:
+class Component:
     """One thing in one version, as one file pins it.
 
     Attributes:
@@ -71,7 +71,7 @@ def validate(file: Path) -> None:
     run([clients.audit() / "python", "-c", _VALIDATE, file])
 
 
-def parts() -> Iterator[Part]:
+def parts() -> Iterator[Component]:
     """Everything that is pinned, file by file."""
     for lock in PYTHON_LOCKS:
         yield from _python(lock)
@@ -85,7 +85,7 @@ def parts() -> Iterator[Part]:
     yield from _images()
 
 
-def bill(found: Iterable[Part]) -> dict[str, Any]:
+def bill(found: Iterable[Component]) -> dict[str, Any]:
     """The CycloneDX document; what several files pin in one version is one component that names them all."""
     components: dict[str, dict[str, Any]] = {}
     for part in sorted(set(found), key=lambda each: (each.purl, each.where)):
@@ -110,7 +110,7 @@ def bill(found: Iterable[Part]) -> dict[str, Any]:
     }
 
 
-def _component(part: Part) -> dict[str, Any]:
+def _component(part: Component) -> dict[str, Any]:
     component: dict[str, Any] = {
         "type": part.kind,
         "bom-ref": part.purl,
@@ -125,14 +125,14 @@ def _component(part: Part) -> dict[str, Any]:
     return component
 
 
-def _python(lock: str) -> Iterator[Part]:
+def _python(lock: str) -> Iterator[Component]:
     text = (ROOT / lock).read_text(encoding="utf-8")
     for name, version, rest in re.findall(r"^([\w.-]+)(?:\[[^]]*\])?==(\S+)(.*(?:\n .*)*)", text, re.MULTILINE):
         hashes = tuple(("SHA-256", value) for value in re.findall(r"--hash=sha256:([0-9a-f]{64})", rest))
-        yield Part(f"pkg:pypi/{name.lower().replace('_', '-')}@{version}", name, version, lock, hashes=hashes)
+        yield Component(f"pkg:pypi/{name.lower().replace('_', '-')}@{version}", name, version, lock, hashes=hashes)
 
 
-def _go(module: str) -> Iterator[Part]:
+def _go(module: str) -> Iterator[Component]:
     text = (ROOT / module / "go.mod").read_text(encoding="utf-8")
     lines = (ROOT / module / "go.sum").read_text(encoding="utf-8").splitlines()
     sums = {(name, version): value for name, version, value in map(str.split, lines)}
@@ -140,39 +140,39 @@ def _go(module: str) -> Iterator[Part]:
     for name, version in re.findall(r"^(?:require |\t)(\S+) (v\S+)(?: // indirect)?$", text, re.MULTILINE):
         name, version = replaced.get(name, (name, version))
         purl = f"pkg:golang/{quote(name)}@{quote(version)}"
-        yield Part(purl, name, version, f"{module}/go.mod", sum=sums.get((name, version), ""))
+        yield Component(purl, name, version, f"{module}/go.mod", sum=sums.get((name, version), ""))
 
 
-def _npm(lock: str) -> Iterator[Part]:
+def _npm(lock: str) -> Iterator[Component]:
     packages = json.loads((ROOT / lock).read_text(encoding="utf-8"))["packages"]
     for path, package in packages.items():
         if path:
             name, version = path.rpartition("node_modules/")[2], package["version"]
             value = base64.b64decode(package["integrity"].removeprefix("sha512-")).hex()
-            yield Part(f"pkg:npm/{quote(name)}@{version}", name, version, lock, hashes=(("SHA-512", value),))
+            yield Component(f"pkg:npm/{quote(name)}@{version}", name, version, lock, hashes=(("SHA-512", value),))
 
 
-def _archives() -> Iterator[Part]:
+def _archives() -> Iterator[Component]:
     for archive, checksum in checksums().items():
         match = re.fullmatch(r"(pulumi(?:-resource-[a-z-]+)?)-v([\d.]+)-.*", archive)
         assert match is not None, archive
         name, version = match.groups()
         purl = f"pkg:generic/{name}@{version}?checksum=sha256:{checksum}&file_name={archive}"
         where = str(CHECKSUMS.relative_to(ROOT))
-        yield Part(purl, name, version, where, kind="application", hashes=(("SHA-256", checksum),))
+        yield Component(purl, name, version, where, kind="application", hashes=(("SHA-256", checksum),))
 
 
-def _actions(workflow: str) -> Iterator[Part]:
+def _actions(workflow: str) -> Iterator[Component]:
     text = (ROOT / workflow).read_text(encoding="utf-8")
     for name, commit, version in re.findall(r"uses: ([\w.-]+/[\w./-]+)@([0-9a-f]{40}) # v(\S+)", text):
-        yield Part(f"pkg:github/{name}@{commit}", name, version, workflow, kind="application")
+        yield Component(f"pkg:github/{name}@{commit}", name, version, workflow, kind="application")
 
 
-def _images() -> Iterator[Part]:
+def _images() -> Iterator[Component]:
     text = (ROOT / _CONTAINERFILE).read_text(encoding="utf-8")
     for name, tag, digest in re.findall(r"^FROM docker\.io/(\S+):(\S+)@(sha256:[0-9a-f]{64})", text, re.MULTILINE):
         purl = f"pkg:docker/{name}@{quote(digest)}?tag={tag}"
-        yield Part(purl, name, tag, _CONTAINERFILE, kind="container")
+        yield Component(purl, name, tag, _CONTAINERFILE, kind="container")
 
 
 if __name__ == "__main__":

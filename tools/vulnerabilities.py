@@ -27,6 +27,7 @@ PYTHON_LOCKS: Final = (
     "identity/credentials/requirements-probe.txt",
     "tools/go/requirements.txt",
     "tools/audit/requirements.txt",
+    "localcloud/requirements.txt",
     "tests/clients/azure-cli.txt",
     "tests/clients/python.txt",
 )
@@ -49,7 +50,7 @@ _SCANNER_MODULE: Final = "golang.org/x/vuln"
 
 
 @dataclass(frozen=True)
-class Finding:
+class KnownVulnerability:
     """One vulnerability: its id, where (a lock or a module's folder), and what has it."""
 
     id: str
@@ -77,7 +78,7 @@ class Accepted:
             reported.add(each["where"])
         return cls(findings, frozenset(reported))
 
-    def verdict(self, finding: Finding, today: date) -> str:
+    def verdict(self, finding: KnownVulnerability, today: date) -> str:
         """`FAILS`, or why it does not."""
         if finding.where in self.reported:
             return "reported only"
@@ -110,7 +111,7 @@ def main(parts: Sequence[str] = ()) -> int:
     return code
 
 
-def python() -> Iterator[Finding]:
+def python() -> Iterator[KnownVulnerability]:
     """What PyPI knows of the packages in the locks; raises NotAudited."""
     command = clients.audit() / "pip-audit"
     for lock in PYTHON_LOCKS:
@@ -120,7 +121,7 @@ def python() -> Iterator[Finding]:
         yield from _python_findings(lock, done)
 
 
-def _python_findings(lock: str, done: subprocess.CompletedProcess[str]) -> Iterator[Finding]:
+def _python_findings(lock: str, done: subprocess.CompletedProcess[str]) -> Iterator[KnownVulnerability]:
     try:
         packages = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError):
@@ -130,10 +131,10 @@ def _python_findings(lock: str, done: subprocess.CompletedProcess[str]) -> Itera
             raise NotAudited(f"{lock}: {package['name']}: {package.get('skip_reason', 'was skipped')}")
         for each in package["vulns"]:
             fixed = ", ".join(each["fix_versions"]) or "no version"
-            yield Finding(each["id"], lock, f"{package['name']} {package['version']}, fixed in {fixed}")
+            yield KnownVulnerability(each["id"], lock, f"{package['name']} {package['version']}, fixed in {fixed}")
 
 
-def go() -> Iterator[Finding]:
+def go() -> Iterator[KnownVulnerability]:
     """What Go's database knows of the code that the modules call; raises NotAudited."""
     scanner = _scanner()
     for module, packages in GO_MODULES.items():
@@ -143,7 +144,7 @@ def go() -> Iterator[Finding]:
         yield from _go_findings(module, done.stdout)
 
 
-def _go_findings(module: str, printed: str) -> Iterator[Finding]:
+def _go_findings(module: str, printed: str) -> Iterator[KnownVulnerability]:
     """Of each vulnerability that is called, once; what is imported or required and never called is not one."""
     seen = set()
     for message in _documents(printed):
@@ -151,7 +152,7 @@ def _go_findings(module: str, printed: str) -> Iterator[Finding]:
         if finding and finding["trace"][0].get("function") and finding["osv"] not in seen:
             seen.add(finding["osv"])
             at, fixed = finding["trace"][0], finding.get("fixed_version") or "no version"
-            yield Finding(finding["osv"], module, f"{at['module']} {at['version']}, fixed in {fixed}")
+            yield KnownVulnerability(finding["osv"], module, f"{at['module']} {at['version']}, fixed in {fixed}")
 
 
 def _documents(text: str) -> Iterator[dict[str, Any]]:
@@ -177,14 +178,14 @@ def _scanner() -> Path:
     return target
 
 
-def npm() -> Iterator[Finding]:
+def npm() -> Iterator[KnownVulnerability]:
     """What npm's registry knows of the packages in the locks; raises NotAudited."""
     for folder in NPM_LOCKS:
         done = _run(["npm", "audit", "--package-lock-only", "--json", "--prefix", ROOT / folder])
         yield from _npm_findings(folder, done)
 
 
-def _npm_findings(folder: str, done: subprocess.CompletedProcess[str]) -> Iterator[Finding]:
+def _npm_findings(folder: str, done: subprocess.CompletedProcess[str]) -> Iterator[KnownVulnerability]:
     try:
         document = json.loads(done.stdout)
     except ValueError:
@@ -194,7 +195,9 @@ def _npm_findings(folder: str, done: subprocess.CompletedProcess[str]) -> Iterat
     for name, package in document["vulnerabilities"].items():
         for each in package["via"]:
             if isinstance(each, dict):
-                yield Finding(each["url"].rpartition("/")[2], folder, f"{name} {each['range']}: {each['title']}")
+                yield KnownVulnerability(
+                    each["url"].rpartition("/")[2], folder, f"{name} {each['range']}: {each['title']}"
+                )
 
 
 def _run(command: Sequence[object], environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -216,7 +219,7 @@ def _last(done: subprocess.CompletedProcess[str]) -> str:
     return lines[-1].strip() if lines else f"code {done.returncode}, without a word"
 
 
-_PARTS: Final[Mapping[str, Callable[[], Iterator[Finding]]]] = {"python": python, "go": go, "npm": npm}
+_PARTS: Final[Mapping[str, Callable[[], Iterator[KnownVulnerability]]]] = {"python": python, "go": go, "npm": npm}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

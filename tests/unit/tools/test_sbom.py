@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from tools import sbom
-from tools.sbom import Part
+from tools.sbom import Component
 from tools.steps import ROOT, ProcessError
 from tools.vulnerabilities import GO_MODULES, NPM_LOCKS, PYTHON_LOCKS
 
@@ -82,7 +82,7 @@ def test_the_form_is_cyclonedxs_as_its_own_library_sees_it(tmp_path: Path) -> No
     assert sbom.main(tmp_path / "sbom.json") == 0
     assert json.loads((tmp_path / "sbom.json").read_text()) == _BILL
 
-    wrong = sbom.bill([Part("pkg:pypi/a@1", "a", "1", "lock.txt", hashes=(("SHA-257", "00"),))])
+    wrong = sbom.bill([Component("pkg:pypi/a@1", "a", "1", "lock.txt", hashes=(("SHA-257", "00"),))])
     (tmp_path / "wrong.json").write_text(json.dumps(wrong))
     with pytest.raises(ProcessError, match="SHA-257"):
         sbom.validate(tmp_path / "wrong.json")

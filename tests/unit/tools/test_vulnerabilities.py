@@ -14,10 +14,10 @@ import pytest
 
 from tools import vulnerabilities
 from tools.steps import ROOT
-from tools.vulnerabilities import Accepted, Finding, NotAudited, main
+from tools.vulnerabilities import Accepted, KnownVulnerability, NotAudited, main
 
 _TODAY: Final = date(2026, 11, 23)
-_FOUND: Final = Finding("GO-2026-6061", "tools/pulumi", "google.golang.org/grpc v1.57.0, fixed in v1.82.1")
+_FOUND: Final = KnownVulnerability("GO-2026-6061", "tools/pulumi", "google.golang.org/grpc v1.57.0, fixed in v1.82.1")
 _ACCEPTED: Final = """\
 [[accepted]]
 id = "GO-2026-6061"
@@ -46,13 +46,13 @@ def accepted(tmp_path: Path) -> Accepted:
     [
         (_FOUND, _TODAY, "accepted until 2026-12-24"),
         (_FOUND, date(2026, 12, 24), "FAILS: was accepted until 2026-12-24"),
-        (Finding("GO-2026-6061", "tools/kubelogin", ""), _TODAY, "FAILS"),
-        (Finding("GO-2026-1", "tools/pulumi", ""), _TODAY, "FAILS"),
-        (Finding("GO-2026-1", "tools/etcd", ""), _TODAY, "reported only"),
+        (KnownVulnerability("GO-2026-6061", "tools/kubelogin", ""), _TODAY, "FAILS"),
+        (KnownVulnerability("GO-2026-1", "tools/pulumi", ""), _TODAY, "FAILS"),
+        (KnownVulnerability("GO-2026-1", "tools/etcd", ""), _TODAY, "reported only"),
     ],
 )
 def test_a_finding_fails_unless_it_is_accepted_there_and_today(
-    accepted: Accepted, finding: Finding, today: date, verdict: str
+    accepted: Accepted, finding: KnownVulnerability, today: date, verdict: str
 ) -> None:
     assert accepted.verdict(finding, today) == verdict
 
@@ -95,8 +95,8 @@ def test_pypis_findings_have_package_version_and_fix() -> None:
         ]
     }
     assert list(vulnerabilities._python_findings("lock.txt", done(json.dumps(answer)))) == [
-        Finding("PYSEC-1", "lock.txt", "starlette 0.40.0, fixed in 0.40.1"),
-        Finding("PYSEC-2", "lock.txt", "wheel 0.1, fixed in no version"),
+        KnownVulnerability("PYSEC-1", "lock.txt", "starlette 0.40.0, fixed in 0.40.1"),
+        KnownVulnerability("PYSEC-2", "lock.txt", "wheel 0.1, fixed in no version"),
     ]
 
 
@@ -133,7 +133,7 @@ def test_npms_findings_are_the_advisories_not_who_depends_on_them() -> None:
     advisory = {"url": "https://github.com/advisories/GHSA-1", "title": "Reads too much", "range": "<2.0.0"}
     answer = {"vulnerabilities": {"jws": {"via": [advisory]}, "jsonwebtoken": {"via": ["jws"]}}}
     assert list(vulnerabilities._npm_findings("folder", done(json.dumps(answer), code=1))) == [
-        Finding("GHSA-1", "folder", "jws <2.0.0: Reads too much")
+        KnownVulnerability("GHSA-1", "folder", "jws <2.0.0: Reads too much")
     ]
 
 
@@ -143,15 +143,15 @@ def test_a_registry_that_knows_no_advisories_is_an_error(printed: str) -> None:
         list(vulnerabilities._npm_findings("folder", done(printed, "405 Method Not Allowed", 1)))
 
 
-def _nothing() -> Iterator[Finding]:
+def _nothing() -> Iterator[KnownVulnerability]:
     yield from ()
 
 
-def _one() -> Iterator[Finding]:
-    yield Finding("GO-2026-1", "tools/pulumi", "grpc")
+def _one() -> Iterator[KnownVulnerability]:
+    yield KnownVulnerability("GO-2026-1", "tools/pulumi", "grpc")
 
 
-def _unknown() -> Iterator[Finding]:
+def _unknown() -> Iterator[KnownVulnerability]:
     raise NotAudited("no route")
     yield
 
@@ -167,7 +167,7 @@ def _unknown() -> Iterator[Finding]:
 def test_the_exit_code_is_0_only_if_everything_was_looked_at(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    part: Callable[[], Iterator[Finding]],
+    part: Callable[[], Iterator[KnownVulnerability]],
     code: int,
     said: str,
 ) -> None:
