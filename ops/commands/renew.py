@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import typer
 
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
-from ops.commands.status import RenewalOverdue, show
+from ops.commands.status import show
 from ops.commands.up import start_local_cloud
 from ops.outputs.rows import rows
 from ops.stack import brought_up
@@ -47,14 +47,9 @@ def renew(
         )
     run = RenewalRun(engine, screen.console, {}, context.args, is_settled=brought_up.is_clean(recorded))
     outcome = run.renew(identities, resources)
-    left_out = _due(engine, outcome.left_out)
-    try:
-        show(stack, screen)
-    except RenewalOverdue:
-        if not left_out:
-            raise
-    if left_out:
-        raise CommandError(f"a renewal is due and was left out: {', '.join(left_out)}; the reasons are printed above")
+    show(stack, screen)
+    if overdue := _due(engine, outcome.left_out):
+        raise CommandError(f"a renewal is due and was left out: {', '.join(overdue)}; the reasons are printed above")
 
 
 def _due(engine: Engine, names: Collection[str]) -> list[str]:

@@ -18,7 +18,7 @@ from ops.outputs.cluster_state import ClusterState
 from ops.outputs.managed_identities import ManagedIdentities
 from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
-from ops.outputs.rows import has_probes, rows
+from ops.outputs.rows import Row, has_probes, rows
 from ops.outputs.tables import credentials, with_caption
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
@@ -39,7 +39,12 @@ def status(
     which version each pod has mounted. Exits with 1 if an identity cannot sign in, and with 3 if all can but a renewal
     is overdue by two days.
     """
-    show(stack, Screen(as_json), metrics)
+    found, now = show(stack, Screen(as_json), metrics), datetime.now(UTC)
+    if overdue := [f"{row.identity} of {row.cluster}" for row in found if row.is_overdue(now)]:
+        raise RenewalOverdue(
+            f"the renewal of these certificates is overdue: {', '.join(overdue)}. `make renew STACK={stack}` renews "
+            "what the stack issues, and says what stopped it; a credential that was issued elsewhere needs a new one"
+        )
 
 
 class RenewalOverdue(CommandError):
@@ -48,12 +53,11 @@ class RenewalOverdue(CommandError):
     exit_code = 3
 
 
-def show(stack: str, screen: Screen, metrics: Path | None = None) -> None:
-    """Print the rows of a stack, and write them to a file of metrics if one is named.
+def show(stack: str, screen: Screen, metrics: Path | None = None) -> list[Row]:
+    """Print the rows of a stack, write them to a file of metrics if one is named, and return them.
 
     Raises CommandError for a stack that does not exist, for an expired certificate, for a managed identity that Azure
-    does not have, for metrics that cannot be written and, locally, for a row that is not green; RenewalOverdue if
-    nothing else is wrong.
+    does not have, for metrics that cannot be written and, locally, for a row that is not green.
     """
     engine = Engine(stack, output=screen.output)
     environment = local_cloud.of(stack)
@@ -96,11 +100,7 @@ def show(stack: str, screen: Screen, metrics: Path | None = None) -> None:
             f"Azure does not have these managed identities as the stack made them: {', '.join(wrong)}; "
             f"`make up STACK={stack} ARGS=--refresh` makes them anew"
         )
-    if overdue := [f"{row.identity} of {row.cluster}" for row in found if row.is_overdue(now)]:
-        raise RenewalOverdue(
-            f"the renewal of these certificates is overdue: {', '.join(overdue)}. `make renew STACK={stack}` renews "
-            "what the stack issues, and says what stopped it; a credential that was issued elsewhere needs a new one"
-        )
+    return found
 
 
 def _show_managed(managed: ManagedIdentities, screen: Screen) -> None:
