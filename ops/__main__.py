@@ -54,6 +54,8 @@ _COMMANDS: Final = {
         ("import_", _PASS_ON),
         ("status", {}),
         ("graph", {}),
+        ("backup", {}),
+        ("restore", {}),
         ("token", {}),
         ("export", {}),
         ("kubeconfig", {}),

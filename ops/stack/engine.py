@@ -64,6 +64,17 @@ class Engine:
         (project / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n")
         self._capture("stack", "select", self.stack, "--create", directory=project)
 
+    def create(self) -> None:
+        """Create the stack if the backend does not have it; the key or passphrase that its file names stays."""
+        if self.is_local:
+            self.prepare()
+            return
+        if self.stack in self.stacks():
+            return
+        known = yaml.safe_load(self.configuration_text()) or {}
+        provider = known.get("secretsprovider")
+        self._capture("stack", "init", self.stack, *(("--secrets-provider", provider) if provider else ()))
+
     def up(
         self,
         arguments: Sequence[str] = (),
@@ -217,12 +228,23 @@ class Engine:
 
     def written(self) -> dict[str, Any]:
         """What the stack's own file configures, without the project's defaults and without the keys' namespace."""
-        try:
-            document = yaml.safe_load(self._file.read_text(encoding="utf-8")) or {}
-        except FileNotFoundError:
-            raise configuration.missing(self._file) from None
+        document = yaml.safe_load(self.configuration_text()) or {}
         found = document.get("config") or {}
         return {key.removeprefix(f"{NAMESPACE}:"): value for key, value in found.items()}
+
+    def configuration_text(self) -> str:
+        """The text of the stack's file; raises CommandError if there is none."""
+        try:
+            return self._file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise configuration.missing(self._file) from None
+
+    def write_configuration(self, text: str) -> bool:
+        """Write the stack's file if there is none; returns whether there was none."""
+        if self._file.exists():
+            return False
+        self._file.write_text(text, encoding="utf-8")
+        return True
 
     def configure(self, values: Mapping[str, str]) -> None:
         """Write values into the stack's file by path (`hostedClusters[0].name`); its comments stay."""

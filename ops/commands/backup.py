@@ -1,0 +1,40 @@
+"""`idstack backup`: write a stack's state and configuration to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.stack import backup as backups
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+
+
+def backup(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file; backup.<stack>.<date>.json by default.")
+    ] = None,
+    stack: StackOption = DEFAULT_STACK,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the stack's state and configuration to a file. No key is in it, and nothing secret in clear."""
+    screen = Screen(as_json)
+    taken = backups.take(Engine(stack, output=screen.output))
+    path = output or Path(f"backup.{stack}.{taken.created:%Y%m%dT%H%M%SZ}.json")
+    draft = path.with_name(f"{path.name}.draft")
+    try:
+        draft.write_text(taken.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise CommandError(f"the backup cannot be written: {error}") from None
+    if as_json:
+        screen.document({"stack": stack, "file": str(path), "created": taken.date, "resources": len(taken.resources)})
+        return
+    screen.console.print(
+        f"{path} has {len(taken.resources)} resources of {stack}, as of {taken.date}. If the backend is lost:\n"
+        f"  .venv/bin/idstack restore --stack {stack} {path}\n  make recover STACK={stack}",
+        markup=False,
+    )

@@ -1,0 +1,116 @@
+"""A stack's state and configuration in one file, from which a lost backend is made anew.
+
+Nothing secret is in it in clear: a private key is in the vault alone, and what else is secret (kubeconfigs) is
+encrypted as in the state.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from identity.credentials import rfc3339
+from identity.state_schema import UnknownSchema
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.migration import migrated
+from ops.stack.state import State, StateResource
+
+_ROOT: Final = "pulumi:pulumi:Stack"
+
+
+class Backup(BaseModel):
+    """What a backup has: of which stack it is, when it was made, and the commit of the last complete run.
+
+    `configuration` is the text of the stack's file; `state` what `pulumi stack export` prints.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal[1] = 1
+    stack: str = Field(min_length=1)
+    created: AwareDatetime
+    commit: str | None
+    configuration: str
+    state: dict[str, Any]
+
+    @property
+    def date(self) -> str:
+        """When it was made (RFC 3339, UTC)."""
+        return rfc3339.render(self.created)
+
+    @property
+    def resources(self) -> list[StateResource]:
+        """The resources in the state."""
+        return list(self.state["deployment"].get("resources") or ())
+
+
+def take(engine: Engine) -> Backup:
+    """The stack as it is now. Raises CommandError for a stack that has nothing, or has private keys in its state."""
+    state = engine.state()
+    resources = state["deployment"].get("resources") or []
+    if not resources:
+        raise CommandError(f"the stack {engine.stack} has nothing to back up: its state is empty")
+    if state["deployment"].get("pending_operations"):
+        raise CommandError(
+            f"the stack {engine.stack} has operations that were cut short; a backup would bring them back. "
+            f"`make recover STACK={engine.stack}` settles them, then try again"
+        )
+    _require_no_key(state, engine.stack)
+    [root] = [each for each in resources if each["type"] == _ROOT]
+    return Backup(
+        stack=engine.stack,
+        created=datetime.now(UTC).replace(microsecond=0),
+        commit=root.get("outputs", {}).get("commit"),
+        configuration=engine.configuration_text(),
+        state=dict(state),
+    )
+
+
+def read(file: Path) -> Backup:
+    """The backup in a file; raises CommandError if it is none."""
+    try:
+        return Backup.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise CommandError(f"the backup cannot be read: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the document"
+        raise CommandError(
+            f"{file} is no backup of this release: {place}: {first['msg']}. Take the file that `idstack backup` wrote"
+        ) from None
+
+
+def restore(engine: Engine, backup: Backup) -> None:
+    """Give a stack that is not in the backend, or is empty there, the state of a backup.
+
+    Raises CommandError for the backup of another stack, and for a stack that has resources.
+    """
+    if backup.stack != engine.stack:
+        raise CommandError(
+            f"the backup is of the stack {backup.stack}, not of {engine.stack}: give --stack {backup.stack}"
+        )
+    engine.create()
+    if found := engine.resources():
+        raise CommandError(
+            f"the stack {engine.stack} has {len(found)} resources, and a restore would forget what they are. It is for "
+            "a stack whose state is lost: if this one's is beyond repair, `pulumi stack rm --force --preserve-config "
+            f"--stack {engine.stack}` forgets it and leaves Azure alone; then try again"
+        )
+    state: Any = backup.state
+    engine.replace_state(state)
+
+
+def _require_no_key(state: State, stack: str) -> None:
+    try:
+        is_old = migrated(state) is not None
+    except UnknownSchema as error:
+        raise CommandError(str(error)) from None
+    if is_old:
+        raise CommandError(
+            f"the state of {stack} is of the release before, which kept private keys there. Run "
+            f"`make up STACK={stack}` first, which takes them out"
+        )

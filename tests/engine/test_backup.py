@@ -1,0 +1,43 @@
+"""A backup brings a stack back whose backend is lost, and holds no key."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from tests.engine.key_material import KeySearch, vault_keys
+from tests.harness import LocalStack
+
+
+def test_after_the_loss_of_the_backend_a_backup_leaves_nothing_to_do(small: LocalStack, tmp_path: Path) -> None:
+    file = tmp_path / "backup.json"
+    small.idstack("backup", "--output", str(file))
+    before = small.contents()
+    shutil.rmtree(small.state / "pulumi/backend/.pulumi")
+
+    done = small.idstack("restore", str(file), "--json")
+
+    assert json.loads(done.stdout)["configuration"] == "same"
+    assert small.preview() == {}
+    assert small.contents() == before
+
+
+def test_a_backup_has_no_private_key(small: LocalStack, tmp_path: Path) -> None:
+    small.idstack("backup", "--output", str(tmp_path / "backup.json"))
+    content = (tmp_path / "backup.json").read_bytes()
+
+    keys = vault_keys(small)
+    assert keys
+    assert KeySearch(keys).names_in(content) == set()
+    assert b'"plaintext"' not in content
+
+
+def test_a_stack_that_has_resources_is_not_restored(small: LocalStack, tmp_path: Path) -> None:
+    small.idstack("backup", "--output", str(tmp_path / "backup.json"))
+
+    refused = small.idstack("restore", str(tmp_path / "backup.json"), check=False)
+
+    assert refused.returncode == 1
+    assert "a restore would forget what they are" in refused.stderr
+    assert small.preview() == {}

@@ -1,0 +1,97 @@
+"""What `docs/disaster.md` says to do when something is lost, while a pod signs in with what it has mounted."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.engine.clients import Client, bare_sign_in, read
+from tests.engine.out_of_band import OutOfBand
+from tests.engine.rotations import Rotating, rotating_stack
+
+pytestmark = pytest.mark.slow
+
+_VAULT = "2024-11-01"
+
+
+@pytest.fixture(scope="module")
+def rotating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rotating]:
+    with rotating_stack(tmp_path_factory.mktemp("stack")) as rotating:
+        yield rotating
+
+
+@contextmanager
+def signing_in(rotating: Rotating) -> Iterator[Client]:
+    """The pod's client, which signs in anew each time, until the end of the block."""
+    client = Client(lambda: bare_sign_in(read(rotating.file)))
+    try:
+        client.await_certificates(1)
+        yield client
+    finally:
+        client.stop()
+
+
+def test_a_backup_from_before_a_renewal_costs_no_sign_in(rotating: Rotating, tmp_path: Path) -> None:
+    stack = rotating.stack
+    stack.idstack("backup", "--output", str(tmp_path / "backup.json"))
+    with signing_in(rotating) as client:
+        rotating.renew()
+        client.await_certificate(rotating.thumbprint)
+        shutil.rmtree(stack.state / "pulumi/backend/.pulumi")
+        stack.idstack("restore", str(tmp_path / "backup.json"))
+        stack.idstack("recover")
+        client.await_certificate(rotating.thumbprint)
+
+    assert client.failures == []
+    assert stack.preview() == {}
+
+
+def test_a_deleted_vault_comes_back_as_it_was(rotating: Rotating) -> None:
+    stack, someone = rotating.stack, OutOfBand(rotating.stack)
+    vault, delivered = stack.outputs["keyVaultId"], rotating.thumbprint
+    before = someone.arm("GET", vault, _VAULT)
+    with signing_in(rotating) as client:
+        someone.arm("DELETE", vault, _VAULT)
+        properties = {**before["properties"], "createMode": "recover"}
+        someone.arm("PUT", vault, _VAULT, {"location": before["location"], "properties": properties})
+        stack.idstack("recover")
+        client.await_sign_ins(5)
+
+    assert client.failures == []
+    assert rotating.thumbprint == delivered
+    assert stack.preview() == {}
+
+
+def test_a_purged_vault_is_made_anew_and_pods_go_on(rotating: Rotating) -> None:
+    stack, someone = rotating.stack, OutOfBand(rotating.stack)
+    vault = stack.outputs["keyVaultId"]
+    location = someone.arm("GET", vault, _VAULT)["location"]
+    deleted = f"/providers/Microsoft.KeyVault/locations/{location}/deletedVaults/{vault.rpartition('/')[2]}"
+    rotating.pass_a_day()
+    with signing_in(rotating) as client:
+        someone.arm("DELETE", vault, _VAULT)
+        someone.arm("POST", f"{vault.partition('/resourceGroups')[0]}{deleted}/purge", _VAULT)
+        stack.idstack("recover")
+        client.await_certificate(rotating.thumbprint)
+
+    assert client.failures == []
+    assert stack.preview() == {}
+
+
+def test_a_deleted_application_comes_back_with_its_certificates(rotating: Rotating) -> None:
+    stack, someone = rotating.stack, OutOfBand(rotating.stack)
+    application, delivered = stack.resource("hc1-cloud-provider-entra-application")["id"], rotating.thumbprint
+    someone.graph("DELETE", application)
+    someone.graph("POST", f"/directory/deletedItems/{application.rpartition('/')[2]}/restore")
+    stack.idstack("recover")
+
+    with signing_in(rotating) as client:
+        client.await_sign_ins(5)
+
+    assert client.failures == []
+    assert rotating.thumbprint == delivered
+    assert stack.preview() == {}

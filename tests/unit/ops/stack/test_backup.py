@@ -1,0 +1,179 @@
+"""What a backup takes, refuses and gives back; `tests/engine/test_backup.py` loses a real backend."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.stack import backup
+from ops.stack.backup import Backup
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from tests.unit.ops.conftest import FakeEngine, Idstack
+
+ROOT = {"urn": "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev", "type": "pulumi:pulumi:Stack"}
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with the configuration of `dev`."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "Pulumi.dev.yaml").write_text("config: {}\n")
+    return folder
+
+
+def made(**changes: Any) -> Backup:
+    """A backup of `dev` with one resource."""
+    values: dict[str, Any] = {
+        "stack": "dev",
+        "created": datetime(2026, 11, 23, 5, tzinfo=UTC),
+        "commit": COMMIT,
+        "configuration": "config: {}\n",
+        "state": {"version": 3, "deployment": {"resources": [ROOT]}},
+        **changes,
+    }
+    return Backup(**values)
+
+
+def test_a_backup_has_state_configuration_and_commit(engine: FakeEngine, project: Path) -> None:
+    engine.has_resources({**ROOT, "outputs": {"commit": COMMIT}})
+
+    taken = backup.take(Engine("dev", project))
+
+    assert (taken.stack, taken.commit, taken.configuration) == ("dev", COMMIT, "config: {}\n")
+    assert taken.state == json.loads((engine.folder / "state.json").read_text())
+
+
+def test_what_was_written_is_read_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "backup.json"
+    file.write_text(made().model_dump_json())
+
+    assert backup.read(file) == made()
+
+
+def test_an_empty_stack_has_nothing_to_back_up(engine: FakeEngine, project: Path) -> None:
+    with pytest.raises(CommandError, match="has nothing to back up"):
+        backup.take(Engine("dev", project))
+
+
+def test_a_state_with_operations_that_were_cut_short_is_not_kept(engine: FakeEngine, project: Path) -> None:
+    pending = {"resources": [ROOT], "pending_operations": [{"resource": ROOT, "type": "creating"}]}
+    (engine.folder / "state.json").write_text(json.dumps({"version": 3, "deployment": pending}))
+
+    with pytest.raises(CommandError, match="`make recover STACK=dev` settles them"):
+        backup.take(Engine("dev", project))
+
+
+def test_a_state_with_private_keys_is_not_kept(engine: FakeEngine, project: Path) -> None:
+    frozen = Path(__file__).parent / "frozen/schema_1.json"
+    (engine.folder / "state.json").write_bytes(frozen.read_bytes())
+
+    with pytest.raises(CommandError, match=r"kept private keys there\. Run `make up STACK=dev`"):
+        backup.take(Engine("dev", project))
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (b"", "the document"),
+        (b"{}", "stack: Field required"),
+        (made().model_dump_json().replace('"format":1', '"format":2').encode(), "format: Input should be 1"),
+        (made().model_dump_json().replace('"stack":"dev"', '"stack":"dev","key":"s3cret"').encode(), "key: Extra"),
+    ],
+)
+def test_another_file_is_refused_by_its_place_and_not_shown(tmp_path: Path, content: bytes, place: str) -> None:
+    file = tmp_path / "backup.json"
+    file.write_bytes(content)
+
+    with pytest.raises(CommandError) as refused:
+        backup.read(file)
+
+    assert f"backup.json is no backup of this release: {place}" in str(refused.value)
+    assert "s3cret" not in str(refused.value)
+
+
+@given(content=st.binary(max_size=200))
+def test_no_file_ends_in_a_trace(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.json"
+    file.write_bytes(content)
+
+    with pytest.raises(CommandError, match="no backup of this release"):
+        backup.read(file)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"cannot be read: .*nowhere"):
+        backup.read(tmp_path / "nowhere")
+
+
+def test_a_lost_stack_is_made_with_the_key_that_its_file_names(engine: FakeEngine, project: Path) -> None:
+    (project / "Pulumi.dev.yaml").write_text("secretsprovider: azurekeyvault://kv.vault.azure.net/keys/k\n")
+
+    backup.restore(Engine("dev", project), made())
+
+    created = "stack init dev --secrets-provider azurekeyvault://kv.vault.azure.net/keys/k --non-interactive"
+    assert created in engine.calls
+    assert engine.calls[-1] == "stack import --stack dev --non-interactive"
+
+
+def test_a_stack_that_is_there_is_not_made_again(engine: FakeEngine, project: Path) -> None:
+    engine.has_stacks("dev")
+
+    backup.restore(Engine("dev", project), made())
+
+    assert not [call for call in engine.calls if call.startswith("stack init")]
+
+
+def test_a_stack_with_resources_keeps_them(engine: FakeEngine, project: Path) -> None:
+    engine.has_stacks("dev")
+    engine.has_resources(ROOT)
+
+    with pytest.raises(CommandError, match="has 1 resources, and a restore would forget what they are"):
+        backup.restore(Engine("dev", project), made())
+    assert not [call for call in engine.calls if call.startswith("stack import")]
+
+
+def test_the_backup_of_another_stack_is_refused(engine: FakeEngine, project: Path) -> None:
+    with pytest.raises(CommandError, match="is of the stack dev, not of stage: give --stack dev"):
+        backup.restore(Engine("stage", project), made())
+    assert engine.calls == []
+
+
+def test_the_command_writes_a_file_and_names_the_way_back(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
+    engine.has_resources({**ROOT, "outputs": {}})
+    file = tmp_path / "dev.json"
+
+    printed = idstack("backup", "--stack", "dev", "--output", str(file))
+
+    assert printed.code == 0, printed.error
+    assert f"idstack restore --stack dev {file}" in printed.output
+    assert backup.read(file).commit is None
+
+
+def test_a_folder_that_is_not_there_is_named(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
+    engine.has_resources({**ROOT, "outputs": {}})
+
+    printed = idstack("backup", "--stack", "dev", "--output", str(tmp_path / "nowhere/dev.json"))
+
+    assert printed.code == 1
+    assert printed.error.startswith("idstack: the backup cannot be written: ")
+
+
+def test_a_restore_says_what_comes_next(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
+    file = tmp_path / "dev.json"
+    file.write_text(made().model_dump_json())
+
+    printed = idstack("restore", "--stack", "dev", str(file))
+
+    assert printed.code == 0, printed.error
+    assert "dev has the 1 resources of 2026-11-23T05:00:00Z again; nothing has changed in Azure" in printed.output
+    assert f"Its configuration has changed since the backup (commit {COMMIT})" in printed.output
+    assert "`make recover STACK=dev`" in printed.output
