@@ -23,8 +23,8 @@ from tests.repositories import Repository
 from tests.warm import virtual_environment
 
 _COPIED: Final = (
-    *("__main__.py", "components", "emulated", "identity", "localcloud", "ops", "plugin", "provider", "tools"),
-    *("Pulumi.yaml", "requirements.txt", ".gitignore"),
+    *("__main__.py", "components", "emulated", "identity", "localcloud", "ops", "plugin", "policies", "provider"),
+    *("tools", "Pulumi.yaml", "requirements.txt", ".gitignore"),
 )
 _KEYS: Final = "idstack:{}"
 

@@ -237,6 +237,7 @@ def test_a_cluster_side_that_becomes_the_stacks_is_created(scenario: ClusterScen
         "configmaps": 1,
         "secrets": 4,
         "deployments": MOUNTS,
+        "replicasets": MOUNTS,
         "pods": MOUNTS,
         "secretproviderclasspodstatuses": MOUNTS,
     }

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ssl
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import httpx
 import pytest
@@ -11,18 +14,23 @@ from tests.engine.changing import bring_up
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
+_SOON: Final = 60.0  # seconds until a fresh role is in effect
 _OWN, _BESIDE, _ELSEWHERE = "cpo-hc1-json", "cpo-hc2-json", "cpo-hc3-json"
 
 
 @pytest.fixture(scope="module")
-def other_vault(small: LocalStack) -> str:
+def other_vault(small: LocalStack) -> Iterator[str]:
     """The vault of another group of clusters, in a stack of its own with a reader of its own."""
     keys = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "managementCluster")
     place = {key: small.configuration(key) for key in keys}
     vault = {**small.configuration("vault"), "name": "kv-idstack-other"}
     reader = {"source": "created", "name": "reader-of-others"}
-    bring_up(small.beside("local-others", **place, protect=False, vault=vault, keyVaultUser=reader))
-    return "kv-idstack-other"
+    others = small.beside("local-others", **place, protect=False, vault=vault, keyVaultUser=reader)
+    bring_up(others)
+    yield "kv-idstack-other"
+    OutOfBand(small).vault("DELETE", small.outputs["keyVaultName"], f"/secrets/{_BESIDE}")
+    others.pulumi("destroy", "--yes", "--skip-preview", "--stack", others.name)
+    others.pulumi("stack", "rm", others.name, "--yes")
 
 
 def test_a_reader_reads_no_secret_of_another_cluster(small: LocalStack, other_vault: str) -> None:
@@ -32,17 +40,21 @@ def test_a_reader_reads_no_secret_of_another_cluster(small: LocalStack, other_va
     somebody.vault("PUT", other_vault, f"/secrets/{_ELSEWHERE}", {"value": "another group's"})
     everything = [(vault, _OWN), (vault, _BESIDE), (other_vault, _ELSEWHERE)]
 
-    by_vault = [_read(small, *each) for each in everything]
+    _await(small, everything, [200, 200, 403], "the role on the vault ends at the vault")
     change = bring_up(small, readerScope="secrets")
-    by_secret = [_read(small, *each) for each in everything]
-
-    assert by_vault == [200, 200, 403], "the role on the vault ends at the vault"
-    assert by_secret == [200, 403, 403], "the role on a secret ends at the secret"
+    _await(small, everything, [200, 403, 403], "the role on a secret ends at the secret")
     assert change.names("delete") == {"key-vault-user-roles", "key-vault-user-roles-vault"}
     assert "hc1-control-plane-operator-reader-secret" in change.names("create")
     small.idstack("up")
     bring_up(small, readerScope="vault")
-    assert [_read(small, *each) for each in everything] == by_vault
+    _await(small, everything, [200, 200, 403], "and the way back")
+
+
+def _await(stack: LocalStack, secrets: Sequence[tuple[str, str]], wanted: list[int], why: str) -> None:
+    """Return once the reader is answered with these; a fresh role is in effect after a moment."""
+    ends_at = time.monotonic() + _SOON
+    while (found := [_read(stack, *each) for each in secrets]) != wanted:
+        assert time.monotonic() < ends_at, f"{why}: {found}"
 
 
 def _read(stack: LocalStack, vault: str, secret: str) -> int:
