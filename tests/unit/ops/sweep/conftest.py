@@ -1,31 +1,7 @@
-"""The local Azure with its vaults behind real sockets."""
+"""The local Azure, with its vaults, behind real sockets."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from tests.unit.ops.served_world import azure, cloud, deployer, world
 
-import pytest
-
-from identity.clouds import Cloud, LocalEnvironment, local_cloud
-from localcloud.azure.arm.api import app as arm
-from localcloud.azure.graph.api import app as graph
-from localcloud.azure.keyvault.api import app as keyvault
-from tests.unit.azure_world import azure, deployer
-from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import ArmWorld, world
-from tests.unit.ops.world import local_environment
-
-__all__ = ["azure", "deployer", "world"]
-
-
-@pytest.fixture
-def cloud(world: ArmWorld, serve: Serve, certificates: Certificates, tmp_path: Path) -> Cloud:
-    """The world's ARM, Graph and vaults as a client sees them."""
-    endpoints = {
-        **vars(local_environment(tmp_path, tmp_path / "kubeconfig")),
-        "arm_endpoint": serve(arm(world.cloud)),
-        "graph_endpoint": serve(graph(world.cloud)),
-        "key_vault_endpoint": serve(keyvault(world.cloud)),
-        "ca_file": str(certificates.ca_file),
-    }
-    return local_cloud(LocalEnvironment(**endpoints))
+__all__ = ["azure", "cloud", "deployer", "world"]
