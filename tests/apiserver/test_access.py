@@ -38,8 +38,10 @@ _KUBELET = {
     ("", "secrets"): ("get", "list", "watch"),
     ("", "configmaps"): ("get", "list", "watch"),
     ("", "events"): ("create", "patch"),
-    ("apps", "deployments"): ("get", "list", "watch"),
+    ("apps", "deployments"): ("get", "list", "watch", "patch"),
     ("apps", "deployments/status"): ("patch",),
+    ("apps", "replicasets"): _WRITE,
+    ("apps", "replicasets/status"): ("patch",),
     (_STORE, "secretproviderclasses"): ("get", "list", "watch"),
     (_STORE, "secretproviderclasspodstatuses"): ("create", "patch", "delete"),
 }

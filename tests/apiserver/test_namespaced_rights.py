@@ -1,0 +1,103 @@
+"""A deployer with the rights of `idstack rbac --kubernetes --namespaced` and no others: a stack's whole life."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from identity.credentials import rfc3339
+from tests.architecture.source import ROOT
+from tests.engine.killing import small_stack
+from tests.engine.rotations import LIFE, SETTLED
+from tests.harness import LocalStack
+
+DEPLOYERS = "10ca1000-0000-4000-8000-000000000003"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+BINDING = f"{RBAC}/clusterrolebindings/idstack:deployer"
+NAMESPACE = "/api/v1/namespaces/clusters-hc1"
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    """A stack before its first `up`, and a cluster on which an administrator has applied what the command prints.
+
+    The local cloud's own user `deployer`, by whom `idstack up` waits for the probes, keeps its rights. The stack signs
+    in by Entra ID, and nothing but its group is bound.
+    """
+    root = tmp_path_factory.mktemp("narrow")
+    with small_stack(root, "stack") as stack:
+        _without_the_groups_rights(root)
+        with stack.kubernetes("administrator") as administrator:
+            binding = administrator.get(BINDING).json()
+            binding["subjects"] = [each for each in binding["subjects"] if each["kind"] == "User"]
+            administrator.put(BINDING, json=binding).raise_for_status()
+            for each in yaml.safe_load_all(stack.idstack("rbac", DEPLOYERS, "--kubernetes", "--namespaced").stdout):
+                administrator.post(_collection(each), json=each).raise_for_status()
+        stack.configure(credentials={**LIFE, "propagation": SETTLED})
+        yield stack
+
+
+def _without_the_groups_rights(root: Path) -> None:
+    """Give the project in `root` a seed of its own: each start of the local cloud applies its bindings anew."""
+    emulated = root / "emulated"
+    emulated.unlink()
+    emulated.mkdir()
+    for entry in (ROOT / "emulated").iterdir():
+        (emulated / entry.name).symlink_to(entry)
+    seed = yaml.safe_load((emulated / "seed.yaml").read_text(encoding="utf-8"))
+    [bound] = [each for each in seed["kubernetesObjects"] if each["kind"] == "ClusterRoleBinding"]
+    bound["subjects"] = [each for each in bound["subjects"] if each["kind"] == "User"]
+    (emulated / "seed.yaml").unlink()
+    (emulated / "seed.yaml").write_text(yaml.safe_dump(seed), encoding="utf-8")
+
+
+def _collection(manifest: dict[str, Any]) -> str:
+    kind, namespace = manifest["kind"], manifest["metadata"].get("namespace")
+    if kind == "Namespace":
+        return "/api/v1/namespaces"
+    return f"{RBAC}/{f'namespaces/{namespace}/' if namespace else ''}{kind.lower()}s"
+
+
+def test_rights_in_its_namespaces_are_enough_for_a_stack(narrow: LocalStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = datetime.now(UTC) - timedelta(days=2)
+    monkeypatch.setenv("IDSTACK_CLOCK", rfc3339.render(clock))
+
+    # The namespace came with the Roles.
+    stopped = narrow.idstack("up", check=False)
+    assert stopped.returncode == 1
+    [adopt] = [line.strip() for line in stopped.stderr.splitlines() if line.startswith("    .venv/bin/idstack ")]
+    narrow.run("sh", "-c", adopt)
+    narrow.idstack("up")
+    assert "nothing is broken" in narrow.idstack("doctor", "--stage", "access").stdout
+    before = narrow.control_plane["cloudProvider"]["thumbprint"]
+    monkeypatch.setenv("IDSTACK_CLOCK", rfc3339.render(clock + timedelta(days=1)))
+    narrow.idstack("renew")
+    assert narrow.control_plane["cloudProvider"]["thumbprint"] != before
+    with _the_deployer(narrow) as deployer:
+        assert deployer.get(f"{NAMESPACE}/secrets").status_code == 200
+        assert deployer.get("/api/v1/namespaces/default/secrets").status_code == 403
+        assert deployer.get("/api/v1/secrets").status_code == 403
+        assert deployer.delete("/api/v1/namespaces/default").status_code == 403
+
+    narrow.pulumi("destroy", "--yes", "--skip-preview")
+
+    with narrow.kubernetes("administrator") as administrator:
+        assert administrator.get(NAMESPACE).status_code == 404
+        assert {each["kind"] for each in administrator.get(BINDING).json()["subjects"]} == {"User"}, "as it was"
+
+
+def _the_deployer(stack: LocalStack) -> httpx.Client:
+    """The API server as the stack reaches it, by Entra ID."""
+    local = stack.environment
+    login = ("--login", "arm", "--tenant-id", local.tenant_id, "--authority-host", local.authority_host)
+    token = json.loads(stack.idstack("token", "--exec", *login).stdout)["status"]["token"]
+    client = stack.kubernetes("deployer")
+    client.headers["Authorization"] = f"Bearer {token}"
+    return client
