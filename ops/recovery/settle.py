@@ -29,6 +29,7 @@ from ops.stack.state import Plan, StateResource, name_of
 _AT_ONCE: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
 _OWN: Final = "idstack:index:"
 _KUBERNETES: Final = "kubernetes:"
+_KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"
 
 
 def unlock_and_refresh(
@@ -55,15 +56,24 @@ def unlock_and_refresh(
 
 
 def _refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> None:
-    """Refresh, also after applications were deleted: azuread then fails to read their certificates."""
+    """Refresh, also after applications were deleted, whose certificates azuread then fails to read, or after another
+    management cluster got the name: the provider in the state asks at the address of the one before.
+    """
     try:
         engine.refresh()
     except (Locked, RunInterrupted):
         raise
     except CommandError:
         lost = _credentials_of_deleted_applications(engine, local)
-        if not lost:
+        providers = [each["urn"] for each in engine.resources() if each["type"] == _KUBERNETES_PROVIDER]
+        if not lost and not providers:
             raise
+        if not lost:
+            report("taking the address of the management cluster from Azure, and refreshing once more:")
+            targets = [argument for urn in providers for argument in ("--target", urn)]
+            engine.up(("--yes", "--skip-preview", *targets))
+            engine.refresh()
+            return
         report("removing the certificates of deleted applications from the state:")
         for urn in sorted(lost):
             report(f"  {name_of(urn)}")
@@ -81,7 +91,7 @@ def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment
     registrations = [each for each in resources if each["type"] == REGISTRATION]
     if not registrations:
         return set()
-    with deployer(engine.stack, _configuration(engine.planned()), local) as clients:
+    with deployer(engine.stack, engine.configured(), local) as clients:
         paths = {each["inputs"]["applicationId"] for each in registrations}
         gone = {path for path in paths if clients.directory_object(path) is None}
     parents = {each["parent"] for each in registrations if each["inputs"]["applicationId"] in gone}

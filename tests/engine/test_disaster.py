@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from localcloud.core.state_directory import StateDirectory
 from tests.engine.clients import Client, bare_sign_in, read
+from tests.engine.killing import small_stack
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.rotations import Rotating, rotating_stack
+from tests.harness import LocalStack
 
 pytestmark = pytest.mark.slow
 
 _VAULT = "2024-11-01"
+_AKS = "2025-09-01"
+_NAMESPACE = "/api/v1/namespaces/clusters-hc1"
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +101,54 @@ def test_a_deleted_application_comes_back_with_its_certificates(rotating: Rotati
     assert client.failures == []
     assert rotating.thumbprint == delivered
     assert stack.preview() == {}
+
+
+def _another_cluster(stack: LocalStack) -> None:
+    """The management cluster goes with all that is in it; another one gets its name, empty, at another address."""
+    someone, cluster = OutOfBand(stack), stack.outputs["managementClusterId"]
+    with stack.kubernetes() as objects:
+        objects.delete(_NAMESPACE).raise_for_status()
+    someone.arm("DELETE", cluster, _AKS)
+    properties = {
+        "dnsPrefix": "another",
+        "agentPoolProfiles": [{"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 3}],
+        "aadProfile": {"managed": True},
+        "disableLocalAccounts": True,
+        "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True}},
+    }
+    body = {"location": "eastus", "identity": {"type": "SystemAssigned"}, "properties": properties}
+    someone.arm("PUT", cluster, _AKS, body)
+    stack.local_cloud("stop")
+    with closing(StateDirectory(stack.state).open_store()) as store:
+        ports = store.get("environment", "ports") or {}
+        # It picks another one, as nobody has this any more.
+        store.put("environment", "ports", {name: ports[name] for name in ports if name != "kubernetes"})
+        taken = ports["kubernetes"]
+    with socket.create_server(("127.0.0.1", taken)):
+        stack.local_cloud("start")
+    del stack.environment
+    assert not stack.environment.kubernetes_endpoint.endswith(f":{taken}")
+
+
+def test_a_lost_management_cluster_is_followed_by_one_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with small_stack(tmp_path, "stack") as stack:
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", stack.environment.ca_file)
+        stack.up()
+        reader, rows = stack.outputs["keyVaultUserClientId"], stack.control_plane
+        file = Path(stack.environment.mounts_dir, "clusters-hc1/probe-cloud-provider/mnt/certs/cloud-provider-hc1-json")
+        mounted = read(file)
+        _another_cluster(stack)
+        client = Client(lambda: bare_sign_in(mounted))
+        try:
+            client.await_sign_ins(1)
+            stack.idstack("recover")  # ends well only when every probe has signed in
+            client.await_sign_ins(5)
+        finally:
+            client.stop()
+
+        assert client.failures == []
+        assert stack.control_plane == rows, "credentials and applications are those of before"
+        assert stack.outputs["keyVaultUserClientId"] != reader, "the new cluster's add-on has an identity of its own"
+        assert stack.preview() == {}

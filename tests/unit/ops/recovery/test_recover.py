@@ -215,7 +215,7 @@ def only_one_left(answers: EngineAnswers, monkeypatch: pytest.MonkeyPatch) -> En
     monkeypatch.setattr(settle, "deployer", deployer)
     resources = [*_credential("one"), *_credential("two"), _secret("two")]
     answers.to("stack export", (0, json.dumps({"deployment": {"resources": resources}}), ""))
-    answers.to("preview", (0, json.dumps({"steps": [], "config": {"idstack:tenantId": "t"}}), ""))
+    answers.to("config", (0, json.dumps({"idstack:tenantId": {"value": "t", "secret": False}}), ""))
     return answers
 
 
@@ -241,6 +241,22 @@ def test_a_refresh_that_fails_for_another_reason_ends_the_command(
     assert done.code == 1
     assert "`pulumi refresh` ended with code 255" in done.error
     assert "stack import" not in only_one_left.asked
+
+
+def test_another_cluster_of_the_same_name_is_asked_at_its_own_address(
+    answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack
+) -> None:
+    provider = {"urn": "urn:pulumi:dev::idstack::pulumi:providers:kubernetes::kubernetes", "id": "1"}
+    resources = [{**provider, "type": "pulumi:providers:kubernetes", "inputs": {}}]
+    answers.to("stack export", (0, json.dumps({"deployment": {"resources": resources}}), ""))
+    answers.to("refresh", (255, "", "error: configured Kubernetes cluster is unreachable"), (0, "", ""))
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert done.code == 0, done.error
+    assert "taking the address of the management cluster from Azure" in done.output
+    [alone, _] = [call for call in answers.calls if call.startswith("up ")]
+    assert alone.endswith(f"--yes --skip-preview --target {provider['urn']} --stack dev")
+    steps = [each for each in answers.asked if each in ("refresh", "up")]
+    assert steps == ["refresh", "up", "refresh", "up"]
 
 
 def test_no_up_settles_only(answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack) -> None:
