@@ -12,9 +12,10 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from localcloud.apiserver.apply import NotApplied
 from localcloud.apiserver.binaries import NotBuilt
@@ -22,6 +23,7 @@ from localcloud.core import processes
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.cluster import ClusterKind, ClusterKindConflict
 from localcloud.core.state_directory import DEFAULT, StateDirectory
+from localcloud.core.store_errors import StoreError
 from localcloud.runtime import lifecycle
 from localcloud.runtime.readiness import NotStarted
 from localcloud.runtime.seed_file import InvalidSeed, Seed, SeedConflict
@@ -31,7 +33,17 @@ STATE_DIRECTORY_VARIABLE = "LOCALCLOUD_STATE_DIR"
 CLUSTER_VARIABLE = "LOCALCLOUD_CLUSTER"
 SEED_VARIABLE = "LOCALCLOUD_SEED"
 
+
+class _Commands(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except StoreError as error:
+            raise _failure(str(error)) from None
+
+
 cli = typer.Typer(
+    cls=_Commands,
     help="Azure and Kubernetes on this machine, for the local stack.",
     no_args_is_help=True,
     add_completion=False,
@@ -169,6 +181,7 @@ def _seed(file: Path | None) -> Seed | None:
 
 
 def _create(state: StateDirectory, wanted: Seed | None) -> None:
+    from localcloud.core.tls import write_private
     from localcloud.runtime.environment import prepare
     from localcloud.runtime.seed import seed as seed_cloud
 
@@ -182,6 +195,8 @@ def _create(state: StateDirectory, wanted: Seed | None) -> None:
         raise _failure(str(error)) from None
     finally:
         prepared.close()
+    if wanted is not None and wanted.faults is not None:
+        write_private(state.held_faults_file, wanted.faults.to_json().encode())
     typer.echo(f"local cloud seeded: {added} resources added" if added else "local cloud seeded already")
 
 
@@ -189,7 +204,8 @@ def _create(state: StateDirectory, wanted: Seed | None) -> None:
 def faults(
     context: typer.Context,
     hold: Annotated[
-        typer.FileText | None, typer.Option(metavar="FILE", help="Hold these instead, JSON; - is standard input.")
+        typer.FileText | None,
+        typer.Option(metavar="FILE", help="Hold these instead, YAML or JSON; - is standard input."),
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Hold none.")] = False,
 ) -> None:
@@ -201,7 +217,7 @@ def faults(
     _environment(state)
     try:
         if hold is not None:
-            write_private(state.held_faults_file, HeldFaults.from_json(hold.read()).to_json().encode())
+            write_private(state.held_faults_file, HeldFaults.parse(hold.read()).to_json().encode())
         elif clear:
             state.held_faults_file.unlink(missing_ok=True)
         typer.echo(FaultHolder(state.held_faults_file).now().to_json())

@@ -41,14 +41,14 @@ def assemble(
     subscription_id: str = LOCAL_SUBSCRIPTION_ID,
 ) -> LocalAzure:
     """The local Azure over `store`; the other arguments are the fields of those names."""
-    people = People(store)
+    people, holding = People(store), holder or FaultHolder()
     return LocalAzure(
         store=store,
         faults=faults,
-        holder=holder or FaultHolder(),
+        holder=holding,
         directory=Directory(store, faults),
         people=people,
-        tokens=Tokens(store, faults, tenant_id, people),
+        tokens=Tokens(store, faults, tenant_id, people, holding),
         authorization=Authorization(store, faults),
         tenant_id=tenant_id,
         subscription_id=subscription_id,

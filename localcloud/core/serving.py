@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Generator
+import ssl
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -16,11 +17,14 @@ import uvicorn
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from localcloud.core.tls import expired_file
+
 # For a handler that does not notice that its client is gone.
 _GRACE_SECONDS = 1
 # Longer than httpx's clients keep an idle connection (5 s, uvicorn's own default, too): with equal times a request can
 # meet a connection that is just being closed.
 _KEEP_ALIVE_SECONDS = 75
+_Handshake = Callable[[ssl.SSLObject | ssl.SSLSocket, str | None, ssl.SSLContext], int | None]
 DROP: Final = "localcloud.drop"
 """In a scope's extensions: a function without arguments that closes the request's connection without an answer."""
 
@@ -28,11 +32,18 @@ DROP: Final = "localcloud.drop"
 class ServiceServer(uvicorn.Server):
     """Serves `app`, over TLS if `server_file`, which holds key and certificate, is given.
 
+    While `has_expired` returns true, a handshake shows the expired certificate beside `server_file` instead; it is
+    asked at each one, so connections that are open go on.
+
     Ends when `should_exit` is set, in this or in another thread; until then it runs no code between requests, where
     uvicorn looks ten times a second. Signals are left to the process.
     """
 
-    def __init__(self, app: ASGIApp, server_file: Path | None) -> None:
+    def __init__(
+        self, app: ASGIApp, server_file: Path | None, *, has_expired: Callable[[], bool] | None = None
+    ) -> None:
+        self._server_file = server_file
+        self._has_expired = has_expired
         self._asked_to_exit = False
         self._woken_loop: asyncio.AbstractEventLoop | None = None
         self._ended = asyncio.Event()
@@ -82,6 +93,9 @@ class ServiceServer(uvicorn.Server):
         """
         for listener in sockets or []:
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._has_expired is not None and self._server_file is not None:
+            assert self.config.ssl is not None, "uvicorn has made it from the server's file"
+            self.config.ssl.sni_callback = _shows(expired_file(self._server_file), when=self._has_expired)
         await super().startup(sockets)
 
     def _served(self, app: ASGIApp) -> ASGIApp:
@@ -116,3 +130,15 @@ class ServiceServer(uvicorn.Server):
         """
         self.drop_connections()
         await super().shutdown(sockets)
+
+
+def _shows(file: Path, *, when: Callable[[], bool]) -> _Handshake:
+    """What a handshake does first, also without a name of a server: it shows the certificate in `file` if `when`."""
+    other = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    other.load_cert_chain(file)
+
+    def begin(connection: ssl.SSLObject | ssl.SSLSocket, _: str | None, __: ssl.SSLContext) -> None:
+        if when():
+            connection.context = other
+
+    return begin

@@ -116,7 +116,7 @@ class StateDirectory:
             directory.mkdir(mode=0o700, exist_ok=True)
 
     def open_store(self) -> Store:
-        """Open the store; call `create` first."""
+        """Open the store; call `create` first. Raises `StoreError`."""
         return Store(self.store_file, seal_key(self.root / "seal.key"))
 
     def exists(self) -> bool:

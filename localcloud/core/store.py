@@ -11,13 +11,15 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from localcloud.core.store_errors import StoreDamaged, in_words
 
 Document = dict[str, Any]
 """A JSON object."""
@@ -33,20 +35,37 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS documents (
 class Store:
     """Documents in `path`, opened or created; usable from several threads.
 
+    Every method raises `StoreDamaged` for a file that is no sound database; those that write raise `StoreNotWritten`
+    if the disk does not take it, and nothing of it, or of the transaction it is in, has happened then.
+
     Args:
         path: the SQLite file; created with mode 0600.
         seal_key: 32 bytes (see `seal_key`); a store sealed with another key raises ValueError on `unseal`.
     """
 
     def __init__(self, path: Path, seal_key: bytes) -> None:
-        path.touch(mode=0o600, exist_ok=True)
+        self._path = path
         self._cipher = AESGCM(seal_key)
         self._lock = threading.RLock()
         self._depth = 0
-        self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=10)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        self._connection.execute(_SCHEMA)
+        self._disk_error: Callable[[], int | None] = lambda: None
+        with in_words(path):
+            path.touch(mode=0o600, exist_ok=True)
+            self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=10)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.execute(_SCHEMA)
+
+    def check(self) -> None:
+        """Read all of the file; raises `StoreDamaged`."""
+        with self._lock, in_words(self._path):
+            found = [row[0] for row in self._connection.execute("PRAGMA quick_check(1)").fetchall()]
+        if found != ["ok"]:
+            raise StoreDamaged(self._path, "; ".join(found))
+
+    def fail_writes(self, disk_error: Callable[[], int | None]) -> None:
+        """Let every write fail for as long as `disk_error` returns an error (errno(3)), as if it were the disk's."""
+        self._disk_error = disk_error
 
     def close(self) -> None:
         """Close the file; the store cannot be used afterwards."""
@@ -55,7 +74,7 @@ class Store:
 
     def get(self, kind: str, key: str) -> Document | None:
         """The document, or None when there is none."""
-        with self._lock:
+        with self._lock, in_words(self._path):
             row = self._connection.execute(
                 "SELECT document FROM documents WHERE kind = ? AND key = ?", (kind, key)
             ).fetchone()
@@ -63,24 +82,24 @@ class Store:
 
     def listed(self) -> list[tuple[str, str]]:
         """Kind and key of every document, in their order."""
-        with self._lock:
+        with self._lock, in_words(self._path):
             return self._connection.execute("SELECT kind, key FROM documents ORDER BY kind, key").fetchall()
 
     def put(self, kind: str, key: str, document: Document) -> None:
         """Write the document, over an earlier one if there is one."""
         text = json.dumps(document, separators=(",", ":"))
-        with self._lock:
+        with self._lock, self._writing():
             self._connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?)", (kind, key, text))
 
     def delete(self, kind: str, key: str) -> bool:
         """Remove the document; returns whether there was one."""
-        with self._lock:
+        with self._lock, self._writing():
             cursor = self._connection.execute("DELETE FROM documents WHERE kind = ? AND key = ?", (kind, key))
         return cursor.rowcount > 0
 
     def items(self, kind: str, prefix: str = "") -> list[tuple[str, Document]]:
         """Every (key, document) of the kind whose key begins with `prefix`, in the order of the keys."""
-        with self._lock:
+        with self._lock, in_words(self._path):
             rows = self._connection.execute(
                 "SELECT key, document FROM documents WHERE kind = ? AND key >= ? AND key < ? ORDER BY key",
                 (kind, prefix, prefix + _BEYOND_EVERY_KEY),
@@ -95,18 +114,36 @@ class Store:
         """
         with self._lock:
             if self._depth == 0:
-                self._connection.execute("BEGIN IMMEDIATE")
+                with self._writing():
+                    self._connection.execute("BEGIN IMMEDIATE")
             self._depth += 1
             try:
                 yield
             except BaseException:
                 self._depth -= 1
                 if self._depth == 0:
-                    self._connection.execute("ROLLBACK")
+                    self._roll_back()
                 raise
             self._depth -= 1
             if self._depth == 0:
-                self._connection.execute("COMMIT")
+                try:
+                    with self._writing():
+                        self._connection.execute("COMMIT")
+                except BaseException:
+                    self._roll_back()
+                    raise
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with in_words(self._path):
+            if number := self._disk_error():
+                raise OSError(number, os.strerror(number), self._path)
+            yield
+
+    def _roll_back(self) -> None:
+        # A full disk has ended the transaction already (sqlite.org/lang_transaction.html, 3.2).
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
     def seal(self, text: str) -> str:
         """`text` encrypted and authenticated (AES-256-GCM), as base64; two results for one string differ."""
@@ -145,7 +182,10 @@ class StoreChanges:
 
 
 def seal_key(path: Path) -> bytes:
-    """The key in `path`; made on the first call, mode 0600. Two processes that call it at once get the same key."""
+    """The key in `path`; made on the first call, mode 0600. Two processes that call it at once get the same key.
+
+    Raises `StoreDamaged` for a file of another length.
+    """
     if not path.exists():
         draft = path.with_name(f"{path.name}.{os.getpid()}")
         draft.touch(mode=0o600)
@@ -153,4 +193,7 @@ def seal_key(path: Path) -> bytes:
         with suppress(FileExistsError):
             os.link(draft, path)  # unlike a rename, a link never replaces a key that is there already
         draft.unlink()
-    return path.read_bytes()
+    found = path.read_bytes()
+    if len(found) != SEAL_KEY_BYTES:
+        raise StoreDamaged(path, f"{len(found)} bytes, {SEAL_KEY_BYTES} are expected")
+    return found

@@ -19,19 +19,19 @@ from localcloud.core.public_names import certificate_names
 _HOSTS: Final = ("localhost", *certificate_names())
 _LIFETIME = timedelta(days=3650)
 _RENEWED_BEFORE = timedelta(days=30)
+_EXPIRED_BEFORE = timedelta(days=1)
 _BACKDATED = timedelta(hours=1)  # for clients in containers whose clock runs late
 
 
 def ensure_certificate(ca_file: Path, server_file: Path) -> None:
-    """Make both files unless they are there, for the names of today, and good for another month.
+    """Make the files unless they are there, whole, for the names of today, and good for another month.
 
-    `ca_file` is public; `server_file` (0600) holds the server's key and certificate. The CA's key signs this one
-    certificate and is never written, so no other certificate can be issued that clients of this local cloud trust.
+    `ca_file` is public; `server_file` (0600) holds the server's key and certificate, and `expired_file` beside it the
+    same with dates that have passed. The CA's key signs these two and is never written, so no other certificate can
+    be issued that clients of this local cloud trust.
     """
-    if ca_file.exists() and server_file.exists():
-        server = x509.load_pem_x509_certificate(server_file.read_bytes())
-        if server.not_valid_after_utc - _RENEWED_BEFORE > clock.now() and _is_for_every_host(server):
-            return
+    if ca_file.exists() and expired_file(server_file).exists() and _is_good(server_file):
+        return
     now = clock.now()
     ca_key = ec.generate_private_key(ec.SECP256R1())
     ca_name = _subject("local cloud CA")
@@ -42,20 +42,29 @@ def ensure_certificate(ca_file: Path, server_file: Path) -> None:
         .sign(ca_key, hashes.SHA256())
     )
     key = ec.generate_private_key(ec.SECP256R1())
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    for file, issued in ((expired_file(server_file), now - _LIFETIME - _EXPIRED_BEFORE), (server_file, now)):
+        builder = _builder(_subject("localhost"), ca_name, key.public_key(), ca_key.public_key(), issued)
+        write_private(file, private + _server(builder, ca_key).public_bytes(serialization.Encoding.PEM))
+    ca_file.write_bytes(ca.public_bytes(serialization.Encoding.PEM))
+
+
+def expired_file(server_file: Path) -> Path:
+    """The server's key with a certificate that has expired a day before it was made, 0600."""
+    return server_file.with_name(f"expired-{server_file.name}")
+
+
+def _server(builder: x509.CertificateBuilder, ca_key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     names = [*map(x509.DNSName, _HOSTS), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-    server = (
-        _builder(_subject("localhost"), ca_name, key.public_key(), ca_key.public_key(), now)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    return (
+        builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    write_private(server_file, private + server.public_bytes(serialization.Encoding.PEM))
-    ca_file.write_bytes(ca.public_bytes(serialization.Encoding.PEM))
 
 
 def write_private(file: Path, content: bytes) -> None:
@@ -71,6 +80,14 @@ def write_if_changed(file: Path, text: str) -> None:
     """As `write_private`, for a string, unless the file already holds it."""
     if not file.exists() or file.read_text() != text:
         write_private(file, text.encode())
+
+
+def _is_good(server_file: Path) -> bool:
+    try:
+        server = x509.load_pem_x509_certificate(server_file.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return False
+    return server.not_valid_after_utc - _RENEWED_BEFORE > clock.now() and _is_for_every_host(server)
 
 
 def _is_for_every_host(server: x509.Certificate) -> bool:

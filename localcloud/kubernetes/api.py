@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from localcloud.azure.tenant.tokens import InvalidToken, Tokens
 from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.store import Store
+from localcloud.core.store_errors import StoreError
 from localcloud.kubernetes import applied, discovery, openapi_v2, patches, tables
 from localcloud.kubernetes.errors import (
     StatusError,
@@ -64,7 +65,7 @@ def app(store: Store, token: str, entra: Tokens | None = None) -> Starlette:
             Route("/apis/{group}/{version}/{rest:path}", api.answer, methods=methods),
         ],
         middleware=[Middleware(_Authentication, token=token, entra=entra)],
-        exception_handlers={StatusError: _refused, HTTPException: _unrouted},
+        exception_handlers={StatusError: _refused, HTTPException: _unrouted, StoreError: _not_stored},
     )
 
 
@@ -332,6 +333,12 @@ async def _answer_ok(_: Request) -> Response:
 async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, StatusError)
     return JSONResponse(error.status(), status_code=error.code)
+
+
+async def _not_stored(_: Request, error: Exception) -> Response:
+    assert isinstance(error, StoreError)
+    refusal = StatusError(error.status, error.code, f"the local Kubernetes API failed: {error}")
+    return JSONResponse(refusal.status(), status_code=refusal.code)
 
 
 async def _unrouted(request: Request, error: Exception) -> Response:

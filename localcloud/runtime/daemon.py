@@ -59,9 +59,10 @@ class AlreadyRunning(RuntimeError):
 
 
 def run(state: StateDirectory) -> None:
-    """Serve until SIGTERM or SIGINT; raises `AlreadyRunning`, or `environment.PortTaken`."""
+    """Serve until SIGTERM or SIGINT; raises `AlreadyRunning`, `environment.PortTaken`, `StoreError`."""
     prepared = prepare(state)
     try:
+        prepared.store.check()
         if other := processes.alive(state.pids, DAEMON):
             raise AlreadyRunning(f"the local cloud of {state.root} is running already, as process {other.pid}")
         log = RequestLog(prepared.state.requests_file)
@@ -91,7 +92,10 @@ def _app(prepared: Prepared, service: str, log: RequestLog) -> ASGIApp:
 
 
 def _server(prepared: Prepared, service: str, app: ASGIApp) -> ServiceServer:
-    return ServiceServer(app, None if is_plain_text(service) else prepared.state.server_file)
+    if is_plain_text(service):
+        return ServiceServer(app, None)
+    holder = prepared.cloud.holder
+    return ServiceServer(app, prepared.state.server_file, has_expired=lambda: service in holder.now().expired_tls)
 
 
 async def _serve(servers: list[tuple[ServiceServer, socket.socket]], proxy: Proxy, proxied: socket.socket) -> None:

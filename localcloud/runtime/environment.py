@@ -80,7 +80,7 @@ class Prepared:
 def prepare(state: StateDirectory, wanted: Seed | None = None) -> Prepared:
     """Open the local cloud of a state directory and make whatever is missing; `wanted` is `seed_file.choose`'s.
 
-    Raises `PortTaken`, PermissionError, `seed_file.SeedConflict`.
+    Raises `PortTaken`, PermissionError, `seed_file.SeedConflict`, `StoreError`.
     """
     state.create()
     with state.lock("prepare"):
@@ -88,7 +88,9 @@ def prepare(state: StateDirectory, wanted: Seed | None = None) -> Prepared:
 
 
 def _prepare(state: StateDirectory, wanted: Seed | None) -> Prepared:
+    holder = FaultHolder(state.held_faults_file)
     store = state.open_store()
+    store.fail_writes(holder.disk_error)
     seed = choose_seed(store, wanted)
     cluster = choose(store)
     ports = _ports(store)
@@ -99,7 +101,7 @@ def _prepare(state: StateDirectory, wanted: Seed | None) -> Prepared:
         store,
         Faults.from_environment(),
         authority_host=f"{_url(ports, 'entra')}/",
-        holder=FaultHolder(state.held_faults_file),
+        holder=holder,
         tenant_id=seed.tenant_id,
         subscription_id=seed.subscription_id,
     )

@@ -62,6 +62,7 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed |
         readiness.NotStarted, environment.PortTaken, PermissionError: as their messages state.
         seed_file.SeedConflict: `seed` has another tenant than this local cloud.
         cluster.ClusterKindConflict: this local cloud was made with the other kind of Kubernetes API.
+        store_errors.StoreError: the store is damaged, or its disk does not take a write.
         binaries.NotBuilt: kube-apiserver is wanted and is not on this machine.
     """
     state.create()
@@ -103,6 +104,7 @@ def _is_of_another_release(state: StateDirectory) -> bool:
 def _choices(state: StateDirectory, wanted: ClusterKind | None, seed: Seed | None) -> tuple[Seed, ClusterKind]:
     store = state.open_store()
     try:
+        store.check()
         if wanted is ClusterKind.API_SERVER:
             Binaries.find()  # before the choice becomes final
         return choose_seed(store, seed), choose(store, wanted)

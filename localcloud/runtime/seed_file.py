@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from localcloud.azure.authorization import built_in_roles
 from localcloud.azure.conditions import parse as parse_condition
+from localcloud.azure.shared.held import HeldFaults
 from localcloud.core.store import Store
 from localcloud.core.validation import place, problems
 
@@ -151,6 +152,8 @@ class Seed(_Part):
     groups: tuple[SeededGroup, ...] = ()
     # Cluster roles, their bindings and custom resource definitions, which a real kube-apiserver is given.
     kubernetes_objects: tuple[dict[str, Any], ...] = ()
+    # What is held from each start that names this file.
+    faults: HeldFaults | None = None
 
 
 def load(file: Path) -> Seed:

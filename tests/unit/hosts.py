@@ -33,8 +33,10 @@ class Certificates:
 class Host(ServiceServer):
     """One port for one application after another: to start and end a server takes longer than most tests."""
 
-    def __init__(self, server_file: Path | None, listener: socket.socket) -> None:
-        super().__init__(self, server_file)
+    def __init__(
+        self, server_file: Path | None, listener: socket.socket, has_expired: Callable[[], bool] | None = None
+    ) -> None:
+        super().__init__(self, server_file, has_expired=has_expired)
         self._url = f"{'https' if server_file else 'http'}://127.0.0.1:{listener.getsockname()[1]}"
         self._app: Starlette | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -69,10 +71,10 @@ class Host(ServiceServer):
 
 
 @contextmanager
-def running(server_file: Path | None) -> Iterator[Host]:
-    """A host with this key and certificate, None for plain HTTP, in a thread of its own."""
+def running(server_file: Path | None, has_expired: Callable[[], bool] | None = None) -> Iterator[Host]:
+    """A host with this key and certificate, None for plain HTTP, in a thread of its own; `has_expired` as there."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        host = Host(server_file, listener)
+        host = Host(server_file, listener, has_expired)
         thread = threading.Thread(target=host.run, args=([listener],), daemon=True)
         thread.start()
         assert host.answers.wait(_PATIENCE), "the server did not start"

@@ -78,6 +78,7 @@ def app(cloud: LocalAzure) -> Starlette:
                 caller.object_id, _action(resource_type, path, request.method), path.authorization_scope, attributes
             )
         _find_place(store, path, resource_type, request.method)
+        _refuse_read_only(cloud, path, request.method)
         body = await json_object(request)
         asked = cloud_of(request.scope)
         call = Call(cloud, store, path, caller, body, request.query_params, asked, type_names)
@@ -108,6 +109,14 @@ def _authenticate(cloud: LocalAzure, request: Request) -> Caller:
         return cloud.tokens.verify(token, audiences(cloud_of(request.scope)).arm)
     except InvalidToken as refusal:
         raise unauthenticated("InvalidAuthenticationToken", refusal.reason) from None
+
+
+def _refuse_read_only(cloud: LocalAzure, path: ArmPath, method: str) -> None:
+    """Refuse to change a vault, or a secret in it, that is held read-only."""
+    if method in ("PUT", "PATCH", "DELETE") and path.type.lower().startswith("microsoft.keyvault/vaults"):
+        for vault in path.names[:1]:
+            if cloud.holder.now().is_read_only(vault):
+                raise errors.vault_read_only(vault)
 
 
 def _action(resource_type: ResourceType, path: ArmPath, method: str) -> str:

@@ -85,6 +85,11 @@ def parent_not_found(path: ArmPath, type_name: str, operation: str) -> ServiceEr
     )
 
 
+def vault_read_only(vault: str) -> ServiceError:
+    """403: during a failover nothing in a vault can be changed (azure-docs `disaster-recovery-guidance.md`)."""
+    return ServiceError(403, "Forbidden", f"The vault {vault} is in read-only mode.")
+
+
 def location_required() -> ServiceError:
     """400 for a tracked resource without a location."""
     return ServiceError(400, "LocationRequired", "The location property is required for this definition.")

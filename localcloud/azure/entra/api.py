@@ -62,7 +62,7 @@ class _Entra:
         self._cloud = cloud
         self._issuers = issuers
         self._tenant = cloud.tenant_id
-        self._replicas = Replicas(cloud.faults)
+        self._replicas = Replicas(cloud.faults, cloud.holder)
         self._sessions = Sessions(cloud.store, cloud.faults, cloud.people)
 
     async def metadata(self, request: Request) -> Response:
@@ -192,7 +192,10 @@ class _Entra:
                 raise errors.parameter_missing("client_assertion_type")
             text = form["client_assertion"]
             if assertion.is_own(text):
-                assertion.verify(text, client_id=form["client_id"], audience=endpoint, keys=keys)
+                now = clock.now() + timedelta(
+                    seconds=self._cloud.holder.now().date_shift_of("entra", self._cloud.faults)
+                )
+                assertion.verify(text, client_id=form["client_id"], audience=endpoint, keys=keys, now=now)
             else:
                 await self._issuers.verify(text, self._trusted_by(principal))
         elif "client_secret" in form:

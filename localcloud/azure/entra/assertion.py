@@ -20,7 +20,6 @@ from cryptography import x509
 from localcloud.azure.entra import errors
 from localcloud.azure.entra.federation import unverified
 from localcloud.azure.tenant.objects import KeyCredential
-from localcloud.core import clock
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ALGORITHMS = ("RS256", "PS256")
@@ -35,13 +34,16 @@ def is_own(assertion: str) -> bool:
     return not str(unverified(assertion)[1].get("iss")).startswith("https://")
 
 
-def verify(assertion: str, *, client_id: str, audience: str, keys: Sequence[KeyCredential]) -> KeyCredential:
+def verify(
+    assertion: str, *, client_id: str, audience: str, keys: Sequence[KeyCredential], now: datetime
+) -> KeyCredential:
     """The registered certificate that signed `assertion`.
 
     Args:
         client_id: the form's `client_id`.
         audience: the token endpoint as this authority announces it.
         keys: the certificates that the serving replica knows for the application.
+        now: Entra's clock, by which certificate and assertion must be valid.
 
     Raises:
         EntraError: 50027, 700021, 700023, 700024 or 700027, checked in Entra's order: certificate first, then claims.
@@ -55,7 +57,6 @@ def verify(assertion: str, *, client_id: str, audience: str, keys: Sequence[KeyC
     if key is None:
         raise errors.certificate_unknown(client_id, thumbprint)
     certificate = x509.load_der_x509_certificate(key.certificate)
-    now = clock.now()
     if not max(key.start, certificate.not_valid_before_utc) <= now <= min(key.end, certificate.not_valid_after_utc):
         raise errors.certificate_out_of_time(client_id, thumbprint, key)
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from localcloud.azure.shared.faults import Faults
+from localcloud.azure.shared.held import FaultHolder
 from localcloud.core import clock
 
 
@@ -23,11 +24,13 @@ class Replica:
 class Replicas:
     """Chooses a replica for each sign-in, at random (repeatable with `Faults.seed`)."""
 
-    def __init__(self, faults: Faults) -> None:
+    def __init__(self, faults: Faults, holder: FaultHolder) -> None:
         self._delays = faults.replica_delays
+        self._holder = holder
         self._chance = faults.random()
 
     def choose(self) -> Replica:
         """The replica for the request that came in now."""
-        number = self._chance.randrange(len(self._delays))
-        return Replica(f"replica-{number}", clock.now() - timedelta(seconds=self._delays[number]))
+        delays = self._holder.now().replica_delays or self._delays
+        number = self._chance.randrange(len(delays))
+        return Replica(f"replica-{number}", clock.now() - timedelta(seconds=delays[number]))

@@ -111,6 +111,9 @@ class _DataPlane:
             caller = self._caller(request)
             if not request.query_params.get("api-version"):
                 raise errors.bad_parameter("api-version must be specified")
+            changes = method != "GET" and handler != self.use_key
+            if changes and self._cloud.holder.now().is_read_only(vault.name):
+                raise errors.read_only(vault.name)
             return await handler(_Visit(request, vault, caller))
 
         return Route(path, admitted, methods=[method])

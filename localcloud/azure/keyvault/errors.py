@@ -80,6 +80,11 @@ def name_is_deleted(name: str) -> VaultError:
     )
 
 
+def read_only(vault: str) -> VaultError:
+    """403: during a failover nothing in a vault can be changed (azure-docs `disaster-recovery-guidance.md`)."""
+    return VaultError(403, "Forbidden", f"The vault {vault} is in read-only mode.", inner="VaultIsReadOnly")
+
+
 def purge_protected(vault: str, location: str) -> VaultError:
     """403: purge protection keeps deleted secrets until their time."""
     return VaultError(

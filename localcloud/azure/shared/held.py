@@ -1,80 +1,79 @@
 """Faults that a test switches on and off while the local cloud runs: a file that every request reads.
 
-The file is one JSON object of `HeldFaults`' three members, each of which may be missing; without it nothing is held.
+The file is one object of `HeldFaults`' members, JSON or YAML, each of which may be missing; without it nothing is held.
 `localcloud faults` writes it. It is meant for tests of what lasts (Entra ID away for a day), so it is no part of
 `Faults`, which describes how Azure always is.
 """
 
 from __future__ import annotations
 
+import errno
 import json
-import re
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
-from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, TypeAdapter, ValidationError
+import yaml
+from pydantic import AfterValidator, AwareDatetime, Field, TypeAdapter, ValidationError
 
 from localcloud.azure.shared.faults import Faults
+from localcloud.azure.shared.matching import STRICT, Match, Service
+from localcloud.core import clock
 from localcloud.core.validation import problems
 
-SERVICES: Final = ("entra", "graph", "arm", "keyvault", "blob", "imds", "aks-webhooks")
 
+class Disk(StrEnum):
+    """What is wrong with the disk that the local cloud's store is on."""
 
-def _compiles(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise ValueError(f"{text!r} is no regular expression: {error}") from None
-    return text
+    FULL = "full"
+    READ_ONLY = "read-only"
 
-
-def _is_known(service: str) -> str:
-    if service not in SERVICES:
-        raise ValueError(f"{service!r} is no service; {', '.join(SERVICES)} are")
-    return service
-
-
-_Service = Annotated[str, AfterValidator(_is_known)]
-_Expression = Annotated[str, AfterValidator(_compiles)]
-_STRICT: Final = ConfigDict(extra="forbid")
+    @property
+    def number(self) -> int:
+        """The error of every write (errno(3))."""
+        return {Disk.FULL: errno.ENOSPC, Disk.READ_ONLY: errno.EROFS}[self]
 
 
 @dataclass(frozen=True)
-class HeldAnswer:
-    """What every matching request is answered instead of the service's own answer.
+class HeldAnswer(Match):
+    """What a request is answered instead of the service's own answer.
 
     Attributes:
-        service: whose requests.
-        methods: HTTP methods, all of them if empty.
-        path: regular expression that is searched in the path, without regard to case.
-        body: regular expression that is searched in the body as sent; "" matches without reading it.
         status: HTTP status; None drops the connection without an answer.
         code: the service's error code.
         message: its text.
         after: whether the request takes effect all the same, so that only its answer is lost.
+        retry_after: seconds in the answer's Retry-After (RFC 9110 10.2.3); None: without one.
     """
 
-    __pydantic_config__: ClassVar = _STRICT
+    __pydantic_config__: ClassVar = STRICT
 
-    service: _Service
-    methods: tuple[str, ...] = ()
-    path: _Expression = ""
-    body: _Expression = ""
     status: Annotated[int, Field(ge=400, le=599)] | None = 503
     code: str = "ServiceUnavailable"
     message: str = "Held by a test."
     after: bool = False
+    retry_after: Annotated[int, Field(ge=0)] | None = None
 
-    def is_about(self, service: str, method: str, path: str) -> bool:
-        """Whether a request of this method and path may match; its body has the last word."""
-        return (
-            service == self.service
-            and (not self.methods or method in self.methods)
-            and re.search(self.path, path, re.IGNORECASE) is not None
-        )
+
+@dataclass(frozen=True)
+class HeldDelivery(Match):
+    """How the service's own answer, or a held one, reaches the client. The request has taken effect.
+
+    Attributes:
+        latency: seconds before the first byte.
+        bytes_per_second: speed of the body; None: as fast as it goes.
+        cut: share of the body after which the connection is dropped; None: never.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    latency: Annotated[float, Field(ge=0)] = 0.0
+    bytes_per_second: Annotated[float, Field(gt=0)] | None = None
+    cut: Annotated[float, Field(ge=0, lt=1)] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class HeldReplication:
     Registrations that were removed are refused at their usual time, so that nothing hides a missing certificate.
     """
 
-    __pydantic_config__: ClassVar = _STRICT
+    __pydantic_config__: ClassVar = STRICT
 
     since: AwareDatetime
     client_id: Annotated[str, AfterValidator(str.lower)] | None = None
@@ -95,16 +94,28 @@ class HeldFaults:
     """Everything that is held now.
 
     Attributes:
-        answers: the first that matches a request answers it.
+        answers: the first that strikes a request answers it.
+        deliveries: the first that strikes a request delivers its answer.
         replication: certificates that Entra ID does not accept.
+        replica_delays: as `Faults.replica_delays`, which it overrides unless it is empty.
+        token_lifetime: as `Faults.token_lifetime`, which it overrides.
         date_shift: as `Faults.date_shift`, which it overrides by service.
+        expired_tls: services whose server certificate has expired, for connections that begin now.
+        read_only_vaults: names of vaults in which nothing can be changed, as during Azure's failover.
+        disk: what is wrong with the disk of the local cloud's own store.
     """
 
-    __pydantic_config__: ClassVar = _STRICT
+    __pydantic_config__: ClassVar = STRICT
 
     answers: tuple[HeldAnswer, ...] = ()
     replication: tuple[HeldReplication, ...] = ()
-    date_shift: Mapping[_Service, float] = field(default_factory=dict)
+    date_shift: Mapping[Service, float] = field(default_factory=dict)
+    deliveries: tuple[HeldDelivery, ...] = ()
+    replica_delays: tuple[Annotated[float, Field(ge=0)], ...] = ()
+    token_lifetime: tuple[Annotated[int, Field(ge=1)], int] | None = None
+    expired_tls: tuple[Service, ...] = ()
+    read_only_vaults: tuple[Annotated[str, AfterValidator(str.lower)], ...] = ()
+    disk: Disk | None = None
 
     def accepts(self, client_id: str, registered_at: datetime) -> bool:
         """Whether Entra ID accepts a certificate that was registered then on the application of `client_id`."""
@@ -116,41 +127,87 @@ class HeldFaults:
         """Seconds that the `Date` of the service's answers is ahead."""
         return {**faults.date_shift, **self.date_shift}.get(service, 0.0)
 
+    def is_read_only(self, vault: str) -> bool:
+        """Whether nothing can be changed in the vault of this name."""
+        return vault.lower() in self.read_only_vaults
+
     def to_json(self) -> str:
-        """The file's content."""
-        document = {
-            "answers": [vars(each) for each in self.answers],
-            "replication": [{**vars(each), "since": each.since.isoformat()} for each in self.replication],
-            "date_shift": dict(self.date_shift),
-        }
-        return json.dumps(document)
+        """The file's content: what is not as it is without a fault."""
+        return _DOCUMENT.dump_json(self, exclude_defaults=True).decode()
 
     @classmethod
-    def from_json(cls, text: str) -> HeldFaults:
-        """The inverse of `to_json`; raises ValueError that names each place in what is not such a document."""
+    def parse(cls, text: str) -> HeldFaults:
+        """The faults of a JSON or YAML text; raises ValueError that names each place in what is no such document."""
         try:
-            return _DOCUMENT.validate_json(text)
+            document = _document(text)
+            return _DOCUMENT.validate_python({} if document is None else document)
+        except yaml.YAMLError as error:
+            raise ValueError(f"held faults: {error}") from None
         except ValidationError as error:
             raise ValueError("\n".join(f"held faults: {problem}" for problem in problems(error))) from None
 
 
+def _document(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return yaml.safe_load(text)
+
+
 _DOCUMENT: Final = TypeAdapter(HeldFaults)
+_NOTHING: Final = HeldFaults()
+
+
+@dataclass
+class _Uses:
+    """What a fault with a probability, a number or a time has done since it was held."""
+
+    chance: random.Random
+    matched: int = 0
+    struck: int = 0
 
 
 class FaultHolder:
-    """Reads what is held now. Without a file, nothing ever is."""
+    """Reads what is held now, and counts what it strikes. Without a file, nothing ever is."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
+        self._read: tuple[str, int, int] | None = None
+        self._held = _NOTHING
+        self._uses: dict[Match, _Uses] = {}
 
     def now(self) -> HeldFaults:
         """What is held at this moment; raises ValueError if the file is none of ours."""
         if self._file is None:
             return _NOTHING
         try:
-            return HeldFaults.from_json(self._file.read_text(encoding="utf-8"))
+            status, text = self._file.stat(), self._file.read_text(encoding="utf-8")
         except FileNotFoundError:
+            self._read, self._held = None, _NOTHING
             return _NOTHING
+        if self._read != (read := (text, status.st_ino, status.st_mtime_ns)):
+            self._held, self._uses = HeldFaults.parse(text), {}
+            self._read = read
+        return self._held
 
+    def strikes(self, fault: Match) -> bool:
+        """Whether a fault that is held strikes the request that matched it just now; counts both."""
+        uses = self._uses.setdefault(fault, _Uses(random.Random(fault.seed)))
+        uses.matched += 1
+        strikes = (
+            uses.matched > fault.skip
+            and (fault.seconds is None or clock.now() - self._since() < timedelta(seconds=fault.seconds))
+            and (fault.count is None or uses.struck < fault.count)
+            and (fault.probability == 1 or uses.chance.random() < fault.probability)
+        )
+        uses.struck += strikes
+        return strikes
 
-_NOTHING: Final = HeldFaults()
+    def disk_error(self) -> int | None:
+        """The error (errno(3)) of every write to the store; None if it can be written."""
+        disk = self.now().disk
+        return None if disk is None else disk.number
+
+    def _since(self) -> datetime:
+        assert self._read is not None, "a fault that is held was read"
+        return datetime.fromtimestamp(self._read[2] / 1e9, clock.now().tzinfo)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from email.utils import format_datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -19,12 +18,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from localcloud.azure.shared.delivery import delivered
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.held import FaultHolder, HeldAnswer
+from localcloud.azure.shared.matching import Match
 from localcloud.core import clock
 from localcloud.core.serving import DROP
+from localcloud.core.store_errors import StoreError
 
 _log: Final = logging.getLogger(__name__)
+_Held = TypeVar("_Held", bound=Match)
 
 
 class ServiceError(Exception):
@@ -82,7 +85,16 @@ def service_app(
             ServiceError(500, "InternalServerError", f"The local {service} service failed: {type(error).__name__}.")
         )
 
-    handlers: dict[Any, Any] = {ServiceError: refused, HTTPException: unrouted, Exception: broken}
+    async def not_stored(request: Request, error: StoreError) -> Response:
+        _log.error("%s failed %s %s: %s", service, request.method, request.url.path, error)
+        return render(ServiceError(error.status, error.code, f"The local {service} service failed: {error}."))
+
+    handlers: dict[Any, Any] = {
+        ServiceError: refused,
+        HTTPException: unrouted,
+        StoreError: not_stored,
+        Exception: broken,
+    }
     envelope = Middleware(_Envelope, service=service, faults=faults, holder=holder or FaultHolder(), render=render)
     app = Starlette(routes=routes, middleware=[envelope], exception_handlers=handlers)
     # ARM and Key Vault distinguish `/x` from `/x/`, and a redirect would drop a client's bearer.
@@ -135,7 +147,11 @@ class _Envelope:
         if delay := self._faults.latency_of(self._service, scope["method"]):
             await asyncio.sleep(delay)
         request_id = str(uuid.uuid4()).encode()
-        held = self._holder.now()
+        try:
+            held = self._holder.now()
+        except ValueError as error:
+            await self._render(ServiceError(500, "InternalServerError", str(error)))(scope, receive, send)
+            return
         shift = timedelta(seconds=held.date_shift_of(self._service, self._faults))
 
         async def answer(message: Message) -> None:
@@ -143,18 +159,26 @@ class _Envelope:
                 # RFC 9110 6.6.1: the date of an answer. Clients compare their own clock with it.
                 date = format_datetime(clock.now() + shift, usegmt=True).encode()
                 message["headers"] = [*message["headers"], (b"x-ms-request-id", request_id), (b"date", date)]
-            await send(message)
+            await deliver(message)
 
+        how, receive = await self._first(held.deliveries, scope, receive)
+        deliver = send if how is None else delivered(how, scope, send)
         if self._chance.random() < self._faults.error_rate_of(self._service, scope["method"]):
             await self._unavailable(scope, receive, answer)
             return
-        for each in held.answers:
-            if each.is_about(self._service, scope["method"], scope["path"]):
-                matches, receive = await _matches(each, receive)
-                if matches:
-                    await self._hold(each, scope, receive, answer)
-                    return
+        instead, receive = await self._first(held.answers, scope, receive)
+        if instead is not None:
+            await self._hold(instead, scope, receive, answer)
+            return
         await self._app(scope, receive, answer)
+
+    async def _first(self, faults: Sequence[_Held], scope: Scope, receive: Receive) -> tuple[_Held | None, Receive]:
+        """The first fault that strikes the request, and how to receive its body once more."""
+        for each in faults:
+            matches, receive = await each.is_about(self._service, scope, receive)
+            if matches and self._holder.strikes(each):
+                return each, receive
+        return None, receive
 
     async def _hold(self, held: HeldAnswer, scope: Scope, receive: Receive, send: Send) -> None:
         _log.info("%s held %s %s: %s", self._service, scope["method"], scope["path"], held.status or "no answer")
@@ -163,23 +187,8 @@ class _Envelope:
         if held.status is None:
             scope["extensions"][DROP]()
         else:
-            await self._render(ServiceError(held.status, held.code, held.message))(scope, receive, send)
-
-
-async def _matches(held: HeldAnswer, receive: Receive) -> tuple[bool, Receive]:
-    """Whether the body matches, and how to receive it once more."""
-    if not held.body:
-        return True, receive
-    body, more = b"", True
-    while more:
-        message = await receive()
-        body, more = body + message.get("body", b""), message.get("more_body", False)
-    left = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def again() -> Message:
-        return left.pop() if left else await receive()
-
-    return re.search(held.body, body.decode(errors="replace")) is not None, again
+            headers = {} if held.retry_after is None else {"Retry-After": str(held.retry_after)}
+            await self._render(ServiceError(held.status, held.code, held.message, headers))(scope, receive, send)
 
 
 async def _to_nobody(_: Message) -> None:

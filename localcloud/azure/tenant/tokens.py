@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from jwt.utils import to_base64url_uint
 
 from localcloud.azure.shared.faults import Faults
+from localcloud.azure.shared.held import FaultHolder
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.azure.tenant.people import People, User
 from localcloud.azure.tenant.resources import is_graph
@@ -62,17 +63,18 @@ class Caller:
 class Tokens:
     """Issues and verifies the tenant's access tokens with one RSA key, kept sealed in the store."""
 
-    def __init__(self, store: Store, faults: Faults, tenant_id: str, people: People) -> None:
+    def __init__(self, store: Store, faults: Faults, tenant_id: str, people: People, holder: FaultHolder) -> None:
         self._store = store
         self._people = people
         self._tenant_id = tenant_id
         self._chance = faults.random()
         self._lifetimes = faults.token_lifetime
+        self._holder = holder
         self.issuer = f"https://sts.windows.net/{tenant_id}/"
 
     def lifetime(self) -> timedelta:
-        """The lifetime of the next token, at random within `Faults.token_lifetime`."""
-        return timedelta(seconds=self._chance.randint(*self._lifetimes))
+        """The lifetime of the next token, at random within `Faults.token_lifetime`, or what is held instead."""
+        return timedelta(seconds=self._chance.randint(*(self._holder.now().token_lifetime or self._lifetimes)))
 
     def issue(self, principal: ServicePrincipal, resource: str, *, lifetime: timedelta | None = None) -> str:
         """A token of `principal` for `resource` (identifier URI or application id, as asked for).

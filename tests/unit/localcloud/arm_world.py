@@ -18,6 +18,7 @@ from localcloud.azure.keyvault.api import app as keyvault_app
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
+from localcloud.azure.shared.held import FaultHolder, HeldFaults
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core.store import Document
 from tests.stores import open_store
@@ -33,12 +34,19 @@ class ArmWorld:
 
     def __init__(self, folder: Path, faults: Faults = NO_DELAYS) -> None:
         self.store = open_store(folder / "state.sqlite")
-        self.cloud: LocalAzure = assemble(self.store, faults, authority_host="https://localhost:8443/")
+        self._held_faults = folder / "held-faults.json"
+        holder = FaultHolder(self._held_faults)
+        self.store.fail_writes(holder.disk_error)
+        self.cloud: LocalAzure = assemble(self.store, faults, authority_host="https://localhost:8443/", holder=holder)
         self.resources = Resources(self.store)
         self.arm = arm_app(self.cloud)
         self.keyvault = keyvault_app(self.cloud)
         self.group("identity-local")
         self.deployer = self.principal(*((role, SUBSCRIPTION) for role in OWNER_ROLES))
+
+    def hold(self, **members: Any) -> None:
+        """Hold these members of `HeldFaults` and no others; none at all ends it."""
+        self._held_faults.write_text(HeldFaults(**members).to_json(), encoding="utf-8")
 
     def principal(self, *grants: tuple[str, str]) -> ServicePrincipal:
         """A service principal with the given (role name or GUID, scope)s, in effect since long."""

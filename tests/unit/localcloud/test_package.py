@@ -17,7 +17,8 @@ from typing import Any, Final
 import pytest
 from packaging.requirements import Requirement
 
-from localcloud.azure.shared.held import SERVICES, HeldAnswer, HeldFaults, HeldReplication
+from localcloud.azure.shared.held import HeldAnswer, HeldDelivery, HeldFaults, HeldReplication
+from localcloud.azure.shared.matching import OPERATIONS, SERVICES, Match
 from localcloud.runtime.seed_file import Seed
 from tests.architecture.source import ROOT, files, imports
 from tests.unit.localcloud.coverage.tables import code, codes, matches
@@ -106,7 +107,7 @@ def test_a_held_fault_answers_until_it_is_cleared(package: Package) -> None:
     for line, printed in commands(blocks("console")[2]):
         assert matches(printed, found := package.run(line)), (line, found)
 
-    assert json.loads((package.directory / "held.json").read_text())["answers"][0]["message"] == "Held by a test."
+    assert json.loads((package.directory / "held.json").read_text())["answers"][0]["code"] == "Forbidden"
     assert "(Forbidden) Held by a test." in (package.directory / "errors.txt").read_text()
     for name in ("held.json", "errors.txt"):
         (package.directory / name).unlink()
@@ -127,9 +128,26 @@ def test_each_member_of_held_faults_is_in_the_readme() -> None:
     rows = [row.split("|") for row in text.partition("\n\n")[0].splitlines()[2:]]
 
     assert [code(row[1]) for row in rows] == [each.name for each in fields(HeldFaults)]
-    for row, kind in zip(rows, (HeldAnswer, HeldReplication), strict=False):
-        assert {each.name for each in fields(kind)} <= set(codes(row[2]))
-    assert set(SERVICES) <= set(codes(rows[0][2]))
+    shared = {each.name for each in fields(Match)}
+    kinds = {"answers": HeldAnswer, "deliveries": HeldDelivery, "replication": HeldReplication}
+    for row in rows:
+        own = {each.name for each in fields(kinds[code(row[1])])} if code(row[1]) in kinds else set()
+        assert own - shared <= set(codes(row[2]))
+
+
+def test_what_a_fault_can_be_about_is_in_the_readme() -> None:
+    text = (SOURCE / "README.md").read_text(encoding="utf-8")
+    rows = [
+        row.split("|")
+        for row in text.partition("| which requests | meaning |")[2].partition("\n\n")[0].splitlines()[2:]
+    ]
+    table = text.partition("| service | operations |")[2].partition("\n\n")[0].splitlines()[2:]
+
+    assert [code(row[1]) for row in rows] == [each.name for each in fields(Match)]
+    assert {code(row.split("|")[1]): codes(row.split("|")[2]) for row in table} == {
+        service: list(operations) for service, operations in OPERATIONS.items()
+    }
+    assert set(SERVICES) == set(OPERATIONS)
 
 
 def test_each_key_of_a_seed_is_in_the_readme() -> None:

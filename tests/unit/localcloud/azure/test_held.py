@@ -29,8 +29,9 @@ from identity.credentials.certificate import issue
 from localcloud.azure.entra.api import app as entra_app
 from localcloud.azure.local_azure import assemble
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
-from localcloud.azure.shared.held import SERVICES, FaultHolder, HeldAnswer, HeldFaults, HeldReplication
+from localcloud.azure.shared.held import Disk, FaultHolder, HeldAnswer, HeldDelivery, HeldFaults, HeldReplication
 from localcloud.azure.shared.http import json_object, service_app
+from localcloud.azure.shared.matching import SERVICES
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.core import clock
 from localcloud.runtime import environment
@@ -41,12 +42,24 @@ from tests.unit.hosts import Certificates, Serve
 _SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 _ANSWERS = st.builds(
     HeldAnswer,
-    service=st.sampled_from(["arm", "graph"]),
+    service=st.just("arm"),
     methods=st.lists(st.sampled_from(["GET", "PUT"])).map(tuple),
     path=st.text().map(re.escape),
     body=st.text().map(re.escape),
     status=st.none() | st.integers(400, 599),
     after=st.booleans(),
+    retry_after=st.none() | st.integers(0, 99),
+    operation=st.sampled_from(["", "PUT secret", "vault"]),
+    identity=st.text(),
+    probability=st.floats(0, 1),
+    count=st.none() | st.integers(1, 9),
+)
+_DELIVERIES = st.builds(
+    HeldDelivery,
+    service=st.sampled_from(SERVICES),
+    latency=st.floats(0, 99),
+    bytes_per_second=st.none() | st.floats(0.1, 99),
+    cut=st.none() | st.floats(0, 0.9),
 )
 _REPLICATION = st.builds(
     HeldReplication,
@@ -163,16 +176,68 @@ def test_the_date_of_an_answer_can_be_shifted(
 @pytest.mark.parametrize("text", ["[]", '{"answer": []}', '{"answers": [{}]}', '{"answers": [], "replication": [{}]}'])
 def test_a_file_of_something_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="held faults: "):
-        HeldFaults.from_json(text)
+        HeldFaults.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("answers: [{service: arm, operation: PUT token}]", "no operation of arm; vault, secret"),
+        ("answers: [{service: imds, operation: secret}]", "no operation of imds; token"),
+        ("answers: [{service: arm, probability: 2}]", "answers[0].probability"),
+        ("answers: [{service: arm, count: 0}]", "answers[0].count"),
+        ("deliveries: [{service: arm, cut: 1}]", "deliveries[0].cut"),
+        ("disk: broken", "disk"),
+        ("expired_tls: [dns]", "expired_tls[0]"),
+        ("answers: [", "while parsing"),
+    ],
+)
+def test_a_dial_that_cannot_be_is_refused_by_its_place(text: str, place: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(place)):
+        HeldFaults.parse(text)
+
+
+def test_yaml_says_the_same_as_json() -> None:
+    text = """
+    answers:
+      - {service: arm, operation: PUT secret, status: 429, retry_after: 3, count: 2}
+    replication:
+      - since: 2026-01-01T00:00:00Z
+    disk: full
+    """
+    held = HeldFaults.parse(text)
+
+    assert held == HeldFaults.parse(held.to_json())
+    assert held.answers == (HeldAnswer("arm", operation="PUT secret", status=429, retry_after=3, count=2),)
+    assert (held.replication, held.disk) == ((HeldReplication(_SINCE),), Disk.FULL)
+
+
+def test_a_file_that_is_cut_short_is_said_by_every_answer(recorder: Recorder, file: Path) -> None:
+    file.write_text('{"answers": [{"service": "arm"')
+
+    answer = recorder.call("GET", "/a")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "InternalServerError")
+    assert answer.json()["error"]["message"].startswith("held faults: ")
 
 
 def test_every_service_of_azure_can_be_held() -> None:
     assert {*SERVICES, KUBERNETES} == set(environment.SERVICES)
 
 
-@given(st.builds(HeldFaults, st.lists(_ANSWERS).map(tuple), st.lists(_REPLICATION).map(tuple)))
+@given(
+    st.builds(
+        HeldFaults,
+        st.lists(_ANSWERS).map(tuple),
+        st.lists(_REPLICATION).map(tuple),
+        deliveries=st.lists(_DELIVERIES).map(tuple),
+        replica_delays=st.lists(st.floats(0, 3600)).map(tuple),
+        token_lifetime=st.none() | st.tuples(st.integers(1, 9), st.integers(9, 99)),
+        expired_tls=st.lists(st.sampled_from(SERVICES)).map(tuple),
+        disk=st.none() | st.sampled_from(Disk),
+    )
+)
 def test_what_is_written_is_read(held: HeldFaults) -> None:
-    assert HeldFaults.from_json(held.to_json()) == held
+    assert HeldFaults.parse(held.to_json()) == held
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from localcloud.core.store import SEAL_KEY_BYTES, Store, StoreChanges, seal_key
+from localcloud.core.store_errors import StoreDamaged, StoreNotWritten
 
 
 @pytest.fixture
@@ -108,3 +110,106 @@ def test_what_another_connection_commits_is_noticed_once(store: Store, tmp_path:
     changes.close()
 
     assert noticed == [False, True, False, False, False, True]
+
+
+def _filled(file: Path) -> Store:
+    opened = Store(file, bytes(SEAL_KEY_BYTES))
+    for number in range(200):
+        opened.put("arm", f"/{number:03}", {"text": "x" * 200})
+    return opened
+
+
+def test_a_disk_that_is_full_is_named_and_the_transaction_is_undone(tmp_path: Path) -> None:
+    store = _filled(tmp_path / "state.sqlite")
+    # What SQLite itself answers when there are no more pages, which also ends its transaction.
+    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    before = store.listed()
+
+    def fill() -> None:
+        with store.transaction():
+            for number in range(200):
+                store.put("new", f"/{number}", {"text": "x" * 200})
+
+    with pytest.raises(StoreNotWritten, match=r"state\.sqlite cannot be written \(No space left on device\)"):
+        fill()
+    assert store.listed() == before
+    store._connection.execute(f"PRAGMA max_page_count = {pages * 9}")
+    fill()
+    assert len(store.items("new")) == 200
+
+
+def test_a_file_that_is_read_only_is_named(store: Store) -> None:
+    store._connection.execute("PRAGMA query_only = ON")
+
+    with pytest.raises(StoreNotWritten, match="Read-only file system"):
+        store.put("arm", "/a", {})
+    assert store.get("arm", "/a") is None
+
+
+def test_every_write_fails_while_the_disk_does(store: Store) -> None:
+    store.put("arm", "/a", {"value": 1})
+    error: list[int | None] = [errno.ENOSPC]
+    store.fail_writes(lambda: error[-1])
+
+    for write in (
+        lambda: store.put("arm", "/a", {"value": 2}),
+        lambda: store.delete("arm", "/a"),
+        lambda: store.transaction().__enter__(),
+    ):
+        with pytest.raises(StoreNotWritten, match="free some space") as failed:
+            write()
+        assert failed.value.number == errno.ENOSPC
+    assert store.get("arm", "/a") == {"value": 1}
+    error.append(None)
+    store.put("arm", "/a", {"value": 2})
+    assert store.get("arm", "/a") == {"value": 2}
+
+
+def test_a_commit_that_fails_leaves_nothing_open(store: Store) -> None:
+    error: list[int | None] = [None]
+    store.fail_writes(lambda: error[-1])
+
+    def write(then: int | None) -> None:
+        with store.transaction():
+            store.put("arm", "/a", {"value": 1})
+            error.append(then)
+
+    with pytest.raises(StoreNotWritten):
+        write(errno.EROFS)
+    assert store.get("arm", "/a") is None
+    error.append(None)
+    write(None)
+    assert store.get("arm", "/a") == {"value": 1}
+
+
+@pytest.mark.parametrize("kept", [0.2, 0.5, 0.9])
+def test_a_file_that_is_cut_short_is_named_with_what_to_do(tmp_path: Path, kept: float) -> None:
+    file = tmp_path / "state.sqlite"
+    _filled(file).close()
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(len(whole) * kept)])
+
+    with pytest.raises(StoreDamaged, match=r"state\.sqlite is damaged .*put a copy of the file back, or remove"):
+        Store(file, bytes(SEAL_KEY_BYTES)).check()
+
+
+def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "state.sqlite"
+    file.write_bytes(b"not a database " * 100)
+
+    with pytest.raises(StoreDamaged, match="file is not a database"):
+        Store(file, bytes(SEAL_KEY_BYTES))
+
+
+def test_a_sound_file_passes_the_check(tmp_path: Path) -> None:
+    _filled(tmp_path / "state.sqlite").check()
+
+
+def test_a_seal_key_that_is_cut_short_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "seal.key"
+    seal_key(file)
+    file.write_bytes(file.read_bytes()[:5])
+
+    with pytest.raises(StoreDamaged, match=r"seal\.key is damaged \(5 bytes, 32 are expected\)"):
+        seal_key(file)

@@ -57,6 +57,11 @@ def _not_met(cloud: CoverageCloud) -> httpx.Response:
     return cloud.call("PUT", _assignment(ONE), {"properties": {}}, caller=somebody)
 
 
+def _written_during_failover(cloud: CoverageCloud) -> httpx.Response:
+    cloud.hold(read_only_vaults=("kv-idstack-local",))
+    return cloud.call("PUT", f"{VAULT}/secrets/one", {"properties": {"value": "v"}})
+
+
 def _granted_twice(cloud: CoverageCloud) -> httpx.Response:
     principal = cloud.nobody().object_id
     _grant(cloud, ONE, principal)
@@ -205,6 +210,7 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "retention changed": lambda cloud: cloud.call("PUT", VAULT, vault_body(softDeleteRetentionInDays=7)),
     "soft delete off": lambda cloud: _vault(cloud, enableSoftDelete=False),
     "purge protection false": lambda cloud: _vault(cloud, enablePurgeProtection=False),
+    "vault during a failover": _written_during_failover,
     "IP rule that is no address": lambda cloud: _vault(cloud, networkAcls={"ipRules": [{"value": "x"}]}),
     "secret through ARM deleted": lambda cloud: cloud.call("DELETE", f"{VAULT}/secrets/one"),
     "secret name of a deleted secret": _deleted_secret_taken,

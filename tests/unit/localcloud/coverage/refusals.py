@@ -313,6 +313,11 @@ def _disabled_secret(cloud: CoverageCloud) -> httpx.Response:
     return cloud.vault("GET", "/secrets/one")
 
 
+def _written_during_failover(cloud: CoverageCloud) -> httpx.Response:
+    cloud.hold(read_only_vaults=("kv-idstack-local",))
+    return cloud.vault("PUT", "/secrets/one", {"value": "v"})
+
+
 def _no_version(cloud: CoverageCloud) -> httpx.Response:
     token = cloud.cloud.tokens.issue(cloud.deployer, "https://vault.azure.net")
     return asyncio.run(send(cloud.keyvault, _VAULT, "GET", "/secrets/one", {}, token, None))
@@ -329,6 +334,7 @@ KEY_VAULT: Final[Mapping[str, Provoke]] = {
     "purge under protection": lambda cloud: _deleted_secret(
         cloud, "DELETE", "/deletedsecrets/one", enablePurgeProtection=True
     ),
+    "write during a failover": _written_during_failover,
     "absent certificate": lambda cloud: _certificates(cloud, "GET", "/certificates/one"),
     "certificate that cannot be read": lambda cloud: _certificates(
         cloud, "POST", "/certificates/one/import", {"value": "eA=="}

@@ -19,6 +19,7 @@ from azure.keyvault.keys import KeyClient
 from localcloud.core import processes
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
+from localcloud.runtime.seed_file import DEFAULT as SEED
 from tests.conftest import PROJECT
 
 
@@ -105,6 +106,34 @@ def test_a_start_with_a_taken_port_fails_and_harms_no_other_process(command: Loc
 
     assert f"port {port} of the local arm service is in use by another process" in output
     assert processes.alive(command.state.pids, "daemon") is None
+
+
+def test_a_store_that_is_cut_short_is_named_and_a_copy_of_it_goes_on(command: LocalCloudCommand) -> None:
+    command("seed")
+    whole, contents = command.state.store_file.read_bytes(), command("contents")
+    command.state.store_file.write_bytes(whole[: len(whole) // 3])
+
+    for said in (command("start", expect=1), command("run", expect=1), command("seed", expect=1)):
+        assert f"{command.state.store_file} is damaged (" in said
+        assert "put a copy of the file back, or remove this local cloud with `localcloud stop --remove`" in said
+        assert "Traceback" not in said
+    command.state.store_file.write_bytes(whole)
+    assert command("contents") == contents
+
+
+def test_a_disk_without_space_stops_writes_and_loses_nothing(command: LocalCloudCommand, tmp_path: Path) -> None:
+    seed = tmp_path / "seed.yaml"
+    seed.write_text(SEED.read_text(encoding="utf-8") + "faults: {disk: full}\n", encoding="utf-8")
+    command("seed", "--seed", str(seed))
+    assert json.loads(command("faults")) == {"disk": "full"}
+    contents = command("contents")
+
+    refused = command("seed", expect=1)
+    assert f"{command.state.store_file} cannot be written (No space left on device)" in refused
+    assert "free some space" in refused
+    command("faults", "--clear")
+    assert "seeded already" in command("seed")
+    assert command("contents") == contents
 
 
 def test_the_deployer_reads_the_seeded_subscription(local_cloud: LocalEnvironment) -> None:
