@@ -24,7 +24,7 @@ _PARTS: Final[dict[str, Part]] = {
     "keys": lambda: [keys.keys()],
     "program": program.program,
     "rerun": lambda: [rerun.rerun()],
-    "rest": lambda: [rest.rest()],
+    "rest": rest.rest,
     "start": lambda: [start.start()],
     "rehearse": lambda: [rehearse.rehearse()],
     "makespan": makespan.makespan,

@@ -14,6 +14,7 @@ from localcloud.core import clock, pauses
 from localcloud.kubelet import commands, probes
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.events import EventRecorder
+from localcloud.kubelet.http_get import HttpGetter
 from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.processes import ContainerProcess
 from localcloud.kubernetes.calls import ApiError, Object
@@ -30,8 +31,7 @@ class Node:
     cluster: ClusterCache
     recorder: EventRecorder
     intervals: Intervals
-    # Probes trust any certificate, as the kubelet does, and go past proxies.
-    http: httpx.AsyncClient
+    http: HttpGetter
     ca_file: str
     state_dir: Path
 

@@ -22,6 +22,7 @@ from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.deployments import DeploymentController
 from localcloud.kubelet.events import EventRecorder
+from localcloud.kubelet.http_get import HttpGetter
 from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.node import PodManager
 from localcloud.kubelet.reflector import Key
@@ -51,11 +52,8 @@ async def serve(environment: LocalEnvironment, kubeconfig: Path, stopped: asynci
     _clear(mounts)
     client = ApiClient(connection(str(kubeconfig)))
     trusting = ssl.create_default_context(cafile=environment.ca_file)
-    async with (
-        httpx.AsyncClient(verify=trusting, trust_env=False) as azure,
-        httpx.AsyncClient(verify=_any_certificate(), trust_env=False) as probing,
-    ):
-        kubelet = _Kubelet(environment, client, azure, probing, intervals)
+    async with httpx.AsyncClient(verify=trusting, trust_env=False) as azure:
+        kubelet = _Kubelet(environment, client, azure, intervals)
         await kubelet.run(stopped)
     await client.close()
     _clear(mounts)
@@ -69,7 +67,6 @@ class _Kubelet:
         environment: LocalEnvironment,
         client: ApiClient,
         azure: httpx.AsyncClient,
-        probing: httpx.AsyncClient,
         intervals: Intervals,
     ) -> None:
         self._intervals = intervals
@@ -79,7 +76,7 @@ class _Kubelet:
             cluster=self._cluster,
             recorder=EventRecorder(client),
             intervals=intervals,
-            http=probing,
+            http=HttpGetter(),
             ca_file=environment.ca_file,
             state_dir=Path(environment.state_dir),
         )
@@ -127,14 +124,6 @@ class _Kubelet:
             self._deployments.pod_changed(key)
         else:
             self._pods.content_changed(key[0])
-
-
-def _any_certificate() -> ssl.SSLContext:
-    """Probes accept any certificate (kubernetes `pkg/probe/http`): no CA that a container's own comes from is known."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 def _clear(mounts: Path) -> None:

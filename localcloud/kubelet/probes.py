@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
-import httpx
-
+from localcloud.kubelet.http_get import HttpGet, HttpGetter, NoAnswerError
 from localcloud.kubernetes.calls import Object
 
 # Until a container is ready for the first time its readiness is probed this often, in seconds: a process that starts
@@ -46,7 +46,7 @@ class HttpProbe:
             failures=spec.get("failureThreshold", 3),
         )
 
-    async def run(self, http: httpx.AsyncClient, decided: Callable[[bool, str], None], *, eager: bool = False) -> None:
+    async def run(self, http: HttpGetter, decided: Callable[[bool, str], None], *, eager: bool = False) -> None:
         """Probe until cancelled; `decided` is called with each result whose threshold was reached, and the failure.
 
         An eager probe runs more often until its first success.
@@ -63,14 +63,16 @@ class HttpProbe:
             eager = eager and problem is not None
             await asyncio.sleep(min(self.period, _EAGER_PERIOD) if eager else self.period)
 
-    async def _problem(self, http: httpx.AsyncClient) -> str | None:
+    async def _problem(self, http: HttpGetter) -> str | None:
         try:
-            response = await http.get(self.url, headers=self.headers, timeout=self.timeout)
-        except httpx.HTTPError as error:
-            return f'Get "{self.url}": {error or type(error).__name__}'
-        if response.is_success or response.is_redirect:
-            return None
-        return f"HTTP probe failed with statuscode: {response.status_code}"
+            status = await http.status(self._request, self.timeout)
+        except NoAnswerError as error:
+            return f'Get "{self.url}": {error}'
+        return None if 200 <= status < 400 else f"HTTP probe failed with statuscode: {status}"
+
+    @cached_property
+    def _request(self) -> HttpGet:
+        return HttpGet.of(self.url, self.headers)
 
 
 def unsupported(container: dict[str, Any]) -> str | None:

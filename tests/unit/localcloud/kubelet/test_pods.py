@@ -14,6 +14,7 @@ from localcloud.kubelet.client import PODS, ApiClient
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.events import EventRecorder
+from localcloud.kubelet.http_get import HttpGetter
 from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.pods import PodPlace, PodWorker
 from localcloud.kubernetes.calls import Object
@@ -39,7 +40,7 @@ def test_a_pod_that_is_stopped_while_its_secret_changes_does_stop(
         client = ApiClient(connection(environment.kubeconfig))
         async with httpx.AsyncClient() as http:
             copies = ClusterCache(client, lambda *_: None)
-            node = Node(copies, cast(EventRecorder, warned), never, http, environment.ca_file, tmp_path)
+            node = Node(copies, cast(EventRecorder, warned), never, HttpGetter(), environment.ca_file, tmp_path)
             provider = AzureProvider(local_cloud(environment), environment.imds_endpoint, http)
             worker = PodWorker(node, provider, made, PodPlace("127.64.0.1", tmp_path / "mounts"))
             await warned.wait()

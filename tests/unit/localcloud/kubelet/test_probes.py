@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 
-import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -14,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from localcloud.kubelet.client import PODS
+from localcloud.kubelet.http_get import HttpGet, HttpGetter
 from localcloud.kubelet.probes import HttpProbe
 from localcloud.kubelet.selection import condition, is_ready
 from tests.unit.hosts import Serve
@@ -41,21 +41,18 @@ def results(statuses: Iterable[int], *, successes: int = 1, failures: int = 1) -
     found: list[tuple[int, bool]] = []
     script = iter(statuses)
 
-    def answer(_: httpx.Request) -> httpx.Response:
-        nonlocal answered
-        status = next(script, None)
-        if status is None:
-            raise asyncio.CancelledError
-        answered += 1
-        return httpx.Response(status)
+    class Scripted(HttpGetter):
+        async def status(self, request: HttpGet, timeout: float) -> int:
+            nonlocal answered
+            status = next(script, None)
+            if status is None:
+                raise asyncio.CancelledError
+            answered += 1
+            return status
 
-    async def run() -> None:
-        probe = HttpProbe("http://127.64.0.1/", {}, 0, 0, 1, successes, failures)
-        async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
-            await probe.run(http, lambda good, _: found.append((answered, good)))
-
+    probe = HttpProbe("http://127.64.0.1/", {}, 0, 0, 1, successes, failures)
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(run())
+        asyncio.run(probe.run(Scripted(), lambda good, _: found.append((answered, good))))
     return found
 
 

@@ -1,0 +1,125 @@
+"""GET requests as the kubelet's probes make them: a connection each, and nothing of the answer but its status.
+
+A whole HTTP client would cost ten times the CPU of what is asked, many times a minute on a cluster at rest. The rules
+are those of kubernetes `pkg/probe/http` (any certificate, `Connection: close`, 10 KiB of the body at most, the default
+headers); a redirect is not followed, because it is a success already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+_LONGEST_ANSWER: Final = 10 * 1024
+_STATUS_LINE: Final = re.compile(rb"HTTP/1\.[01] ([1-9]\d\d)(?: [^\r\n]*)?\r?\n")
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NOT_IN_A_VALUE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+# What a path may hold beside letters and digits, or holds already as an escape; all else is escaped.
+_UNESCAPED: Final = "%/:=&?~+!$,;'@()*[]"
+
+
+class NoAnswerError(Exception):
+    """Why a request got no status, in the words of Go's HTTP client; the URL is not part of it."""
+
+
+@dataclass(frozen=True)
+class HttpGet:
+    """A request that can be sent again and again."""
+
+    host: str
+    port: int
+    is_tls: bool
+    message: bytes
+
+    @classmethod
+    def of(cls, url: str, headers: Mapping[str, str]) -> HttpGet:
+        """Prepare a request to an `http` or `https` URL; raises NoAnswerError for a header that cannot be sent."""
+        parts = urlsplit(url)
+        is_tls = parts.scheme == "https"
+        sent = {"host": parts.netloc, "user-agent": "kube-probe/1.35", "accept": "*/*", "connection": "close"}
+        for name, value in headers.items():
+            if not _HEADER_NAME.fullmatch(name):
+                raise NoAnswerError(f'net/http: invalid header field name "{name}"')
+            if _NOT_IN_A_VALUE.search(value):
+                raise NoAnswerError(f'net/http: invalid header field value for "{name}"')
+            sent[name.lower()] = value
+        target = quote(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", safe=_UNESCAPED)
+        lines = [f"GET {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items()), "", ""]
+        return cls(str(parts.hostname), parts.port or (443 if is_tls else 80), is_tls, "\r\n".join(lines).encode())
+
+
+class HttpGetter:
+    """Sends requests. Any certificate will do, for no CA is known that a container's own comes from."""
+
+    def __init__(self) -> None:
+        self._tls = ssl.create_default_context()
+        self._tls.check_hostname = False
+        self._tls.verify_mode = ssl.CERT_NONE
+
+    async def status(self, request: HttpGet, timeout: float) -> int:
+        """The status of the answer, which must be complete within `timeout` seconds; raises NoAnswerError."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[bytes] = loop.create_future()
+        try:
+            async with asyncio.timeout(timeout):
+                transport, _ = await loop.create_connection(
+                    lambda: _Exchange(request.message, ended),
+                    request.host,
+                    request.port,
+                    ssl=self._tls if request.is_tls else None,
+                )
+                try:
+                    answer = await ended
+                finally:
+                    transport.abort()
+        except TimeoutError:
+            raise NoAnswerError("context deadline exceeded") from None
+        except OSError as error:
+            raise NoAnswerError(_reason(error)) from None
+        if not answer:
+            raise NoAnswerError("EOF")
+        found = _STATUS_LINE.match(answer)
+        if found is None:
+            raise NoAnswerError("malformed HTTP response")
+        return int(found[1])
+
+
+class _Exchange(asyncio.Protocol):
+    """One connection: the request is sent, and `ended` gets the answer once it is all there or long enough."""
+
+    def __init__(self, message: bytes, ended: asyncio.Future[bytes]) -> None:
+        self._message = message
+        self._ended = ended
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        transport.write(self._message)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if len(self._received) >= _LONGEST_ANSWER:
+            self._end(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(exc)
+
+    def _end(self, error: Exception | None) -> None:
+        if self._ended.done():
+            return
+        if error is None:
+            self._ended.set_result(self._received)
+        else:
+            self._ended.set_exception(error)
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError) or error.errno is None:
+        return str(error) or "EOF"
+    return os.strerror(error.errno).lower()
