@@ -114,7 +114,8 @@ class ServiceServer(uvicorn.Server):
 
     def _drop(self, client: tuple[str | int, ...]) -> None:
         for connection in list(self.server_state.connections):
-            if tuple(connection.transport.get_extra_info("peername") or ()) == client:
+            # Not the transport's own answer: over TLS, asyncio's has none once it was closed.
+            if tuple(getattr(connection, "client", None) or ()) == client:
                 connection.transport.abort()
 
     def drop_connections(self) -> None:

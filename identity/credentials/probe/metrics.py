@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
@@ -11,16 +12,20 @@ from identity.credentials.probe.report import ProbeReport
 
 
 class Metrics:
-    """A registry of its own, so that two probers in one process do not share their counts. Times are Unix seconds."""
+    """A registry of its own, so that two probers in one process do not share their counts. Times are Unix seconds.
+
+    Threads may share it: a scrape shows an event or a round as a whole, or nothing of it.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self.registry = CollectorRegistry()
         self._loads = self._results(
             "idstack_credential_loads",
             "Readings of the credential file: accepted, unchanged or refused",
             (EventKind.ACCEPTED, EventKind.UNCHANGED, EventKind.REFUSED),
         )
-        self.reloads = self._counter("idstack_credential_reloads", "Credentials that replaced the one before")
+        self._reloads = self._counter("idstack_credential_reloads", "Credentials that replaced the one before")
         self._pending = self._gauge(
             "idstack_credential_pending", "1 while a later credential waits for its first token, else 0"
         )
@@ -34,34 +39,39 @@ class Metrics:
         self._proofs = self._results("idstack_proof_calls", "Proof calls by HTTP status, or none", label="status")
         self._ready = self._gauge("idstack_ready", "1 if the last sign-in and proof call worked")
 
-    def happened(self, event: Event) -> None:
-        """Count what happened to the mounted credential."""
-        self._pending.set(event.is_pending)
-        if event.kind is EventKind.UNPROVEN:
-            self._unproven.inc()
-        elif event.kind is not EventKind.SERVED:
-            self._loads.labels(event.kind).inc()
-        elif event.credential:
-            self._not_before.set(event.credential.not_before.timestamp())
-            self._not_after.set(event.credential.expires.timestamp())
+    def happened(self, event: Event, *, is_reload: bool) -> None:
+        """Count what happened to the mounted credential. `is_reload`: one that replaced another is served."""
+        with self._lock:
+            self._pending.set(event.is_pending)
+            self._reloads.inc(is_reload)
+            if event.kind is EventKind.UNPROVEN:
+                self._unproven.inc()
+            elif event.kind is not EventKind.SERVED:
+                self._loads.labels(event.kind).inc()
+            elif event.credential:
+                self._not_before.set(event.credential.not_before.timestamp())
+                self._not_after.set(event.credential.expires.timestamp())
 
     def refused(self) -> None:
         """Count a file that could not be loaded while there was no credential yet."""
-        self._loads.labels(EventKind.REFUSED).inc()
+        with self._lock:
+            self._loads.labels(EventKind.REFUSED).inc()
 
     def proven(self, report: ProbeReport) -> None:
         """Count one round."""
-        self._ready.set(report.is_ready)
-        if report.sign_in:
-            self._sign_ins.labels("failed" if report.sign_in.error else "ok").inc()
-            if report.sign_in.error is None:
-                self._signed_in_at.set(report.sign_in.at.timestamp())
-        if report.proof:
-            self._proofs.labels(report.proof.outcome.status or "none").inc()
+        with self._lock:
+            self._ready.set(report.is_ready)
+            if report.sign_in:
+                self._sign_ins.labels("failed" if report.sign_in.error else "ok").inc()
+                if report.sign_in.error is None:
+                    self._signed_in_at.set(report.sign_in.at.timestamp())
+            if report.proof:
+                self._proofs.labels(report.proof.outcome.status or "none").inc()
 
     def render(self) -> bytes:
         """The metrics in the format that a Prometheus server scrapes."""
-        return generate_latest(self.registry)
+        with self._lock:
+            return generate_latest(self.registry)
 
     def _gauge(self, name: str, meaning: str) -> Gauge:
         return Gauge(name, meaning, registry=self.registry)

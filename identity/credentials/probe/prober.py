@@ -137,8 +137,8 @@ class Prober:
         return self._mounted.credential
 
     def _happened(self, event: Event) -> None:
-        self._metrics.happened(event)
-        if event.kind is EventKind.SERVED and self._mounted is not None:
+        is_reload = event.kind is EventKind.SERVED and self._mounted is not None
+        self._metrics.happened(event, is_reload=is_reload)
+        if is_reload:
             self.reloads += 1
-            self._metrics.reloads.inc()
             self._woken.set()

@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from unittest.mock import MagicMock
 
 import httpx
 import pytest
@@ -125,3 +126,22 @@ def test_each_answer_has_the_time_it_was_given_at(
         date = asking.get("/").headers["date"]
 
     assert abs(parsedate_to_datetime(date) - datetime.now(UTC)) < timedelta(seconds=10)
+
+
+class ClosedTransport:
+    """What asyncio leaves of a TLS connection that was closed (3.11 to 3.13): it knows no address any more."""
+
+    def get_extra_info(self, name: str) -> object:
+        raise AttributeError("'NoneType' object has no attribute '_get_extra_info'")
+
+    def abort(self) -> None:
+        """Nothing is left to close."""
+
+
+def test_a_connection_is_dropped_beside_one_that_was_closed(server: ServiceServer) -> None:
+    dropped = MagicMock(client=("127.0.0.1", 2))
+    closed = MagicMock(client=("127.0.0.1", 1), transport=ClosedTransport())
+    server.server_state.connections |= {closed, dropped}
+    for client in (("127.0.0.1", 1), ("127.0.0.1", 2)):
+        server._drop(client)
+    dropped.transport.abort.assert_called_once_with()
