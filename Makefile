@@ -76,14 +76,15 @@ kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and r
 bench: setup ## Measure what the program costs against peers and limits (ARGS="--json", "tokens swap" or "--clusters 5")
 	@$(PYTHON) -m bench $(ARGS)
 
-lint: setup ## Check style, types, workflows and Go sources
+lint: setup ## Check style, types, workflows, Go sources and Prometheus rules
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
 	@if command -v go >/dev/null; then go -C tools/actionlint tool actionlint && \
 		go -C tests/e2e/msi-dataplane vet && go -C tests/e2e/azidentity vet && \
-		test -z "$$(gofmt -l tests/e2e | tee /dev/stderr)"; \
-		else echo "lint: there is no Go on PATH, so workflows and Go sources are checked in CI only"; fi
+		test -z "$$(gofmt -l tests/e2e | tee /dev/stderr)" && \
+		$(PYTHON) -m tools.promtool; \
+		else echo "lint: there is no Go on PATH, so workflows, Go sources and Prometheus rules are checked in CI only"; fi
 
 fmt: setup ## Format, and fix what can be fixed
 	@$(PYTHON) -m ruff format .

@@ -13,7 +13,15 @@ ON_PATH = Path("go")
 
 
 def build(
-    step: str, module: Path, package: str, output: Path, *, version: str, flags: str = "", go: Path = ON_PATH
+    step: str,
+    module: Path,
+    package: str,
+    output: Path,
+    *,
+    version: str,
+    flags: str = "",
+    tags: str = "",
+    go: Path = ON_PATH,
 ) -> None:
     """Build one command into `output`; raises ProcessError if a step fails.
 
@@ -21,14 +29,18 @@ def build(
         step: name of the set-up step, for the progress lines.
         version: its version, for the progress lines.
         flags: flags of the linker, besides those that leave out what only a debugger reads.
+        tags: build tags.
         go: the go command.
     """
     name = output.name
+    options = ("-tags", tags) if tags else ()
     report(f"{step}: fetching the modules of {name} {version}")
-    listed = run_go(module, "list", "-deps", package, progress=lambda n: f"{name}, module {n}", go=go).splitlines()
+    listed = run_go(
+        module, "list", "-deps", *options, package, progress=lambda n: f"{name}, module {n}", go=go
+    ).splitlines()
     total = sum(not line.startswith("go: ") for line in listed)
     report(f"{step}: building {name} {version}, once; the first build on a machine takes minutes")
-    arguments = ("build", "-v", "-ldflags", f"-s -w {flags}".rstrip(), "-o", str(output), package)
+    arguments = ("build", "-v", "-ldflags", f"-s -w {flags}".rstrip(), *options, "-o", str(output), package)
     run_go(module, *arguments, progress=lambda n: f"{name}, package {n} of {total} at most", go=go)
 
 

@@ -37,6 +37,7 @@ GO_MODULES: Final[Mapping[str, str]] = {
     "tools/language-host": "tool",
     "tools/kubelogin": "github.com/Azure/kubelogin",
     "tools/actionlint": "tool",
+    "tools/promtool": "tool",
     "tools/govulncheck": "tool",
     "tools/kube-apiserver": "tool",
     "tools/etcd": "go.etcd.io/etcd/server/v3",

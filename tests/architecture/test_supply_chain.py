@@ -68,7 +68,7 @@ def test_there_is_something_to_look_at() -> None:
         "tests/clients/azure-cli.txt",
         "tools/go/requirements.txt",
     } <= {name_of(file) for file in _LOCKS}
-    assert {f"tools/{each}/go.mod" for each in ("pulumi", "language-host", "kubelogin", "actionlint")} <= {
+    assert {f"tools/{each}/go.mod" for each in ("pulumi", "language-host", "kubelogin", "actionlint", "promtool")} <= {
         name_of(file) for file in _MODULES
     }
     assert {"tests/browser/driver/package-lock.json", "tests/clients/javascript/package-lock.json"} <= {
