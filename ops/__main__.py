@@ -64,6 +64,7 @@ _COMMANDS: Final = {
         ("rehearse", {}),
         ("forecast", {}),
         ("sweep", {}),
+        ("fleet", {}),
         ("local", _PASS_ALL_ON),
     )
 }
