@@ -22,11 +22,11 @@ from identity.clouds import (
     LOCAL_CLOUD,
     LOCAL_SUBSCRIPTION_ID,
     LOCAL_TENANT_ID,
-    LocalEnvironment,
 )
 from identity.login_kinds import LoginKind
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.problems import NAMESPACE, Place, path_of
+from ops.stack import local_cloud
 from ops.stack.environment import LOCAL_STACK, is_local
 from ops.stack.errors import CommandError
 
@@ -242,16 +242,9 @@ class _Copier:
 def _settings(stack: str, config: Mapping[str, Any]) -> Settings:
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
     try:
-        return load_settings(texts, secret_keys=(), local=_NOWHERE)
+        return load_settings(texts, secret_keys=(), local=local_cloud.NOWHERE)
     except ConfigurationError as error:
         raise CommandError(f"{stack}: {error}") from None
-
-
-# The local cloud before its first start, so that settings are typed as its own.
-_NOWHERE: Final = LocalEnvironment(
-    **dict.fromkeys(LocalEnvironment.__dataclass_fields__, "https://127.0.0.1:1")
-    | {"tenant_id": LOCAL_TENANT_ID, "subscription_id": LOCAL_SUBSCRIPTION_ID}
-)
 
 
 def _keys(config: Mapping[str, Any]) -> set[str]:

@@ -9,12 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from identity.clouds import LocalEnvironment
+from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from ops.stack.environment import LOCAL_STACK, ROOT, STATE_DIRECTORY_VARIABLE, is_local, local_paths, variables
 from ops.stack.errors import CommandError
 
 # Which Kubernetes API a local cloud shall have; `make up CLUSTER=...` sets it.
 _CLUSTER_VARIABLE: Final = "LOCALCLOUD_CLUSTER"
+# The local cloud before its first start, so that settings are typed as its own.
+NOWHERE: Final = LocalEnvironment(
+    **dict.fromkeys(LocalEnvironment.__dataclass_fields__, "https://127.0.0.1:1")
+    | {"tenant_id": LOCAL_TENANT_ID, "subscription_id": LOCAL_SUBSCRIPTION_ID}
+)
 
 
 def run(arguments: Sequence[str], *, output: int | None = None, directory: Path = ROOT) -> int:

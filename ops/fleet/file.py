@@ -1,0 +1,318 @@
+"""Reads a fleet file: the complete configuration of every stack in it, validated by the product's own settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from identity.clouds import LOCAL_CLOUD, LocalEnvironment
+from identity.settings import ConfigurationError, Settings, load_settings
+from identity.settings.problems import NAMESPACE, Place, ProblemReport, path_of
+from identity.settings.rules import validate_settings
+from ops.fleet.layers import Layered
+from ops.fleet.model import LONGEST_STACK_NAME, EnvironmentSettings, FleetSettings, duration
+from ops.fleet.problems import FleetFileError, FleetReport
+from ops.fleet.reading import read
+from ops.fleet.stacks import Fleet, FleetEnvironment, FleetStack, Wave, cluster_stack_name, shared_stack_name
+from ops.stack import local_cloud
+from ops.stack.environment import is_local
+from ops.stack.errors import CommandError
+
+DEFAULT_FILE: Final = "fleet.yaml"
+_CLUSTERS: Final = "hostedClusters"
+_SHARED: Final = "sharedStack"
+# Rules of `identity.settings` about the hosted clusters of one stack that hold for those of one vault.
+_ACROSS_CLUSTERS: Final = frozenset(
+    {
+        "duplicate-cluster-name",
+        "duplicate-infra-id",
+        "duplicate-issuer-name",
+        "duplicate-secret-name",
+        "created-group-shared",
+        "optional-identity-used-once",
+    }
+)
+_WRITTEN_BY_THE_FLEET: Final = {
+    _SHARED: "nothing: the stacks of the clusters name the environment's shared stack by themselves",
+    _CLUSTERS: "nothing: the fleet has a stack for each of `clusters`, whose keys are in `hostedCluster`",
+}
+
+
+def load_fleet(path: Path) -> Fleet:
+    """The fleet in a file.
+
+    Raises FleetFileError with every problem of the file, and CommandError for a file that cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CommandError(f"there is no fleet file {path}: docs/fleet.md has an example") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"the fleet file {path} cannot be read: {error}") from None
+    return fleet_of(text, path.name)
+
+
+def fleet_of(text: str, file: str = DEFAULT_FILE) -> Fleet:
+    """The fleet in the text of a file called `file`; raises FleetFileError with every problem."""
+    settings = read(text, file)
+    report = FleetReport()
+    _validate(settings, report)
+    environments = [
+        _Environment(each, ("environments", index), report) for index, each in enumerate(settings.environments)
+    ]
+    built = [each.build() for each in environments]
+    if not report.problems:
+        _compare_vaults(built, report)
+    if report.problems:
+        raise FleetFileError(file, report.problems)
+    return Fleet(environments=tuple(built))
+
+
+def _validate(settings: FleetSettings, report: FleetReport) -> None:
+    """What must fit together in the file itself."""
+    stacks: dict[str, Place] = {}
+    for index, environment in enumerate(settings.environments):
+        place: Place = ("environments", index)
+        for at, name in _stack_names(environment, place):
+            first = stacks.setdefault(name, at)
+            if first != at:
+                accepted = f"another name: the stack {name} is that of {path_of(first)}"
+                report.refuse(at, name, rule="duplicate-stack-name", accepted=accepted, fix=f"rename {path_of(at)}")
+            elif is_local(name) != is_local(environment.name):
+                accepted = f"another name: {name} is one of the local cloud's stacks"
+                report.refuse(at, name, rule="local-stack-name", accepted=accepted, fix=f"rename {path_of(at)}")
+            elif len(name) > LONGEST_STACK_NAME:
+                report.refuse(
+                    at,
+                    name,
+                    rule="stack-name-too-long",
+                    accepted=f"names of stacks of at most {LONGEST_STACK_NAME} characters, because the Kubernetes "
+                    "objects of a stack have its name",
+                    fix=f"shorten {path_of(at)} or {path_of((*place, 'name'))}",
+                )
+        _validate_canaries(environment, place, report)
+        _validate_place_of_states(environment, place, report)
+        for at, settings_there in _settings_in(environment, place):
+            for key in _WRITTEN_BY_THE_FLEET.keys() & settings_there.keys():
+                report.refuse(
+                    (*at, key),
+                    settings_there[key],
+                    rule="written-by-the-fleet",
+                    accepted=_WRITTEN_BY_THE_FLEET[key],
+                    fix=f"remove {path_of((*at, key))}",
+                )
+        for at, entry in _entries_in(environment, place):
+            if "name" in entry:
+                accepted = "nothing: the name of a hosted cluster is that of its line in `clusters`"
+                at = (*at, "name")
+                report.refuse(
+                    at, entry["name"], rule="written-by-the-fleet", accepted=accepted, fix=f"remove {path_of(at)}"
+                )
+
+
+def _stack_names(environment: EnvironmentSettings, place: Place) -> Iterator[tuple[Place, str]]:
+    yield (*place, "name"), shared_stack_name(environment.name)
+    for index, cluster in enumerate(environment.clusters):
+        yield (*place, "clusters", index, "name"), cluster_stack_name(environment.name, cluster.name)
+
+
+def _settings_in(environment: EnvironmentSettings, place: Place) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+    yield (*place, "settings"), environment.settings
+    yield (*place, "shared", "settings"), environment.shared.settings
+    yield (*place, "clusterDefaults", "settings"), environment.cluster_defaults.settings
+    for index, cluster in enumerate(environment.clusters):
+        yield (*place, "clusters", index, "settings"), cluster.settings
+
+
+def _entries_in(environment: EnvironmentSettings, place: Place) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+    yield (*place, "clusterDefaults", "hostedCluster"), environment.cluster_defaults.hosted_cluster
+    for index, cluster in enumerate(environment.clusters):
+        yield (*place, "clusters", index, "hostedCluster"), cluster.hosted_cluster
+
+
+def _validate_canaries(environment: EnvironmentSettings, place: Place, report: FleetReport) -> None:
+    names = {cluster.name for cluster in environment.clusters}
+    for index, canary in enumerate(environment.waves.canaries):
+        at: Place = (*place, "waves", "canaries", index)
+        if canary not in names or canary in environment.waves.canaries[:index]:
+            accepted = f"the names of clusters of {path_of(place)}, each once"
+            report.refuse(at, canary, rule="unknown-canary", accepted=accepted, fix=f"correct or remove {path_of(at)}")
+
+
+def _validate_place_of_states(environment: EnvironmentSettings, place: Place, report: FleetReport) -> None:
+    """A local environment has backend and key of the local cloud; another one names its own."""
+    local = is_local(environment.name)
+    if local != (environment.settings.get("cloud") == LOCAL_CLOUD):
+        report.refuse(
+            (*place, "settings", "cloud"),
+            environment.settings.get("cloud"),
+            rule="cloud-and-name",
+            accepted=f"{LOCAL_CLOUD} in environments called local or local-<word>, and in no other",
+            fix=f"correct it, or rename {path_of((*place, 'name'))}",
+        )
+    for key, value in (("backend", environment.backend), ("secretsProvider", environment.secrets_provider)):
+        if local and value is not None:
+            accepted = "nothing: the stacks of the local cloud have a backend and a passphrase of their own"
+            at = (*place, key)
+            report.refuse(at, value, rule="local-state", accepted=accepted, fix=f"remove {path_of(at)}")
+        if not local and value is None:
+            report.refuse(
+                (*place, key),
+                None,
+                rule="missing",
+                accepted="where the states are" if key == "backend" else "the key that encrypts the states' secrets",
+                fix=f"write it at {path_of((*place, key))} (docs/fleet.md)",
+            )
+
+
+@dataclass(frozen=True)
+class _Environment:
+    """Makes the stacks of one environment; problems go to the report."""
+
+    settings: EnvironmentSettings
+    place: Place
+    report: FleetReport
+
+    def build(self) -> FleetEnvironment:
+        """The environment with its waves. Incomplete if the report has problems."""
+        shared = self._stack(shared_stack_name(self.settings.name), None, self._shared())
+        clusters: dict[str, FleetStack] = {}
+        valid: list[tuple[Layered, Settings]] = []
+        for index, cluster in enumerate(self.settings.clusters):
+            layered = self._cluster(index)
+            stack = self._stack(cluster_stack_name(self.settings.name, cluster.name), cluster.name, layered)
+            if stack is not None:
+                clusters[cluster.name] = stack
+                valid.append((layered, stack.settings))
+                self._compare_with_shared(shared, stack, layered)
+        self._validate_across(valid)
+        return FleetEnvironment(
+            name=self.settings.name,
+            backend=self.settings.backend,
+            secrets_provider=self.settings.secrets_provider,
+            waves=tuple(self._waves(shared, clusters)),
+        )
+
+    def _shared(self) -> Layered:
+        layered = Layered({"environment": self.settings.name}, self.report)
+        layered.lay(self.settings.settings, (*self.place, "settings"))
+        layered.lay(self.settings.shared.settings, (*self.place, "shared", "settings"))
+        return layered
+
+    def _cluster(self, index: int) -> Layered:
+        cluster = self.settings.clusters[index]
+        own: Place = (*self.place, "clusters", index)
+        defaults: Place = (*self.place, "clusterDefaults")
+        layered = Layered({"cluster": cluster.name, "environment": self.settings.name}, self.report)
+        layered.lay(self.settings.settings, (*self.place, "settings"))
+        layered.lay(self.settings.cluster_defaults.settings, (*defaults, "settings"))
+        layered.lay(cluster.settings, (*own, "settings"))
+        entry: dict[str, Any] = {"name": cluster.name}
+        layered.values[_SHARED] = f"organization/{NAMESPACE}/{shared_stack_name(self.settings.name)}"
+        layered.values[_CLUSTERS] = [entry]
+        at: Place = (_CLUSTERS, 0)
+        layered.lay(self.settings.cluster_defaults.hosted_cluster, (*defaults, "hostedCluster"), at)
+        layered.lay(cluster.hosted_cluster, (*own, "hostedCluster"), at)
+        layered.sources[*at, "name"] = (*own, "name")
+        return layered
+
+    def _stack(self, name: str, cluster: str | None, layered: Layered) -> FleetStack | None:
+        """The stack with these settings; None if they are refused."""
+        texts = {key: _as_pulumi_passes_it(value) for key, value in layered.values.items()}
+        try:
+            settings = load_settings(texts, secret_keys=(), local=_local_cloud(name))
+        except ConfigurationError as error:
+            sources = {path_of(place): path_of(source) for place, source in layered.sources.items() if place}
+            for problem in error.problems:
+                self.report.refuse_setting(problem, name, layered.source_of(problem.place), sources)
+            return None
+        return FleetStack(
+            name=name,
+            environment=self.settings.name,
+            cluster=cluster,
+            secrets_provider=self.settings.secrets_provider,
+            config=layered.values,
+            settings=settings,
+        )
+
+    def _compare_with_shared(self, shared: FleetStack | None, stack: FleetStack, layered: Layered) -> None:
+        """A cluster's stack has the cloud, tenant and subscription of the shared one (docs/stacks.md)."""
+        if shared is None:
+            return
+        for key, ours, theirs in (
+            ("cloud", stack.settings.cloud.name, shared.settings.cloud.name),
+            ("tenantId", stack.settings.tenant_id, shared.settings.tenant_id),
+            ("subscriptionId", stack.settings.subscription_id, shared.settings.subscription_id),
+        ):
+            if ours != theirs:
+                at = layered.source_of((key,))
+                self.report.refuse(
+                    at,
+                    ours,
+                    rule="differs-from-shared-stack",
+                    accepted=f"{theirs}, as the shared stack {shared.name} has it",
+                    fix=f"remove {path_of(at)}, and write it once at {path_of((*self.place, 'settings', key))}",
+                )
+
+    def _validate_across(self, valid: Sequence[tuple[Layered, Settings]]) -> None:
+        """The clusters of one vault must differ as those of one stack must."""
+        if len(valid) < 2:
+            return
+        together = valid[0][1].model_copy(
+            update={"hosted_clusters": tuple(each.hosted_clusters[0] for _, each in valid)}
+        )
+        found = ProblemReport(())
+        validate_settings(together, None, found)
+        for problem in found.problems:
+            if problem.rule in _ACROSS_CLUSTERS:
+                _, index, *rest = problem.place
+                assert isinstance(index, int), "these rules are about entries of hostedClusters"
+                layered, settings = valid[index]
+                name = cluster_stack_name(self.settings.name, settings.hosted_clusters[0].name)
+                source = layered.source_of((_CLUSTERS, 0, *rest))
+                sources = {path_of(problem.place): path_of(source)}
+                self.report.refuse_setting(problem, name, source, sources)
+
+    def _waves(self, shared: FleetStack | None, clusters: Mapping[str, FleetStack]) -> Iterator[Wave]:
+        if shared is not None:
+            yield Wave(name="shared", stacks=(shared,))
+        canaries = [clusters[name] for name in self.settings.waves.canaries if name in clusters]
+        if canaries:
+            yield Wave(name="canaries", stacks=tuple(canaries))
+        others = [stack for name, stack in clusters.items() if name not in self.settings.waves.canaries]
+        size = self.settings.waves.size or len(others)
+        pause = duration(self.settings.waves.pause) if self.settings.waves.pause else timedelta()
+        for number, start in enumerate(range(0, len(others), size or 1), start=1):
+            is_first = number == 1 and not canaries
+            stacks = tuple(others[start : start + size])
+            yield Wave(name=f"wave {number}", stacks=stacks, pause=timedelta() if is_first else pause)
+
+
+def _compare_vaults(environments: Sequence[FleetEnvironment], report: FleetReport) -> None:
+    """A vault's name is unique in Azure, so that no two shared stacks can have the same one."""
+    names: dict[str, str] = {}
+    for index, environment in enumerate(environments):
+        vault = environment.shared.settings.vault
+        assert vault is not None, "a stack without sharedStack has a vault"
+        first = names.setdefault(vault.name.lower(), environment.name)
+        if first != environment.name:
+            report.refuse(
+                ("environments", index, "shared", "settings", "vault", "name"),
+                vault.name,
+                rule="duplicate-vault",
+                accepted=f"a name of its own: the environment {first} has this vault",
+                fix="give each environment a vault",
+            )
+
+
+def _local_cloud(stack: str) -> LocalEnvironment | None:
+    """The local cloud's record, or what stands for it before its first start: a file is validated without one."""
+    return (local_cloud.record() or local_cloud.NOWHERE) if is_local(stack) else None
+
+
+def _as_pulumi_passes_it(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

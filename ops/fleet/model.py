@@ -1,0 +1,134 @@
+"""The keys of a fleet file; `docs/fleet.md` explains them by an example.
+
+Settings of stacks are the keys of `docs/configuration.md` without their namespace. They stay mappings here: the
+complete configuration of each stack is validated by `identity.settings` (`ops/fleet/file.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Any, Final
+
+from pydantic import Field, StrictInt
+
+from identity.settings import types
+from identity.settings.base import Model
+from identity.settings.value_spec import ValueSpec, integer, matching
+
+# The Kubernetes objects of a stack have its name: the pods of its workspace carry it, with `-drift-workspace` and a
+# hash of 11 characters, in a label of at most 63.
+LONGEST_STACK_NAME: Final = 36
+_DURATION: Final = re.compile(r"(?=.)(?:(\d{1,3})h)?(?:(\d{1,4})m)?(?:(\d{1,5})s)?", re.ASCII)
+
+
+def duration(text: str) -> timedelta:
+    """`1h`, `30m`, `1h30m`, `90s` as a time; raises ValueError for anything else."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return timedelta(hours=hours, minutes=minutes, seconds=seconds)
+
+
+def _checked_duration(text: str) -> str:
+    duration(text)
+    return text
+
+
+def _without_credentials(pattern: str, text: str) -> str:
+    if "@" in text or "sig=" in text:
+        raise ValueError("it seems to have a credential in it")
+    return matching(pattern)(text)
+
+
+EnvironmentName = Annotated[
+    str,
+    ValueSpec(
+        rule="environment-name",
+        accepted='the name of an environment: 1-20 lower-case letters, digits and single "-", from a letter on',
+        blank="<environment>",
+        check=matching(r"(?=.{1,20}$)[a-z][a-z0-9]*(-[a-z0-9]+)*"),
+        guess=lambda text: re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-"),
+    ),
+]
+Backend = Annotated[
+    str,
+    ValueSpec(
+        rule="backend",
+        accepted="the storage account of the states: azblob://<container>?storage_account=<account>",
+        blank="azblob://<container>?storage_account=<account>",
+        check=lambda text: _without_credentials(
+            r"azblob://[a-z0-9](-?[a-z0-9]){2,62}(/[\w./-]*)?\?storage_account=[a-z0-9]{3,24}", text
+        ),
+        hint="whoever runs the stack signs in to it; no key belongs into the file",
+    ),
+]
+SecretsProvider = Annotated[
+    str,
+    ValueSpec(
+        rule="secrets-provider",
+        accepted="a key in Key Vault: azurekeyvault://<vault>.vault.azure.net/keys/<key>",
+        blank="azurekeyvault://<vault>.vault.azure.net/keys/<key>",
+        check=matching(
+            r"azurekeyvault://[a-zA-Z][a-zA-Z0-9-]{1,22}[a-zA-Z0-9]\.vault\.(azure\.net|azure\.cn|usgovcloudapi\.net)"
+            r"/keys/[a-zA-Z0-9-]{1,127}(/[0-9a-f]{32})?"
+        ),
+    ),
+]
+Pause = Annotated[
+    str,
+    ValueSpec(rule="pause", accepted="a time such as 30m, 1h or 1h30m", blank="<time>", check=_checked_duration),
+]
+
+
+class ClusterFields(Model):
+    """What a hosted cluster's stack has: keys of the stack, and keys of its one entry of `hostedClusters`."""
+
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the cluster's stack.")
+    hosted_cluster: dict[str, Any] = Field(
+        default_factory=dict, description="Keys of its entry of `hostedClusters`; the name comes from the fleet."
+    )
+
+
+class FleetClusterSettings(ClusterFields):
+    """One hosted cluster: its name, and what differs from the defaults of its environment."""
+
+    name: types.ClusterName = Field(description="Name of the hosted cluster.")
+
+
+class WaveSettings(Model):
+    """In which order an environment's clusters are brought up."""
+
+    canaries: tuple[types.ClusterName, ...] = Field((), description="The clusters that come before all others.")
+    size: Annotated[StrictInt, integer(1, 1000, "clusters")] | None = Field(
+        None, description="How many clusters a wave has, in the order of the file; all of them unless given."
+    )
+    pause: Pause | None = Field(None, description="How long to wait before each wave after the canaries.")
+
+
+class SharedStackSettings(Model):
+    """The stack with the vault and the key-vault-user of an environment."""
+
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the shared stack alone.")
+
+
+class EnvironmentSettings(Model):
+    """One environment: a shared stack, and a stack for each hosted cluster."""
+
+    name: EnvironmentName = Field(description="Name of the environment; the names of its stacks have it.")
+    backend: Backend | None = Field(None, description="Where the states are; of the local cloud's stacks none.")
+    secrets_provider: SecretsProvider | None = Field(
+        None, description="The key that encrypts what is secret in the states; of the local cloud's stacks none."
+    )
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings of every stack of the environment.")
+    shared: SharedStackSettings = Field(SharedStackSettings(), description="The shared stack.")
+    cluster_defaults: ClusterFields = Field(ClusterFields(), description="What every cluster's stack has.")
+    clusters: tuple[FleetClusterSettings, ...] = Field((), description="The hosted clusters, a line each.")
+    waves: WaveSettings = Field(WaveSettings(), description="The order of the clusters.")
+
+
+class FleetSettings(Model):
+    """A fleet file."""
+
+    environments: tuple[EnvironmentSettings, ...] = Field(description="The environments, in their order.")

@@ -1,0 +1,107 @@
+"""From the text of a fleet file to `FleetSettings`, or to a report of everything that is wrong with its form."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from difflib import get_close_matches
+from typing import Any, Final
+
+import yaml
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from identity.settings.problems import Place, enumerate_words, path_of
+from identity.settings.schema_node import SchemaNode
+from ops.fleet.model import FleetSettings
+from ops.fleet.problems import FleetFileError, FleetReport
+
+_FLEET: Final = SchemaNode(FleetSettings)
+_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+_MERGE: Final = "tag:yaml.org,2002:merge"
+
+
+def read(text: str, file: str) -> FleetSettings:
+    """The fleet in the text of a file; `file` is its name. Raises FleetFileError."""
+    report = FleetReport()
+    raw = _parsed(text, file)
+    if not isinstance(raw, dict):
+        report.refuse((), raw, rule="structure", accepted=_FLEET.accepted, fix="see the example in docs/fleet.md")
+        raise FleetFileError(file, report.problems)
+    try:
+        return FleetSettings.model_validate(raw)
+    except ValidationError as error:
+        for each in error.errors(include_url=False):
+            _describe(each, report)
+        raise FleetFileError(file, report.problems) from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as a fleet file may have it: no key twice, names are text, and what looks like a date is text."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Refuse a key that stands twice in a mapping: PyYAML would take the last one without a word."""
+        seen: set[object] = set()
+        for key, _ in node.value:
+            if key.tag == _MERGE:
+                continue
+            name = self.construct_object(key, deep=True)
+            if not isinstance(name, str):
+                raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is no text", key.start_mark)
+            if name in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} stands twice", key.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _parsed(text: str, file: str) -> Any:
+    report = FleetReport()
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        reason = f"{error.problem}{line}"
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = str(error).partition("\n")[0] or "thousands of brackets"
+    report.refuse((), {}, rule="yaml", accepted="YAML", fix="correct it there", reason=reason)
+    raise FleetFileError(file, report.problems)
+
+
+def _describe(error: ErrorDetails, report: FleetReport) -> None:
+    place: Place = error["loc"]
+    node = _FLEET.at(place)
+    if node is None:
+        _refuse_unknown_key(place, report)
+        return
+    is_missing = error["type"] == "missing"
+    found = None if is_missing else error["input"]
+    fix = f"write it as YAML at {path_of(place)}"
+    if node.spec:
+        guess = node.spec.guessed(found)
+        hint = f"; {node.spec.hint}" if node.spec.hint and not guess else ""
+        fix = f"`{path_of(place)}: {guess or node.spec.blank}`{hint}"
+    reason = error["ctx"]["reason"] if error["type"] == "refused" else ""
+    rule = "missing" if is_missing else node.rule
+    if "credential" in reason:
+        found = {}  # not shown
+    report.refuse(place, found, rule=rule, accepted=node.accepted, fix=fix, reason=reason)
+
+
+def _refuse_unknown_key(place: Place, report: FleetReport) -> None:
+    *parents, key = place
+    holder = _FLEET.at(tuple(parents))
+    known = holder.keys if holder else ()
+    lower = {each.lower(): each for each in known}
+    close = get_close_matches(str(key).lower(), lower, n=1)
+    report.refuse(
+        place,
+        "a key that nothing reads",
+        rule="unknown-key",
+        accepted=f"the keys {enumerate_words(known)}",
+        fix=f"rename it to {path_of((*parents, lower[close[0]]))}" if close else "remove it",
+    )

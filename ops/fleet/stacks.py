@@ -1,0 +1,127 @@
+"""The stacks of a fleet, complete and in order: what `ops/fleet/file.py` makes of a fleet file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from typing import Any, Final
+
+import yaml
+
+from identity.clouds import LOCAL_CLOUD
+from identity.settings import Settings
+from identity.settings.problems import NAMESPACE
+from ops.stack.environment import is_local
+
+# As in every stack file: a default provider would act with whatever login it finds (components/azure/providers.py).
+PROVIDERS_KEY: Final = "pulumi:disable-default-providers"
+EXPLICIT_PROVIDERS: Final = ("azure-native", "azuread", "kubernetes")
+_SHARED: Final = "shared"
+
+
+def shared_stack_name(environment: str) -> str:
+    """Name of an environment's shared stack: `shared-dev`, in the local cloud `local-shared`."""
+    return cluster_stack_name(environment, _SHARED)
+
+
+def cluster_stack_name(environment: str, cluster: str) -> str:
+    """Name of a hosted cluster's stack: `hc1-dev`, in the local cloud, where `local` comes first, `local-hc1`.
+
+    A dot counts as a hyphen, as in the names that the stack derives from the cluster's.
+    """
+    word = cluster.replace(".", "-")
+    return f"{environment}-{word}" if is_local(environment) else f"{word}-{environment}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetStack:
+    """One stack of a fleet.
+
+    `cluster` is the hosted cluster's name, None for the shared stack. `config` has the project's keys without their
+    namespace, as the stack file spells them; `settings` is what the program makes of them.
+    """
+
+    name: str
+    environment: str
+    cluster: str | None
+    secrets_provider: str | None
+    config: Mapping[str, Any]
+    settings: Settings
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a stack of the local cloud."""
+        return self.settings.cloud.name == LOCAL_CLOUD
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """Its configuration as Pulumi takes it: keys with their namespace, structures as they are."""
+        own = {f"{NAMESPACE}:{key}": value for key, value in self.config.items()}
+        return {PROVIDERS_KEY: list(EXPLICIT_PROVIDERS), **own}
+
+    @property
+    def file_name(self) -> str:
+        """Name of its configuration file in the project."""
+        return f"Pulumi.{self.name}.yaml"
+
+    def file_text(self) -> str:
+        """Its configuration file as YAML; the engine adds `encryptedkey` (or a salt) when it makes the stack."""
+        provider = {"secretsprovider": self.secrets_provider} if self.secrets_provider else {}
+        document = {**provider, "config": self.configuration}
+        return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wave:
+    """Stacks that are brought up side by side, after every stack of the wave before has succeeded.
+
+    `pause` is how long to wait before its first stack.
+    """
+
+    name: str
+    stacks: tuple[FleetStack, ...]
+    pause: timedelta = timedelta()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetEnvironment:
+    """One environment: its waves in order. The first is the shared stack alone, the second the canaries, if any."""
+
+    name: str
+    backend: str | None
+    secrets_provider: str | None
+    waves: tuple[Wave, ...]
+
+    @property
+    def shared(self) -> FleetStack:
+        """The shared stack."""
+        return self.waves[0].stacks[0]
+
+    @property
+    def stacks(self) -> tuple[FleetStack, ...]:
+        """Every stack in the order in which they are brought up."""
+        return tuple(stack for wave in self.waves for stack in wave.stacks)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its stacks use the cloud on this machine."""
+        return self.shared.is_local
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fleet:
+    """Everything that a fleet file describes, validated."""
+
+    environments: tuple[FleetEnvironment, ...]
+
+    @property
+    def stacks(self) -> tuple[FleetStack, ...]:
+        """Every stack, environment by environment, in the order in which they are brought up."""
+        return tuple(stack for environment in self.environments for stack in environment.stacks)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, FleetStack]:
+        """The stacks by their names."""
+        return {stack.name: stack for stack in self.stacks}

@@ -1,0 +1,252 @@
+"""A fleet file gives the complete configuration of every stack, or a report of everything that is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from identity.settings import load_settings
+from ops.fleet.file import fleet_of, load_fleet
+from ops.fleet.problems import FleetFileError
+from ops.stack.errors import CommandError
+from tests.unit.ops.fleet.world import AZURE, LOCAL, document, fleet, refusals
+
+
+def _prod(changed: dict[str, Any]) -> dict[str, Any]:
+    environment: dict[str, Any] = changed["environments"][1]
+    return environment
+
+
+def test_waves_are_shared_stack_canaries_and_groups_in_the_order_of_the_file() -> None:
+    prod = load_fleet(AZURE).environments[1]
+    assert [(wave.name, [each.name for each in wave.stacks], wave.pause) for wave in prod.waves] == [
+        ("shared", ["shared-prod"], timedelta()),
+        ("canaries", ["hc3-prod"], timedelta()),
+        ("wave 1", ["hc1-prod", "hc2-prod"], timedelta(minutes=30)),
+        ("wave 2", ["hc4-prod", "hc5-prod"], timedelta(minutes=30)),
+    ]
+
+
+def test_without_canaries_nothing_is_waited_for_before_the_first_wave() -> None:
+    changed = document()
+    _prod(changed)["waves"] = {"pause": "1h30m", "size": 3}
+    pauses = [wave.pause for wave in fleet(changed).environments[1].waves]
+    assert pauses == [timedelta(), timedelta(), timedelta(hours=1, minutes=30)]
+
+
+def test_the_configuration_of_a_stack_is_what_its_file_would_hold() -> None:
+    stack = load_fleet(AZURE).by_name["hc2-prod"]
+    written = yaml.safe_load(stack.file_text())
+    assert stack.file_name == "Pulumi.hc2-prod.yaml"
+    assert written["secretsprovider"] == "azurekeyvault://kv-pulumi-prod.vault.azure.net/keys/pulumi"
+    assert written["config"] == {
+        "pulumi:disable-default-providers": ["azure-native", "azuread", "kubernetes"],
+        "idstack:tenantId": "11111111-2222-4333-8444-555555555555",
+        "idstack:subscriptionId": "66666666-7777-4888-8999-aaaaaaaaaaaa",
+        "idstack:location": "northeurope",
+        "idstack:resourceGroup": "identity-prod",
+        "idstack:clusterSide": "hypershift",
+        "idstack:managementCluster": {"resourceGroup": "aks-prod", "name": "aks-mgmt-prod"},
+        "idstack:roles": "builtin",
+        "idstack:sharedStack": "organization/idstack/shared-prod",
+        "idstack:hostedClusters": [
+            {
+                "name": "hc2",
+                "infraID": "hc2-prod",
+                "issuerURL": "https://hc2prodoidc.blob.core.windows.net/hc2prodoidc",
+                "resourceGroup": "hc2-managed",
+                "vnetID": "/subscriptions/66666666-7777-4888-8999-aaaaaaaaaaaa/resourceGroups/hc2-network/providers"
+                "/Microsoft.Network/virtualNetworks/hc2-vnet",
+                "subnetID": "/subscriptions/66666666-7777-4888-8999-aaaaaaaaaaaa/resourceGroups/hc2-network/providers"
+                "/Microsoft.Network/virtualNetworks/hc2-vnet/subnets/default",
+                "securityGroupID": "/subscriptions/66666666-7777-4888-8999-aaaaaaaaaaaa/resourceGroups/hc2-nsg"
+                "/providers/Microsoft.Network/networkSecurityGroups/hc2-nsg",
+                "dnsZoneResourceGroup": "dns-prod",
+            }
+        ],
+    }
+
+
+def test_a_shared_stack_has_the_vault_and_no_cluster() -> None:
+    shared = load_fleet(AZURE).environments[0].shared
+    assert (shared.name, shared.cluster, shared.settings.hosted_clusters) == ("shared-dev", None, ())
+    assert shared.settings.vault is not None
+    assert shared.settings.vault.name == "kv-idstack-dev"
+
+
+def test_a_fleet_of_the_local_cloud_needs_no_azure_and_no_started_cloud(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path))
+    local = load_fleet(LOCAL).environments[0]
+    assert local.is_local
+    assert [each.name for each in local.stacks] == ["local-shared", "local-hc2", "local-hc1", "local-hc3"]
+    assert local.stacks[1].config["sharedStack"] == "organization/idstack/local-shared"
+    assert "secretsprovider" not in yaml.safe_load(local.shared.file_text())
+
+
+def test_a_cluster_overrides_a_key_of_the_defaults_and_null_removes_one() -> None:
+    changed = document()
+    changed["environments"][0]["clusterDefaults"]["hostedCluster"]["kms"] = {
+        "activeKey": "https://kv-etcd-dev.vault.azure.net/keys/{cluster}-etcd/0123456789abcdef0123456789abcdef",
+        "keyVaultResourceGroup": "etcd",
+    }
+    changed["environments"][0]["clusters"] = [
+        {"name": "hc1", "hostedCluster": {"kms": {"keyVaultResourceGroup": "etcd-{cluster}"}}},
+        {"name": "hc2", "hostedCluster": {"kms": None}},
+    ]
+    stacks = fleet(changed).by_name
+    first, second = (stacks[name].config["hostedClusters"][0] for name in ("hc1-dev", "hc2-dev"))
+    assert first["kms"] == {
+        "activeKey": "https://kv-etcd-dev.vault.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef",
+        "keyVaultResourceGroup": "etcd-hc1",
+    }
+    assert "kms" not in second
+
+
+def test_the_settings_are_those_that_the_program_loads_from_the_stacks_file() -> None:
+    for stack in load_fleet(AZURE).stacks:
+        written = yaml.safe_load(stack.file_text())["config"]
+        texts = {
+            key.removeprefix("idstack:"): value if isinstance(value, str) else json.dumps(value)
+            for key, value in written.items()
+            if key.startswith("idstack:")
+        }
+        assert load_settings(texts, secret_keys=(), local=None) == stack.settings
+
+
+def _wrong(change: Callable[[dict[str, Any]], object]) -> list[tuple[str, str]]:
+    changed = document()
+    change(changed)
+    return refusals(changed)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda d: d.pop("environments"), [("environments", "missing")]),
+        (lambda d: _prod(d).pop("backend"), [("environments[1].backend", "missing")]),
+        (lambda d: _prod(d).pop("secretsProvider"), [("environments[1].secretsProvider", "missing")]),
+        (lambda d: _prod(d).update(backend="file:///tmp"), [("environments[1].backend", "backend")]),
+        (
+            lambda d: _prod(d).update(secretsProvider="passphrase"),
+            [("environments[1].secretsProvider", "secrets-provider")],
+        ),
+        (lambda d: _prod(d).update(name="Prod"), [("environments[1].name", "environment-name")]),
+        (lambda d: _prod(d).update(name="dev"), [("environments[1].name", "duplicate-stack-name")]),
+        (lambda d: _prod(d).update(name="local"), [("environments[1].settings.cloud", "cloud-and-name")]),
+        (lambda d: _prod(d).update(canary="hc1"), [("environments[1].canary", "unknown-key")]),
+        (
+            lambda d: _prod(d)["waves"].update(canaries=["hc9"]),
+            [("environments[1].waves.canaries[0]", "unknown-canary")],
+        ),
+        (lambda d: _prod(d)["waves"].update(pause="soon"), [("environments[1].waves.pause", "pause")]),
+        (lambda d: _prod(d)["waves"].update(size=0), [("environments[1].waves.size", "integer")]),
+        (
+            lambda d: _prod(d)["settings"].update(hostedClusters=[]),
+            [("environments[1].settings.hostedClusters", "written-by-the-fleet")],
+        ),
+        (
+            lambda d: _prod(d)["clusters"][0].setdefault("hostedCluster", {}).update(name="hc7"),
+            [("environments[1].clusters[0].hostedCluster.name", "written-by-the-fleet")],
+        ),
+        (
+            lambda d: _prod(d)["clusterDefaults"]["hostedCluster"].update(infraID="{clsuter}"),
+            [("environments[1].clusterDefaults.hostedCluster.infraID", "unknown-name")],
+        ),
+        (
+            lambda d: _prod(d)["shared"]["settings"].update(resourceGroup="{cluster}"),
+            [("environments[1].shared.settings.resourceGroup", "unknown-name")],
+        ),
+        (
+            lambda d: _prod(d)["clusters"][1]["settings"].update(tenantId="99999999-2222-4333-8444-555555555555"),
+            [("environments[1].clusters[1].settings.tenantId", "differs-from-shared-stack")],
+        ),
+        (
+            lambda d: _prod(d)["shared"]["settings"]["vault"].update(name="kv-idstack-dev"),
+            [("environments[1].shared.settings.vault.name", "duplicate-vault")],
+        ),
+        (
+            lambda d: _prod(d)["clusterDefaults"]["hostedCluster"].update(infraID="same"),
+            [("environments[1].clusterDefaults.hostedCluster.infraID", "duplicate-infra-id")],
+        ),
+        (
+            lambda d: _prod(d)["clusters"].append({"name": "shared"}),
+            [("environments[1].clusters[5].name", "duplicate-stack-name")],
+        ),
+        (
+            lambda d: _prod(d)["clusters"].append({"name": "h" * 32}),
+            [("environments[1].clusters[5].name", "stack-name-too-long")],
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_at_its_place(
+    change: Callable[[dict[str, Any]], object], expected: list[tuple[str, str]]
+) -> None:
+    found = _wrong(change)
+    assert found[: len(expected)] == expected
+
+
+def test_a_wrong_default_is_one_problem_of_all_its_stacks() -> None:
+    changed = document()
+    _prod(changed)["clusterDefaults"]["hostedCluster"]["vnetID"] = "vnet-{cluster}"
+    with pytest.raises(FleetFileError) as refused:
+        fleet(changed)
+    assert "environments[1].clusterDefaults.hostedCluster.vnetID (stack hc1-prod and 4 more)\n" in str(refused.value)
+    assert "pulumi config" not in str(refused.value)
+
+
+def test_a_missing_setting_is_named_where_the_file_would_have_it() -> None:
+    changed = document()
+    for environment in changed["environments"]:
+        environment["settings"].pop("location", None)
+        environment["clusters"] = []
+        environment.pop("waves", None)
+    assert refusals(changed) == [
+        ("environments[0].settings.location", "missing"),
+        ("environments[1].settings.location", "missing"),
+    ]
+
+
+def test_problems_of_form_and_of_settings_are_reported_in_one_report() -> None:
+    changed = document()
+    _prod(changed)["waves"]["canaries"] = ["hc9"]
+    _prod(changed)["settings"]["tenantId"] = "tenant"
+    assert [rule for _, rule in refusals(changed)] == ["unknown-canary", "tenant-id"]
+
+
+def test_a_credential_in_an_address_is_not_shown() -> None:
+    changed = document()
+    _prod(changed)["backend"] = "azblob://state?storage_account=abc&sig=verysecret"
+    with pytest.raises(FleetFileError) as refused:
+        fleet(changed)
+    assert "verysecret" not in str(refused.value)
+    assert "it seems to have a credential in it" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[",
+        "environments: []\nenvironments: []\n",
+        "1: 2",
+        "- a",
+        "",
+        "environments: &a [*a]",
+        "a: !!python/name:os.system",
+    ],
+)
+def test_what_is_no_fleet_file_is_refused_without_a_trace(text: str) -> None:
+    with pytest.raises(FleetFileError):
+        fleet_of(text)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"there is no fleet file .*fleet\.yaml"):
+        load_fleet(tmp_path / "fleet.yaml")

@@ -1,0 +1,40 @@
+"""Fleet files for the tests: one of the local cloud, and one of Azure with two environments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from identity.settings.problems import path_of
+from ops.fleet.file import fleet_of
+from ops.fleet.problems import FleetFileError
+from ops.fleet.stacks import Fleet
+
+FILES: Final = Path(__file__).parent / "files"
+LOCAL: Final = FILES / "local.yaml"
+AZURE: Final = FILES / "azure.yaml"
+
+
+def document(file: Path = AZURE) -> dict[str, Any]:
+    """A fleet file, to be changed."""
+    # Through JSON, so that what YAML's aliases share is changed in one place alone.
+    found: dict[str, Any] = json.loads(json.dumps(yaml.safe_load(file.read_text(encoding="utf-8"))))
+    return found
+
+
+def fleet(changed: dict[str, Any]) -> Fleet:
+    """The fleet of a document."""
+    return fleet_of(yaml.safe_dump(changed, sort_keys=False))
+
+
+def refusals(changed: dict[str, Any] | str) -> list[tuple[str, str]]:
+    """Place and rule of every problem of a document, or of a text."""
+    text = changed if isinstance(changed, str) else yaml.safe_dump(changed, sort_keys=False)
+    try:
+        fleet_of(text)
+    except FleetFileError as error:
+        return [(path_of(each.place) if each.place else "", each.rule) for each in error.problems]
+    return []
