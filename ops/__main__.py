@@ -58,6 +58,7 @@ _COMMANDS: Final = {
         ("restore", {}),
         ("token", {}),
         ("export", {}),
+        ("fleet", {}),
         ("kubeconfig", {}),
         ("rbac", {}),
         ("doctor", {}),
