@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import pytest
 import yaml
 
 from bench.arithmetic import growth_exponent
@@ -14,7 +13,6 @@ from bench.figures import Figure, Limit
 from bench.measure import Cost, run
 from bench.requests import requests_of
 from bench.stacks import NO_LAG, local_stack
-from ops.fleet.file import fleet_of
 from tests.harness import LocalStack
 
 # What a run of everything measures; `--fleet 200` goes up to the sizes below.
@@ -137,7 +135,4 @@ def write_fleet(stack: LocalStack, size: int) -> None:
     }
     text = yaml.safe_dump({"environments": [environment]}, sort_keys=False)
     (stack.root / "fleet.yaml").write_text(text, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOCALCLOUD_STATE_DIR", str(stack.state))
-        for each in fleet_of(text).stacks:
-            (stack.root / each.file_name).write_text(each.file_text(), encoding="utf-8")
+    stack.idstack("fleet", "prepare")

@@ -58,13 +58,13 @@ _COMMANDS: Final = {
         ("restore", {}),
         ("token", {}),
         ("export", {}),
-        ("fleet", {}),
         ("kubeconfig", {}),
         ("rbac", {}),
         ("doctor", {}),
         ("rehearse", {}),
         ("forecast", {}),
         ("sweep", {}),
+        ("fleet", {}),
         ("local", _PASS_ALL_ON),
     )
 }

@@ -9,9 +9,10 @@ import typer
 from ops.commands.fleet_options import DEFAULT, EnvironmentOption, FileOption, chosen
 from ops.commands.options import JsonOption, Screen
 from ops.fleet.board import Board, summary
-from ops.fleet.engine_stacks import EngineStacks, require_files
+from ops.fleet.engine_stacks import EngineStacks
 from ops.fleet.file import load_fleet
 from ops.fleet.rollout import DONE, Outcome, Rollout
+from ops.fleet.stack_files import require_files
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, RunInterrupted
 

@@ -10,8 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from ops.fleet.processes import BACKEND, Run, StackRun
@@ -20,7 +18,6 @@ from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.outputs.rows import rows
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
-from ops.stack.errors import CommandError
 from ops.stack.state import State
 
 
@@ -125,21 +122,3 @@ def time_of(state: State) -> datetime | None:
     """When a state was written last; None in one that never was."""
     manifest = state["deployment"].get("manifest")
     return None if manifest is None else rfc3339.parse(manifest["time"])
-
-
-def require_files(environment: FleetEnvironment, root: Path) -> None:
-    """Raise CommandError unless each stack's file in the project is what the fleet file makes of it."""
-    other = [stack.file_name for stack in environment.stacks if not _is_as_described(stack, root)]
-    if other:
-        raise CommandError(
-            f"these files are missing, or are not what the fleet file describes: {', '.join(other)}. "
-            "`idstack fleet write` writes them; look at the difference and commit it, then try again"
-        )
-
-
-def _is_as_described(stack: FleetStack, root: Path) -> bool:
-    try:
-        found = yaml.safe_load((root / stack.file_name).read_text(encoding="utf-8"))
-    except (FileNotFoundError, yaml.YAMLError):
-        return False
-    return isinstance(found, dict) and found.get("config") == yaml.safe_load(stack.file_text())["config"]

@@ -154,6 +154,10 @@ def _validate_place_of_states(environment: EnvironmentSettings, place: Place, re
             accepted=f"{LOCAL_CLOUD} in environments called local or local-<word>, and in no other",
             fix=f"correct it, or rename {path_of((*place, 'name'))}",
         )
+    if local and environment.operator is not None:
+        at: Place = (*place, "operator")
+        accepted = "nothing: the local cloud is on this machine, where no pod reaches it"
+        report.refuse(at, {}, rule="local-operator", accepted=accepted, fix=f"remove {path_of(at)}")
     for key, value in (("backend", environment.backend), ("secretsProvider", environment.secrets_provider)):
         if local and value is not None:
             accepted = "nothing: the stacks of the local cloud have a backend and a passphrase of their own"
@@ -195,6 +199,7 @@ class _Environment:
             backend=self.settings.backend,
             secrets_provider=self.settings.secrets_provider,
             waves=tuple(self._waves(shared, clusters)),
+            operator=self.settings.operator,
         )
 
     def _shared(self) -> Layered:

@@ -10,7 +10,7 @@ import re
 from datetime import timedelta
 from typing import Annotated, Any, Final
 
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictBool, StrictInt
 
 from identity.settings import types
 from identity.settings.base import Model
@@ -82,6 +82,30 @@ Pause = Annotated[
 ]
 
 
+WorkspaceImage = Annotated[
+    str,
+    ValueSpec(
+        rule="workspace-image",
+        accepted="the image of the workspace with its digest: <registry>/<name>[:<tag>]@sha256:<digest>",
+        blank="<image>@sha256:<digest>",
+        check=matching(
+            r"(?=.{1,512}$)([a-zA-Z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]{0,127})?@sha256:[0-9a-f]{64}"
+        ),
+        hint="the program is in it, so that a tag that moves would bring up what nobody has approved",
+    ),
+]
+
+
+class OperatorSettings(Model):
+    """How the Pulumi Kubernetes Operator runs an environment's stacks."""
+
+    image: WorkspaceImage = Field(description="The workspace's image, built as the rendered Containerfile says.")
+    client_id: types.ClientId = Field(description="Client id of the deployer, which trusts the workspaces' tokens.")
+    drift: StrictBool = Field(
+        False, description="Each stack has a second object, whose weekly preview fails if Azure was changed by hand."
+    )
+
+
 class ClusterFields(Model):
     """What a hosted cluster's stack has: keys of the stack, and keys of its one entry of `hostedClusters`."""
 
@@ -126,6 +150,7 @@ class EnvironmentSettings(Model):
     cluster_defaults: ClusterFields = Field(ClusterFields(), description="What every cluster's stack has.")
     clusters: tuple[FleetClusterSettings, ...] = Field((), description="The hosted clusters, a line each.")
     waves: WaveSettings = Field(WaveSettings(), description="The order of the clusters.")
+    operator: OperatorSettings | None = Field(None, description="For `idstack fleet render`.")
 
 
 class FleetSettings(Model):

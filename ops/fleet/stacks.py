@@ -8,11 +8,11 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final
 
-import yaml
-
 from identity.clouds import LOCAL_CLOUD
 from identity.settings import Settings
 from identity.settings.problems import NAMESPACE
+from ops.fleet.documents import yaml_text
+from ops.fleet.model import OperatorSettings
 from ops.stack.environment import is_local
 
 # As in every stack file: a default provider would act with whatever login it finds (components/azure/providers.py).
@@ -70,7 +70,7 @@ class FleetStack:
         """Its configuration file as YAML; the engine adds `encryptedkey` (or a salt) when it makes the stack."""
         provider = {"secretsprovider": self.secrets_provider} if self.secrets_provider else {}
         document = {**provider, "config": self.configuration}
-        return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000)
+        return yaml_text([document])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,12 +87,16 @@ class Wave:
 
 @dataclass(frozen=True, kw_only=True)
 class FleetEnvironment:
-    """One environment: its waves in order. The first is the shared stack alone, the second the canaries, if any."""
+    """One environment: its waves in order. The first is the shared stack alone, the second the canaries, if any.
+
+    `operator` says how the Pulumi Kubernetes Operator runs it; None if it does not.
+    """
 
     name: str
     backend: str | None
     secrets_provider: str | None
     waves: tuple[Wave, ...]
+    operator: OperatorSettings | None = None
 
     @property
     def shared(self) -> FleetStack:

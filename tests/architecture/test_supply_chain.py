@@ -38,6 +38,7 @@ _SCRIPTS: Final = [
     ROOT / "Makefile",
     ROOT / "tools/setup",
     ROOT / "identity/credentials/Containerfile",
+    ROOT / "ops/fleet/workspace/Containerfile",
 ]
 _PYTHON: Final = [*files("tools"), *files("ops"), *files("tests")]
 # What is installed without hashes or runs code of its own, each for a reason.

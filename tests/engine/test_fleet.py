@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from ops.fleet.file import fleet_of
 from tests.engine.changing import another_imported, with_applications
 from tests.engine.held_faults import gate_refuses, held
 from tests.harness import LocalStack, running_stack
@@ -71,12 +70,8 @@ def _outcomes(printed: tuple[int, dict[str, Any], str]) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     with running_stack(tmp_path_factory.mktemp("fleet")) as stack:
-        text = _fleet_file(stack)
-        (stack.root / "fleet.yaml").write_text(text, encoding="utf-8")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("LOCALCLOUD_STATE_DIR", str(stack.state))
-            for each in fleet_of(text).stacks:
-                (stack.root / each.file_name).write_text(each.file_text(), encoding="utf-8")
+        (stack.root / "fleet.yaml").write_text(_fleet_file(stack), encoding="utf-8")
+        stack.idstack("fleet", "prepare")
         with held(stack, gate_refuses(stack)):
             broken = _command(stack, "up")
         known = {each.stem for each in (stack.state / "pulumi/backend/.pulumi/stacks/idstack").glob("*.json")}

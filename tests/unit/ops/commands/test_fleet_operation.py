@@ -28,7 +28,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root.mkdir()
     shutil.copyfile(AZURE, root / "fleet.yaml")
     monkeypatch.chdir(root)
-    for module in ("fleet_up", "fleet_status"):
+    for module in ("fleet_up", "fleet_status", "fleet_prepare"):
         monkeypatch.setattr(f"ops.commands.{module}.ROOT", root)
     assert root != environment.ROOT
     return root
@@ -132,3 +132,48 @@ def test_a_stack_that_is_not_there_or_whose_run_failed_is_shown(
     assert "failed 2026-11-22 17:30" in lines["hc1-dev"]
     asked = [call for call in engine.calls if "export" in call]
     assert not any("hc2-dev" in call for call in asked), "the backend does not have it"
+
+
+def test_preparing_writes_the_files_and_makes_what_the_backend_lacks(
+    project: Path, engine: FakeEngine, idstack: Idstack
+) -> None:
+    engine.has_stacks("shared-dev")
+    printed = idstack("fleet", "prepare", "--environment", "dev")
+    assert printed.code == 0, printed.error
+    assert "stacks made: hc1-dev, hc2-dev" in printed.output
+    made = [call for call in engine.calls if call.startswith("stack init ")]
+    key = "azurekeyvault://kv-pulumi-dev.vault.azure.net/keys/pulumi"
+    assert made == [f"stack init {name}-dev --secrets-provider {key} --non-interactive" for name in ("hc1", "hc2")]
+    assert (project / "Pulumi.hc1-dev.yaml").read_text().startswith(f"secretsprovider: {key}\nconfig:\n")
+
+    again = idstack("fleet", "prepare", "--environment", "dev")
+    assert "files written: none" in again.output
+
+
+def test_preparing_keeps_what_the_engine_has_written(project: Path, engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has_stacks(*STACKS)
+    idstack("fleet", "prepare", "--environment", "dev")
+    file = project / "Pulumi.hc1-dev.yaml"
+    file.write_text(f"encryptedkey: abc=\n{file.read_text()}".replace("westeurope", "elsewhere"))
+    printed = idstack("fleet", "prepare", "--environment", "dev")
+    assert "files written: Pulumi.hc1-dev.yaml" in printed.output
+    assert file.read_text().startswith("encryptedkey: abc=\n")
+    assert "elsewhere" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("secretsprovider: passphrase\n", "has the secrets provider passphrase, and the fleet file azurekeyvault://"),
+        ("- a\n", "is no stack's file"),
+        ("a: [", "is no stack's file"),
+    ],
+)
+def test_a_file_that_cannot_be_kept_is_refused(
+    project: Path, engine: FakeEngine, idstack: Idstack, text: str, reason: str
+) -> None:
+    (project / "Pulumi.shared-dev.yaml").write_text(text)
+    printed = idstack("fleet", "prepare", "--environment", "dev")
+    assert printed.code == 1
+    assert reason in printed.error
+    assert (project / "Pulumi.shared-dev.yaml").read_text() == text

@@ -1,0 +1,49 @@
+"""What the image has as `pulumi`: the engine as `idstack` runs it, for the operator's agent, which knows no other.
+
+The agent installs a project's packages before it does anything else; here they are in the image, by checksum, and
+nothing is installed. It has no option for policies; `up` and `preview` get them as those of `idstack` do.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ops.commands.options import policy_pack
+from ops.stack.environment import variables
+from ops.stack.errors import CommandError
+
+_INSTALL: Final = "install"
+_WITH_POLICIES: Final = frozenset({"up", "preview"})
+# The engine tells stacks of the local cloud by name; none of them is in a workspace.
+_STACK: Final = "workspace"
+
+
+def command(arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The engine's command line and environment for the agent's arguments; raises CommandError without an engine."""
+    environment = variables(_STACK, environ)
+    engine = shutil.which("pulumi", path=environment["PATH"])
+    if engine is None:
+        raise CommandError("the image has no engine: build it as fleet/workspace/Containerfile says")
+    policies = policy_pack(_STACK, wanted=True) if arguments and arguments[0] in _WITH_POLICIES else []
+    return [engine, *arguments, *policies], environment
+
+
+def main() -> None:
+    """Become the engine."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == [_INSTALL]:
+        return
+    try:
+        line, environment = command(arguments, os.environ)
+    except CommandError as error:
+        print(f"idstack: {error.format_message()}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    os.execve(line[0], line, environment)  # noqa: S606 - there is no shell
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""The rendered fleet on a real API server: strict about every field, with the rights and the pods that it describes.
+
+The operator itself does not run here; docs/fleet.md says how far it was tried.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+import yaml
+
+from ops.fleet.tree import tree
+from tests.unit.ops.fleet.kustomize import build, identity
+from tests.unit.ops.fleet.world import document, fleet
+
+_DEFINITION: Final = yaml.safe_load(
+    (Path(__file__).parent / "definitions/stacks.pulumi.com.yaml").read_text(encoding="utf-8")
+)
+_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_FLEET: Final = "/namespaces/idstack-fleet"
+_PATHS: Final = {
+    "Namespace": "/api/v1/namespaces",
+    "ServiceAccount": f"/api/v1{_FLEET}/serviceaccounts",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "NetworkPolicy": f"/apis/networking.k8s.io/v1{_FLEET}/networkpolicies",
+    "Stack": f"/apis/pulumi.com/v1{_FLEET}/stacks",
+}
+_STRICT: Final = {"fieldValidation": "Strict"}
+_ACCOUNT: Final = "system:serviceaccount:idstack-fleet:idstack-prod"
+
+
+@pytest.fixture(scope="module")
+def objects() -> list[dict[str, Any]]:
+    """Everything that is rendered for an environment, drift previews among it."""
+    changed = document()
+    changed["environments"][1]["operator"]["drift"] = True
+    return build(tree(fleet(changed)), "environments/prod")
+
+
+@pytest.fixture(scope="module")
+def applied(
+    administrator: httpx.Client, objects: list[dict[str, Any]]
+) -> Iterator[dict[tuple[str, str], httpx.Response]]:
+    """The API server's answer for each object, after the definition of Stack."""
+    administrator.post(_DEFINITIONS, params=_STRICT, json=_DEFINITION).raise_for_status()
+    name = _DEFINITION["metadata"]["name"]
+    watch = {"watch": "true", "fieldSelector": f"metadata.name={name}", "timeoutSeconds": "60"}
+    with administrator.stream("GET", _DEFINITIONS, params=watch, timeout=90) as events:
+        assert any(_established(line) for line in events.iter_lines())
+    yield {identity(each): administrator.post(_PATHS[each["kind"]], params=_STRICT, json=each) for each in objects}
+    for each in reversed(objects):
+        administrator.delete(f"{_PATHS[each['kind']]}/{each['metadata']['name']}")
+    administrator.delete(f"{_DEFINITIONS}/{name}")
+
+
+def _established(line: str) -> bool:
+    conditions = json.loads(line)["object"].get("status", {}).get("conditions") or []
+    return any((each["type"], each["status"]) == ("Established", "True") for each in conditions)
+
+
+def test_every_object_is_taken_under_strict_validation(applied: dict[tuple[str, str], httpx.Response]) -> None:
+    refused = {name: answer.text for name, answer in applied.items() if answer.status_code != 201}
+    assert not refused
+    assert len([kind for kind, _ in applied if kind == "Stack"]) == 12
+
+
+def test_nothing_of_an_object_is_dropped(
+    applied: dict[tuple[str, str], httpx.Response], objects: list[dict[str, Any]]
+) -> None:
+    for each in objects:
+        if each["kind"] == "Stack":
+            assert applied[identity(each)].json()["spec"] == each["spec"]
+
+
+@pytest.mark.parametrize("field", ["prerequisite", "workspaceTemplate.spec.podTemplate.spec.initContainer"])
+def test_a_field_that_the_operator_does_not_have_is_refused(
+    applied: dict[tuple[str, str], httpx.Response],
+    objects: list[dict[str, Any]],
+    administrator: httpx.Client,
+    field: str,
+) -> None:
+    changed = copy.deepcopy(next(each for each in objects if each["kind"] == "Stack"))
+    changed["metadata"]["name"] = "wrong"
+    *holders, last = field.split(".")
+    holder = changed["spec"]
+    for each in holders:
+        holder = holder[each]
+    holder[last] = []
+    refused = administrator.post(_PATHS["Stack"], params=_STRICT, json=changed)
+
+    assert refused.status_code == 400
+    assert f'unknown field "spec.{field}"' in refused.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("group", "resource", "verb", "is_allowed"),
+    [
+        ("authentication.k8s.io", "tokenreviews", "create", True),
+        ("authorization.k8s.io", "subjectaccessreviews", "create", True),
+        ("", "secrets", "list", False),
+        ("", "pods", "create", False),
+        ("", "serviceaccounts/token", "create", False),
+        ("pulumi.com", "stacks", "patch", False),
+        ("auto.pulumi.com", "workspaces", "get", False),
+    ],
+)
+def test_a_workspace_may_ask_who_calls_it_and_nothing_else(
+    applied: dict[tuple[str, str], httpx.Response],
+    administrator: httpx.Client,
+    group: str,
+    resource: str,
+    verb: str,
+    is_allowed: bool,
+) -> None:
+    name, _, subresource = resource.partition("/")
+    attributes = {"group": group, "resource": name, "subresource": subresource, "verb": verb}
+    groups = ["system:serviceaccounts", "system:serviceaccounts:idstack-fleet", "system:authenticated"]
+    review = administrator.post(
+        "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        json={
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": _ACCOUNT,
+                "groups": groups,
+                "resourceAttributes": {**attributes, "namespace": "idstack-fleet"},
+            },
+        },
+    )
+    assert review.json()["status"]["allowed"] is is_allowed
+
+
+def _pod(stack: dict[str, Any]) -> dict[str, Any]:
+    """The workspace's pod as the operator makes it (workspace_controller.go, newStatefulSet), in what PSS reads."""
+    workspace = stack["spec"]["workspaceTemplate"]["spec"]
+    template = copy.deepcopy(workspace["podTemplate"]["spec"])
+    restricted = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}}
+    [pulumi] = template["containers"]
+    pulumi["securityContext"]["capabilities"]["add"] = ["NET_BIND_SERVICE"]
+    bootstrap = {"name": "bootstrap", "image": "operator", "securityContext": restricted}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "workspace", "labels": workspace["podTemplate"]["metadata"]["labels"]},
+        "spec": {
+            "serviceAccountName": stack["spec"]["serviceAccountName"],
+            "securityContext": {
+                "seccompProfile": {"type": "RuntimeDefault"},
+                "runAsNonRoot": True,
+                "runAsUser": 1000,
+                "runAsGroup": 1000,
+            },
+            "initContainers": [bootstrap, *template["initContainers"]],
+            "containers": [{**pulumi, "image": workspace["image"], "resources": workspace["resources"]}],
+            "volumes": [*template["volumes"], {"name": "share", "emptyDir": {}}],
+        },
+    }
+
+
+def test_the_workspaces_pod_keeps_to_the_namespaces_restricted_standard(
+    applied: dict[tuple[str, str], httpx.Response], objects: list[dict[str, Any]], administrator: httpx.Client
+) -> None:
+    path = f"/api/v1{_FLEET}/pods"
+    pod = _pod(next(each for each in objects if each["kind"] == "Stack"))
+    taken = administrator.post(path, params={"dryRun": "All", **_STRICT}, json=pod)
+    assert taken.status_code == 201, taken.text
+
+    pod["spec"]["initContainers"][1]["securityContext"]["allowPrivilegeEscalation"] = True
+    refused = administrator.post(path, params={"dryRun": "All", **_STRICT}, json=pod)
+    assert refused.status_code == 403
+    assert 'violates PodSecurity "restricted:latest"' in refused.json()["message"]

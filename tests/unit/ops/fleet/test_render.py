@@ -1,0 +1,178 @@
+"""The rendered tree: the same text for the same file, one object more for one cluster more."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.commands.fleet import render
+from ops.fleet.documents import yaml_text
+from ops.fleet.file import load_fleet
+from ops.fleet.tree import HEADER, Differences, tree, write
+from ops.stack.errors import CommandError
+from tests.unit.ops.fleet.kustomize import build, identity
+from tests.unit.ops.fleet.world import AZURE, LOCAL, document, fleet
+
+GOLDEN: Final = Path(__file__).parent / "golden"
+_PROD: Final = "environments/prod"
+
+
+def _stacks(files: dict[PurePosixPath, str]) -> dict[str, dict[str, Any]]:
+    return {each["metadata"]["name"]: each for each in build(files, _PROD) if each["kind"] == "Stack"}
+
+
+def test_the_tree_of_a_small_fleet_is_the_reviewed_one() -> None:
+    files = tree(load_fleet(AZURE))
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        write(GOLDEN, {path: text for path, text in files.items() if path.parts[0] != "workspace"})
+    reviewed = {path: text for path, text in files.items() if path.parts[0] != "workspace"}
+    found = {PurePosixPath(path.relative_to(GOLDEN)): path.read_text() for path in GOLDEN.rglob("*") if path.is_file()}
+    assert found == reviewed, "`make golden` writes it anew: read its diff"
+
+
+def test_one_cluster_more_is_one_object_more_and_nothing_else() -> None:
+    changed = document()
+    before = tree(fleet(changed))
+    changed["environments"][1]["clusters"].append({"name": "hc6"})
+    after = tree(fleet(changed))
+
+    assert [path for path in after if after[path] != before.get(path)] == [PurePosixPath(_PROD, "stacks.yaml")]
+    old, new = build(before, _PROD), build(after, _PROD)
+    assert [each for each in new if each not in old] == [_stacks(after)["hc6-prod"]]
+    assert [each for each in old if each not in new] == []
+    old_lines, new_lines = (files[PurePosixPath(_PROD, "stacks.yaml")].splitlines() for files in (before, after))
+    lines = difflib.ndiff(old_lines, new_lines)
+    assert not [line for line in lines if line.startswith("- ")], "nothing of the others is written differently"
+
+
+def test_a_stack_waits_for_the_shared_one_and_for_the_wave_before() -> None:
+    required = {
+        name: [each["name"] for each in stack["spec"].get("prerequisites", [])]
+        for name, stack in _stacks(tree(load_fleet(AZURE))).items()
+    }
+    assert required == {
+        "shared-prod": [],
+        "hc3-prod": ["shared-prod"],
+        "hc1-prod": ["shared-prod", "hc3-prod"],
+        "hc2-prod": ["shared-prod", "hc3-prod"],
+        "hc4-prod": ["shared-prod", "hc1-prod", "hc2-prod"],
+        "hc5-prod": ["shared-prod", "hc1-prod", "hc2-prod"],
+    }
+
+
+def test_stacks_are_written_in_the_order_in_which_they_are_brought_up() -> None:
+    found = load_fleet(AZURE)
+    assert list(_stacks(tree(found))) == [each.name for each in found.environments[1].stacks]
+
+
+def test_the_operator_configures_what_the_stacks_file_would_hold() -> None:
+    found = load_fleet(AZURE)
+    for name, manifest in _stacks(tree(found)).items():
+        assert manifest["spec"]["config"] == yaml.safe_load(found.by_name[name].file_text())["config"]
+
+
+def test_no_object_of_a_cluster_that_leaves_the_file_destroys_it() -> None:
+    assert {each["spec"]["destroyOnFinalize"] for each in _stacks(tree(load_fleet(AZURE))).values()} == {False}
+
+
+def test_each_day_a_stack_is_brought_up_anew_and_so_renewed() -> None:
+    for manifest in _stacks(tree(load_fleet(AZURE))).values():
+        assert manifest["spec"]["continueResyncOnCommitMatch"] is True
+        assert manifest["spec"]["resyncFrequencySeconds"] == 24 * 60 * 60
+
+
+def test_drift_is_a_preview_after_the_stack_that_renews_nothing() -> None:
+    changed = document()
+    changed["environments"][1]["operator"]["drift"] = True
+    changed["environments"][1]["settings"]["credentials"] = {"keySize": 3072}
+    stacks = _stacks(tree(fleet(changed)))
+    drift = {name: each["spec"] for name, each in stacks.items() if name.endswith("-drift")}
+
+    assert len(drift) == 6
+    spec = drift["hc1-prod-drift"]
+    assert (spec["stack"], spec["preview"], spec["refresh"]) == ("hc1-prod", True, True)
+    assert spec["prerequisites"] == [{"name": "hc1-prod"}]
+    assert spec["config"]["idstack:credentials"] == {"keySize": 3072, "renewal": "hold"}
+    assert spec["updateTemplate"] == {"spec": {"expectNoChanges": True}}
+    assert stacks["hc1-prod"]["spec"]["config"]["idstack:credentials"] == {"keySize": 3072}
+
+
+def test_workspaces_run_as_the_account_that_azure_trusts_and_has_one_right() -> None:
+    objects = build(tree(load_fleet(AZURE)), _PROD)
+    [account] = [each for each in objects if each["kind"] == "ServiceAccount"]
+    [binding] = [each for each in objects if each["kind"].endswith("Binding")]
+    [subject] = binding["subjects"]
+
+    assert account["metadata"]["annotations"]["azure.workload.identity/client-id"].startswith("22222222-")
+    assert binding["roleRef"]["name"] == "system:auth-delegator"
+    assert (subject["name"], subject["namespace"]) == ("idstack-prod", "idstack-fleet")
+    for manifest in objects:
+        if manifest["kind"] == "Stack":
+            assert manifest["spec"]["serviceAccountName"] == account["metadata"]["name"]
+            pod = manifest["spec"]["workspaceTemplate"]["spec"]["podTemplate"]
+            assert pod["metadata"]["labels"] == {"azure.workload.identity/use": "true"}
+            for container in (*pod["spec"]["initContainers"], *pod["spec"]["containers"]):
+                assert container["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+def test_every_object_is_in_the_fleets_namespace_or_in_none() -> None:
+    for manifest in build(tree(load_fleet(AZURE)), _PROD):
+        namespace = manifest["metadata"].get("namespace")
+        is_global = manifest["kind"] in {"Namespace", "ClusterRoleBinding"}
+        assert namespace == (None if is_global else "idstack-fleet"), identity(manifest)
+
+
+def test_an_environment_without_the_operator_is_not_rendered() -> None:
+    assert not [path for path in tree(load_fleet(AZURE)) if "dev" in path.parts]
+    with pytest.raises(CommandError, match="no environment of the fleet file has `operator`"):
+        tree(load_fleet(LOCAL))
+
+
+def test_a_directory_is_compared_and_made_equal_and_files_of_others_stay(tmp_path: Path) -> None:
+    changed = document()
+    changed["environments"][1]["operator"]["drift"] = True
+    write(tmp_path, tree(fleet(changed)))
+    own = tmp_path / "environments/prod/mine.yaml"
+    own.write_text("kind: Mine\n")
+    files = tree(load_fleet(AZURE))
+
+    [kustomization, dropped] = sorted(Differences.between(tmp_path, files).diffs, key=len)
+    assert "-- drift.yaml\n" in kustomization
+    assert dropped.startswith("--- environments/prod/drift.yaml\n+++ /dev/null\n")
+    write(tmp_path, files)
+    assert Differences.between(tmp_path, files).diffs == ()
+    assert not (tmp_path / "environments/prod/drift.yaml").exists()
+    assert own.exists()
+
+
+def test_check_fails_with_the_difference_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CommandError, match="in 6 files: run `idstack fleet render`"):
+        render(AZURE, tmp_path, check=True)
+    assert "+++ environments/prod/stacks.yaml" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+    render(AZURE, tmp_path)
+    render(AZURE, tmp_path, check=True)
+    (tmp_path / "environments/prod/stacks.yaml").write_text(HEADER)
+    with pytest.raises(CommandError, match="in 1 files"):
+        render(AZURE, tmp_path, check=True)
+
+
+# Go's library takes for a number what its YAML 1.2 and 1.1 call one (go-yaml/yaml v3, resolve.go).
+_GO_NUMBER: Final = re.compile(r"[-+]?(0[xob][0-9a-fA-F_]+|\.?[0-9][0-9_]*\.?[0-9_]*([eE][-+]?[0-9]+)?)")
+
+
+@given(text=st.text(max_size=40) | st.from_regex(r"[-+]?0?[xo.]?[0-9]{1,4}[eE.]?[0-9]{0,3}", fullmatch=True))
+def test_a_text_stays_a_text_for_every_reader(text: str) -> None:
+    written = yaml_text([{"key": text}])
+    assert yaml.safe_load(written) == {"key": text}
+    plain = re.fullmatch(r"key: ([^\"'].*)\n", written)
+    assert plain is None or not _GO_NUMBER.fullmatch(plain[1])
