@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from bench import growth, keys, makespan, program, rehearse, rerun, rest, start, swap, tokens
+from bench import fleet, growth, keys, makespan, night, program, rehearse, rerun, rest, start, swap, tokens
 from bench.figures import Figure, table
 from bench.measure import CommandFailed
 
@@ -29,6 +29,8 @@ _PARTS: Final[dict[str, Part]] = {
     "rehearse": lambda: [rehearse.rehearse()],
     "makespan": makespan.makespan,
     "growth": growth.growth,
+    "fleet": fleet.fleet,
+    "night": night.night,
 }
 _LARGEST: Final = max(growth.SIZES)
 
@@ -37,6 +39,9 @@ def main(
     parts: Annotated[list[str] | None, typer.Argument(help=f"Parts to measure: {', '.join(_PARTS)}.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     clusters: Annotated[int, typer.Option(help="The largest number of clusters of `growth`.", min=1)] = _LARGEST,
+    of_fleet: Annotated[
+        int, typer.Option("--fleet", help="The largest number of clusters of `fleet`, 200 at most.", min=1)
+    ] = max(fleet.SMALL),
 ) -> None:
     """Measure what the program costs, as ratios to a peer or a limit of the same run; 1 if a limit is missed."""
     progress = Console(stderr=True)
@@ -44,7 +49,12 @@ def main(
     if unknown := sorted(set(chosen) - set(_PARTS)):
         raise typer.BadParameter(f"found {', '.join(unknown)}; accepted: {', '.join(_PARTS)}")
     sizes = [size for size in growth.SIZES if size <= clusters]
-    measures: dict[str, Part] = {**_PARTS, "growth": lambda: growth.growth(sizes)}
+    fleets = fleet.sizes_up_to(of_fleet)
+    measures: dict[str, Part] = {
+        **_PARTS,
+        "growth": lambda: growth.growth(sizes),
+        "fleet": lambda: fleet.fleet(fleets),
+    }
     figures: list[Figure] = []
     failed: list[str] = []
     begun = time.monotonic()

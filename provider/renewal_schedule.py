@@ -101,6 +101,7 @@ class RenewalScheduleResource(StateOnly):
         terms = Terms(
             lifetime_days=lifetime,
             renew_before_days=renew_before,
+            secret_name=new["secretName"],
             hold=new["mode"] == "hold",
             is_stale=any(known.get(name) != new[name] for name in _DOCUMENT),
             is_replaced=known.get(_DELIVERED) == _NOTHING,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final
 
 import pulumi
@@ -18,6 +17,7 @@ import pulumi_azuread as azuread
 from components.azure.credential_secret import CredentialDates, CredentialSummary, IssuedDocument, summary_of
 from components.azure.plugin_resources import Certificate, RenewalSchedule, SignInGate
 from identity.credentials import rfc3339
+from identity.credentials.renewal_date import age_when_due
 from identity.naming import stack_tag
 from identity.settings import Settings
 
@@ -179,11 +179,11 @@ class EntraApplication(pulumi.ComponentResource):
 
     def _dates(self, not_before: str, not_after: str) -> CredentialDates:
         start, end = rfc3339.parse(not_before), rfc3339.parse(not_after)
-        # As in the schedule: counted back from the end of this certificate, whatever lifetime the settings have now.
-        renewal = end - timedelta(days=self._args.settings.credentials.renew_before_days)
+        # As in the schedule: by the lifetime that this certificate was issued for, whatever the settings have now.
+        renew_before = self._args.settings.credentials.renew_before_days
         return CredentialDates(
             not_before=start,
             not_after=end,
-            renew_after=max(renewal, start + timedelta(days=1)),
+            renew_after=start + age_when_due((end - start).days, renew_before, self._args.secret_name),
             cannot_renew_after=end,
         )

@@ -17,6 +17,7 @@ from typing import Final, Literal, Self, TypeAlias
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import CLOCK_SKEW
+from identity.credentials.renewal_date import age_when_due
 from identity.credentials.renewal_request import RenewalRequest
 
 SlotName: TypeAlias = Literal["a", "b"]
@@ -31,8 +32,6 @@ OVERLAP: Final = LONGEST_POLL + timedelta(hours=6) + timedelta(minutes=90)
 # A loader takes a credential only if its not_before is strictly later than the loaded one's, in whole seconds
 # (msi-dataplane pkg/dataplane/reloadCredentials.go:165-194).
 _STEP: Final = timedelta(seconds=1)
-# Between two renewals: until then pods may still use the previous certificate, whatever the settings say.
-_LEAST_AGE: Final = timedelta(days=1)
 _ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 _GENERATION: Final = re.compile(r"(?P<slot>[ab])(?P<generation>[1-9][0-9]{0,8})")
 
@@ -116,13 +115,14 @@ class Slots:
 class Terms:
     """What decides besides the slots and the vault.
 
-    `lifetime_days` > `renew_before_days` > 0; `hold` puts off what is merely due; `is_stale`: the document in the vault
-    is no longer what the configuration describes; `is_replaced`: every certificate that may have been delivered was
-    taken out of use; `request`: what a person asks for.
+    `lifetime_days` > `renew_before_days` > 0; `secret_name` is the identity's in the vault; `hold` puts off what is
+    merely due; `is_stale`: the document in the vault is no longer what the configuration describes; `is_replaced`:
+    every certificate that may have been delivered was taken out of use; `request`: what a person asks for.
     """
 
     lifetime_days: int
     renew_before_days: int
+    secret_name: str
     hold: bool = False
     is_stale: bool = False
     is_replaced: bool = False
@@ -197,10 +197,10 @@ def spare_is_free(slots: Slots, delivered: Delivery) -> datetime:
     return _ALWAYS if slots.slot(slots.spare) is None else delivered.at + OVERLAP
 
 
-def due_since(slots: Slots, renew_before_days: int) -> datetime:
+def due_since(slots: Slots, terms: Terms) -> datetime:
     """From when on the current certificate is due: counted by the lifetime it was issued for."""
     issued = slots.issued
-    return issued.not_before + max(timedelta(days=issued.valid_days - renew_before_days), _LEAST_AGE)
+    return issued.not_before + age_when_due(issued.valid_days, terms.renew_before_days, terms.secret_name)
 
 
 def _reason(slots: Slots, terms: Terms, now: datetime, *, is_in_vault: bool) -> str | None:
@@ -211,7 +211,7 @@ def _reason(slots: Slots, terms: Terms, now: datetime, *, is_in_vault: bool) -> 
         return "as the configuration of the credential changed"
     if terms.request is not None:
         return f"asked for at {rfc3339.render(now)}"
-    due = due_since(slots, terms.renew_before_days)
+    due = due_since(slots, terms)
     return f"due since {rfc3339.render(due)}" if not terms.hold and now >= due else None
 
 

@@ -122,7 +122,9 @@ class CredentialSettings(Model):
         90, description="Lifetime of a certificate; a change counts from each certificate's next renewal on."
     )
     renew_before_days: Annotated[StrictInt, integer(1, 729, "days")] = Field(
-        45, description="How long before its end a certificate is renewed; at least half of `lifetimeDays`."
+        45,
+        description="How long before its end a certificate is renewed at the latest; at least half of `lifetimeDays`. "
+        "Each identity is due at a time of its own, earlier by up to a sixth of the time until then.",
     )
     key_size: Annotated[
         StrictInt,

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
+from ops.commands.fleet_options import DEFAULT, FileOption
+from ops.commands.fleet_prepare import prepare
+from ops.commands.fleet_status import status
+from ops.commands.fleet_up import up
 from ops.commands.options import JsonOption, Screen
-from ops.fleet.file import DEFAULT_FILE, load_fleet
+from ops.fleet.file import load_fleet
 from ops.fleet.tree import Differences, tree, write
 from ops.stack.errors import CommandError
 
 fleet = typer.Typer(name="fleet", help="Many stacks from one file (docs/fleet.md).", no_args_is_help=True)
 
-FleetOption: TypeAlias = Annotated[
-    Path, typer.Option("--file", "-f", help="The fleet file.", show_default=DEFAULT_FILE)
-]
-DEFAULT_PATH = Path(DEFAULT_FILE)
+fleet.command("prepare")(prepare)
+fleet.command("up")(up)
+fleet.command("status")(status)
 
 
 @fleet.callback()
@@ -27,7 +30,7 @@ def _several() -> None:
 
 @fleet.command()
 def render(
-    file: FleetOption = DEFAULT_PATH,
+    file: FileOption = DEFAULT,
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Directory of the tree.")] = Path("fleet"),
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit with 1 if the directory is not what would be written.")

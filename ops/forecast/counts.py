@@ -13,6 +13,7 @@ from typing import Final, get_args
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity, RoleGrant
+from identity.credentials.renewal_date import earliest_age_when_due
 from identity.credentials.schedule import SlotName
 from identity.credentials.secret_tags import OWN_TAGS
 from identity.naming import parse_arm_id
@@ -33,7 +34,7 @@ _WRITES_OF_A_RENEWAL: Final = 2
 _OBJECTS_OF_AN_APPLICATION: Final = 2
 # Managed resource group, network's and security group's (identity/infrastructure.py).
 _CREATED_GROUPS: Final = 3
-_TEN_YEARS: Final = 3650
+_TEN_YEARS: Final = timedelta(days=3650)
 _TEN_SECONDS: Final = timedelta(seconds=10)
 
 
@@ -101,7 +102,7 @@ def created_objects(stack: ForecastStack) -> Iterator[Taken]:
 
 
 def renewal_writes(stack: ForecastStack) -> Iterator[Taken]:
-    """Writes at Graph if every certificate is renewed in one run, as 45 days after clusters came up together."""
+    """Writes at Graph if every certificate is renewed in one run, as after a leak. Dates are spread (record 0052)."""
     for each in applications(stack):
         yield Taken(each.holder, each.amount * _WRITES_OF_A_RENEWAL, each.cluster)
 
@@ -168,10 +169,11 @@ def secret_bytes(stack: ForecastStack) -> Iterator[Taken]:
 
 
 def secret_versions(stack: ForecastStack) -> Iterator[Taken]:
-    """Versions that a secret has after ten years of renewals."""
+    """Versions that a secret has after ten years of renewals, if its identity is always the first of all to be due."""
     credentials = stack.settings.credentials
     if any(_applications(cluster) for cluster in stack.clusters):
-        yield Taken(stack.vault, 1 + _TEN_YEARS // (credentials.lifetime_days - credentials.renew_before_days))
+        oftenest = earliest_age_when_due(credentials.lifetime_days, credentials.renew_before_days)
+        yield Taken(stack.vault, 1 + _TEN_YEARS // oftenest)
 
 
 def secret_tags(stack: ForecastStack) -> Iterator[Taken]:

@@ -30,19 +30,21 @@ class Unreachable(Exception):
 
 
 class SignInOutcome(TypedDict):
-    """How the last sign-in went; `error` is None before the first one, too."""
+    """How the last sign-in went, and when; `error` is None before the first one, too."""
 
     ok: bool
     error: str | None
+    at: NotRequired[str | None]
 
 
 class ProofOutcome(TypedDict):
-    """How the last proof call went: the HTTP status, the permission that it needs, the error."""
+    """How the last proof call went, and when: the HTTP status, the permission that it needs, the error."""
 
     ok: bool
     status: int | None
     action: str | None
     error: str | None
+    at: NotRequired[str | None]
 
 
 class ProbeDocument(TypedDict):

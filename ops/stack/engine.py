@@ -9,12 +9,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
 import yaml
 
+from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings.problems import NAMESPACE
 from ops.stack import configuration, existing, hints, lock, pinned_plugins, plugins, secrets_provider
@@ -259,12 +261,20 @@ class Engine:
 
     def stacks(self) -> list[str]:
         """Names of all stacks of the project in the backend, in alphabetical order."""
-        directory = local_paths().engine if self.is_local else None
-        return sorted(each["name"] for each in json.loads(self._capture("stack", "ls", "--json", directory=directory)))
+        return sorted(each["name"] for each in self._listed())
+
+    def updated(self) -> dict[str, datetime]:
+        """When the state of each stack of the project in the backend was written, to the millisecond."""
+        return {each["name"]: rfc3339.parse(each["lastUpdate"]) for each in self._listed() if "lastUpdate" in each}
 
     def siblings(self) -> list[str]:
         """Names of the other stacks of the project in the same backend, in alphabetical order."""
         return [each for each in self.stacks() if each != self.stack]
+
+    def _listed(self) -> list[dict[str, Any]]:
+        directory = local_paths().engine if self.is_local else None
+        listed: list[dict[str, Any]] = json.loads(self._capture("stack", "ls", "--json", directory=directory))
+        return listed
 
     @property
     def _file(self) -> Path:

@@ -39,9 +39,16 @@ class PendingOperation(TypedDict):
     type: str
 
 
+class Manifest(TypedDict):
+    """Of a state: `time`, RFC 3339, is when it was written."""
+
+    time: str
+
+
 class Deployment(TypedDict):
     """The resources of a state, in the order of their creation; null in a stack that never had one."""
 
+    manifest: NotRequired[Manifest]
     resources: NotRequired[list[StateResource] | None]
     pending_operations: NotRequired[list[PendingOperation] | None]
 

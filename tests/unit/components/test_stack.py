@@ -198,7 +198,7 @@ def test_a_preview_shows_all_of_a_secret_but_what_azure_and_the_issue_decide(pre
         "generation": "a1",
         "notBefore": "2026-11-21T08:55:00Z",
         "notAfter": "2027-02-19T08:55:00Z",
-        "renewAfter": "2027-01-05T08:55:00Z",
+        "renewAfter": "2027-01-01T23:26:32Z",
         "cannotRenewAfter": "2027-02-19T08:55:00Z",
         "provenAt": UNKNOWN,
     }

@@ -90,7 +90,7 @@ def test_what_was_delivered_is_noted_and_is_no_change(vault: ArmWorld) -> None:
     assert checked(second) == second
 
 
-def test_from_day_45_on_b_is_issued_and_current(vault: ArmWorld, set_clock: SetClock) -> None:
+def test_from_its_own_day_before_the_45th_on_b_is_issued_and_current(vault: ArmWorld, set_clock: SetClock) -> None:
     deliver(vault)
     set_clock(START + timedelta(days=46))
     renewed = checked(FIRST_ISSUE)
@@ -98,7 +98,7 @@ def test_from_day_45_on_b_is_issued_and_current(vault: ArmWorld, set_clock: SetC
         **FIRST_ISSUE,
         "current": "b",
         "b": B2,
-        "renewal": "slot b, due since 2026-03-17T09:25:15Z",
+        "renewal": "slot b, due since 2026-03-12T01:11:53Z",
         "delivered": DELIVERED,
     }
     assert changes(FIRST_ISSUE, renewed) == {"b", "current", "renewal"}

@@ -26,7 +26,8 @@ CLIENT_ID = a_uuid("cpo-application", "client")
 OBJECT_ID = f"/applications/{a_uuid('cpo-application')}"
 NOT_BEFORE = {"a": "2026-11-21T08:55:00Z", "b": "2027-01-05T08:55:00Z"}
 NOT_AFTER = {"a": "2027-02-19T08:55:00Z", "b": "2027-04-05T08:55:00Z"}
-RENEW_AFTER = {"a": "2027-01-05T08:55:00Z", "b": "2027-02-19T08:55:00Z"}
+# Of the secret cpo-hc1-json: some days before half of the life.
+RENEW_AFTER = {"a": "2027-01-02T18:24:08Z", "b": "2027-02-16T18:24:08Z"}
 NUMBER = {"a": 1, "b": 2}
 
 slots = pytest.mark.parametrize("slot", ["a", "b"])
@@ -203,7 +204,7 @@ def test_what_is_shown_of_the_credential_is_not_secret(application: RecordingMon
     assert application.stack_outputs.secrets == frozenset()
     assert application.stack_outputs.values["shown"] == {
         "notAfter": "2027-02-19T08:55:00Z",
-        "renewAfter": "2027-01-05T08:55:00Z",
+        "renewAfter": RENEW_AFTER["a"],
         "thumbprint": issued("a").thumbprint,
         "generation": "a1",
     }
@@ -219,8 +220,8 @@ def test_a_preview_knows_the_dates_and_the_generation_of_what_it_would_issue() -
 @pytest.mark.parametrize(
     ("lifetime_days", "renew_before_days", "renew_after"),
     [
-        (60, 45, "2027-01-05T08:55:00Z"),
-        (120, 60, "2026-12-21T08:55:00Z"),
+        (60, 45, RENEW_AFTER["a"]),
+        (120, 60, "2026-12-19T15:14:25Z"),
         # A day at least lies between two renewals.
         (360, 180, "2026-11-22T08:55:00Z"),
     ],

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
+from identity.credentials import rfc3339
+from identity.credentials.renewal_date import age_when_due
 from identity.naming import kebab
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
@@ -30,6 +34,8 @@ BUILTIN = {
     "control-plane-operator": "fc0c873f-45e9-4d0d-a7d1-585aab30c6ed",
     "node-pool-management": "88366f10-ed47-4cc0-9fab-c8a06148393e",
 }
+
+NOT_BEFORE = datetime(2026, 11, 21, 8, 55, tzinfo=UTC)
 
 # field: component, secret, SecretProviderClass
 SECRETS = {
@@ -77,11 +83,11 @@ def test_the_outputs_have_a_row_for_each_identity(stack: RecordingMonitor) -> No
             **managed_identity(field),
             "secretProviderClass": secret_provider_class,
             "notAfter": "2027-02-19T08:55:00Z",
-            "renewAfter": "2027-01-05T08:55:00Z",
+            "renewAfter": rfc3339.render(NOT_BEFORE + age_when_due(90, 45, secret)),
             "thumbprint": issued("a").thumbprint,
             "generation": "a1",
         }
-        for field, (_, _, secret_provider_class) in SECRETS.items()
+        for field, (_, secret, secret_provider_class) in SECRETS.items()
     }
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.credentials.certificate import CLOCK_SKEW
+from identity.credentials.renewal_date import age_when_due
 from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (
     OVERLAP,
@@ -32,7 +33,9 @@ START = datetime(2026, 1, 31, 9, 30, 15, 250_000, tzinfo=UTC)
 VALID_FROM = datetime(2026, 1, 31, 9, 25, 15, tzinfo=UTC)
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
-TERMS = Terms(lifetime_days=90, renew_before_days=45)
+# The one of a million names whose identity is due at the latest moment, to the second.
+PUNCTUAL = "hc1185901"
+TERMS = Terms(lifetime_days=90, renew_before_days=45, secret_name=PUNCTUAL)
 FIRST = Slots("a", Slot(1, VALID_FROM, 90), None)
 A1 = Delivery("a", 1, START)
 # b2 was issued on day 46 and delivered.
@@ -55,7 +58,8 @@ def terms(**changes: Any) -> Terms:
 def lives(draw: st.DrawFn) -> Terms:
     """Lifetime and renewal as the settings accept them."""
     lifetime = draw(st.integers(2, 730))
-    return Terms(lifetime_days=lifetime, renew_before_days=draw(st.integers((lifetime + 1) // 2, lifetime - 1)))
+    before, name = draw(st.integers((lifetime + 1) // 2, lifetime - 1)), draw(st.text(max_size=20))
+    return Terms(lifetime_days=lifetime, renew_before_days=before, secret_name=name)
 
 
 def test_at_first_one_slot_is_issued() -> None:
@@ -91,6 +95,14 @@ def test_nothing_is_due_a_second_too_early() -> None:
     assert decide(FIRST, holding(A1), None, moment, TERMS).why == "slot b, due since 2026-03-17T09:25:15Z"
 
 
+def test_each_identity_is_due_at_its_own_time_before_that() -> None:
+    moment = VALID_FROM + age_when_due(90, 45, "ingress-hc1-json")
+    mine = terms(secret_name="ingress-hc1-json")
+    assert moment < VALID_FROM + 45 * DAY
+    assert decide(FIRST, holding(A1), None, moment - SECOND, mine).why is None
+    assert decide(FIRST, holding(A1), None, moment, mine).why == "slot b, due since 2026-03-12T01:11:53Z"
+
+
 def test_due_is_counted_by_the_lifetime_it_was_issued_for() -> None:
     shorter = terms(lifetime_days=30, renew_before_days=15)
     assert decide(FIRST, holding(A1), None, START + 74 * DAY, shorter).why is None
@@ -100,7 +112,7 @@ def test_due_is_counted_by_the_lifetime_it_was_issued_for() -> None:
 
 
 def test_at_least_a_day_lies_between_two_renewals() -> None:
-    assert due_since(FIRST, 200) == VALID_FROM + DAY
+    assert due_since(FIRST, terms(renew_before_days=200)) == VALID_FROM + DAY
 
 
 def test_a_renewal_on_hold_waits_and_one_that_is_asked_for_does_not() -> None:
@@ -255,6 +267,7 @@ def runs(draw: st.DrawFn) -> tuple[timedelta, Terms, bool, str]:
     settings = Terms(
         lifetime_days=lifetime,
         renew_before_days=draw(st.integers((lifetime + 1) // 2, lifetime - 1)),
+        secret_name=draw(st.sampled_from([PUNCTUAL, "ingress-hc1-json", "kms-hc1-json"])),
         hold=draw(st.integers(0, 5)) == 0,
         is_stale=draw(st.integers(0, 9)) == 0,
         request=draw(st.sampled_from([None, None, None, None, RenewalRequest.RENEW, RenewalRequest.WITHDRAW])),

@@ -209,7 +209,8 @@ def test_the_next_run_issues_into_the_other_slot_once_that_is_free(name: str, ho
     assert delivered is not None
     now = delivered.at + timedelta(hours=hours)
 
-    decision = decide(slots, ObservedSecret(exists=True), delivered, now, Terms(lifetime_days=90, renew_before_days=45))
+    terms = Terms(lifetime_days=90, renew_before_days=45, secret_name="ingress-hc1-json")
+    decision = decide(slots, ObservedSecret(exists=True), delivered, now, terms)
 
     assert decision.slots.current == current
     assert (decision.slots == slots) == (current == inputs["current"])

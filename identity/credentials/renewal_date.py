@@ -1,0 +1,42 @@
+"""From when on a certificate is due: early enough for its successor, and not in the same night as all others.
+
+Clusters that come up together would have all their certificates renewed in one night, each time anew. So each identity
+is due earlier by a part of its own, which follows from the name of its secret: the same in every run, on every machine,
+in a preview and in the run after it (decision record 0052). Never later: an identity would have less time to recover
+from runs that fail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+from fractions import Fraction
+from typing import Final
+
+# Between two renewals: until then pods may still use the previous certificate, whatever the settings say.
+LEAST_AGE: Final = timedelta(days=1)
+# The part of the time between two renewals over which the identities are spread: seven and a half days of 45.
+SPREAD: Final = Fraction(1, 6)
+_BYTES: Final = 8
+
+
+def age_when_due(valid_days: int, renew_before_days: int, secret_name: str) -> timedelta:
+    """How long after its `not_before` a certificate is due, in whole seconds.
+
+    `valid_days` is the lifetime it was issued for, `secret_name` that of its identity's secret in the vault. At most
+    `valid_days - renew_before_days`, by `SPREAD` of that earlier at most, and never less than `LEAST_AGE`.
+    """
+    latest = max(timedelta(days=valid_days - renew_before_days), LEAST_AGE)
+    return max(latest - timedelta(seconds=int(latest / timedelta(seconds=1) * SPREAD * share(secret_name))), LEAST_AGE)
+
+
+def earliest_age_when_due(valid_days: int, renew_before_days: int) -> timedelta:
+    """`age_when_due` of the identity that is the first of all."""
+    latest = max(timedelta(days=valid_days - renew_before_days), LEAST_AGE)
+    return max(latest * float(1 - SPREAD), LEAST_AGE)
+
+
+def share(secret_name: str) -> Fraction:
+    """The identity's part of the spread, 0 at least and less than 1; Key Vault ignores the case of a secret's name."""
+    digest = hashlib.sha256(secret_name.lower().encode()).digest()
+    return Fraction(int.from_bytes(digest[:_BYTES]), 256**_BYTES)

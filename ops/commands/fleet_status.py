@@ -1,0 +1,75 @@
+"""`idstack fleet status`: all stacks of a fleet in one table."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.text import Text
+
+from ops.commands.fleet_options import DEFAULT, EnvironmentOption, FileOption, chosen
+from ops.commands.options import JsonOption, Screen
+from ops.commands.status import RenewalOverdue
+from ops.fleet.file import load_fleet
+from ops.fleet.overview import StackStatus, read
+from ops.outputs.tables import Line, fitted
+from ops.stack.environment import ROOT
+from ops.stack.errors import CommandError
+
+_COMMIT: Final = 10  # characters
+# The table on narrow screens.
+_STACKED: Final = (
+    (
+        ("stack", "environment", "wave"),
+        ("last run", "commit"),
+        ("nearest expiry", "overdue renewals", "failed sign-in"),
+    ),
+)
+
+
+def status(
+    file: FileOption = DEFAULT,
+    environment: EnvironmentOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show of each stack: wave, last run and its commit, nearest expiry, overdue renewals, the last failed sign-in.
+
+    Exits with 1 if a stack is not up, if a certificate has expired or if somebody cannot sign in, and with 3 if all is
+    well but a renewal is overdue by two days, as `idstack status` does.
+    """
+    screen = Screen(as_json)
+    environments = chosen(load_fleet(file), environment)
+    found = [each for one in environments for each in read(one, ROOT, screen.output)]
+    if as_json:
+        screen.document({"stacks": [each.to_json() for each in found]})
+    else:
+        screen.console.print(fitted([_line(each) for each in found], _STACKED, screen.console.width))
+    if ill := [each.stack.name for each in found if not each.is_well]:
+        raise CommandError(f"these stacks are not up, or somebody in them cannot sign in: {', '.join(ill)}")
+    if overdue := [each.stack.name for each in found if each.overdue]:
+        raise RenewalOverdue(
+            f"renewals are overdue in these stacks: {', '.join(overdue)}. `make renew STACK=<name>` renews what the "
+            "stack issues, and says what stopped it"
+        )
+
+
+def _line(each: StackStatus) -> Line:
+    failed = each.last_failed
+    if each.is_up:
+        last = Text(f"{each.updated:%Y-%m-%d %H:%M}" if each.updated else "not known")
+    else:
+        last = Text("not up", "bold red")
+    if failed is not None:
+        last = Text(f"failed {failed.at:%Y-%m-%d %H:%M}", "bold red")
+    expiry = Text(f"{each.expires:%Y-%m-%d}" if each.expires else "")
+    if each.expired:
+        expiry.stylize("bold red")
+    return {
+        "stack": Text(each.stack.name),
+        "environment": Text(each.stack.environment),
+        "wave": Text(each.wave),
+        "last run": last,
+        "commit": Text((each.commit or "")[:_COMMIT]),
+        "nearest expiry": expiry,
+        "overdue renewals": Text(", ".join(each.overdue), "yellow"),
+        "failed sign-in": Text(str(each.failure) if each.failure else "", "bold red"),
+    }

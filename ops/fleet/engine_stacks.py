@@ -1,0 +1,124 @@
+"""The stacks of an environment as a rollout sees them: the engine's states, and the records of earlier runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from identity.credentials import rfc3339
+from identity.outputs import StackOutputs
+from ops.fleet.processes import BACKEND, Run, StackRun
+from ops.fleet.records import Record, Records, fingerprint, whole
+from ops.fleet.stacks import FleetEnvironment, FleetStack
+from ops.outputs.rows import rows
+from ops.stack.engine import Engine
+from ops.stack.environment import local_paths
+from ops.stack.state import State
+
+
+class EngineStacks:
+    """`ops.fleet.rollout.Stacks` of the project in `root`; `arguments` go to each `idstack up`."""
+
+    def __init__(self, environment: FleetEnvironment, arguments: Sequence[str], root: Path) -> None:
+        self._environment = environment
+        self._arguments = arguments
+        self._root = root
+        self._records = Records(root)
+        self._programs: dict[str, str] = {}
+
+    def is_unchanged(self, stack: FleetStack) -> bool:
+        """Whether this machine has brought it up as it is now, and nobody has run it since."""
+        record = self._records.read(stack.name)
+        if record is None or record.outcome != "up":
+            return False
+        return record.holds(self._program(stack), self._updated.get(stack.name), datetime.now(UTC))
+
+    def start(self, stack: FleetStack) -> Run:
+        """Begin `idstack up`."""
+        self._records.forget(stack.name)
+        self._programs[stack.name] = self._program(stack)
+        log = self._records.log(stack.name)
+        return StackRun(stack, self._environment, self._arguments, root=self._root, log=log)
+
+    def ended(self, stack: FleetStack, *, is_up: bool, reason: str) -> None:
+        """Write the record of a run."""
+        now = datetime.now(UTC).replace(microsecond=0)
+        if not is_up:
+            self._records.write(stack.name, Record(outcome="failed", at=now, reason=reason))
+            return
+        with backend_of(self._environment):
+            state = Engine(stack.name, self._root).state()
+        written = time_of(state)
+        if written is not None:
+            self._updated[stack.name] = whole(written)
+        due = [row.renew_after for row in rows(outputs_of(state), None) if row.renew_after is not None]
+        self._records.write(
+            stack.name,
+            Record(
+                outcome="up",
+                at=now,
+                program=self._programs[stack.name],
+                state=written,
+                due=min(due, default=None),
+            ),
+        )
+
+    def brought_up_at(self, stack: FleetStack) -> datetime | None:
+        """When its last run ended, as far as this machine knows."""
+        record = self._records.read(stack.name)
+        return record.at if record is not None and record.outcome == "up" else None
+
+    def log(self, stack: FleetStack) -> Path:
+        """Where the output of its last run is."""
+        return self._records.log(stack.name)
+
+    def _program(self, stack: FleetStack) -> str:
+        """What decides what the stack becomes; of a cluster's stack also the run of the shared one."""
+        shared = self._environment.shared
+        of_shared = "" if stack is shared else f" {self._updated.get(shared.name)}"
+        return f"{fingerprint(self._root, stack.name)}{of_shared}"
+
+    @cached_property
+    def _updated(self) -> dict[str, datetime]:
+        """The time of each stack's state; none if the local cloud was removed."""
+        if self._environment.is_local and not local_paths().engine.exists():
+            return {}
+        with backend_of(self._environment):
+            listed = Engine(self._environment.shared.name, self._root).updated()
+        return {name: whole(moment) for name, moment in listed.items()}
+
+
+@contextmanager
+def backend_of(environment: FleetEnvironment) -> Iterator[None]:
+    """Within the block engines that this process starts use the environment's backend."""
+    before = os.environ.get(BACKEND)
+    if environment.backend is not None:
+        os.environ[BACKEND] = environment.backend
+    try:
+        yield
+    finally:
+        if environment.backend is not None:
+            os.environ.pop(BACKEND)
+            if before is not None:
+                os.environ[BACKEND] = before
+
+
+def outputs_of(state: State) -> StackOutputs[str]:
+    """The outputs in a state, none of which is secret; empty before the first complete run."""
+    for each in state["deployment"].get("resources") or ():
+        if each["type"] == "pulumi:pulumi:Stack":
+            outputs: Any = each.get("outputs") or {}
+            found: StackOutputs[str] = outputs
+            return found
+    return {}
+
+
+def time_of(state: State) -> datetime | None:
+    """When a state was written last; None in one that never was."""
+    manifest = state["deployment"].get("manifest")
+    return None if manifest is None else rfc3339.parse(manifest["time"])

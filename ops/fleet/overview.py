@@ -1,0 +1,157 @@
+"""What becomes of a fleet: of each stack when it was brought up and from what, what expires, who cannot sign in.
+
+Everything is read from the states, as `idstack status` reads one. Sign-ins are those of the credential probes of local
+stacks; on Azure the probes' metrics have them (docs/monitoring.md), and this machine reads none.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from identity.credentials import rfc3339
+from ops.fleet.engine_stacks import backend_of, outputs_of, time_of
+from ops.fleet.records import Record, Records
+from ops.fleet.stacks import FleetEnvironment, FleetStack
+from ops.outputs import probes
+from ops.outputs.probes import ProbeResults
+from ops.outputs.rows import Row, has_probes, rows
+from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.environment import local_paths
+from ops.stack.errors import CommandError
+from ops.stack.state import State
+
+# Each reads one state, which takes about a second of the engine.
+_AT_ONCE: Final = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignInFailure:
+    """A sign-in, or a proof call, that does not work: whose, why, and when it was tried last, if that is known."""
+
+    identity: str
+    error: str
+    at: str | None
+
+    def __str__(self) -> str:
+        return f"{self.identity}: {self.error}" + (f" ({self.at})" if self.at else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackStatus:
+    """One stack of a fleet. `is_up`: it has the outputs of a complete run; without them nothing else is known of it.
+
+    `updated` is when its state was written last, by whatever run; `failure` the newest one of its sign-ins;
+    `last_failed` how its last `fleet up` on this machine failed, if it did.
+    """
+
+    stack: FleetStack
+    wave: str
+    is_up: bool = False
+    updated: datetime | None = None
+    commit: str | None = None
+    expires: datetime | None = None
+    expired: tuple[str, ...] = ()
+    overdue: tuple[str, ...] = ()
+    failure: SignInFailure | None = None
+    last_failed: Record | None = None
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it is up and, as far as is known, everybody signs in."""
+        return self.is_up and self.failure is None and not self.expired
+
+    def to_json(self) -> dict[str, Any]:
+        """The stack for scripts; dates are RFC 3339 in UTC."""
+        failed = self.last_failed
+        return {
+            "stack": self.stack.name,
+            "environment": self.stack.environment,
+            "cluster": self.stack.cluster,
+            "wave": self.wave,
+            "isUp": self.is_up,
+            "updated": _rendered(self.updated),
+            "commit": self.commit,
+            "nearestExpiry": _rendered(self.expires),
+            "expired": list(self.expired),
+            "overdueRenewals": list(self.overdue),
+            "failedSignIn": vars(self.failure) if self.failure else None,
+            "lastRunFailed": {"at": _rendered(failed.at), "reason": failed.reason} if failed else None,
+        }
+
+
+def read(environment: FleetEnvironment, root: Path, output: int) -> list[StackStatus]:
+    """The status of every stack, in the order of the waves; `output` is a file descriptor for what engines print.
+
+    Raises CommandError if a state, or a local stack's cluster, cannot be read.
+    """
+    records = Records(root)
+    waves = [(wave.name, stack) for wave in environment.waves for stack in wave.stacks]
+    if environment.is_local and not local_paths().engine.exists():
+        states: dict[str, State] = {}
+    else:
+        with backend_of(environment), ThreadPoolExecutor(_AT_ONCE) as threads:
+            known = set(Engine(environment.shared.name, root, output).stacks())
+            names = [stack.name for _, stack in waves if stack.name in known]
+            states = dict(zip(names, threads.map(lambda name: Engine(name, root, output).state(), names), strict=True))
+    signing_in = _probes(environment, states)
+    now = datetime.now(UTC)
+    return [_status(stack, wave, states.get(stack.name), signing_in, records, now) for wave, stack in waves]
+
+
+def _status(
+    stack: FleetStack, wave: str, state: State | None, found: ProbeResults | None, records: Records, now: datetime
+) -> StackStatus:
+    record = records.read(stack.name)
+    last_failed = record if record is not None and record.outcome == "failed" else None
+    outputs = outputs_of(state) if state else {}
+    if state is None or not outputs:
+        return StackStatus(stack=stack, wave=wave, last_failed=last_failed)
+    identities = rows(outputs, found if has_probes(outputs) else None)
+    dates = [row.not_after for row in identities if row.not_after is not None]
+    return StackStatus(
+        stack=stack,
+        wave=wave,
+        is_up=True,
+        updated=time_of(state),
+        commit=outputs.get("commit"),
+        expires=min(dates, default=None),
+        expired=tuple(row.identity for row in identities if row.not_after is not None and row.not_after <= now),
+        overdue=tuple(row.identity for row in identities if row.is_overdue(now)),
+        failure=max(
+            (each for row in identities for each in _failures(row)), key=lambda each: each.at or "", default=None
+        ),
+        last_failed=last_failed,
+    )
+
+
+def _failures(row: Row) -> list[SignInFailure]:
+    found = []
+    for probe in row.probes:
+        if probe.report is None:
+            found.append(SignInFailure(identity=row.identity, error=probe.problem or "no report", at=None))
+        elif not probe.is_ready:
+            steps = (probe.report["signIn"], probe.report["proof"])
+            failed = next((step for step in steps if not step["ok"]), steps[0])
+            error = failed["error"] or "not tried yet"
+            found.append(SignInFailure(identity=row.identity, error=error, at=failed.get("at")))
+    return found
+
+
+def _probes(environment: FleetEnvironment, states: dict[str, State]) -> ProbeResults | None:
+    """What the probes of a local environment report; None if there are none to be read."""
+    if not environment.is_local or not any(has_probes(outputs_of(state)) for state in states.values()):
+        return None
+    found = local_cloud.of(environment.shared.name)
+    try:
+        return probes.read(Path(found.kubeconfig)) if found is not None else None
+    except probes.Unreachable as error:
+        raise CommandError(f"{error}; `idstack fleet up` starts the local cloud again") from None
+
+
+def _rendered(moment: datetime | None) -> str | None:
+    return None if moment is None else rfc3339.render(moment)

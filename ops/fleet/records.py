@@ -1,0 +1,105 @@
+"""What `idstack fleet up` remembers of each stack on this machine: how its last run ended, and with what it ran.
+
+A record only saves a run or tells of one that failed; the truth about a stack is its state. Without a record, or with
+one that something does not agree with, the stack is brought up as any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+
+from identity import checkout
+
+DIRECTORY: Final = ".fleet"
+"""In the project; git ignores it."""
+
+
+class Record(BaseModel):
+    """How the last run of a stack ended, and when. Of a stack that is up: what it ran with (`program`, a fingerprint),
+    the time of its state, and when its first certificate is due, if it issues any.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    outcome: Literal["up", "failed"]
+    at: AwareDatetime
+    reason: str | None = None
+    program: str | None = None
+    state: AwareDatetime | None = None
+    due: AwareDatetime | None = None
+
+    def holds(self, program: str, state: datetime | None, now: datetime) -> bool:
+        """Whether another run would change nothing: same program, nobody has run it since, no renewal is due.
+
+        `state` is the time of the stack's state, None if there is none.
+        """
+        is_same = self.outcome == "up" and self.program == program
+        is_untouched = state is not None and self.state is not None and whole(state) == whole(self.state)
+        return is_same and is_untouched and (self.due is None or now < self.due)
+
+
+class Records:
+    """The records and logs of the fleet's stacks, in the project `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self._directory = root / DIRECTORY
+
+    def read(self, stack: str) -> Record | None:
+        """The record of a stack; None if there is none that this release understands."""
+        try:
+            return Record.model_validate_json(self._file(stack).read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return None
+
+    def write(self, stack: str, record: Record) -> None:
+        """Replace a stack's record."""
+        self._make()
+        draft = self._file(stack).with_suffix(".draft")
+        draft.write_text(record.model_dump_json(), encoding="utf-8")
+        draft.replace(self._file(stack))
+
+    def forget(self, stack: str) -> None:
+        """A run begins: whatever comes of it, the record before is not true any more."""
+        self._file(stack).unlink(missing_ok=True)
+
+    def log(self, stack: str) -> Path:
+        """Where the output of the stack's last run is."""
+        self._make()
+        return self._directory / f"{stack}.log"
+
+    def _file(self, stack: str) -> Path:
+        return self._directory / f"{stack}.json"
+
+    def _make(self) -> None:
+        self._directory.mkdir(mode=0o700, exist_ok=True)
+
+
+def fingerprint(root: Path, stack: str) -> str:
+    """What decides what a stack becomes, as a hash: program, plugin, what they are installed from, configuration."""
+    found = hashlib.sha256()
+    for name in checkout.deciding_paths(stack):
+        for file in sorted(_files(root / name)):
+            found.update(f"{file.relative_to(root)}\0".encode())
+            found.update(hashlib.sha256(file.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def whole(moment: datetime) -> datetime:
+    """A time in UTC without what is below a millisecond: the engine lists fewer digits than a state has."""
+    moment = moment.astimezone(UTC)
+    return moment - timedelta(microseconds=moment.microsecond % 1000)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    # A project may be made of links to another checkout's directories.
+    for folder, _, names in os.walk(path, followlinks=True):
+        yield from (Path(folder, name) for name in names if not name.endswith(".pyc"))

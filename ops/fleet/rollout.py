@@ -1,0 +1,166 @@
+"""Brings the stacks of an environment up: wave after wave, some of a wave side by side, and no more after a failure.
+
+A failure is a run that does not end with 0: the engine failed, a certificate did not sign in at its gate, or a probe
+did not. What runs beside it is not interrupted. It ends, and no other stack begins.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from types import FrameType
+from typing import Final, Protocol
+
+from ops.fleet.processes import Run
+from ops.fleet.stacks import FleetEnvironment, FleetStack, Wave
+
+_LOOK_EVERY: Final = 0.2  # seconds
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class Outcome(StrEnum):
+    """How far a stack has come."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    UNCHANGED = "unchanged"
+    UP = "up"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    LEFT_OUT = "left out"
+
+
+DONE: Final = frozenset({Outcome.UP, Outcome.UNCHANGED})
+
+
+@dataclass
+class Progress:
+    """A stack on its way; `seconds` is how long its run has taken so far, `line` the newest of its output."""
+
+    stack: FleetStack
+    wave: str
+    outcome: Outcome = Outcome.WAITING
+    seconds: float = 0.0
+    line: str = ""
+    tail: str = ""
+
+
+class Stacks(Protocol):
+    """What a rollout asks and tells of the world."""
+
+    def is_unchanged(self, stack: FleetStack) -> bool:
+        """Whether a run of this stack would change nothing."""
+
+    def start(self, stack: FleetStack) -> Run:
+        """Begin its run."""
+
+    def ended(self, stack: FleetStack, *, is_up: bool, reason: str) -> None:
+        """Note how its run ended; `reason` is its last line."""
+
+    def brought_up_at(self, stack: FleetStack) -> datetime | None:
+        """When its last run ended, if that is known."""
+
+
+@dataclass
+class Rollout:
+    """One environment's way up; `show` is called whenever something may have changed, `parallel` runs are at once."""
+
+    environment: FleetEnvironment
+    stacks: Stacks
+    parallel: int
+    show: Callable[[Sequence[Progress], str], None]
+    wait: Callable[[float], None] = time.sleep
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    clock: Callable[[], float] = time.monotonic
+    progress: list[Progress] = field(init=False)
+    interrupted_by: str | None = None
+
+    def __post_init__(self) -> None:
+        self.progress = [Progress(stack, wave.name) for wave in self.environment.waves for stack in wave.stacks]
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether no other stack may begin."""
+        return self.interrupted_by is not None or bool(self.failed)
+
+    @property
+    def failed(self) -> list[Progress]:
+        """The stacks whose run failed."""
+        return [each for each in self.progress if each.outcome is Outcome.FAILED]
+
+    def run(self) -> None:
+        """Bring every stack up, or stop; `progress` has what became of each."""
+        with self._handling_signals():
+            before: Wave | None = None
+            for wave in self.environment.waves:
+                own = [each for each in self.progress if each.wave == wave.name]
+                for each in own:
+                    if not self.is_stopped and self.stacks.is_unchanged(each.stack):
+                        each.outcome = Outcome.UNCHANGED
+                if before is not None and not all(each.outcome is Outcome.UNCHANGED for each in own):
+                    self._pause(wave, before)
+                self._run(own)
+                if self.is_stopped:
+                    break
+                before = wave
+        for each in self.progress:
+            if each.outcome is Outcome.WAITING:
+                each.outcome = Outcome.LEFT_OUT
+        self.show(self.progress, "")
+
+    def _run(self, wave: Sequence[Progress]) -> None:
+        waiting = deque(each for each in wave if each.outcome is Outcome.WAITING)
+        running: list[tuple[Progress, Run, float]] = []
+        is_passed_on = False
+        while running or (waiting and not self.is_stopped):
+            while waiting and len(running) < self.parallel and not self.is_stopped:
+                each = waiting.popleft()
+                each.outcome = Outcome.RUNNING
+                running.append((each, self.stacks.start(each.stack), self.clock()))
+            if self.interrupted_by and not is_passed_on:
+                is_passed_on = True
+                for _, run, _ in running:
+                    run.interrupt()
+            running = [each for each in running if not self._has_ended(*each)]
+            self.show(self.progress, f"{self.interrupted_by}: waiting for what has begun" if is_passed_on else "")
+            if running:
+                self.wait(_LOOK_EVERY)
+
+    def _has_ended(self, each: Progress, run: Run, begun: float) -> bool:
+        code = run.poll()
+        each.line, each.seconds = run.last_line(), self.clock() - begun
+        if code is None:
+            return False
+        if code != 0:
+            each.tail = run.tail()
+        each.outcome = Outcome.UP if code == 0 else Outcome.INTERRUPTED if self.interrupted_by else Outcome.FAILED
+        self.stacks.ended(each.stack, is_up=code == 0, reason=each.line)
+        return True
+
+    def _pause(self, wave: Wave, before: Wave) -> None:
+        """Wait as long as the wave asks for, from the end of the one before on, in whichever command that was."""
+        ended = [at for stack in before.stacks if (at := self.stacks.brought_up_at(stack)) is not None]
+        until = max(ended, default=self.now()) + wave.pause
+        while not self.is_stopped and (left := (until - self.now()).total_seconds()) > 0:
+            self.show(self.progress, f"{wave.name} begins at {until:%H:%M:%S} UTC")
+            self.wait(min(left, _LOOK_EVERY))
+
+    @contextmanager
+    def _handling_signals(self) -> Iterator[None]:
+        """The first signal stops the rollout; a second one would leave the stacks locked, so it changes nothing."""
+
+        def handle(number: int, _: FrameType | None) -> None:
+            self.interrupted_by = self.interrupted_by or signal.Signals(number).name
+
+        before = {number: signal.signal(number, handle) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,179 @@
+"""`idstack fleet up` and `fleet status`: what they refuse, what they show, and how they end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from identity.credentials import rfc3339
+from ops.fleet.records import Record, Records
+from ops.stack import environment
+from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.fleet.world import AZURE
+from tests.unit.ops.world import output
+
+NOW = datetime.now(UTC)
+STACKS = ("shared-dev", "hc1-dev", "hc2-dev")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a fleet file of Azure and without a file of any stack."""
+    root = tmp_path / "project"
+    root.mkdir()
+    shutil.copyfile(AZURE, root / "fleet.yaml")
+    monkeypatch.chdir(root)
+    for module in ("fleet_up", "fleet_status", "fleet_prepare"):
+        monkeypatch.setattr(f"ops.commands.{module}.ROOT", root)
+    assert root != environment.ROOT
+    return root
+
+
+def _is_up(engine: FakeEngine, **dates: Any) -> None:
+    row = output("managed-azure-ingress", "ingress-hc1-json", **dates)
+    outputs = {
+        "clusterSide": "hypershift",
+        "commit": "0123456789abcdef",
+        "hostedClusters": {"hc1": {"controlPlane": {"ingress": row}}},
+    }
+    root = {"urn": "urn:pulumi:hc1-dev::idstack::pulumi:pulumi:Stack::idstack-hc1-dev", "type": "pulumi:pulumi:Stack"}
+    state = {"manifest": {"time": "2026-11-23T08:16:49.612728841Z"}, "resources": [{**root, "outputs": outputs}]}
+    (engine.folder / "state.json").write_text(json.dumps({"deployment": state}))
+
+
+def _after(days: int) -> str:
+    return rfc3339.render(NOW + timedelta(days=days))
+
+
+def test_stacks_on_azure_are_not_brought_up_without_a_yes(project: Path, engine: FakeEngine, idstack: Idstack) -> None:
+    printed = idstack("fleet", "up", "--environment", "dev")
+    assert printed.code == 1
+    assert "the stacks of dev are on Azure, and runs side by side cannot ask" in printed.error
+    assert engine.calls == []
+
+
+def test_a_stack_whose_file_is_not_the_fleets_is_named_before_anything_runs(
+    project: Path, engine: FakeEngine, idstack: Idstack
+) -> None:
+    (project / "Pulumi.hc1-dev.yaml").write_text("config: {}")
+    printed = idstack("fleet", "up", "--environment", "dev", "--yes")
+    assert printed.code == 1
+    assert "Pulumi.shared-dev.yaml, Pulumi.hc1-dev.yaml, Pulumi.hc2-dev.yaml" in printed.error
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize("command", ["up", "status"])
+def test_an_unknown_environment_is_refused_with_those_there_are(
+    project: Path, engine: FakeEngine, idstack: Idstack, command: str
+) -> None:
+    printed = idstack("fleet", command, "--environment", "test")
+    assert printed.code == 1
+    assert "the fleet has no environment test; it has dev, prod" in printed.error
+
+
+def test_the_status_of_a_fleet_that_is_well_ends_with_0(project: Path, engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has_stacks(*STACKS)
+    _is_up(engine, notAfter=_after(60), renewAfter=_after(15))
+    printed = idstack("fleet", "status", "--environment", "dev", "--json")
+    assert printed.code == 0, printed.error
+    stacks = json.loads(printed.output)["stacks"]
+    assert [each["stack"] for each in stacks] == list(STACKS)
+    assert stacks[1] == {
+        "stack": "hc1-dev",
+        "environment": "dev",
+        "cluster": "hc1",
+        "wave": "wave 1",
+        "isUp": True,
+        "updated": "2026-11-23T08:16:49Z",
+        "commit": "0123456789abcdef",
+        "nearestExpiry": _after(60),
+        "expired": [],
+        "overdueRenewals": [],
+        "failedSignIn": None,
+        "lastRunFailed": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("days_left", "due_in", "code", "reason"),
+    [
+        (60, -3, 3, "renewals are overdue in these stacks: shared-dev, hc1-dev, hc2-dev."),
+        (-1, -40, 1, "somebody in them cannot sign in: shared-dev, hc1-dev, hc2-dev"),
+    ],
+)
+def test_what_is_overdue_or_expired_decides_the_exit_code(
+    project: Path, engine: FakeEngine, idstack: Idstack, days_left: int, due_in: int, code: int, reason: str
+) -> None:
+    engine.has_stacks(*STACKS)
+    _is_up(engine, notAfter=_after(days_left), renewAfter=_after(due_in))
+    printed = idstack("fleet", "status", "--environment", "dev")
+    assert printed.code == code
+    assert reason in printed.error
+    assert "ingress" in printed.output
+
+
+def test_a_stack_that_is_not_there_or_whose_run_failed_is_shown(
+    project: Path, engine: FakeEngine, idstack: Idstack
+) -> None:
+    engine.has_stacks("shared-dev", "hc1-dev")
+    _is_up(engine, notAfter=_after(60), renewAfter=_after(15))
+    at = datetime(2026, 11, 22, 17, 30, tzinfo=UTC)
+    Records(project).write("hc1-dev", Record(outcome="failed", at=at, reason="AADSTS700027"))
+    printed = idstack("fleet", "status", "--environment", "dev")
+    assert printed.code == 1
+    assert printed.error.endswith("cannot sign in: hc2-dev\n")
+    lines = {line.split()[0]: line for line in printed.output.splitlines() if line.strip()}
+    assert "not up" in lines["hc2-dev"]
+    assert "failed 2026-11-22 17:30" in lines["hc1-dev"]
+    asked = [call for call in engine.calls if "export" in call]
+    assert not any("hc2-dev" in call for call in asked), "the backend does not have it"
+
+
+def test_preparing_writes_the_files_and_makes_what_the_backend_lacks(
+    project: Path, engine: FakeEngine, idstack: Idstack
+) -> None:
+    engine.has_stacks("shared-dev")
+    printed = idstack("fleet", "prepare", "--environment", "dev")
+    assert printed.code == 0, printed.error
+    assert "stacks made: hc1-dev, hc2-dev" in printed.output
+    made = [call for call in engine.calls if call.startswith("stack init ")]
+    key = "azurekeyvault://kv-pulumi-dev.vault.azure.net/keys/pulumi"
+    assert made == [f"stack init {name}-dev --secrets-provider {key} --non-interactive" for name in ("hc1", "hc2")]
+    assert (project / "Pulumi.hc1-dev.yaml").read_text().startswith(f"secretsprovider: {key}\nconfig:\n")
+
+    again = idstack("fleet", "prepare", "--environment", "dev")
+    assert "files written: none" in again.output
+
+
+def test_preparing_keeps_what_the_engine_has_written(project: Path, engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has_stacks(*STACKS)
+    idstack("fleet", "prepare", "--environment", "dev")
+    file = project / "Pulumi.hc1-dev.yaml"
+    file.write_text(f"encryptedkey: abc=\n{file.read_text()}".replace("westeurope", "elsewhere"))
+    printed = idstack("fleet", "prepare", "--environment", "dev")
+    assert "files written: Pulumi.hc1-dev.yaml" in printed.output
+    assert file.read_text().startswith("encryptedkey: abc=\n")
+    assert "elsewhere" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("secretsprovider: passphrase\n", "has the secrets provider passphrase, and the fleet file azurekeyvault://"),
+        ("- a\n", "is no stack's file"),
+        ("a: [", "is no stack's file"),
+    ],
+)
+def test_a_file_that_cannot_be_kept_is_refused(
+    project: Path, engine: FakeEngine, idstack: Idstack, text: str, reason: str
+) -> None:
+    (project / "Pulumi.shared-dev.yaml").write_text(text)
+    printed = idstack("fleet", "prepare", "--environment", "dev")
+    assert printed.code == 1
+    assert reason in printed.error
+    assert (project / "Pulumi.shared-dev.yaml").read_text() == text

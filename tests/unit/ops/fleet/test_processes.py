@@ -1,0 +1,60 @@
+"""A stack's run is `idstack up` in a process of its own, which an interruption reaches once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ops.fleet.processes import StackRun
+from tests.unit.ops.fleet.world import document, fleet
+
+_PRINTS: Final = """\
+import os, sys
+print(*sys.argv[1:], os.environ.get("PULUMI_BACKEND_URL"), os.getpgid(0) == os.getpid(), sys.stdin.read() == "")
+sys.stderr.write("the reason\\n\\n")
+sys.exit(3)
+"""
+_WAITS: Final = """\
+import signal, sys
+def end(*_):
+    print("unlocked", flush=True)
+    sys.exit(7)
+signal.signal(signal.SIGINT, end)
+print("begun", flush=True)
+signal.pause()
+"""
+
+
+def _run(root: Path, program: str) -> StackRun:
+    (root / "ops").mkdir()
+    (root / "ops/__main__.py").write_text(program)
+    environment = fleet(document()).environments[1]
+    return StackRun(environment.stacks[1], environment, ["--yes"], root=root, log=root / "log")
+
+
+def _ended(run: StackRun) -> int:
+    while (code := run.poll()) is None:
+        pass
+    return code
+
+
+def test_it_is_the_ordinary_command_with_the_environments_backend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "file:///elsewhere")
+    run = _run(tmp_path, _PRINTS)
+    assert _ended(run) == 3
+    assert run.last_line() == "the reason"
+    backend = "azblob://pulumi-state?storage_account=stidstackprod"
+    assert run.tail() == f"up --stack hc3-prod --yes {backend} True True\nthe reason"
+
+
+def test_an_interruption_reaches_it_and_it_ends_by_itself(tmp_path: Path) -> None:
+    run = _run(tmp_path, _WAITS)
+    while run.last_line() != "begun":
+        assert run.poll() is None, run.tail()
+    run.interrupt()
+    assert _ended(run) == 7
+    assert run.last_line() == "unlocked"
