@@ -12,12 +12,14 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from localcloud.core import files
 
 Document = dict[str, Any]
 """A JSON object."""
@@ -147,10 +149,5 @@ class StoreChanges:
 def seal_key(path: Path) -> bytes:
     """The key in `path`; made on the first call, mode 0600. Two processes that call it at once get the same key."""
     if not path.exists():
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
-        draft.touch(mode=0o600)
-        draft.write_bytes(os.urandom(SEAL_KEY_BYTES))
-        with suppress(FileExistsError):
-            os.link(draft, path)  # unlike a rename, a link never replaces a key that is there already
-        draft.unlink()
+        files.write_once(path, os.urandom(SEAL_KEY_BYTES))
     return path.read_bytes()
