@@ -28,7 +28,7 @@ from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE
 from localcloud.core.certificates import parse
 from localcloud.core.client_variables import as_pkcs12, network
 from localcloud.core.clouds import LocalEnvironment
-from localcloud.core.tls import write_private
+from localcloud.core.files import write_private
 
 # Signs in with PKCS#12 alone; azure-native reads PEM as well, which is what a local stack's variables name already.
 _TAKES_PKCS12: Final = "pulumi-resource-azuread"

@@ -181,7 +181,7 @@ def _seed(file: Path | None) -> Seed | None:
 
 
 def _create(state: StateDirectory, wanted: Seed | None) -> None:
-    from localcloud.core.tls import write_private
+    from localcloud.core.files import write_private
     from localcloud.runtime.environment import prepare
     from localcloud.runtime.seed import seed as seed_cloud
 
@@ -211,7 +211,7 @@ def faults(
 ) -> None:
     """Print the faults that are held now, or hold others: what services answer instead of their own answers."""
     from localcloud.azure.shared.held import FaultHolder, HeldFaults
-    from localcloud.core.tls import write_private
+    from localcloud.core.files import write_private
 
     state: StateDirectory = context.obj
     _environment(state)
@@ -311,7 +311,7 @@ def issue_msi(
 ) -> None:
     """Issue a managed identity's credential document, as the first-party data plane does, into a file."""
     from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
-    from localcloud.core.tls import write_private
+    from localcloud.core.files import write_private
     from localcloud.runtime.environment import prepare
 
     prepared = prepare(context.obj)

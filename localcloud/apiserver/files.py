@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.cluster import USERS, ClusterKind, token
+from localcloud.core.files import write_if_changed
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store
-from localcloud.core.tls import write_if_changed
 
 _KIND: Final = "apiserver"
 _AES_KEY_BYTES: Final = 32

@@ -81,8 +81,8 @@ def alive(pids: Path, name: str) -> RecordedProcess | None:
     file = pids / f"{name}.json"
     try:
         document = json.loads(file.read_text())
-    except FileNotFoundError:
-        return None
+    except (FileNotFoundError, ValueError):
+        return None  # cut off by a loss of power, which has ended the process, too
     found = RecordedProcess(file, document["pid"], document["startTime"])
     return found if found.is_alive() else None
 

@@ -12,13 +12,14 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from localcloud.core import files
 from localcloud.core.store_errors import StoreDamaged, in_words
 
 Document = dict[str, Any]
@@ -187,12 +188,7 @@ def seal_key(path: Path) -> bytes:
     Raises `StoreDamaged` for a file of another length.
     """
     if not path.exists():
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
-        draft.touch(mode=0o600)
-        draft.write_bytes(os.urandom(SEAL_KEY_BYTES))
-        with suppress(FileExistsError):
-            os.link(draft, path)  # unlike a rename, a link never replaces a key that is there already
-        draft.unlink()
+        files.write_once(path, os.urandom(SEAL_KEY_BYTES))
     found = path.read_bytes()
     if len(found) != SEAL_KEY_BYTES:
         raise StoreDamaged(path, f"{len(found)} bytes, {SEAL_KEY_BYTES} are expected")

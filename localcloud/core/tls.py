@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from localcloud.core import clock
+from localcloud.core.files import write_private, write_public
 from localcloud.core.public_names import certificate_names
 
 _HOSTS: Final = ("localhost", *certificate_names())
@@ -48,7 +48,7 @@ def ensure_certificate(ca_file: Path, server_file: Path) -> None:
     for file, issued in ((expired_file(server_file), now - _LIFETIME - _EXPIRED_BEFORE), (server_file, now)):
         builder = _builder(_subject("localhost"), ca_name, key.public_key(), ca_key.public_key(), issued)
         write_private(file, private + _server(builder, ca_key).public_bytes(serialization.Encoding.PEM))
-    ca_file.write_bytes(ca.public_bytes(serialization.Encoding.PEM))
+    write_public(ca_file, ca.public_bytes(serialization.Encoding.PEM))
 
 
 def expired_file(server_file: Path) -> Path:
@@ -65,21 +65,6 @@ def _server(builder: x509.CertificateBuilder, ca_key: ec.EllipticCurvePrivateKey
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
-
-
-def write_private(file: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, replacing an earlier one in a single step."""
-    draft = file.with_name(f"{file.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-        stream.write(content)
-    draft.replace(file)
-
-
-def write_if_changed(file: Path, text: str) -> None:
-    """As `write_private`, for a string, unless the file already holds it."""
-    if not file.exists() or file.read_text() != text:
-        write_private(file, text.encode())
 
 
 def _is_good(server_file: Path) -> bool:

@@ -24,7 +24,7 @@ from localcloud.azure.resource_store import Resources
 from localcloud.core.certificates import KeyMaterial, parse
 from localcloud.core.client_variables import as_pkcs12, network
 from localcloud.core.clouds import LocalEnvironment
-from localcloud.core.tls import write_private
+from localcloud.core.files import write_private
 
 # What every Java has as the password of its trust store, which holds nothing secret.
 _TRUST_PASSWORD: Final = "changeit"

@@ -13,8 +13,8 @@ from localcloud.azure.tenant.directory import Directory
 from localcloud.azure.tenant.objects import Application, KeyCredential, ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.certificates import CLOCK_SKEW, issue
+from localcloud.core.files import write_private
 from localcloud.core.store import Store
-from localcloud.core.tls import write_private
 
 _KIND, _KEY = "deployer", "deployer"
 _LIFETIME = timedelta(days=365)

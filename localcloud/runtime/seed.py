@@ -17,8 +17,8 @@ from localcloud.azure.resource_store import Resources
 from localcloud.core import clock
 from localcloud.core.arm_ids import resource_group_id, resource_id, role_definition_id, subscription_id
 from localcloud.core.cluster import ClusterKind
+from localcloud.core.files import write_private
 from localcloud.core.store import Document
-from localcloud.core.tls import write_private
 from localcloud.kubernetes.definitions import definitions
 from localcloud.runtime.environment import Prepared
 from localcloud.runtime.seed_file import DEPLOYER, Seed, SeededCluster, SeededIdentity, SeededVault

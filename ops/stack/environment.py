@@ -120,7 +120,11 @@ class LocalPaths:
         if not self.passphrase.exists():
             draft = self.passphrase.with_suffix(".draft")
             draft.touch(mode=0o600)
-            draft.write_text(secrets.token_urlsafe(32))
+            with draft.open("w") as stream:
+                stream.write(secrets.token_urlsafe(32))
+                stream.flush()
+                # A rename may reach the disk before the content: after a loss of power the passphrase would be empty.
+                os.fsync(stream.fileno())
             draft.replace(self.passphrase)
 
 

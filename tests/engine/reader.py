@@ -29,7 +29,7 @@ from identity.access.token_cache import CACHE_VARIABLE
 from identity.credentials.certificate import issue
 from identity.naming import resource_group_id, resource_id, role_definition_id
 from localcloud.azure.shared.faults import Faults
-from localcloud.core.tls import write_private
+from localcloud.core.files import write_private
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack, steps_of
 

@@ -111,12 +111,12 @@ def rotating_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
     """The stack, up since `_DAYS` days, its pod running."""
     with ageing_stack(root, warm=warm) as rotating:
         rotating.stack.up()
-        _run_consumer(rotating.stack)
+        run_consumer(rotating.stack)
         yield rotating
 
 
-def _run_consumer(stack: LocalStack) -> None:
-    """What HyperShift's operators do: a SecretProviderClass, and a Deployment that mounts it."""
+def run_consumer(stack: LocalStack) -> None:
+    """Run the pod. What HyperShift's operators do: a SecretProviderClass, and a Deployment that mounts it."""
     with config.new_client_from_config(stack.environment.kubeconfig) as api:
         kinds = DynamicClient(api).resources
         for manifest in _manifests(stack):

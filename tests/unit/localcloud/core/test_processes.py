@@ -47,6 +47,16 @@ def test_a_process_that_has_the_id_of_a_recorded_one_is_left_alone(
     assert sleeper.poll() is None
 
 
+@pytest.mark.parametrize("kept", [0, 9])
+def test_a_record_that_a_loss_of_power_cut_off_is_of_no_process(
+    kept: int, tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    record = processes.record(tmp_path / "pids", "daemon", sleeper.pid)
+    record.file.write_bytes(record.file.read_bytes()[:kept])
+
+    assert processes.alive(tmp_path / "pids", "daemon") is None
+
+
 def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE) as stubborn:
         assert stubborn.stdout is not None

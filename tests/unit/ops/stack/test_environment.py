@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -188,3 +189,13 @@ def test_where_tokens_are_kept_is_the_users_choice(local: dict[str, str]) -> Non
         ("IDSTACK_TOKEN_CACHE", "/somewhere"),
         ("PULUMI_OPTION_REFRESH", "true"),
     }
+
+
+def test_a_loss_of_power_leaves_no_empty_passphrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").read_text()))
+    paths = LocalPaths(tmp_path / "state")
+
+    paths.create()
+
+    assert synced == [paths.passphrase.read_text()]
