@@ -1,7 +1,8 @@
 """Azure RBAC: what a principal may do, and where.
 
 One check serves ARM and every data plane. Role assignments are ARM resources (`arm/authorization.py` writes them), role
-definitions are the built-ins of `roles.yaml`. The rules are those of MicrosoftDocs `role-definitions.md`:
+definitions are the built-ins of `roles.yaml` and the custom roles, which are ARM resources, too
+(`arm/role_definitions.py`). The rules are those of MicrosoftDocs `role-definitions.md`:
 
 - an action is allowed by any assignment at the scope or above whose role grants it and does not exclude it;
 - `notActions` subtracts within one role only and denies nothing: another role that grants the action wins;
@@ -9,7 +10,7 @@ definitions are the built-ins of `roles.yaml`. The rules are those of MicrosoftD
 - `*` matches any characters, slashes included, and letter case is ignored;
 - an assignment with a condition grants an action only if the condition holds (`conditions.py`).
 
-Left out: deny assignments, groups, custom roles; this project writes none of them. The delay for which a
+Left out: deny assignments, groups; this project writes none of them. The delay for which a
 *removed* assignment keeps working in Azure is left out, too: nothing may rely on it.
 """
 
@@ -29,14 +30,14 @@ from localcloud.azure import conditions
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core.clock import now
-from localcloud.core.store import Store
+from localcloud.core.store import Document, Store
 
 ASSIGNMENT_SEGMENT: Final = "/providers/microsoft.authorization/roleassignments/"
 
 
 @dataclass(frozen=True)
 class RoleDefinition:
-    """A built-in role. `guid` is the same in every cloud, `role_name` is the display name."""
+    """A role. `guid` is the same in every cloud for a built-in one, `role_name` is the display name."""
 
     guid: str
     role_name: str
@@ -67,6 +68,29 @@ def built_in_roles() -> Mapping[str, RoleDefinition]:
             )
             for guid, role in document.items()
         }
+    )
+
+
+def role_definition(store: Store, definition_id: str) -> RoleDefinition | None:
+    """The role with this ARM id: a built-in one, or a custom role of the tenant; None if there is none."""
+    built_in = built_in_roles().get(role_guid(definition_id))
+    if built_in is not None:
+        return built_in
+    document = store.get("arm", definition_id.lower())
+    return None if document is None else custom_role(document)
+
+
+def custom_role(document: Document) -> RoleDefinition:
+    """A custom role out of its ARM document."""
+    properties = document["properties"]
+    [permission] = properties["permissions"]
+    return RoleDefinition(
+        guid=document["name"],
+        role_name=properties["roleName"],
+        actions=tuple(permission["actions"]),
+        not_actions=tuple(permission["notActions"]),
+        data_actions=tuple(permission["dataActions"]),
+        not_data_actions=tuple(permission["notDataActions"]),
     )
 
 
@@ -162,8 +186,9 @@ class Authorization:
                 properties = assignment["properties"]
                 if properties["principalId"].lower() != object_id.lower():
                     continue
-                if datetime.fromisoformat(properties["createdOn"]) <= effective_before:
-                    yield built_in_roles()[role_guid(properties["roleDefinitionId"])], properties.get("condition")
+                role = role_definition(self._store, properties["roleDefinitionId"])
+                if role is not None and datetime.fromisoformat(properties["createdOn"]) <= effective_before:
+                    yield role, properties.get("condition")
 
 
 def _holds(condition: str, action: str, attributes: Attributes) -> bool:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
-from identity.clouds import LOCAL_CLOUD
-from identity.settings import HostedClusterSettings, Settings, load_settings
-from ops.stack import local_cloud
+from identity.settings import HostedClusterSettings, Settings
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.settings import load, texts_in_the_file_of
 
 # Of the AKS add-on (learn.microsoft.com/azure/aks/csi-secrets-store-configuration-options).
 DEFAULT_POLL: Final = timedelta(minutes=2)
@@ -55,7 +52,7 @@ def read(names: Sequence[str], poll: timedelta | None = None) -> list[ForecastSt
     A shared stack among them gives its vault's name and its cluster's poll interval to those that name it. Raises
     CommandError for a stack without a configuration and for an encrypted value, ConfigurationError for a wrong one.
     """
-    return together({name: settings_of(name) for name in names}, poll)
+    return together({name: load(name, texts_in_the_file_of(Engine(name))) for name in names}, poll)
 
 
 def together(found: Mapping[str, Settings], poll: timedelta | None = None) -> list[ForecastStack]:
@@ -99,26 +96,3 @@ def duration(text: str) -> timedelta:
     if not found:
         raise ValueError(f"{text!r} is no time such as 2m or 1m30s")
     return found
-
-
-def settings_of(name: str) -> Settings:
-    """The settings in the stack's own file. No engine runs and nobody signs in; see `read` for the errors."""
-    written = {key: value for key, value in Engine(name).written().items() if ":" not in key}
-    if hidden := sorted(key for key, value in written.items() if _is_encrypted(value)):
-        raise CommandError(
-            f"Pulumi.{name}.yaml has an encrypted value in {', '.join(f'idstack:{key}' for key in hidden)}, and the "
-            "forecast reads the file alone, without the stack's key. No key of the configuration is secret: "
-            "`pulumi config set --plaintext` writes it readably"
-        )
-    local = local_cloud.of(name) if written.get("cloud") == LOCAL_CLOUD else None
-    return load_settings(
-        {key: _as_pulumi_passes_it(value) for key, value in written.items()}, secret_keys=(), local=local
-    )
-
-
-def _is_encrypted(value: object) -> bool:
-    return isinstance(value, Mapping) and (set(value) == {"secure"} or any(map(_is_encrypted, value.values())))
-
-
-def _as_pulumi_passes_it(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from collections.abc import Mapping
 
+from identity.clouds import LOCAL_CLOUD
 from identity.settings import ConfigurationError, Settings, load_settings
+from identity.settings.problems import NAMESPACE
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
-_BOOLEANS: Final = {True: "true", False: "false"}
-
 
 def settings_of(engine: Engine) -> Settings:
     """The settings; raises CommandError for a configuration that the program would refuse, with its report."""
-    raw = {key: _text(value) for key, value in engine.configured().items()}
     try:
-        return load_settings(raw, secret_keys=(), local=local_cloud.of(engine.stack))
+        return load(engine.stack, texts_of(engine))
     except ConfigurationError as error:
         raise CommandError(str(error)) from None
 
@@ -30,8 +29,44 @@ def namespaces_of(engine: Engine) -> tuple[str, ...]:
         return ()
 
 
-def _text(value: object) -> str:
-    """A value as Pulumi hands it to a program: structures as JSON."""
-    if isinstance(value, bool):
-        return _BOOLEANS[value]
-    return value if isinstance(value, str) else json.dumps(value)
+def texts_of(engine: Engine) -> dict[str, str]:
+    """The configuration by key as the engine passes it to the program; raises CommandError if a value is secret."""
+    texts, secret_keys = engine.raw_configuration()
+    if secret_keys:
+        raise CommandError(
+            f"{_named(secret_keys)} is secret, and is not decrypted here; `make preview STACK={engine.stack}` checks "
+            "it with the rest"
+        )
+    return texts
+
+
+def texts_in_the_file_of(engine: Engine) -> dict[str, str]:
+    """The same out of the stack's own file: no engine runs, and nobody signs in.
+
+    Raises CommandError for a stack without a file, and for an encrypted value.
+    """
+    written = {key: value for key, value in engine.written().items() if ":" not in key}
+    if hidden := sorted(key for key, value in written.items() if _is_encrypted(value)):
+        raise CommandError(
+            f"Pulumi.{engine.stack}.yaml has an encrypted value in {_named(hidden)}, and the file alone is read, "
+            "without the stack's key. No key of the configuration is secret: `pulumi config set --plaintext` writes it "
+            "readably"
+        )
+    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in written.items()}
+
+
+def load(stack: str, texts: Mapping[str, str]) -> Settings:
+    """The settings in these texts.
+
+    Raises ConfigurationError for what the program would refuse, CommandError for a local stack without a local cloud.
+    """
+    local = local_cloud.of(stack) if texts.get("cloud") == LOCAL_CLOUD else None
+    return load_settings(texts, secret_keys=(), local=local)
+
+
+def _named(keys: list[str]) -> str:
+    return ", ".join(f"{NAMESPACE}:{key}" for key in keys)
+
+
+def _is_encrypted(value: object) -> bool:
+    return isinstance(value, Mapping) and (set(value) == {"secure"} or any(map(_is_encrypted, value.values())))

@@ -146,7 +146,7 @@ def reader_of(stack: LocalStack, folder: Path, *, cluster_user: bool = False) ->
     application = administrator.graph("POST", "/applications", {"displayName": f"reader-{uuid.uuid4()}"})
     principal = administrator.graph("POST", "/servicePrincipals", {"appId": application["appId"]})
     path = f"/applications/{application['id']}"
-    administrator.graph("PATCH", path, {"keyCredentials": [_registration(issued.certificate_pem)]})
+    administrator.graph("PATCH", path, {"keyCredentials": [registration(issued.certificate_pem)]})
     reader = Reader(stack, application["appId"], principal["id"], folder)
     write_private(reader.certificate, (issued.private_key_pem + issued.certificate_pem).encode())
     groups = dict.fromkeys(resource_groups(stack), READER)
@@ -200,7 +200,8 @@ def _assign(administrator: OutOfBand, stack: LocalStack, reader: Reader, scope: 
     return assignment
 
 
-def _registration(certificate_pem: str) -> dict[str, str]:
+def registration(certificate_pem: str) -> dict[str, str]:
+    """A certificate as Graph takes it, one of an application's `keyCredentials`."""
     der = x509.load_pem_x509_certificate(certificate_pem.encode()).public_bytes(Encoding.DER)
     return {"type": "AsymmetricX509Cert", "usage": "Verify", "key": base64.b64encode(der).decode()}
 

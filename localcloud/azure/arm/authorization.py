@@ -1,4 +1,4 @@
-"""Microsoft.Authorization: role assignments, which `localcloud.azure.authorization` reads, and the built-in roles.
+"""Microsoft.Authorization: role assignments, which `localcloud.azure.authorization` reads.
 
 Sources of rules and messages: azure-docs `role-based-access-control/troubleshooting` and `role-assignments`; issues
 Azure-Samples/graphrag-accelerator 168 (update), Azure-Samples/azure-search-openai-demo 1091 and Azure/azure-cli 8599
@@ -23,7 +23,8 @@ from localcloud.azure import conditions
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection
-from localcloud.azure.authorization import Attributes, RoleDefinition, built_in_roles, role_guid
+from localcloud.azure.arm.role_definitions import RoleDefinitions, definition_id, is_uuid, require_assignable
+from localcloud.azure.authorization import Attributes, role_guid
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core.clock import now
@@ -37,9 +38,7 @@ _WRITABLE: Final = frozenset(
 )
 # The scope by assignment name; an entry may outlive its assignment.
 _NAMES: Final = "arm-role-assignment-name"
-_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _PRINCIPAL_FILTER: Final = re.compile(r"(?:principalId eq|assignedTo\() *'([^']+)'\)?", re.IGNORECASE)
-_ROLE_NAME_FILTER: Final = re.compile(r"roleName eq '([^']+)'", re.IGNORECASE)
 
 
 class RoleAssignments(StoredType):
@@ -111,36 +110,15 @@ class RoleAssignments(StoredType):
         )
 
 
-class RoleDefinitions(ResourceType):
-    """The built-in roles, which exist at every scope."""
-
-    name = "Microsoft.Authorization/roleDefinitions"
-    extension = True
-
-    async def get(self, call: Call) -> Response:
-        role = built_in_roles().get(call.path.name.lower())
-        if role is None:
-            raise _role_not_found(call.path.name)
-        return JSONResponse(_definition(call, role))
-
-    async def list(self, call: Call) -> Response:
-        requested = call.query.get("$filter", "")
-        match = _ROLE_NAME_FILTER.fullmatch(requested.strip())
-        if requested and match is None:
-            raise errors.not_emulated(f"the filter {requested!r} of {self.name}")
-        roles = [role for role in built_in_roles().values() if match is None or role.role_name == match[1]]
-        return collection(_definition(call, role) for role in roles)
-
-
 def types() -> tuple[ResourceType, ...]:
     """The namespace's resource types."""
-    return RoleAssignments(), RoleDefinitions()
+    return RoleAssignments(), RoleDefinitions(RoleAssignments.name)
 
 
 def _checked(call: Call) -> dict[str, Any]:
     """What a PUT may set, with every rule that needs the body alone; raises 400."""
     properties = call.properties
-    if not _is_uuid(call.path.name):
+    if not is_uuid(call.path.name):
         raise ServiceError(
             400,
             "InvalidRoleAssignmentId",
@@ -148,13 +126,12 @@ def _checked(call: Call) -> dict[str, Any]:
         )
     if unknown := sorted(set(properties) - _WRITABLE):
         raise errors.invalid_content(f"Could not find member '{unknown[0]}' on object of type 'RoleAssignment'")
-    if not _is_uuid(properties.get("principalId")):
+    if not is_uuid(properties.get("principalId")):
         raise ServiceError(400, "InvalidPrincipalId", "A valid principal ID must be provided for role assignment.")
     role = str(properties.get("roleDefinitionId") or "")
-    if "/providers/microsoft.authorization/roledefinitions/" not in role.lower() or not _is_uuid(role_guid(role)):
+    if "/providers/microsoft.authorization/roledefinitions/" not in role.lower() or not is_uuid(role_guid(role)):
         raise ServiceError(400, "InvalidRoleDefinitionId", f"The role definition ID '{role}' is not valid.")
-    if role_guid(role) not in built_in_roles():
-        raise _role_not_found(role_guid(role))
+    require_assignable(call, role_guid(role), _scope(call.path))
     if properties.get("principalType", "ServicePrincipal") not in _PRINCIPAL_TYPES:
         raise ServiceError(
             400, "InvalidPrincipalType", f"The principal type '{properties['principalType']}' is not supported."
@@ -168,7 +145,7 @@ def _checked(call: Call) -> dict[str, Any]:
     }
     if condition is not None:
         _check_condition(condition, answered["conditionVersion"])
-    return {**answered, "roleDefinitionId": _definition_id(call, role_guid(role))}
+    return {**answered, "roleDefinitionId": definition_id(call.cloud, role_guid(role))}
 
 
 def _check_condition(condition: object, version: object) -> None:
@@ -276,38 +253,3 @@ def _ancestors(scope: str) -> Iterator[str]:
 
 def _scope(path: ArmPath) -> str:
     return path.scope or "/"
-
-
-def _definition(call: Call, role: RoleDefinition) -> dict[str, Any]:
-    return {
-        "id": _definition_id(call, role.guid),
-        "name": role.guid,
-        "type": RoleDefinitions.name,
-        "properties": {
-            "roleName": role.role_name,
-            "type": "BuiltInRole",
-            "assignableScopes": ["/"],
-            "permissions": [
-                {
-                    "actions": role.actions,
-                    "notActions": role.not_actions,
-                    "dataActions": role.data_actions,
-                    "notDataActions": role.not_data_actions,
-                }
-            ],
-        },
-    }
-
-
-def _definition_id(call: Call, guid: str) -> str:
-    return f"/subscriptions/{call.cloud.subscription_id}/providers/{RoleDefinitions.name}/{guid}"
-
-
-def _role_not_found(guid: str) -> ServiceError:
-    return ServiceError(
-        404, "RoleDefinitionDoesNotExist", f"The specified role definition with ID '{guid}' does not exist."
-    )
-
-
-def _is_uuid(text: object) -> bool:
-    return isinstance(text, str) and _UUID.fullmatch(text) is not None

@@ -25,7 +25,7 @@ def read_access(
     """
     try:
         server.check_sign_in()
-        needed = permissions(network_policies=bool(configuration.get("blockInstanceMetadata")))
+        needed = permissions(network_policies=configuration.get("blockInstanceMetadata") == "true")
         missing = server.missing(AccessRequirements(needed, _kinds(configuration), namespaces))
     except AccessError as error:
         return refused(error)

@@ -7,28 +7,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from identity.catalogue import CONTROL_PLANE
-from identity.settings import ConfigurationError, Problem, Settings, load_settings
+from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.problems import NAMESPACE, path_of
 from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import RefusedValue, SeenConfiguration
-from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.settings import load, texts_of
 
 
 def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
     """What the settings refuse, or the identities that they enable."""
     try:
-        texts, secret_keys = engine.raw_configuration()
+        texts = texts_of(engine)
+        settings = load(engine.stack, texts)
     except CommandError as error:
         return Unread(str(error))
-    if secret_keys:
-        return Unread(
-            f"{', '.join(f'{NAMESPACE}:{key}' for key in secret_keys)} is secret, and is not decrypted here; "
-            f"`make preview STACK={engine.stack}` checks it with the rest"
-        )
-    try:
-        settings = load_settings(texts, secret_keys=(), local=local_cloud.of(engine.stack))
     except ConfigurationError as error:
         names = _names(texts)
         return SeenConfiguration(refused=tuple(_refused(error.problems, names)), identities={})

@@ -97,7 +97,7 @@ class FakeEngine:
         listed = {
             f"idstack:{key}": {
                 "value": value if isinstance(value, str) else json.dumps(value),
-                "objectValue": value,
+                **({"objectValue": value} if isinstance(value, dict | list) else {}),
                 "secret": False,
             }
             for key, value in configuration.items()

@@ -27,6 +27,7 @@ IDENTITY: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIden
 READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 ACCOUNTS: Final = "providers/Microsoft.Storage/storageAccounts"
+DEFINITIONS: Final = "providers/Microsoft.Authorization/roleDefinitions"
 LOCATION: Final = {"location": "eastus"}
 CLUSTER: Final = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
 POOL: Final = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5"}
@@ -71,6 +72,24 @@ def _granted_twice(cloud: CoverageCloud) -> httpx.Response:
 def _granted_anew(cloud: CoverageCloud) -> httpx.Response:
     _grant(cloud)
     return _grant(cloud)
+
+
+def _role(cloud: CoverageCloud, guid: str = TWO, **properties: Any) -> httpx.Response:
+    """A custom role of the group that reads."""
+    permissions = [{"actions": ["*/read"], "notActions": [], "dataActions": [], "notDataActions": []}]
+    whole = {"roleName": "mine", "permissions": permissions, "assignableScopes": [GROUP], **properties}
+    return cloud.call("PUT", f"{SUBSCRIPTION}/{DEFINITIONS}/{guid}", {"properties": whole})
+
+
+def _assigned_role(cloud: CoverageCloud) -> httpx.Response:
+    _role(cloud)
+    assert _grant(cloud, roleDefinitionId=f"{SUBSCRIPTION}/{DEFINITIONS}/{TWO}").status_code == 201
+    return cloud.call("DELETE", f"{SUBSCRIPTION}/{DEFINITIONS}/{TWO}")
+
+
+def _assigned_elsewhere(cloud: CoverageCloud) -> httpx.Response:
+    _role(cloud, assignableScopes=[f"{GROUP}-2"])
+    return _grant(cloud, roleDefinitionId=f"{SUBSCRIPTION}/{DEFINITIONS}/{TWO}")
 
 
 def _vault(cloud: CoverageCloud, **properties: Any) -> httpx.Response:
@@ -227,6 +246,10 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "absent role": lambda cloud: cloud.call(
         "GET", f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{ONE}"
     ),
+    "absent custom role, or one that is not assignable there": _assigned_elsewhere,
+    "name of another role": lambda cloud: _role(cloud, roleName="Reader"),
+    "custom role deleted while it is assigned": _assigned_role,
+    "custom role with a part missing": lambda cloud: _role(cloud, assignableScopes=[]),
     "unknown principal type": lambda cloud: _grant(cloud, principalType="Robot"),
     "principal not found": lambda cloud: _grant(cloud, principal=ONE, principalType=None),
     "wrong principal type": lambda cloud: _grant(cloud, principalType="User"),

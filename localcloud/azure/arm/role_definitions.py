@@ -1,0 +1,200 @@
+"""Microsoft.Authorization/roleDefinitions: the built-in roles at every scope, and the tenant's custom roles.
+
+A custom role may be assigned at its assignable scopes and below; who writes or deletes it needs the right to at each of
+them, its name is unique in the tenant, and it cannot go while it is assigned (azure-docs
+`role-based-access-control/custom-roles.md`, `troubleshooting.md`). Its actions are not compared with those of the
+resource providers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from starlette.responses import JSONResponse, Response
+
+from localcloud.azure.arm import errors
+from localcloud.azure.arm.resource_type import Call, ResourceType, collection
+from localcloud.azure.authorization import RoleDefinition, built_in_roles
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import public
+from localcloud.azure.shared.http import ServiceError
+from localcloud.core.clock import now
+from localcloud.core.store import Document
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_SCOPE: Final = re.compile(r"/subscriptions/[^/]", re.IGNORECASE)
+_ROLE_NAME_FILTER: Final = re.compile(r"roleName eq '([^']+)'", re.IGNORECASE)
+_TYPE: Final = "Microsoft.Authorization/roleDefinitions"
+_WRITABLE: Final = frozenset({"roleName", "description", "type", "permissions", "assignableScopes"})
+_PERMISSIONS: Final = ("actions", "notActions", "dataActions", "notDataActions")
+
+
+class RoleDefinitions(ResourceType):
+    """The roles of the tenant; `assigned_by` is the type of the resources that refer to one by `roleDefinitionId`."""
+
+    name = _TYPE
+    extension = True
+
+    def __init__(self, assigned_by: str) -> None:
+        self._assigned_by = assigned_by
+
+    async def get(self, call: Call) -> Response:
+        built_in = built_in_roles().get(call.path.name.lower())
+        if built_in is not None:
+            return JSONResponse(_built_in(call.cloud, built_in))
+        return JSONResponse(public(_existing(call, call.path.name)))
+
+    async def list(self, call: Call) -> Response:
+        requested = call.query.get("$filter", "")
+        match = _ROLE_NAME_FILTER.fullmatch(requested.strip())
+        if requested and match is None:
+            raise errors.not_emulated(f"the filter {requested!r} of {self.name}")
+        scope = call.path.scope or "/"
+        found = [
+            *(_built_in(call.cloud, each) for each in built_in_roles().values()),
+            *(public(each) for each in _custom(call) if _is_assignable(each, scope)),
+        ]
+        return collection(each for each in found if match is None or each["properties"]["roleName"] == match[1])
+
+    async def put(self, call: Call) -> Response:
+        guid = call.path.name.lower()
+        if not is_uuid(guid):
+            raise ServiceError(400, "InvalidRoleDefinitionId", f"The role definition ID '{guid}' is not valid.")
+        if guid in built_in_roles():
+            raise errors.not_emulated(f"a change of the built-in role {guid}")
+        properties = _checked(call)
+        self._require(call, "write", properties["assignableScopes"])
+        current = _stored(call, guid)
+        names = {each["properties"]["roleName"] for each in _custom(call) if each["name"] != guid}
+        if properties["roleName"] in names | {each.role_name for each in built_in_roles().values()}:
+            raise ServiceError(
+                409,
+                "RoleDefinitionWithSameNameExists",
+                "A role definition cannot be updated with a name that already exists.",
+            )
+        instant, caller = now().isoformat(), call.caller.object_id
+        made = {"createdOn": instant, "createdBy": caller}
+        if current is not None:
+            made = {key: current["properties"][key] for key in made}
+        role = {
+            "id": definition_id(call.cloud, guid),
+            "name": guid,
+            "type": self.name,
+            "properties": {**properties, **made, "updatedOn": instant, "updatedBy": caller},
+        }
+        return JSONResponse(public(call.resources.put(role)), status_code=201)
+
+    async def delete(self, call: Call) -> Response:
+        role = _stored(call, call.path.name)
+        if role is None:
+            return Response(status_code=204)
+        self._require(call, "delete", role["properties"]["assignableScopes"])
+        assigned = call.resources.below("/", self._assigned_by)
+        if any(each["properties"]["roleDefinitionId"].lower() == role["id"].lower() for each in assigned):
+            raise ServiceError(
+                400,
+                "RoleDefinitionHasAssignments",
+                "There are existing role assignments referencing role (code: RoleDefinitionHasAssignments).",
+            )
+        call.resources.delete(role["id"])
+        return JSONResponse(public(role))
+
+    def _require(self, call: Call, operation: str, scopes: Sequence[str]) -> None:
+        for scope in scopes:
+            call.cloud.authorization.require(call.caller.object_id, f"{self.name}/{operation}", scope)
+
+
+def require_assignable(call: Call, guid: str, scope: str) -> None:
+    """Raise 404 unless there is a role with this GUID that may be assigned at `scope`."""
+    if guid not in built_in_roles() and not _is_assignable(_existing(call, guid), scope):
+        raise _role_not_found(guid)
+
+
+def definition_id(cloud: LocalAzure, guid: str) -> str:
+    """The ARM id of a role."""
+    return f"/subscriptions/{cloud.subscription_id}/providers/{_TYPE}/{guid}"
+
+
+def is_uuid(text: object) -> bool:
+    """Whether it is the text of a UUID."""
+    return isinstance(text, str) and _UUID.fullmatch(text) is not None
+
+
+def _checked(call: Call) -> dict[str, Any]:
+    """What a PUT may set, complete; raises 400."""
+    given = call.properties
+    if unknown := sorted(set(given) - _WRITABLE):
+        raise errors.invalid_content(f"Could not find member '{unknown[0]}' on object of type 'RoleDefinition'")
+    scopes, permissions = given.get("assignableScopes"), given.get("permissions")
+    granted = permissions[0] if isinstance(permissions, list) and len(permissions) == 1 else None
+    if (
+        not isinstance(given.get("roleName"), str)
+        or given.get("type", "CustomRole") != "CustomRole"
+        or not (_is_texts(scopes) and scopes and all(_SCOPE.match(each) for each in scopes))
+        or not (isinstance(granted, Mapping) and all(_is_texts(granted.get(key) or []) for key in _PERMISSIONS))
+    ):
+        raise errors.invalid_content(
+            "a custom role has a roleName, one object of permissions, and subscriptions, resource groups or resources "
+            "as assignableScopes"
+        )
+    return {
+        "roleName": given["roleName"],
+        "type": "CustomRole",
+        "description": given.get("description"),
+        "assignableScopes": scopes,
+        "permissions": [{key: granted.get(key) or [] for key in _PERMISSIONS}],
+    }
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _custom(call: Call) -> Iterator[Document]:
+    return call.resources.below("/", _TYPE)
+
+
+def _stored(call: Call, guid: str) -> Document | None:
+    return call.resources.get(definition_id(call.cloud, guid))
+
+
+def _existing(call: Call, guid: str) -> Document:
+    role = _stored(call, guid)
+    if role is None:
+        raise _role_not_found(guid)
+    return role
+
+
+def _is_assignable(role: Document, scope: str) -> bool:
+    """Whether a custom role may be assigned at a scope: one of its own, or below."""
+    at = f"{scope.lower().rstrip('/')}/"
+    return any(at.startswith(f"{each.lower().rstrip('/')}/") for each in role["properties"]["assignableScopes"])
+
+
+def _built_in(cloud: LocalAzure, role: RoleDefinition) -> dict[str, Any]:
+    return {
+        "id": definition_id(cloud, role.guid),
+        "name": role.guid,
+        "type": _TYPE,
+        "properties": {
+            "roleName": role.role_name,
+            "type": "BuiltInRole",
+            "assignableScopes": ["/"],
+            "permissions": [
+                {
+                    "actions": role.actions,
+                    "notActions": role.not_actions,
+                    "dataActions": role.data_actions,
+                    "notDataActions": role.not_data_actions,
+                }
+            ],
+        },
+    }
+
+
+def _role_not_found(guid: str) -> ServiceError:
+    return ServiceError(
+        404, "RoleDefinitionDoesNotExist", f"The specified role definition with ID '{guid}' does not exist."
+    )

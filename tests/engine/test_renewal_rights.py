@@ -1,0 +1,143 @@
+"""A pipeline with the custom role of `idstack rbac --azure --for renewals`: it renews, and can do nothing else."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from identity.credentials import rfc3339
+from identity.credentials.certificate import issue
+from localcloud.azure.graph.permissions import WRITE_OWNED
+from localcloud.azure.local_azure import assemble
+from localcloud.azure.shared.faults import NO_DELAYS
+from localcloud.core.state_directory import StateDirectory
+from localcloud.core.tls import write_private
+from ops.stack import engine
+from ops.stack.renewable import renewable
+from ops.stack.renewal_run import RenewalRun
+from tests.engine.killing import documents, small_stack
+from tests.engine.out_of_band import OutOfBand
+from tests.engine.reader import Reader, registration
+from tests.engine.rotations import LIFE, SETTLED
+from tests.harness import LocalStack
+
+pytestmark = pytest.mark.slow
+
+_AUTHORIZATION = "2022-04-01"
+_SUBSCRIPTION = "/subscriptions/10ca1000-0000-4000-8000-000000000002"
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Iterator[LocalStack]:
+    """A stack with objects in its management cluster, whose renewals come a day after the clock's time."""
+    with small_stack(tmp_path, "stack") as stack, stack.configured(credentials={**LIFE, "propagation": SETTLED}):
+        yield stack
+
+
+def pipeline_of(stack: LocalStack, folder: Path) -> Reader:
+    """An application with what the command prints: the custom role where it says, and what its note asks of Entra ID.
+
+    The tenant's administrator makes it, who grants the permission in Graph behind Graph's back: it is not emulated.
+    """
+    stack.administer()
+    administrator = OutOfBand(stack)
+    issued = issue("renewals", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=1))
+    application = administrator.graph("POST", "/applications", {"displayName": "renewals"})
+    principal = administrator.graph("POST", "/servicePrincipals", {"appId": application["appId"]})
+    keys = {"keyCredentials": [registration(issued.certificate_pem)]}
+    administrator.graph("PATCH", f"/applications/{application['id']}", keys)
+    renewals = Reader(stack, application["appId"], principal["id"], folder)
+    write_private(renewals.certificate, (issued.private_key_pem + issued.certificate_pem).encode())
+    scopes = _grant(stack, administrator, principal["id"])
+    with closing(StateDirectory(stack.state).open_store()) as store:
+        assemble(store, NO_DELAYS, authority_host="").directory.grant(principal["id"], WRITE_OWNED)
+    for each in stack.resources():
+        if each["type"] == "azuread:index/application:Application":
+            owner = f"{stack.environment.graph_endpoint}/v1.0/directoryObjects/{principal['id']}"
+            administrator.graph("POST", f"{each['id']}/owners/$ref", {"@odata.id": owner})
+    renewals.await_rights(*scopes)
+    return renewals
+
+
+def _grant(stack: LocalStack, administrator: OutOfBand, object_id: str) -> list[str]:
+    """What the lines of `idstack rbac` do in Azure; returns the scopes."""
+    options = ("--azure", "--for", "renewals", "--principal-type", "ServicePrincipal")
+    printed = [line for line in stack.idstack("rbac", object_id, *options).stdout.splitlines() if line[0] != "#"]
+    create, *assignments = map(shlex.split, printed)
+    role: dict[str, Any] = json.loads(create[-1])
+    permissions = {key[0].lower() + key[1:]: role[key] for key in role if key.endswith("ctions")}
+    properties = {
+        "roleName": role["Name"],
+        "type": "CustomRole",
+        "permissions": [permissions],
+        "assignableScopes": role["AssignableScopes"],
+    }
+    definition = f"{_SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{uuid.uuid4()}"
+    administrator.arm("PUT", definition, _AUTHORIZATION, {"properties": properties})
+    scopes = [words[words.index("--scope") + 1] for words in assignments]
+    for scope in scopes:
+        path = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{uuid.uuid4()}"
+        grant = {"principalId": object_id, "principalType": "ServicePrincipal", "roleDefinitionId": definition}
+        administrator.arm("PUT", path, _AUTHORIZATION, {"properties": grant})
+    return scopes
+
+
+def renew(pipeline: Reader) -> None:
+    """What `idstack renew` does between its table and its check of the commit, signed in as the pipeline.
+
+    The command itself would sign in as the local cloud's own deployer.
+    """
+    stack = pipeline.stack
+    with pytest.MonkeyPatch.context() as patch, (stack.state / "renewals.log").open("a") as log:
+        patch.setenv("LOCALCLOUD_STATE_DIR", str(stack.state))
+        patch.setattr(engine, "variables", lambda _: pipeline.variables)
+        of_the_pipeline = engine.Engine(stack.name, stack.root, output=log.fileno())
+        resources = of_the_pipeline.resources()
+        identities = renewable(of_the_pipeline.outputs(), resources)
+        RenewalRun(of_the_pipeline, Console(file=log), {}, is_settled=True).renew(identities, resources)
+
+
+def test_the_role_for_renewals_renews_and_creates_nothing(
+    stack: LocalStack, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = datetime.now(UTC) - timedelta(days=5)
+
+    def pass_a_day() -> None:
+        nonlocal clock
+        clock += timedelta(days=1)
+        monkeypatch.setenv("IDSTACK_CLOCK", rfc3339.render(clock))
+
+    def thumbprints() -> dict[str, str]:
+        return {name: row["thumbprint"] for name, row in stack.control_plane.items()}
+
+    pass_a_day()
+    stack.up()
+    pipeline = pipeline_of(stack, tmp_path_factory.mktemp("renewals"))
+    # The third takes the place of the first certificate, and disables the versions before the previous one.
+    for _ in range(3):
+        before = thumbprints()
+        pass_a_day()
+        renew(pipeline)
+        renewed = {name for name, thumbprint in thumbprints().items() if thumbprint != before[name]}
+        assert renewed == {"cloudProvider", "nodePoolManagement"}
+    secret = stack.resource("hc1-cloud-provider-credential-secret")["id"].rpartition("/")[2]
+    assert pipeline.vault("GET", f"/secrets/{secret}").status_code == 403, "it reads no credential"
+
+    before_up = documents(stack, "arm")
+    with stack.configured(readerScope="secrets"):
+        command = ("pulumi", "up", "--yes", "--skip-preview", "--non-interactive")
+        refused = stack.run(*command, check=False, variables=pipeline.variables)
+
+    assert refused.returncode != 0
+    assert "AuthorizationFailed" in refused.stdout
+    assert "Microsoft.Authorization/roleAssignments/write" in refused.stdout
+    assert documents(stack, "arm") == before_up
