@@ -37,9 +37,13 @@ def unlock_and_refresh(
 ) -> None:
     """Refresh the state, and unlock it first if the process that locked it does not run any more.
 
+    A state that is cut short is that of the newest copy again, before.
+
     Raises Locked if it does run, or may. `owner_is_gone`: a person knows that none runs on another machine either.
     `report` prints a line for the user.
     """
+    if damaged := engine.damage():
+        report(damaged.put_back())
     try:
         _refresh(engine, local, report)
     except Locked as locked:

@@ -18,6 +18,7 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.migration import migrated
 from ops.stack.state import State, StateResource
+from ops.stack.state_file import StateDamaged
 
 _ROOT: Final = "pulumi:pulumi:Stack"
 
@@ -85,7 +86,7 @@ def read(file: Path) -> Backup:
 
 
 def restore(engine: Engine, backup: Backup) -> None:
-    """Give a stack that is not in the backend, or is empty there, the state of a backup.
+    """Give a stack that is not in the backend, is empty there, or cannot be read, the state of a backup.
 
     Raises CommandError for the backup of another stack, and for a stack that has resources.
     """
@@ -94,7 +95,11 @@ def restore(engine: Engine, backup: Backup) -> None:
             f"the backup is of the stack {backup.stack}, not of {engine.stack}: give --stack {backup.stack}"
         )
     engine.create()
-    if found := engine.resources():
+    try:
+        found = engine.resources()
+    except StateDamaged:
+        found = []
+    if found:
         raise CommandError(
             f"the stack {engine.stack} has {len(found)} resources, and a restore would forget what they are. It is for "
             "a stack whose state is lost: if this one's is beyond repair, `pulumi stack rm --force --preserve-config "

@@ -19,7 +19,7 @@ import yaml
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings.problems import NAMESPACE
-from ops.stack import configuration, existing, hints, lock, pinned_plugins, plugins, secrets_provider
+from ops.stack import configuration, disk, existing, hints, lock, pinned_plugins, plugins, secrets_provider, state_file
 from ops.stack.deadline import Deadline
 from ops.stack.environment import ROOT, is_local, local_paths, variables
 from ops.stack.errors import CommandError, RunInterrupted
@@ -36,7 +36,8 @@ _WITH_PLUGINS: Final = frozenset({*_ENCRYPTING, "destroy", "refresh"})
 class Engine:
     """Runs `pulumi` for a stack of the project in `root`. What it prints goes to `output`, a file descriptor.
 
-    Every method that runs it raises CommandError if it fails, and `Locked` if another engine has locked the stack.
+    Every method that runs it raises CommandError if it fails, `Locked` if another engine has locked the stack, and
+    `StateDamaged` if the state's file is cut short.
     Those that print raise `RunInterrupted` if they were interrupted, by a signal or at the deadline.
     """
 
@@ -106,6 +107,10 @@ class Engine:
             except CommandError as error:
                 lines = log.read_text().splitlines() if log.exists() else []
                 found = [existing.hint(existing.read(lines), self.stack), hints.hint(lines, self.stack)]
+                if not isinstance(error, state_file.StateDamaged) and (
+                    trouble := disk.trouble("".join(lines), self.stack)
+                ):
+                    found.append(str(trouble))
                 if not any(found):
                     raise
                 raise CommandError("\n\n".join([str(error), *filter(None, found)])) from None
@@ -176,7 +181,7 @@ class Engine:
             plan = {}
         found = cast("Plan", {"config": {}, "steps": [], **plan})
         if done.returncode != 0 and not errors_of(found):
-            raise CommandError(f"`pulumi preview`: {done.stderr.strip() or f'code {done.returncode}'}")
+            raise self._failure(done.stderr, f"`pulumi preview`: {done.stderr.strip() or f'code {done.returncode}'}")
         return found
 
     def state(self) -> State:
@@ -209,7 +214,7 @@ class Engine:
     def decryption_refusal(self) -> str | None:
         """Why what is secret in the state cannot be decrypted; None if it can. Nothing of it comes into this process.
 
-        The error of an engine that cannot read the state at all is given, too.
+        The error of an engine that cannot read the state is given, too; raises `StateDamaged` for one cut short.
         """
         command = ["pulumi", "stack", "export", "--show-secrets", "--stack", self.stack, "--non-interactive"]
         done = subprocess.run(
@@ -221,7 +226,15 @@ class Engine:
             stderr=subprocess.PIPE,
             text=True,
         )
-        return None if done.returncode == 0 else done.stderr.strip() or f"code {done.returncode}"
+        if done.returncode == 0:
+            return None
+        if damaged := state_file.damage(done.stderr, self.stack, variables(self.stack).get("PULUMI_BACKEND_URL")):
+            raise damaged
+        return done.stderr.strip() or f"code {done.returncode}"
+
+    def damage(self) -> state_file.StateDamaged | None:
+        """What is wrong with the state's file in a backend of files; None elsewhere, and if nothing is."""
+        return state_file.find(self.stack, variables(self.stack).get("PULUMI_BACKEND_URL"))
 
     def backend(self) -> str:
         """The address of the backend that the stack is in (`file://...`, `azblob://...`, `https://...`)."""
@@ -343,12 +356,22 @@ class Engine:
                 "unlocked the stack. Run the command again, which goes on from there"
             )
         if ended.code != 0:
-            raise CommandError(f"`pulumi {arguments[0]}` ended with code {ended.code}; the reason is printed above")
+            said = f"`pulumi {arguments[0]}` ended with code {ended.code}; the reason is printed above"
+            raise self._failure(ended.errors, said, arguments[0])
+
+    def _failure(self, errors: str, said: str, command: str = "") -> CommandError:
+        backend = variables(self.stack).get("PULUMI_BACKEND_URL")
+        if found := state_file.damage(errors, self.stack, backend) or disk.trouble(errors, self.stack):
+            return found
+        if state_file.is_unsound(errors) and (files := disk.unreadable_locks(backend, self.stack)):
+            return lock.Locked(self.stack, (), is_local=self.is_local, command=command, unreadable=files)
+        return CommandError(said)
 
     def _capture(self, *arguments: str, directory: Path | None = None, standard_input: str = "") -> str:
         done = self._run(*arguments, directory=directory, standard_input=standard_input)
         if done.returncode != 0:
-            raise CommandError(f"`pulumi {' '.join(arguments)}`: {done.stderr.strip() or f'code {done.returncode}'}")
+            said = f"`pulumi {' '.join(arguments)}`: {done.stderr.strip() or f'code {done.returncode}'}"
+            raise self._failure(done.stderr, said)
         return done.stdout
 
     def _run(

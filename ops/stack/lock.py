@@ -43,10 +43,16 @@ class Owner:
 
 
 class Locked(CommandError):
-    """A stack that another engine has locked, or had locked when it was killed."""
+    """A stack that another engine has locked, or had locked when it was killed.
 
-    def __init__(self, stack: str, owners: Sequence[Owner], *, is_local: bool, command: str) -> None:
+    `unreadable`: locks that an engine could not write, on a full disk, so that it ended without holding them.
+    """
+
+    def __init__(
+        self, stack: str, owners: Sequence[Owner], *, is_local: bool, command: str, unreadable: Sequence[Path] = ()
+    ) -> None:
         self._stack = stack
+        self._unreadable = unreadable
         # Nobody but this machine uses the local stack's backend, whatever the machine was called at the time.
         self._elsewhere = [each for each in owners if not (is_local or each.is_of_this_host)]
         self._alive = [each for each in owners if each not in self._elsewhere and runs(each.pid)]
@@ -56,7 +62,7 @@ class Locked(CommandError):
     @property
     def is_abandoned(self) -> bool:
         """Whether every owner is known and none of them runs any more."""
-        return bool(self._owners) and not self._alive and not self._elsewhere
+        return bool(self._owners or self._unreadable) and not self._alive and not self._elsewhere
 
     @property
     def is_unseen(self) -> bool:
@@ -69,6 +75,12 @@ class Locked(CommandError):
         options = ["--no-up"] if command == "destroy" else []
         if self._alive:
             return f"the stack {self._stack} is locked by {names}, which still runs; wait until it ends"
+        if self._unreadable:
+            files = ", ".join(map(str, self._unreadable))
+            return (
+                f"the stack {self._stack} has a lock that is cut short ({files}): the engine that began to write it "
+                f"has ended, for want of space. {self._recover(options)} removes it, and goes on"
+            )
         if self.is_abandoned:
             return (
                 f"the stack {self._stack} is still locked by {names}, which does not run any more: it was killed. "

@@ -13,6 +13,10 @@ from ops.doctor.model.world import StackWorld
 _FIXES: Final = (
     ("no stack named", "`pulumi stack ls` lists the stacks of this backend; {up} makes a local one"),
     ("PULUMI_ACCESS_TOKEN", "name the stack's backend: set PULUMI_BACKEND_URL, or run `pulumi login <url>`"),
+    (
+        "cannot be read: ",
+        "{recover} puts a whole copy back if there is one; `.venv/bin/idstack restore` the state of a backup",
+    ),
     ("unable to open", "correct PULUMI_BACKEND_URL, and sign in to it (`az login`, Storage Blob Data Reader)"),
 )
 
@@ -21,7 +25,7 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     if isinstance(world.state, Unread):
         why = world.state.why
         fix = next((fix for words, fix in _FIXES if words in why), "correct what the engine names, then run it again")
-        yield Fault(evidence=why, fix=fix.format(up=world.make("up")))
+        yield Fault(evidence=why, fix=fix.format(up=world.make("up"), recover=world.make("recover")))
 
 
 CHECK = of_stack(Stage.ENGINE, "state", (Part.STATE,), _find)

@@ -25,6 +25,7 @@ from ops.stack import lock
 from ops.stack.engine import Engine
 from ops.stack.environment import variables
 from ops.stack.errors import CommandError
+from ops.stack.state_file import StateDamaged
 
 _LOCKS: Final = ".pulumi/locks/organization"
 # Of a key service that refuses whoever runs this.
@@ -59,7 +60,7 @@ def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
 
 def _files(folder: Path) -> Iterator[tuple[str, datetime]]:
     """Content and time of each lock file."""
-    for file in sorted(folder.glob("*.json")):
+    for file in sorted(folder.glob("*.json*")):  # a draft that a full disk left behind locks the stack as well
         with suppress(FileNotFoundError):  # its engine has ended meanwhile
             yield file.read_text(encoding="utf-8"), datetime.fromtimestamp(file.stat().st_mtime, UTC)
 
@@ -82,9 +83,9 @@ def _blobs(address: SplitResult, folder: str, environment: Mapping[str, str], az
 
 def _lock(text: str, written: datetime, *, is_local: bool) -> SeenLock:
     try:
-        found: dict[str, Any] = json.loads(text or "{}")
+        found: dict[str, Any] = json.loads(text)
     except ValueError:
-        found = {}
+        return SeenLock(owner="an engine that could not write its lock", since=written, runs=False)
     owner = lock.Owner(
         user=str(found.get("username", "somebody")),
         host=str(found.get("hostname", "a machine that it does not name")),
@@ -108,7 +109,10 @@ def _date(text: str) -> datetime | None:
 
 def read_decryption(engine: Engine) -> str | Unread | None:
     """Why the stack's secrets cannot be decrypted, None if they can."""
-    refusal = engine.decryption_refusal()
+    try:
+        refusal = engine.decryption_refusal()
+    except StateDamaged as error:
+        return Unread(str(error))
     if refusal is not None and any(each in refusal for each in _REFUSED):
         return Unread(refusal)
     return refusal

@@ -112,6 +112,11 @@ class FakeEngine:
         """`up`, `preview` and `destroy` end with this exit code."""
         (self.folder / "code").write_text(str(code))
 
+    def fails(self, errors: str) -> None:
+        """Every command prints this on its standard error and ends with 255."""
+        (self.folder / "errors").write_text(errors)
+        (self.folder / "pulumi").write_text(f'#!/bin/sh\ncat "{self.folder}/errors" >&2\nexit 255\n')
+
 
 def has_plugins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plugin cache of stacks on Azure has what the SDKs need, and no checksum is known."""

@@ -60,15 +60,14 @@ def test_another_program_with_the_owners_id_is_not_its_owner(locks: Path) -> Non
     assert found.runs is False
 
 
-def test_a_lock_file_without_content_is_a_lock_of_somebody(locks: Path) -> None:
+def test_a_lock_that_is_cut_short_is_of_an_engine_that_has_ended(locks: Path) -> None:
     (locks / "a.json").write_text("")
     (locks / "b.json").write_text("{")
+    (locks / "c.json.18ea9f.tmp").write_text('{"pid"')
 
     found = known(read_locks(Engine("organization/idstack/dev"), nobody))
 
-    assert [(each.owner, each.runs) for each in found] == 2 * [
-        ("somebody@a machine that it does not name (pid 0)", None)
-    ]
+    assert [(each.owner, each.runs) for each in found] == 3 * [("an engine that could not write its lock", False)]
     assert all(each.since.tzinfo is UTC for each in found)
 
 

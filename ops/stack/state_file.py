@@ -1,0 +1,138 @@
+"""A stack's state in the backend whose file is cut short or overwritten: which one it is, and what takes its place.
+
+The engine names no file. A backend of files keeps, beside `stacks/<project>/<stack>.json`, the file as it was before
+the last write (`.bak`), and one of each finished run in `backups` (pulumi/pulumi `pkg/backend/diy/state.go`). A disk
+that is full while the engine writes leaves the file cut short: the draft takes its place all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from identity.credentials import rfc3339
+from identity.settings.problems import NAMESPACE
+from ops.stack import disk
+from ops.stack.errors import CommandError
+
+# Of Go's encoding/json, which the engine passes on.
+_UNSOUND: Final = re.compile(r"unexpected end of JSON input|invalid character .+ (looking for|after|in) ")
+_CHECKPOINT: Final = "failed to load checkpoint"
+
+
+class StateDamaged(CommandError):
+    """The engine cannot read the state; the message names the file and what to put in its place.
+
+    `file` and `copy` are in a backend of files: what is damaged, and the newest copy that is whole, if there is one.
+    """
+
+    def __init__(self, message: str, file: Path | None = None, copy: Path | None = None) -> None:
+        super().__init__(message)
+        self.file = file
+        self.copy = copy
+
+    def put_back(self) -> str:
+        """Put the copy in its place and keep what was there, `<file>.damaged`; returns what was done.
+
+        Raises itself if there is no copy, and CommandError if the disk does not take it.
+        """
+        if self.file is None or self.copy is None:
+            raise self
+        draft = self.file.with_name(f"{self.file.name}.draft")
+        try:
+            shutil.copyfile(self.copy, draft)
+            self.file.replace(self.file.with_name(f"{self.file.name}.damaged"))
+            draft.replace(self.file)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise CommandError(f"the copy {self.copy} cannot be put in its place: {error}") from None
+        return f"the state was cut short, and is that of {_date(self.copy)} again: {self.copy}"
+
+
+@dataclass(frozen=True)
+class _StateFile:
+    """The state of one stack in a backend of files; `backups` has the engine's copies of finished runs."""
+
+    path: Path
+    backups: Path
+
+    @property
+    def stack(self) -> str:
+        return self.path.stem
+
+    def damage(self) -> StateDamaged | None:
+        """What to say of it, None if it is whole or gone."""
+        if not self.path.exists() or _is_whole(self.path):
+            return None
+        size = self.path.stat().st_size
+        what = f"the state of {self.stack} cannot be read: {self.path} is cut short or overwritten ({size} bytes)"
+        restore = f"`.venv/bin/idstack restore --stack {self.stack} <file>` gives it the state of a backup"
+        copies = [self.path.with_name(f"{self.path.name}.bak"), *self.backups.glob(f"{self.stack}.*.json")]
+        copy = max((each for each in copies if _is_whole(each)), key=lambda each: each.stat().st_mtime, default=None)
+        if copy is None:
+            return StateDamaged(f"{what}, and no copy beside it is whole. {restore}; without one see docs/disaster.md")
+        return StateDamaged(
+            f"{what}, as by a full disk. `make recover STACK={self.stack}` puts the copy of {_date(copy)} in its place "
+            f"({copy}), and finds what was made since; free some space first. Or {restore}",
+            self.path,
+            copy,
+        )
+
+
+def is_unsound(errors: str) -> bool:
+    """Whether the engine's standard error says that it has read what is no JSON."""
+    return _UNSOUND.search(errors) is not None
+
+
+def find(stack: str, backend: str | None) -> StateDamaged | None:
+    """What is wrong with the state's file; None if nothing is, or if the backend is no folder of this machine."""
+    directory = disk.directory(backend)
+    files = [] if directory is None else _files(directory)
+    return next((damage for each in files if each.stack == stack and (damage := each.damage())), None)
+
+
+def damage(errors: str, stack: str, backend: str | None) -> StateDamaged | None:
+    """What to say if a state that is cut short is why the engine failed, or is what it left, else None.
+
+    Args:
+        errors: the engine's standard error.
+        stack: the stack it was run for; `pulumi stack ls` fails with the file of any stack.
+        backend: the backend's address; None for the one that the engine is signed in to.
+    """
+    if found := find(stack, backend):
+        return found
+    if not is_unsound(errors):
+        return None
+    directory = disk.directory(backend)
+    if directory is not None:
+        return next((found for each in _files(directory) if (found := each.damage())), None)
+    if _CHECKPOINT not in errors:
+        return None
+    return StateDamaged(
+        f"the state of {stack} cannot be read: .pulumi/stacks/{NAMESPACE}/{stack}.json in {backend or 'the backend'} "
+        "is cut short or overwritten. Put an earlier version of it back, or its copy of the write before, which has "
+        f".bak behind its name; then `make recover STACK={stack}` finds what was made since. Or `.venv/bin/idstack "
+        f"restore --stack {stack} <file>` gives it the state of a backup"
+    )
+
+
+def _files(directory: Path) -> list[_StateFile]:
+    stacks, backups = directory / "stacks", directory / "backups"
+    found = sorted(stacks.rglob("*.json"))
+    return [_StateFile(path, backups / path.parent.relative_to(stacks) / path.stem) for path in found]
+
+
+def _date(file: Path) -> str:
+    return rfc3339.render(datetime.fromtimestamp(int(file.stat().st_mtime), UTC))
+
+
+def _is_whole(file: Path) -> bool:
+    try:
+        return "checkpoint" in json.loads(file.read_bytes())
+    except (OSError, ValueError, TypeError):
+        return False

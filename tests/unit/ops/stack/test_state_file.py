@@ -1,0 +1,139 @@
+"""A state whose file is cut short: the file, the copy that takes its place, and the words for a person."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.stack import state_file
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.state_file import StateDamaged
+from tests.unit.ops.conftest import FakeEngine
+
+WHOLE = json.dumps({"version": 3, "checkpoint": {"latest": {"resources": []}}})
+# Pulumi 3.259.
+CUT_SHORT = "error: failed to load checkpoint: place 1: unexpected end of JSON input"
+LISTED = "error: place 1: unexpected end of JSON input"
+OVERWRITTEN = "error: failed to load checkpoint: invalid character 'x' looking for beginning of value"
+
+
+class Folder:
+    """A backend of files with the stack `dev`, and a copy of each kind."""
+
+    def __init__(self, root: Path) -> None:
+        self.url = f"{root.as_uri()}?metadata=skip"
+        self.state = root / ".pulumi/stacks/idstack/dev.json"
+        self.before = root / ".pulumi/stacks/idstack/dev.json.bak"
+        self.finished = root / ".pulumi/backups/idstack/dev/dev.1795422149821247812.json"
+        for age, file in enumerate((self.state, self.finished, self.before)):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(WHOLE)
+            os.utime(file, (1_795_422_149 - age, 1_795_422_149 - age))
+
+    def cut(self, file: Path, size: int = 20) -> None:
+        file.write_text(WHOLE[:size])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "back end")
+
+
+@pytest.mark.parametrize("size", [0, 1, 20, len(WHOLE) - 1])
+def test_a_state_that_is_cut_short_is_named_with_the_newest_copy(folder: Folder, size: int) -> None:
+    folder.cut(folder.state, size)
+
+    found = state_file.find("dev", folder.url)
+    assert found is not None
+    assert f"the state of dev cannot be read: {folder.state} is cut short or overwritten ({size} bytes)" in str(found)
+    assert f"`make recover STACK=dev` puts the copy of 2026-11-23T08:22:28Z in its place ({folder.finished})" in str(
+        found
+    )
+    assert "`.venv/bin/idstack restore --stack dev <file>`" in str(found)
+
+
+def test_the_copy_takes_its_place_and_nothing_is_thrown_away(folder: Folder) -> None:
+    folder.state.write_text("overwritten")
+    folder.cut(folder.finished)
+    found = state_file.find("dev", folder.url)
+
+    assert found is not None
+    assert f"is that of 2026-11-23T08:22:27Z again: {folder.before}" in found.put_back()
+    assert folder.state.read_text() == WHOLE
+    assert folder.state.with_name("dev.json.damaged").read_text() == "overwritten"
+    assert state_file.find("dev", folder.url) is None
+
+
+def test_without_a_whole_copy_a_backup_is_named(folder: Folder) -> None:
+    for file in (folder.state, folder.before, folder.finished):
+        folder.cut(file)
+
+    found = state_file.find("dev", folder.url)
+    assert found is not None
+    assert "no copy beside it is whole. `.venv/bin/idstack restore --stack dev <file>`" in str(found)
+    with pytest.raises(StateDamaged, match="no copy beside it"):
+        found.put_back()
+
+
+def test_a_disk_that_takes_no_copy_is_named_and_changes_nothing(folder: Folder) -> None:
+    folder.cut(folder.state)
+    found = state_file.find("dev", folder.url)
+    folder.state.with_name("dev.json.draft").symlink_to("/dev/full")
+
+    assert found is not None
+    with pytest.raises(CommandError, match=r"cannot be put in its place: .*No space left on device"):
+        found.put_back()
+    assert folder.state.read_text() == WHOLE[:20]
+
+
+def test_a_whole_state_and_one_that_never_was_are_no_damage(folder: Folder) -> None:
+    assert state_file.find("dev", folder.url) is None
+    assert state_file.find("stage", folder.url) is None
+    assert state_file.damage(CUT_SHORT, "dev", folder.url) is None
+
+
+def test_a_list_of_stacks_names_the_one_whose_state_it_is(folder: Folder) -> None:
+    folder.cut(folder.state)
+
+    found = state_file.damage(LISTED, "stage", folder.url)
+    assert found is not None
+    assert "the state of dev cannot be read" in str(found)
+    assert state_file.damage("error: update failed", "stage", folder.url) is None
+
+
+@pytest.mark.parametrize("errors", [CUT_SHORT, OVERWRITTEN])
+@pytest.mark.parametrize("backend", [None, "azblob://state?storage_account=stidstack"])
+def test_a_state_in_a_container_has_its_blobs_named(errors: str, backend: str | None) -> None:
+    found = state_file.damage(errors, "dev", backend)
+
+    assert found is not None
+    assert f".pulumi/stacks/idstack/dev.json in {backend or 'the backend'} is cut short" in str(found)
+    assert "which has .bak behind its name; then `make recover STACK=dev`" in str(found)
+    assert state_file.damage(LISTED, "dev", backend) is None
+
+
+@given(st.binary(max_size=200))
+def test_no_content_of_the_file_is_too_odd(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    folder = Folder(tmp_path_factory.mktemp("odd"))
+    folder.state.write_bytes(content)
+
+    assert state_file.find("dev", folder.url) is not None
+
+
+def test_every_run_of_the_engine_names_the_file(
+    folder: Folder, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", folder.url)
+    folder.cut(folder.state)
+    engine.fails(CUT_SHORT)
+
+    for run in (lambda: Engine("dev").outputs(), lambda: Engine("dev").refresh(), lambda: Engine("dev").stacks()):
+        with pytest.raises(StateDamaged, match="puts the copy of"):
+            run()
+    assert "Traceback" not in capfd.readouterr().err
