@@ -13,9 +13,24 @@ from emulated.sdk_types import PropertyType, properties
 from plugin import UNKNOWN, Props, Secret, Value, unwrap
 
 API_VERSION: Final = "azureApiVersion"
-# `x-ms-client-name` in the OpenAPI documents of Key Vault (secrets.json, keys.json: Attributes).
-_WIRE_NAMES: Final[Mapping[str, str]] = {"notBefore": "nbf", "expires": "exp"}
-_RENAMED: Final = ("SecretAttributes", "KeyAttributes")
+# `x-ms-client-name` in the OpenAPI documents of Key Vault (secrets.json, keys.json: Attributes) and Storage
+# (storage.json), by what the names of their classes begin with.
+_DATES: Final[Mapping[str, str]] = {"notBefore": "nbf", "expires": "exp"}
+_OF_AN_ACCOUNT: Final[Mapping[str, str]] = {
+    "enableHttpsTrafficOnly": "supportsHttpsTrafficOnly",
+    "enableNfsV3": "isNfsV3Enabled",
+    "networkRuleSet": "networkAcls",
+}
+_WIRE_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "SecretAttributes": _DATES,
+    "KeyAttributes": _DATES,
+    "StorageAccount": _OF_AN_ACCOUNT,
+    "GetStorageAccount": _OF_AN_ACCOUNT,
+    "IPRule": {"iPAddressOrRange": "value"},
+    "VirtualNetworkRule": {"virtualNetworkResourceId": "id"},
+}
+# Lists of the SDK that are objects for ARM, with the items as keys (`IsStringSet` in `gen/properties.go`).
+_STRING_SETS: Final = frozenset({"userAssignedIdentities"})
 # Classes whose arguments lie in `properties` of the request, one level down, although the SDK shows no such level.
 _FLATTENED: Final = frozenset(
     {"BackendAddressPoolArgs", "FrontendIPConfigurationArgs", "InboundNatPoolArgs", "InboundNatRuleArgs"}
@@ -37,7 +52,7 @@ def request_body(row: ResourceRow, inputs: Props) -> dict[str, Any]:
         if name in plain and plain[name] is not None and name not in row.parameters:
             nested = row.flattened and name not in _ENVELOPE
             target = body.setdefault("properties", {}) if nested else body
-            target[name] = _to_wire(shape, plain[name])
+            target[_wire_name(row.arguments, name)] = _to_wire(shape, plain[name])
     return body
 
 
@@ -106,6 +121,8 @@ def _project(cls: type, values: Mapping[str, Value]) -> Props:
 def _project_value(shape: PropertyType, value: Value) -> Value:
     if shape.kind == "object" and isinstance(value, dict):
         return _project(shape.type, value)
+    if shape.kind == "list" and isinstance(value, dict):
+        return sorted(value)  # a string set
     if shape.kind == "list" and shape.item is not None and isinstance(value, list):
         return [_project_value(shape.item, item) for item in value]
     if shape.kind == "map" and shape.item is not None and isinstance(value, dict):
@@ -116,7 +133,12 @@ def _project_value(shape: PropertyType, value: Value) -> Value:
 def _to_wire(shape: PropertyType, value: Value) -> Value:
     if shape.kind == "object" and isinstance(value, dict):
         shapes = properties(shape.type)
-        sent = {_wire_name(shape.type, name): _to_wire(shapes[name], item) for name, item in value.items()}
+        sent = {
+            _wire_name(shape.type, name): (
+                {each: {} for each in item} if name in _STRING_SETS else _to_wire(shapes[name], item)
+            )
+            for name, item in value.items()
+        }
         return _with_properties(sent) if shape.type.__name__ in _FLATTENED else sent
     if shape.kind == "list" and shape.item is not None and isinstance(value, list):
         return [_to_wire(shape.item, item) for item in value]
@@ -146,11 +168,12 @@ def _preview_value(shape: PropertyType, value: Value) -> Value:
         return preview(shape.type, value)
     if shape.kind == "list" and shape.item is not None and isinstance(value, list):
         return [_preview_value(shape.item, item) for item in value]
-    return value
+    return UNKNOWN if shape.kind == "map" and isinstance(value, list) else value
 
 
 def _wire_name(cls: type, name: str) -> str:
-    return _WIRE_NAMES.get(name, name) if cls.__name__.startswith(_RENAMED) else name
+    renamed = next((names for start, names in _WIRE_NAMES.items() if cls.__name__.startswith(start)), {})
+    return renamed.get(name, name)
 
 
 def _without_empty(value: Value) -> Value:

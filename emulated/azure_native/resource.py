@@ -37,6 +37,8 @@ from plugin import (
 )
 
 _GROUP_API_VERSION = "2020-10-01"
+# Old and new name of the same SKU of a managed cluster (`sameManagedClusterSku`).
+_SKU_NAMES = {"name": {"Basic", "Base"}, "tier": {"Paid", "Standard"}}
 # Outputs that an update cannot change, so a preview of one keeps them.
 _STABLE_OUTPUTS = ("name", "location")
 
@@ -103,7 +105,8 @@ class ArmResource(Resource):
             return {**projection.preview(self._row.outputs, new_inputs), **stable}
         session = self._session()
         resource_id = self._row.resource_id(session.subscription_id, unwrap(new_inputs))
-        body = projection.request_body(self._row, new_inputs)
+        restored = {name: value for name, value in self._row.defaults.items() if name in old_state}
+        body = projection.request_body(self._row, {**restored, **new_inputs})
         for path in map(self._row.wire_path, self._row.sub_resources):
             if _get(body, path) is None:
                 _set_default(body, path, _get(session.arm.get(resource_id, self._row.api_version), path) or [])
@@ -149,7 +152,7 @@ class ArmResource(Resource):
         self, path: str, change: PropertyChange, old_state: Props, new_inputs: Props
     ) -> PropertyChange:
         """The change with its consequence: replace or update."""
-        if not self._row.replaces(path):
+        if not self._row.replaces(path, change.kind):
             return change
         # A new input whose value the state already has replaces nothing.
         is_known = change.kind == "add" and path in old_state and unwrap(old_state[path]) == unwrap(new_inputs[path])
@@ -183,7 +186,12 @@ def _capture(parameter: str) -> str:
 
 
 def _insignificant(path: str, old: Props, new: Props) -> bool:
-    """Differences that azure-native ignores: letter case of the resource group, case and spaces of the location."""
+    """Differences that azure-native ignores (`applyAzureSpecificDiff` in diff.go).
+
+    Letter case of the resource group, case and spaces of the location, the two names that AKS has had for each SKU.
+    """
+    if path.startswith("sku."):
+        return _same_sku(unwrap(old.get("sku")), unwrap(new.get("sku")))
     if path not in old or path not in new or path not in {"location", "resourceGroupName"}:
         return False
     before, after = unwrap(old[path]), unwrap(new[path])
@@ -192,6 +200,12 @@ def _insignificant(path: str, old: Props, new: Props) -> bool:
     if path == "location":
         before, after = before.replace(" ", ""), after.replace(" ", "")
     return before.lower() == after.lower()
+
+
+def _same_sku(before: Any, after: Any) -> bool:
+    if not all(isinstance(each, dict) and each.keys() == {"name", "tier"} for each in (before, after)):
+        return False
+    return all({before[name], after[name]} in ({after[name]}, _SKU_NAMES[name]) for name in ("name", "tier"))
 
 
 def _get(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:

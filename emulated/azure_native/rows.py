@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Final
+from typing import Any, Final, Literal
 
 IN_A_GROUP: Final = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}"
 _SCOPE: Final = "scope"
@@ -64,6 +64,8 @@ class ResourceRow(_TypeRow):
         patterns: what an input must look like, refused before any request.
         sub_resources: arrays that are resources of their own, as paths of inputs: `[]` on create and left alone on
             update when not given.
+        defaults: inputs that an update sends with these values when they are not given, because ARM would keep what is
+            there (`propertyDefaults` in `gen/defaults.go`).
         vault_collection: the collection at the vault's own endpoint that deletes it, because ARM cannot.
         has_namesake: whether the SDK has a class of the type's name for a property, too.
     """
@@ -73,6 +75,7 @@ class ResourceRow(_TypeRow):
     force_new: frozenset[str] = frozenset()
     patterns: Mapping[str, str] = field(default_factory=dict)
     sub_resources: tuple[tuple[str, ...], ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     vault_collection: str | None = None
     has_namesake: bool = False
 
@@ -90,12 +93,15 @@ class ResourceRow(_TypeRow):
         """The SDK's class of the resource, whose properties are its outputs."""
         return self._sdk(self.type_name)
 
-    def replaces(self, path: str) -> bool:
-        """Whether a change at this property path replaces the resource."""
-        names = re.sub(r"\[\d+\]", "", path).split(".")
-        return not {".".join(names[:end]) for end in range(1, len(names) + 1)}.isdisjoint(
-            {*self.parameters, *self.force_new}
-        )
+    def replaces(self, path: str, kind: Literal["add", "delete", "update"] = "update") -> bool:
+        """Whether a change of this kind at this property path replaces the resource (`calculateValueDiff` in diff.go).
+
+        An object that replaces does so for each value in it that becomes another one, not for one that comes or goes.
+        Elements of an array replace nothing, except inside such an object.
+        """
+        names = re.sub(r"\[\d+\]", "[]", path).split(".")
+        objects = {".".join(names[:end]) for end in range(1, len(names))} if kind == "update" else set()
+        return not (objects | {".".join(names)}).isdisjoint({*self.parameters, *self.force_new})
 
 
 @dataclass(frozen=True, kw_only=True)

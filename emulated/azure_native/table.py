@@ -81,6 +81,14 @@ RESOURCES: Final = {
             flattened=True,
             # replacement.go.
             force_new=frozenset({"isHnsEnabled", "location"}),
+            defaults={
+                "networkRuleSet": {
+                    "bypass": "AzureServices",
+                    "defaultAction": "Allow",
+                    "ipRules": [],
+                    "virtualNetworkRules": [],
+                }
+            },
         ),
         ResourceRow(
             token="azure-native:storage:BlobContainer",

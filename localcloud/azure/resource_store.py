@@ -13,6 +13,12 @@ from typing import Any, Final
 from localcloud.core.store import Document, Store
 
 KIND: Final = "arm"
+# Answered without `tags` while they have none, as recorded of Azure (`upgrade-*` in pulumi-azure-native's
+# `provider/pkg/provider/testdata/recorded`); a vault's and an account's are `{}` then.
+_TAGS_OR_NOTHING: Final = frozenset(
+    {"microsoft.resources/resourcegroups", "microsoft.containerservice/managedclusters"}
+    | {"microsoft.network/publicipaddresses", "microsoft.network/virtualnetworks"}
+)
 
 
 @dataclass(frozen=True)
@@ -50,4 +56,7 @@ class Resources:
 
 def public(resource: Document) -> dict[str, Any]:
     """The resource as a caller sees it, without what the local cloud notes for itself."""
-    return {name: value for name, value in resource.items() if name != "seeded"}
+    hidden = {"seeded"}
+    if not resource.get("tags") and resource["type"].lower() in _TAGS_OR_NOTHING:
+        hidden.add("tags")
+    return {name: value for name, value in resource.items() if name not in hidden}

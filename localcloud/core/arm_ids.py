@@ -20,6 +20,11 @@ def resource_id(subscription: str, resource_group: str, resource_type: str, *nam
     return "/".join([resource_group_id(subscription, resource_group), "providers", namespace, *pairs])
 
 
+def in_lower_case(full_id: str) -> str:
+    """An ARM id as managed identities and AKS print it: `resourcegroups` where others have `resourceGroups`."""
+    return full_id.replace("/resourceGroups/", "/resourcegroups/")
+
+
 def role_definition_id(subscription: str, guid: str) -> str:
     """ARM id of a built-in role."""
     return f"{subscription_id(subscription)}/providers/Microsoft.Authorization/roleDefinitions/{guid}"

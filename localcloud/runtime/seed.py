@@ -15,7 +15,13 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.msi.issuer import issue_credential
 from localcloud.azure.resource_store import Resources
 from localcloud.core import clock
-from localcloud.core.arm_ids import resource_group_id, resource_id, role_definition_id, subscription_id
+from localcloud.core.arm_ids import (
+    in_lower_case,
+    resource_group_id,
+    resource_id,
+    role_definition_id,
+    subscription_id,
+)
 from localcloud.core.cluster import ClusterKind
 from localcloud.core.files import write_private
 from localcloud.core.store import Document
@@ -170,7 +176,7 @@ class _Seeder:
 
     def managed_identity(self, seeded: SeededIdentity) -> Document:
         """A user-assigned identity with its principal."""
-        identity = self._id(seeded.resource_group, _IDENTITIES, seeded.name)
+        identity = in_lower_case(self._id(seeded.resource_group, _IDENTITIES, seeded.name))
         current = self._resources.get(identity)
         if current is not None:
             return current

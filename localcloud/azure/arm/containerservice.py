@@ -21,6 +21,7 @@ from localcloud.azure.arm.node_group import NodeGroup
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.core.arm_ids import in_lower_case
 from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
 from localcloud.core.cluster import ADMINISTRATOR, token
 from localcloud.core.kubernetes_endpoint import Endpoint
@@ -36,6 +37,11 @@ class ManagedClusters(StoredType):
 
     name = "Microsoft.ContainerService/managedClusters"
 
+    def present(self, call: Call, resource: Document) -> dict[str, Any]:
+        """The cluster, its id and its type in AKS's own letter case, which is not that of its URL."""
+        spelt = {"id": in_lower_case(resource["id"]), "type": "Microsoft.ContainerService/ManagedClusters"}
+        return {**public(resource), **spelt}
+
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=True)
         check_name(call.path.name)
@@ -46,7 +52,7 @@ class ManagedClusters(StoredType):
             cluster = {**resource, **_beside(call, current, resource["id"])}
             cluster["properties"] = _provisioned(call, cluster, properties)
             call.resources.put(cluster)
-        return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
+        return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
         cluster = call.current

@@ -240,7 +240,7 @@ def _secret_resource(vault: KeyVault, version: SecretVersion) -> dict[str, Any]:
         "name": version.name,
         "type": VaultSecrets.name,
         "location": vault.location,
-        "tags": version.tags or {},
+        **({"tags": version.tags} if version.tags else {}),
         "properties": {name: value for name, value in properties.items() if value is not None},
     }
 

@@ -6,6 +6,7 @@ out: IPv6, zones, prefixes, cross-region balancers, the parts as resources of th
 
 from __future__ import annotations
 
+import uuid
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -69,6 +70,7 @@ class PublicIPAddresses(StoredType):
             "publicIPAllocationMethod": method,
             "idleTimeoutInMinutes": minutes,
             "ipTags": [],
+            "resourceGuid": (current["properties"].get("resourceGuid") if current else None) or str(uuid.uuid4()),
             "provisioningState": "Succeeded",
             **({"ipAddress": address} if method == "Static" else {}),
         }

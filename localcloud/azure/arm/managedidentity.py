@@ -22,6 +22,7 @@ from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.core.arm_ids import in_lower_case
 from localcloud.core.store import Document
 
 IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
@@ -34,7 +35,7 @@ _MAXIMUM_LENGTH: Final = 600  # of issuer, subject and audience each
 
 class _ManagedIdentityType(StoredType):
     def canonical_id(self, path: ArmPath) -> str:
-        return super().canonical_id(path).replace("/resourceGroups/", "/resourcegroups/")
+        return in_lower_case(super().canonical_id(path))
 
 
 class UserAssignedIdentities(_ManagedIdentityType):

@@ -13,7 +13,7 @@ from localcloud.azure.arm import errors
 from localcloud.azure.arm.managedidentity import IDENTITIES, new_identity
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
-from localcloud.core.arm_ids import resource_group_id, resource_id
+from localcloud.core.arm_ids import in_lower_case, resource_group_id, resource_id
 from localcloud.core.store import Document
 
 _GROUPS: Final = "Microsoft.Resources/resourceGroups"
@@ -41,7 +41,7 @@ class NodeGroup:
 
     def identity(self, name: str, location: str) -> dict[str, str]:
         """A managed identity in it, created on the first call, in the form of a cluster's `identityProfile`."""
-        full_id = resource_id(self._cloud.subscription_id, self._name, IDENTITIES, name)
+        full_id = in_lower_case(resource_id(self._cloud.subscription_id, self._name, IDENTITIES, name))
         identity = self._resources.get(full_id) or new_identity(
             self._cloud, self._resources, self._document(full_id, IDENTITIES, location, {})
         )

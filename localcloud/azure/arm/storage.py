@@ -35,7 +35,7 @@ _PROPERTIES: Final[Mapping[str, Any]] = {
     "defaultToOAuthAuthentication": None,
     "isHnsEnabled": None,
     "minimumTlsVersion": "TLS1_0",
-    "networkAcls": None,
+    "networkAcls": {"bypass": "AzureServices", "virtualNetworkRules": [], "ipRules": [], "defaultAction": "Allow"},
     "publicNetworkAccess": None,
     "supportsHttpsTrafficOnly": True,
 }
@@ -100,9 +100,9 @@ class BlobContainers(StoredType):
                 409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account."
             )
         before = call.current
-        properties = {"hasImmutabilityPolicy": False, "hasLegalHold": False, "leaseState": "Available"}
-        asked = {"metadata": call.properties.get("metadata") or {}, "publicAccess": access}
-        written = call.resources.put({**container, "properties": {**properties, **asked}})
+        metadata = call.properties.get("metadata")
+        asked = {"publicAccess": access, **({"metadata": metadata} if metadata else {})}
+        written = call.resources.put({**container, "properties": {**_new_container(), **asked}})
         return JSONResponse(public(written), status_code=201 if before is None else 200)
 
     async def delete(self, call: Call) -> Response:
@@ -121,10 +121,15 @@ def _sku(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _made(name: str, location: str) -> dict[str, Any]:
-    """What the service itself says about a new account."""
+    """What the service itself says about a new account, as recorded of Azure (COVERAGE.md)."""
+    now = _time()
+    service = {"keyType": "Account", "enabled": True, "lastEnabledTime": now}
     return {
         "provisioningState": "Succeeded",
-        "creationTime": clock.now().isoformat(),
+        "creationTime": now,
+        "keyCreationTime": {"key1": now, "key2": now},
+        "encryption": {"keySource": "Microsoft.Storage", "services": {"blob": service, "file": service}},
+        "privateEndpointConnections": [],
         "primaryEndpoints": {"blob": f"https://{name}.blob.core.windows.net/"},
         "primaryLocation": location,
         "statusOfPrimary": "available",
@@ -147,3 +152,24 @@ def _blob_service(account: Document) -> Document:
 def types() -> tuple[ResourceType, ...]:
     """The namespace's resource types."""
     return StorageAccounts(), BlobServices(), BlobContainers()
+
+
+def _new_container() -> dict[str, Any]:
+    """What the service itself says about a container that was written, as recorded of Azure (COVERAGE.md)."""
+    return {
+        "deleted": False,
+        "remainingRetentionDays": 0,
+        "defaultEncryptionScope": "$account-encryption-key",
+        "denyEncryptionScopeOverride": False,
+        "leaseStatus": "Unlocked",
+        "leaseState": "Available",
+        "lastModifiedTime": _time(),
+        "legalHold": {"hasLegalHold": False, "tags": []},
+        "hasImmutabilityPolicy": False,
+        "hasLegalHold": False,
+    }
+
+
+def _time() -> str:
+    """Now, to a tenth of a microsecond, as Azure Storage writes it."""
+    return clock.now().strftime("%Y-%m-%dT%H:%M:%S.%f0Z")

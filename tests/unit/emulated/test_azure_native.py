@@ -24,6 +24,7 @@ SECRET = "azure-native:keyvault:Secret"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 CREDENTIAL = "azure-native:managedidentity:FederatedIdentityCredential"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+ACCOUNT = "azure-native:storage:StorageAccount"
 
 _ROLES = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/providers/Microsoft.Authorization/roleDefinitions"
 _CONTRIBUTOR = f"{_ROLES}/b24988ac-6180-42a0-ab88-20f7382dd24c"
@@ -254,6 +255,47 @@ def test_location_comes_from_the_resource_group_and_is_compared_loosely(
     assert not diff.changes
     moved = azure_native.resource(IDENTITY).diff(urn(IDENTITY), "id", inputs, {}, {**inputs, "location": "westus"})
     assert moved.changes == {"location": PropertyChange("update", replace=True)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "differing"),
+    [
+        ({"name": "Basic", "tier": "Paid"}, {"name": "Base", "tier": "Standard"}, set()),
+        ({"name": "Base", "tier": "Free"}, {"name": "Base", "tier": "Standard"}, {"sku.tier"}),
+        ({"name": "Basic"}, {"name": "Base"}, {"sku.name"}),
+        ({"name": "Basic", "tier": "Free"}, {"name": "Base", "tier": "Premium"}, {"sku.name", "sku.tier"}),
+    ],
+)
+def test_both_names_of_a_clusters_sku_are_the_same(
+    azure_native: AzureNative, before: Props, after: Props, differing: set[str]
+) -> None:
+    token = "azure-native:containerservice:ManagedCluster"
+    diff = azure_native.resource(token).diff(urn(token), "id", {"sku": before}, {}, {"sku": after})
+    assert set(diff.changes) == differing
+
+
+def test_an_accounts_firewall_that_is_no_longer_given_is_opened_again(
+    azure_native: AzureNative, unique: Unique
+) -> None:
+    name = unique("st").replace("-", "")[:24]
+    given = {
+        "resourceGroupName": "identity-local",
+        "accountName": name,
+        "kind": "StorageV2",
+        "sku": {"name": "Standard_LRS"},
+    }
+    inputs, created = create(azure_native, ACCOUNT, {**given, "networkRuleSet": {"defaultAction": "Deny"}})
+    assert created.state["networkRuleSet"]["defaultAction"] == "Deny"
+    wanted = checked(azure_native, ACCOUNT, given, old=inputs)
+    account = azure_native.resource(ACCOUNT)
+    updated = account.update(urn(ACCOUNT), created.id, inputs, created.state, wanted, preview=False)
+    assert updated["networkRuleSet"] == {
+        "bypass": "AzureServices",
+        "defaultAction": "Allow",
+        "ipRules": [],
+        "virtualNetworkRules": [],
+    }
+    delete(azure_native, ACCOUNT, inputs, created)
 
 
 def test_check_names_every_problem_and_shows_no_value(azure_native: AzureNative) -> None:

@@ -10,6 +10,7 @@ _SECRET = RESOURCES["azure-native:keyvault:Secret"]
 _CREDENTIAL = RESOURCES["azure-native:managedidentity:FederatedIdentityCredential"]
 _VAULT = RESOURCES["azure-native:keyvault:Vault"]
 _CLUSTER = RESOURCES["azure-native:containerservice:ManagedCluster"]
+_ACCOUNT = RESOURCES["azure-native:storage:StorageAccount"]
 
 
 def test_a_secrets_dates_get_arms_names_and_its_value_is_sent_in_clear() -> None:
@@ -120,3 +121,29 @@ def test_import_makes_inputs_of_what_can_be_written() -> None:
         "location": "eastus",
         "properties": {"tenantId": "t", "sku": {"name": "standard"}},
     }
+
+
+def test_an_accounts_firewall_and_https_get_arms_names_and_come_back() -> None:
+    rules = {"defaultAction": "Deny", "ipRules": [{"iPAddressOrRange": "203.0.113.0/24"}]}
+    inputs = {"resourceGroupName": "g", "accountName": "a", "enableHttpsTrafficOnly": True, "networkRuleSet": rules}
+    acls = {"defaultAction": "Deny", "ipRules": [{"value": "203.0.113.0/24"}]}
+    body = projection.request_body(_ACCOUNT, inputs)
+    assert body == {"properties": {"supportsHttpsTrafficOnly": True, "networkAcls": acls}}
+    outputs = {"enableHttpsTrafficOnly": True, "networkRuleSet": rules}
+    assert projection.outputs(_ACCOUNT.outputs, body) == outputs
+    assert projection.writable(_ACCOUNT, outputs) == outputs
+    assert projection.outputs(FUNCTIONS["azure-native:storage:getStorageAccount"].outputs, body) == outputs
+
+
+def test_attached_identities_are_a_list_here_and_an_object_there() -> None:
+    identity = {"type": "UserAssigned", "userAssignedIdentities": ["/b", "/a"]}
+    inputs = {"resourceGroupName": "g", "resourceName": "c", "identity": identity}
+    body = projection.request_body(_CLUSTER, inputs)
+    assert body == {"identity": {"type": "UserAssigned", "userAssignedIdentities": {"/b": {}, "/a": {}}}}
+    found = {"identity": {"type": "UserAssigned", "userAssignedIdentities": {"/b": {"clientId": "c"}, "/a": {}}}}
+    outputs = projection.outputs(_CLUSTER.outputs, found)
+    assert outputs == found
+    assert projection.writable(_CLUSTER, outputs) == {
+        "identity": {"type": "UserAssigned", "userAssignedIdentities": ["/a", "/b"]}
+    }
+    assert projection.preview(_CLUSTER.outputs, inputs)["identity"]["userAssignedIdentities"] is UNKNOWN

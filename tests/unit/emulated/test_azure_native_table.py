@@ -62,10 +62,20 @@ def test_a_resource_row_is_what_the_sdk_registers(row: ResourceRow) -> None:
 
 def test_an_argument_in_a_profile_replaces_and_its_neighbours_do_not() -> None:
     row = RESOURCES["azure-native:containerservice:ManagedCluster"]
-    paths = ("networkProfile.podCidr", "networkProfile.serviceCidrs[0]", "linuxProfile.ssh.publicKeys[0].keyData")
+    paths = ("networkProfile.podCidr", "networkProfile.serviceCidrs", "linuxProfile.ssh.publicKeys[0].keyData")
     assert [path for path in paths if row.replaces(path)] == list(paths)
     others = ("networkProfile", "networkProfile.loadBalancerSku", "agentPoolProfiles[0].vmSize", "agentPoolProfiles")
     assert not [path for path in others if row.replaces(path)]
+
+
+def test_what_comes_or_goes_inside_an_argument_that_replaces_does_not() -> None:
+    row = RESOURCES["azure-native:containerservice:ManagedCluster"]
+    assert row.replaces("linuxProfile", "add")
+    assert row.replaces("networkProfile.podCidr", "delete")
+    assert not row.replaces("linuxProfile.ssh", "add")
+    assert not row.replaces("linuxProfile.ssh.publicKeys[1]", "add")
+    assert not row.replaces("networkProfile.serviceCidrs[0]", "update")
+    assert not row.replaces("networkProfile.serviceCidrs[1]", "delete")
 
 
 @pytest.mark.parametrize("row", FUNCTIONS.values(), ids=lambda row: row.type_name)
