@@ -11,9 +11,9 @@ import yaml
 from bench.arithmetic import growth_exponent
 from bench.figures import Figure, Limit
 from bench.measure import Cost, run
-from bench.requests import requests_of
 from bench.stacks import NO_LAG, local_stack
 from tests.harness import LocalStack
+from tests.request_count import requests_of
 
 # What a run of everything measures; `--fleet 200` goes up to the sizes below.
 SMALL: Final = (1, 4, 8)

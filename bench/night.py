@@ -17,13 +17,13 @@ from typing import Final
 from bench.arithmetic import most_within
 from bench.figures import Figure, Limit
 from bench.measure import Cost, run
-from bench.requests import Requests, of, requests_of, writes
 from bench.stacks import NO_LAG, local_stack, up
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.credentials.schedule import Delivery, ObservedSecret, Terms, decide, initial
 from ops.forecast.limits import LIMITS
 from tests.harness import LocalStack
+from tests.request_count import Requests, of, requests_of, writes
 
 CLUSTERS: Final = 200
 _AT_ONCE: Final = 8
@@ -39,7 +39,7 @@ _IDENTITIES: Final = [row for row in CONTROL_PLANE if row.enabled_by_default]
 
 
 @dataclass(frozen=True)
-class _Run:
+class DailyRun:
     """A daily run of one stack: its requests, and the CPU seconds of its engine."""
 
     requests: Requests
@@ -112,7 +112,7 @@ def nights(names: Sequence[str]) -> Mapping[int, Counter[int]]:
     return found
 
 
-def simulated(by_day: Mapping[int, Counter[int]], idle: _Run, renewing: _Run) -> Night:
+def simulated(by_day: Mapping[int, Counter[int]], idle: DailyRun, renewing: DailyRun) -> Night:
     """The night with most renewals: all clusters' runs, eight at a time, each asking for everything at its end."""
     renewed = max(by_day.values(), key=lambda each: each.total())
     free, graph, vault = [0.0] * _AT_ONCE, [], []
@@ -126,7 +126,7 @@ def simulated(by_day: Mapping[int, Counter[int]], idle: _Run, renewing: _Run) ->
     return Night(renewed.total(), most_within(graph, _GRAPH_WINDOW), most_within(vault, _VAULT_WINDOW))
 
 
-def _between(idle: _Run, renewing: _Run, part: float, number: Callable[[Requests], int]) -> int:
+def _between(idle: DailyRun, renewing: DailyRun, part: float, number: Callable[[Requests], int]) -> int:
     least, most = number(idle.requests), number(renewing.requests)
     return round(least + part * (most - least))
 
@@ -139,7 +139,7 @@ def _secret_names() -> list[str]:
     return [f"{row.secret_stem}-c{cluster}-json" for cluster in range(CLUSTERS) for row in _IDENTITIES]
 
 
-def _measured() -> tuple[_Run, _Run]:
+def _measured() -> tuple[DailyRun, DailyRun]:
     """A run of one cluster's stack with nothing due, and one in which every identity is renewed a second time.
 
     The first renewal of all removes no certificate, and so asks for less. Certificates of two years that are renewed
@@ -162,9 +162,9 @@ def _measured() -> tuple[_Run, _Run]:
     return idle, renewing
 
 
-def _run(stack: LocalStack, now: datetime) -> _Run:
+def _run(stack: LocalStack, now: datetime) -> DailyRun:
     count = requests_of(stack)
     variables = {**stack.variables, "IDSTACK_CLOCK": rfc3339.render(now)}
     with count.following():
         cost: Cost = run(up(stack.name), directory=stack.root, environment=variables)
-    return _Run(count.requests, cost.cpu)
+    return DailyRun(count.requests, cost.cpu)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ops.commands.fleet_matrix import matrix
 from ops.commands.fleet_options import DEFAULT, FileOption
 from ops.commands.fleet_prepare import prepare
 from ops.commands.fleet_status import status
@@ -21,6 +22,7 @@ fleet = typer.Typer(name="fleet", help="Many stacks from one file (docs/fleet.md
 fleet.command("prepare")(prepare)
 fleet.command("up")(up)
 fleet.command("status")(status)
+fleet.command("matrix")(matrix)
 
 
 @fleet.callback()

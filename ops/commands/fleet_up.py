@@ -11,7 +11,7 @@ from ops.commands.options import JsonOption, Screen
 from ops.fleet.board import Board, summary
 from ops.fleet.engine_stacks import EngineStacks
 from ops.fleet.file import load_fleet
-from ops.fleet.rollout import DONE, Outcome, Rollout
+from ops.fleet.rollout import DONE, Rollout, RolloutOutcome
 from ops.fleet.stack_files import require_files
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, RunInterrupted
@@ -63,7 +63,7 @@ def up(
 def _require_all_up(screen: Screen, rollout: Rollout, stacks: EngineStacks) -> None:
     """Raise CommandError unless the rollout ended; what failed is printed with the end of its log."""
     for each in rollout.progress:
-        if each.outcome is Outcome.FAILED:
+        if each.outcome is RolloutOutcome.FAILED:
             screen.console.print(f"\n{each.stack.name}, the end of {stacks.log(each.stack)}:", markup=False)
             screen.console.print(each.tail, markup=False)
     left = [each.stack.name for each in rollout.progress if each.outcome not in DONE]

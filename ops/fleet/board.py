@@ -13,17 +13,17 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ops.fleet.rollout import Outcome, Progress
+from ops.fleet.rollout import Progress, RolloutOutcome
 
 _STYLES: Final = {
-    Outcome.UP: "green",
-    Outcome.UNCHANGED: "green",
-    Outcome.RUNNING: "cyan",
-    Outcome.FAILED: "bold red",
-    Outcome.INTERRUPTED: "yellow",
+    RolloutOutcome.UP: "green",
+    RolloutOutcome.UNCHANGED: "green",
+    RolloutOutcome.RUNNING: "cyan",
+    RolloutOutcome.FAILED: "bold red",
+    RolloutOutcome.INTERRUPTED: "yellow",
 }
 # A row of its own has what runs, and what needs a person; of the others a wave's line has the number.
-_ROWS: Final = frozenset({Outcome.RUNNING, Outcome.FAILED, Outcome.INTERRUPTED})
+_ROWS: Final = frozenset({RolloutOutcome.RUNNING, RolloutOutcome.FAILED, RolloutOutcome.INTERRUPTED})
 
 
 class Board:
@@ -32,7 +32,7 @@ class Board:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live: Live | None = None
-        self._known: dict[str, Outcome] = {}
+        self._known: dict[str, RolloutOutcome] = {}
         self._note = ""
 
     @contextmanager
@@ -53,7 +53,7 @@ class Board:
             self._console.print(note, markup=False)
         self._note = note
         for each in progress:
-            if each.outcome is not self._known.get(each.stack.name, Outcome.WAITING):
+            if each.outcome is not self._known.get(each.stack.name, RolloutOutcome.WAITING):
                 self._console.print(line(each), markup=False)
             self._known[each.stack.name] = each.outcome
 
@@ -61,9 +61,9 @@ class Board:
 def line(each: Progress) -> str:
     """What became of a stack: `hc1-prod (wave 1): up in 41 s`."""
     text = f"{each.stack.name} ({each.wave}): {each.outcome}"
-    if each.outcome in (Outcome.UP, Outcome.FAILED, Outcome.INTERRUPTED):
+    if each.outcome in (RolloutOutcome.UP, RolloutOutcome.FAILED, RolloutOutcome.INTERRUPTED):
         text += f" in {each.seconds:.0f} s"
-    return f"{text}: {each.line}" if each.outcome is Outcome.FAILED and each.line else text
+    return f"{text}: {each.line}" if each.outcome is RolloutOutcome.FAILED and each.line else text
 
 
 def table(progress: Sequence[Progress]) -> Table:
@@ -85,4 +85,4 @@ def table(progress: Sequence[Progress]) -> Table:
 def summary(progress: Sequence[Progress]) -> str:
     """Numbers of the stacks by their state: `3 up, 5 waiting`."""
     numbers = Counter(each.outcome for each in progress)
-    return ", ".join(f"{numbers[each]} {each}" for each in Outcome if numbers[each])
+    return ", ".join(f"{numbers[each]} {each}" for each in RolloutOutcome if numbers[each])

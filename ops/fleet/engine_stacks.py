@@ -22,7 +22,7 @@ from ops.stack.state import State
 
 
 class EngineStacks:
-    """`ops.fleet.rollout.Stacks` of the project in `root`; `arguments` go to each `idstack up`."""
+    """`ops.fleet.rollout.RolloutStacks` of the project in `root`; `arguments` go to each `idstack up`."""
 
     def __init__(self, environment: FleetEnvironment, arguments: Sequence[str], root: Path) -> None:
         self._environment = environment

@@ -24,7 +24,7 @@ _LOOK_EVERY: Final = 0.2  # seconds
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-class Outcome(StrEnum):
+class RolloutOutcome(StrEnum):
     """How far a stack has come."""
 
     WAITING = "waiting"
@@ -36,7 +36,7 @@ class Outcome(StrEnum):
     LEFT_OUT = "left out"
 
 
-DONE: Final = frozenset({Outcome.UP, Outcome.UNCHANGED})
+DONE: Final = frozenset({RolloutOutcome.UP, RolloutOutcome.UNCHANGED})
 
 
 @dataclass
@@ -45,13 +45,13 @@ class Progress:
 
     stack: FleetStack
     wave: str
-    outcome: Outcome = Outcome.WAITING
+    outcome: RolloutOutcome = RolloutOutcome.WAITING
     seconds: float = 0.0
     line: str = ""
     tail: str = ""
 
 
-class Stacks(Protocol):
+class RolloutStacks(Protocol):
     """What a rollout asks and tells of the world."""
 
     def is_unchanged(self, stack: FleetStack) -> bool:
@@ -72,7 +72,7 @@ class Rollout:
     """One environment's way up; `show` is called whenever something may have changed, `parallel` runs are at once."""
 
     environment: FleetEnvironment
-    stacks: Stacks
+    stacks: RolloutStacks
     parallel: int
     show: Callable[[Sequence[Progress], str], None]
     wait: Callable[[float], None] = time.sleep
@@ -92,7 +92,7 @@ class Rollout:
     @property
     def failed(self) -> list[Progress]:
         """The stacks whose run failed."""
-        return [each for each in self.progress if each.outcome is Outcome.FAILED]
+        return [each for each in self.progress if each.outcome is RolloutOutcome.FAILED]
 
     def run(self) -> None:
         """Bring every stack up, or stop; `progress` has what became of each."""
@@ -102,26 +102,26 @@ class Rollout:
                 own = [each for each in self.progress if each.wave == wave.name]
                 for each in own:
                     if not self.is_stopped and self.stacks.is_unchanged(each.stack):
-                        each.outcome = Outcome.UNCHANGED
-                if before is not None and not all(each.outcome is Outcome.UNCHANGED for each in own):
+                        each.outcome = RolloutOutcome.UNCHANGED
+                if before is not None and not all(each.outcome is RolloutOutcome.UNCHANGED for each in own):
                     self._pause(wave, before)
                 self._run(own)
                 if self.is_stopped:
                     break
                 before = wave
         for each in self.progress:
-            if each.outcome is Outcome.WAITING:
-                each.outcome = Outcome.LEFT_OUT
+            if each.outcome is RolloutOutcome.WAITING:
+                each.outcome = RolloutOutcome.LEFT_OUT
         self.show(self.progress, "")
 
     def _run(self, wave: Sequence[Progress]) -> None:
-        waiting = deque(each for each in wave if each.outcome is Outcome.WAITING)
+        waiting = deque(each for each in wave if each.outcome is RolloutOutcome.WAITING)
         running: list[tuple[Progress, Run, float]] = []
         is_passed_on = False
         while running or (waiting and not self.is_stopped):
             while waiting and len(running) < self.parallel and not self.is_stopped:
                 each = waiting.popleft()
-                each.outcome = Outcome.RUNNING
+                each.outcome = RolloutOutcome.RUNNING
                 running.append((each, self.stacks.start(each.stack), self.clock()))
             if self.interrupted_by and not is_passed_on:
                 is_passed_on = True
@@ -137,9 +137,11 @@ class Rollout:
         each.line, each.seconds = run.last_line(), self.clock() - begun
         if code is None:
             return False
-        if code != 0:
+        if code == 0:
+            each.outcome = RolloutOutcome.UP
+        else:
             each.tail = run.tail()
-        each.outcome = Outcome.UP if code == 0 else Outcome.INTERRUPTED if self.interrupted_by else Outcome.FAILED
+            each.outcome = RolloutOutcome.INTERRUPTED if self.interrupted_by else RolloutOutcome.FAILED
         self.stacks.ended(each.stack, is_up=code == 0, reason=each.line)
         return True
 

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from ops.fleet.matrix import CANARIES, JOBS, SHARED
+
 _GITHUB = Path(__file__).parents[3] / ".github"
 _WORKFLOWS = sorted((_GITHUB / "workflows").iterdir())
 _USES = re.compile(r"^\s*(?:- )?uses:\s*(?P<what>\S+)\s*(?P<comment>#.*)?$", re.MULTILINE)
@@ -155,6 +157,33 @@ def test_a_stack_goes_up_after_its_approval_and_the_stack_before_it() -> None:
     assert (list(events), events["push"]["branches"]) == (["push"], ["main"])
 
 
+def _fleet_jobs() -> dict[str, Mapping[str, Any]]:
+    """The jobs of a fleet that change something, in their order."""
+    jobs = _jobs(_GITHUB / "workflows/fleet.yml")
+    return {name: job for name, job in jobs.items() if job.get("uses") == _STACK}
+
+
+def test_a_fleet_has_a_job_for_each_matrix_and_each_waits_for_the_one_before() -> None:
+    jobs, waves = _jobs(_GITHUB / "workflows/fleet.yml"), _fleet_jobs()
+
+    assert list(waves) == [SHARED, CANARIES, *JOBS]
+    assert jobs["plan"]["outputs"] == {name: f"${{{{ steps.waves.outputs.{name} }}}}" for name in waves}
+    assert jobs["approval"]["environment"] == "${{ inputs.environment }}-approval"
+    assert [each["needs"] for each in waves.values()] == [
+        ["plan", before] for before in ("approval", *list(waves)[:-1])
+    ]
+    for name, job in waves.items():
+        assert job["strategy"]["matrix"] == f"${{{{ fromJSON(needs.plan.outputs.{name}) }}}}"
+        assert (job["with"]["stack"], job["with"]["command"]) == ("${{ matrix.stack }}", "up")
+
+
+def test_a_wave_without_stacks_is_skipped_and_a_failure_stops_those_behind_it() -> None:
+    for name, job in list(_fleet_jobs().items())[1:]:
+        # A wave that is skipped would skip those behind it; `failure()` looks at every job before.
+        assert job["if"] == f"${{{{ !cancelled() && !failure() && needs.plan.outputs.{name} != '' }}}}"
+        assert job["strategy"]["fail-fast"] is False, "what runs beside a failure is not interrupted"
+
+
 def test_commands_that_change_one_stack_run_one_at_a_time_to_their_end() -> None:
     changing = [
         job
@@ -163,7 +192,7 @@ def test_commands_that_change_one_stack_run_one_at_a_time_to_their_end() -> None
         if job.get("uses") == _STACK and job["with"]["command"] != "preview"
     ]
 
-    assert len(changing) == 3, "up, renew and recover"
+    assert len(changing) == 3 + len(_fleet_jobs()), "up, renew and recover; and each wave of a fleet"
     for job in changing:
         assert job["concurrency"] == {"group": f"up-{job['with']['stack']}"}
 

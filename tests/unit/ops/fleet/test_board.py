@@ -8,16 +8,16 @@ from dataclasses import replace
 from rich.console import Console
 
 from ops.fleet.board import Board, table
-from ops.fleet.rollout import Outcome, Progress
+from ops.fleet.rollout import Progress, RolloutOutcome
 from tests.unit.ops.fleet.world import document, fleet
 
 _STACKS = fleet(document()).environments[1].stacks
 WAITING = [Progress(stack, wave) for stack, wave in zip(_STACKS, ("shared", "canaries", *["wave 1"] * 4), strict=True)]
 UNDER_WAY = [
-    replace(WAITING[0], outcome=Outcome.UNCHANGED),
-    replace(WAITING[1], outcome=Outcome.UP, seconds=41.4),
-    replace(WAITING[2], outcome=Outcome.FAILED, seconds=12.0, line="error: the gate [timed out]"),
-    replace(WAITING[3], outcome=Outcome.RUNNING, seconds=7.0, line="creating"),
+    replace(WAITING[0], outcome=RolloutOutcome.UNCHANGED),
+    replace(WAITING[1], outcome=RolloutOutcome.UP, seconds=41.4),
+    replace(WAITING[2], outcome=RolloutOutcome.FAILED, seconds=12.0, line="error: the gate [timed out]"),
+    replace(WAITING[3], outcome=RolloutOutcome.RUNNING, seconds=7.0, line="creating"),
     *WAITING[4:],
 ]
 
@@ -46,7 +46,7 @@ def test_without_a_terminal_each_event_is_a_line_printed_once() -> None:
     ]
 
 
-def test_the_table_has_a_line_for_each_wave_and_for_each_stack_that_runs_or_failed() -> None:
+def test_the_table_has_a_line_for_each_wave_and_what_runs_or_failed() -> None:
     console = _console(terminal=False)
     console.print(table(UNDER_WAY))
     lines = [" ".join(line.split()) for line in _printed(console).splitlines()[2:]]
