@@ -316,7 +316,13 @@ class Engine:
             standstill=standstill,
         )
         if ended.code != 0 and lock.is_locked(ended.errors):
-            raise lock.Locked(self.stack, lock.owners(ended.errors), is_local=self.is_local, command=arguments[0])
+            raise lock.Locked(
+                self.stack,
+                lock.owners(ended.errors),
+                is_local=self.is_local,
+                command=arguments[0],
+                is_cut_off=lock.is_cut_off(ended.errors),
+            )
         if ended.code < 0:
             raise RunInterrupted(
                 f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. `make recover STACK={self.stack}` "

@@ -1,7 +1,8 @@
 """The lock on a stack: who holds it, whether that process still runs, and what to do about it.
 
 A backend of files or blobs keeps a lock file until the engine that wrote it deletes it, so a killed engine leaves one
-behind (pulumi/pulumi `pkg/backend/diy/lock.go`). Pulumi Cloud does not report who holds its locks.
+behind (pulumi/pulumi `pkg/backend/diy/lock.go`). The engine does not sync it: a loss of power may leave an empty one.
+Pulumi Cloud does not report who holds its locks.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from ops.stack.errors import CommandError
 
 _LOCKED: Final = "the stack is currently locked by"
 _IN_PROGRESS: Final = "Another update is currently in progress"
+# The engine reads the file of each lock, and prints this alone if one is empty or cut off.
+_CUT_OFF: Final = re.compile(r"^error: unexpected end of JSON input$", re.MULTILINE)
 _OWNER: Final = re.compile(
     r": created by (?P<user>.+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)$", re.MULTILINE
 )
@@ -45,8 +48,11 @@ class Owner:
 class Locked(CommandError):
     """A stack that another engine has locked, or had locked when it was killed."""
 
-    def __init__(self, stack: str, owners: Sequence[Owner], *, is_local: bool, command: str) -> None:
+    def __init__(
+        self, stack: str, owners: Sequence[Owner], *, is_local: bool, command: str, is_cut_off: bool = False
+    ) -> None:
         self._stack = stack
+        self._is_cut_off = is_cut_off
         # Nobody but this machine uses the local stack's backend, whatever the machine was called at the time.
         self._elsewhere = [each for each in owners if not (is_local or each.is_of_this_host)]
         self._alive = [each for each in owners if each not in self._elsewhere and runs(each.pid)]
@@ -55,8 +61,8 @@ class Locked(CommandError):
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether every owner is known and none of them runs any more."""
-        return bool(self._owners) and not self._alive and not self._elsewhere
+        """Whether every owner is known and none of them runs any more, or its machine has lost its power."""
+        return self._is_cut_off or (bool(self._owners) and not self._alive and not self._elsewhere)
 
     @property
     def is_unseen(self) -> bool:
@@ -67,6 +73,12 @@ class Locked(CommandError):
         names = ", ".join(map(str, self._alive or self._elsewhere or self._owners))
         # Whoever interrupted a `destroy` does not want the stack up again.
         options = ["--no-up"] if command == "destroy" else []
+        if self._is_cut_off:
+            return (
+                f"the lock of the stack {self._stack} is cut off: the machine of the command that wrote it lost its "
+                f"power or had no space left. {self._recover(options)} unlocks the stack, settles what is half done, "
+                "and goes on"
+            )
         if self._alive:
             return f"the stack {self._stack} is locked by {names}, which still runs; wait until it ends"
         if self.is_abandoned:
@@ -90,7 +102,12 @@ def _argument(options: Sequence[str]) -> list[str]:
 
 def is_locked(errors: str) -> bool:
     """Whether the engine's standard error reports that the stack is locked."""
-    return _LOCKED in errors or _IN_PROGRESS in errors
+    return _LOCKED in errors or _IN_PROGRESS in errors or is_cut_off(errors)
+
+
+def is_cut_off(errors: str) -> bool:
+    """Whether the engine cannot read the lock's file; a cut-off state is reported with where it was read."""
+    return _CUT_OFF.search(errors) is not None
 
 
 def owners(errors: str) -> list[Owner]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.stack.lock import Locked, Owner, is_locked, owners, runs
+from ops.stack.lock import Locked, Owner, is_cut_off, is_locked, owners, runs
 
 HERE = socket.gethostname()
 # The errors of Pulumi 3.259 (pkg/backend/diy/lock.go) and of Pulumi Cloud.
@@ -55,7 +55,11 @@ def test_pulumi_cloud_names_no_owner() -> None:
     assert owners(CONFLICT) == []
 
 
-@pytest.mark.parametrize("printed", ["", "error: update failed", "error: created by somebody"])
+# The engine's words for a state that is cut off, which no unlocking mends.
+STATE = "error: getting snapshot: failed to load checkpoint: place 1: unexpected end of JSON input"
+
+
+@pytest.mark.parametrize("printed", ["", "error: update failed", "error: created by somebody", STATE])
 def test_another_failure_is_no_lock(printed: str) -> None:
     assert not is_locked(printed)
     assert owners(printed) == []
@@ -138,3 +142,14 @@ def test_a_lock_of_pulumi_cloud_is_left_to_a_person() -> None:
     lock = locked()
     assert not lock.is_abandoned
     assert "the stack dev is locked by another update, which this machine cannot see" in str(lock)
+
+
+def test_a_lock_that_a_loss_of_power_cut_off_is_nobodys() -> None:
+    printed = "error: unexpected end of JSON input\n"
+    assert is_locked(printed)
+    assert is_cut_off(printed)
+    lock = Locked("dev", [], is_local=False, command="up", is_cut_off=True)
+    assert lock.is_abandoned
+    assert not lock.is_unseen
+    assert str(lock).startswith("the lock of the stack dev is cut off: the machine of the command that wrote it lost")
+    assert "`make recover STACK=dev` unlocks the stack, settles what is half done, and goes on" in str(lock)
