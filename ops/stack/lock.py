@@ -45,7 +45,8 @@ class Owner:
 class Locked(CommandError):
     """A stack that another engine has locked, or had locked when it was killed.
 
-    `unreadable`: locks that an engine could not write, on a full disk, so that it ended without holding them.
+    `unreadable`: locks that an engine could not write, on a full disk or for a loss of power, so that it ended without
+    holding them.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Locked(CommandError):
             files = ", ".join(map(str, self._unreadable))
             return (
                 f"the stack {self._stack} has a lock that is cut short ({files}): the engine that began to write it "
-                f"has ended, for want of space. {self._recover(options)} removes it, and goes on"
+                f"has ended, for want of space or power. {self._recover(options)} removes it, and goes on"
             )
         if self.is_abandoned:
             return (

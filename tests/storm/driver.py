@@ -1,0 +1,114 @@
+"""Carries a storm out, keeps its log, and says how to have a failed one again."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.engine.clients import Client
+from tests.storm import model
+from tests.storm.plan import Kind, Operation, Recovery, written
+from tests.storm.world import Done, World
+
+_SEARCHED_EVERY: Final = 25  # operations
+
+
+@dataclass
+class Storm:
+    """One run of a plan; `report` gets a line for each operation."""
+
+    world: World
+    clients: dict[str, Client]
+    seed: int
+    report: Callable[[str], None]
+    log: list[Operation] = field(default_factory=list)
+    happened: Counter[str] = field(default_factory=Counter)
+    is_up: bool = False
+
+    def run(self, plan: Sequence[Operation]) -> None:
+        """Carry it out; an AssertionError has what does not hold, and the command that replays it."""
+        for number, operation in enumerate(plan, start=1):
+            self.log.append(operation)
+            try:
+                self._carry_out(operation, random.Random(f"{self.seed} {number}"))  # noqa: S311  # to be repeated
+                if number % _SEARCHED_EVERY == 0 and self.is_up:
+                    model.require_no_key_in_clear(self.world)
+            except Exception as error:
+                raise AssertionError(self._failure(error)) from error
+        if self.is_up:
+            model.require_no_key_in_clear(self.world)
+
+    def _carry_out(self, operation: Operation, chance: random.Random) -> None:
+        world, disturbance = self.world, operation.disturbance
+        credentials = model.Credentials(world)
+        command = world.command(operation)
+        done = world.run(*command, disturbance=disturbance, chance=chance)
+        self.report(f"{len(self.log)} {operation}: code {done.code} {done.happened} [{done.seconds:.0f} s]")
+        self.happened[done.happened.partition(":")[0] or "undisturbed"] += 1
+        # A power loss ends the command, too.
+        if not done.happened.startswith("power lost"):
+            model.require_a_cause(done)
+        if not done.happened:
+            model._require(done.code == 0, "an undisturbed command failed", done.printed)
+        if done.code != 0 or done.happened:
+            assert disturbance is not None
+            self._recover(operation, command, done, disturbance.recovery)
+        self._require(operation, credentials, done)
+
+    def _recover(self, operation: Operation, command: tuple[str, ...], done: Done, recovery: Recovery) -> None:
+        """What a person does who does, or does not, know of `idstack recover`."""
+        down = operation.kind is Kind.DOWN
+        recover = ("recover", *(("--no-up",) if down else ()))
+        if operation.kind is Kind.SCALE:
+            self._must("up")
+            self._must(*command)
+            return
+        if recovery is Recovery.AGAIN or (down and done.code == 0):
+            again = self.world.run(*command)
+            self.report(f"    again: code {again.code}")
+            model.require_a_cause(again)
+            if again.code == 0:
+                return
+        if done.code != 0 or recovery is Recovery.AGAIN:
+            self._must(*recover)
+        if down or operation.kind is Kind.REVOKE:
+            self._must(*command)
+
+    def _must(self, *command: str) -> None:
+        done = self.world.run(*command)
+        self.report(f"    {' '.join(command)}: code {done.code}")
+        model._require(done.code == 0, f"`idstack {' '.join(command)}` failed", done.printed)
+        model.require_a_cause(done)
+
+    def _require(self, operation: Operation, credentials: model.Credentials, done: Done) -> None:
+        self.is_up = operation.kind is not Kind.DOWN
+        self._require_no_refusal(operation)
+        if not self.is_up:
+            model.require_nothing_left(self.world)
+            return
+        if done.happened:
+            self._must("up", "--expect-no-changes")
+        model.require_whole(self.world)
+        self.world.ensure_pod()
+        credentials.require_as_expected(operation, was_undisturbed=not done.happened)
+
+    def _require_no_refusal(self, operation: Operation) -> None:
+        """Nobody was refused, unless every certificate was taken out of use on purpose."""
+        for identity, client in self.clients.items():
+            refusals, client.refusals[:] = list(client.refusals), []
+            if not operation.argument.endswith("-now"):
+                model._require(not refusals, f"what the vault had for {identity} was refused", refusals)
+
+    def _failure(self, error: Exception) -> str:
+        return (
+            f"operation {len(self.log)} of the storm with seed {self.seed}, {self.log[-1]}: {error}\n\n"
+            f'again: make storm SEED={self.seed} PLAN="{written(self.log)}"'
+        )
+
+    def summary(self) -> str:
+        """How many operations went undisturbed, and how many kills of each kind there were."""
+        counted = ", ".join(f"{number} {what}" for what, number in sorted(self.happened.items()))
+        return f"storm with seed {self.seed}: {len(self.log)} operations; {counted}"

@@ -1,0 +1,132 @@
+"""What must hold after each operation of a storm, whatever was killed during it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
+from tests.engine.clients import bare_sign_in, read
+from tests.engine.key_material import KeySearch, everything, vault_keys
+from tests.engine.killing import documents, in_the_cloud, in_the_state, registered, registered_in_state
+from tests.storm.plan import Kind, Operation
+from tests.storm.world import SECRETS, Done, World
+
+_BEGINS: Final = (b"-----BEGIN PRIVATE KEY-----", b"-----BEGIN RSA PRIVATE KEY-----")
+# The begin of a private key in PEM, and in base64 at each of the three places of a group that it may begin at.
+_KEYS: Final = (
+    *_BEGINS,
+    *(base64.b64encode(bytes(shift) + begin)[4:-4] for begin in _BEGINS for shift in range(3)),
+)
+# An error names what stopped it or what to do: whoever was killed, who does not answer, who has the lock, what exists.
+_CAUSES: Final = re.compile(
+    r"was killed by signal 9|make recover|make up|idstack import|Connection refused|does not answer|"
+    r"it is too soon|not rotated:|is withdrawn|has not reached the vault|does the kubelet run",
+    re.IGNORECASE,
+)
+_DAY: Final = timedelta(days=1)
+
+
+class Broken(AssertionError):
+    """Something does not hold."""
+
+
+def require_a_cause(done: Done) -> None:
+    """A command that failed says why; none prints a trace."""
+    _require("Traceback (most recent call last)" not in done.printed, "a trace was printed", done.printed)
+    _require(done.code == 0 or bool(_CAUSES.search(done.printed)), "the error names no cause", done.printed)
+    _require(not any(each in done.printed.encode() for each in _KEYS), "a private key was printed", done.command)
+
+
+def require_nothing_left(world: World) -> None:
+    """After `down`."""
+    _require(not world.stack.state.exists(), "the local cloud's files are left", world.stack.state)
+    _require(not world.left_behind(), "processes are left", world.left_behind())
+
+
+def require_whole(world: World) -> None:
+    """The state and the cloud are the same; what the vault has is current, signs in, and is what the pod has."""
+    stack = world.stack
+    state = in_the_state(stack)
+    _require(len(state) == len(set(state)), "the state has something twice", state)
+    pods = {each for each in stack.inventory() if each[0] == "kubernetes"}
+    cloud = in_the_cloud(stack, world.seeded | pods)
+    _require(cloud == set(state), "orphans, or lost things", cloud ^ set(state))
+    own = registered_in_state(stack)
+    found = {each: ids for each, ids in registered(stack).items() if each in own}
+    _require(found == own, "registered certificates", (found, own))
+    _require(all(0 < len(ids) <= 2 for ids in own.values()), "an application has one certificate or two", own)
+    secrets = world.secrets()
+    _require(set(secrets) == set(SECRETS), "a credential is missing in the vault", set(secrets))
+    for identity, document in world.documents().items():
+        versions = secrets[identity]
+        used = bare_sign_in(document)
+        _require(used == versions[-1]["tags"][THUMBPRINT], "the vault's tags name another certificate", identity)
+        _require(not any(each["enabled"] for each in versions[:-2]), "old versions can be read", identity)
+    _require(not world.left_behind(), "a command's processes are left", world.left_behind())
+
+
+def require_no_key_in_clear(world: World) -> None:
+    """No key of the vault is in what was printed or in any file; costs a second for each ten megabytes."""
+    printed = {f"what command {number} printed": text for number, text in enumerate(world.printed)}
+    places = KeySearch(vault_keys(world.stack)).places_in(everything(world.stack, printed))
+    _require(places == {}, "a private key is in clear", places)
+
+
+class Credentials:
+    """The certificates before an operation, which tell what it must and must not have changed."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._before = _current(world)
+
+    def require_as_expected(self, operation: Operation, *, was_undisturbed: bool) -> None:
+        """Compare with the certificates of now."""
+        now = _current(self._world)
+        asked = operation.argument.partition("-")[0]
+        for identity, (thumbprint, delivered) in self._before.items():
+            is_changed = now[identity][0] != thumbprint
+            is_due = delivered + _DAY <= self._world.clock
+            match operation.kind:
+                case Kind.RENEW:
+                    _require(is_changed == is_due, "a renewal renews what is due", (identity, self._before, now))
+                case Kind.ROTATE | Kind.REVOKE if identity == asked:
+                    _require(is_changed or not was_undisturbed, "it was not rotated", identity)
+                case _:
+                    _require(is_due or not is_changed, "a certificate changed for no reason", identity)
+            if operation.kind is Kind.REVOKE and identity == asked:
+                _require(
+                    thumbprint not in _registered_thumbprints(self._world),
+                    "a leaked certificate is still registered",
+                    identity,
+                )
+
+
+def require_mounted(world: World, done: Done) -> None:
+    """The pod has a credential that signs in."""
+    if world.replicas:
+        _require(bool(bare_sign_in(read(world.mounted))), "the pod's credential", done.command)
+
+
+def _current(world: World) -> dict[str, tuple[str, datetime]]:
+    return {
+        identity: (versions[-1]["tags"][THUMBPRINT], datetime.fromisoformat(versions[-1]["tags"][DELIVERED_AT]))
+        for identity, versions in world.secrets().items()
+    }
+
+
+def _registered_thumbprints(world: World) -> set[str]:
+    return {
+        hashlib.sha1(base64.b64decode(key["certificate"]), usedforsecurity=False).hexdigest().upper()
+        for each in documents(world.stack, "entra-application")
+        for key in each["keys"]
+        if key["removedAt"] is None
+    }
+
+
+def _require(holds: bool, rule: str, found: Any) -> None:
+    if not holds:
+        raise Broken(f"{rule}: {found}")

@@ -1,0 +1,150 @@
+"""What a storm does: operations in a row, drawn by a seed or written out, some of them disturbed.
+
+An operation is written as a word: `up`, `rotate:cloudProvider`, `renew/engine@17/again`. The last one is a renewal
+whose engine is killed at the 17th write to the stack's disk, and which is then simply run again.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Self
+
+APPLICATIONS: Final = ("cloudProvider", "nodePoolManagement")
+"""The identities of `small_stack` with certificates of their own."""
+_TEXT: Final = re.compile(
+    r"(?P<kind>[a-z]+)(:(?P<argument>[\w-]+))?(/(?P<victim>[a-z]+)@(?P<write>\d+)(~(?P<kept>\d+))?/(?P<recovery>[a-z]+))?"
+)
+
+
+class Kind(StrEnum):
+    """What is done."""
+
+    UP = "up"
+    CHANGE = "change"
+    RENEW = "renew"
+    ROTATE = "rotate"
+    REVOKE = "revoke"
+    SCALE = "scale"
+    DOWN = "down"
+
+
+class Victim(StrEnum):
+    """Who is killed; the machine loses its power."""
+
+    ENGINE = "engine"
+    PLUGIN = "plugin"
+    DAEMON = "daemon"
+    KUBELET = "kubelet"
+    MACHINE = "machine"
+
+
+class Recovery(StrEnum):
+    """What a person does then: `idstack recover`, or the same command again."""
+
+    RECOVER = "recover"
+    AGAIN = "again"
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """Kill `victim` at the `write`-th write to the stack's disk after the command's start, if there are as many.
+
+    `kept`, in percent: of a machine's files that nobody synced, how much is on the disk.
+    """
+
+    victim: Victim
+    write: int
+    recovery: Recovery
+    kept: int = 100
+
+    def __str__(self) -> str:
+        kept = f"~{self.kept}" if self.victim is Victim.MACHINE else ""
+        return f"/{self.victim}@{self.write}{kept}/{self.recovery}"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One step of a storm."""
+
+    kind: Kind
+    argument: str = ""
+    disturbance: Disturbance | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind}{self.argument and ':'}{self.argument}{self.disturbance or ''}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The operation that `str` wrote; raises ValueError for any other text."""
+        found = _TEXT.fullmatch(text)
+        if found is None:
+            raise ValueError(f"{text!r} is no operation; accepted: such as renew, scale:2 or up/machine@40~50/recover")
+        disturbance = None
+        if found["victim"]:
+            victim, recovery = Victim(found["victim"]), Recovery(found["recovery"])
+            disturbance = Disturbance(victim, int(found["write"]), recovery, int(found["kept"] or 100))
+        return cls(Kind(found["kind"]), found["argument"] or "", disturbance)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """When an operation makes sense, how often it is drawn, with which arguments, and about how much it writes."""
+
+    weight: int
+    writes: int
+    arguments: tuple[str, ...] = ("",)
+    needs_stack: bool = True
+
+
+# The writes: of the stack's disk in an undisturbed run, some less, so that a kill seldom comes too late.
+_RULES: Final[Mapping[Kind, _Rule]] = {
+    Kind.UP: _Rule(2, 60, needs_stack=False),
+    Kind.CHANGE: _Rule(3, 150, ("builtin", "hypershift", "registry", "tags")),
+    Kind.RENEW: _Rule(6, 150),
+    Kind.ROTATE: _Rule(2, 100, APPLICATIONS),
+    Kind.REVOKE: _Rule(2, 120, (*APPLICATIONS, *(f"{each}-now" for each in APPLICATIONS))),
+    Kind.SCALE: _Rule(2, 12, ("0", "1", "2", "3")),
+    Kind.DOWN: _Rule(1, 200),
+}
+_FIRST_UP: Final = 400
+_VICTIMS: Final[Mapping[Kind, Sequence[Victim]]] = {Kind.SCALE: (Victim.DAEMON, Victim.KUBELET, Victim.MACHINE)}
+
+
+def drawn(seed: int, operations: int, kills: int, days: int) -> list[Operation]:
+    """So many operations, of which so many are disturbed, with at most so many renewals, each a day after the last."""
+    chance = random.Random(seed)  # noqa: S311  # a draw that can be repeated
+    disturbed = set(chance.sample(range(operations), kills))
+    plan: list[Operation] = []
+    is_up = False
+    for number in range(operations):
+        kinds = [kind for kind, rule in _RULES.items() if is_up or not rule.needs_stack]
+        if sum(each.kind is Kind.RENEW for each in plan) == days:
+            kinds = [kind for kind in kinds if kind is not Kind.RENEW]
+        [kind] = chance.choices(kinds, [_RULES[each].weight for each in kinds])
+        writes = _RULES[kind].writes if is_up else _FIRST_UP
+        disturbance = _disturbance(chance, kind, writes) if number in disturbed else None
+        plan.append(Operation(kind, chance.choice(_RULES[kind].arguments), disturbance))
+        is_up = kind is not Kind.DOWN
+    return plan
+
+
+def _disturbance(chance: random.Random, kind: Kind, writes: int) -> Disturbance:
+    victim = chance.choice(_VICTIMS.get(kind, tuple(Victim)))
+    draw: Callable[[], int] = lambda: chance.choice((0, 100, chance.randint(1, 99)))  # noqa: E731
+    return Disturbance(
+        victim, chance.randint(1, writes), chance.choice(tuple(Recovery)), draw() if victim is Victim.MACHINE else 100
+    )
+
+
+def written(plan: Sequence[Operation]) -> str:
+    """The text of a plan, of which `parsed` makes the plan again."""
+    return " ".join(map(str, plan))
+
+
+def parsed(text: str) -> list[Operation]:
+    """The plan of a text; raises ValueError if a word of it is no operation."""
+    return [Operation.parse(word) for word in text.split()]

@@ -1,0 +1,43 @@
+"""What the model finds in what a command printed."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from tests.storm.model import Broken, require_a_cause
+from tests.storm.world import Done
+
+_KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ=="
+
+
+@pytest.mark.parametrize(
+    ("code", "printed", "broken"),
+    [
+        (1, "Traceback (most recent call last):\n  File ...", "a trace was printed"),
+        (0, "Traceback (most recent call last):\n  File ...", "a trace was printed"),
+        (1, "error: update failed", "the error names no cause"),
+        (0, f"certificate: {_KEY}", "a private key was printed"),
+        *(
+            (0, base64.b64encode(f"{' ' * shift}{_KEY}".encode()).decode(), "a private key was printed")
+            for shift in range(3)
+        ),
+    ],
+)
+def test_what_a_command_must_not_print_is_found(code: int, printed: str, broken: str) -> None:
+    with pytest.raises(Broken, match=broken):
+        require_a_cause(Done(("up",), code, printed))
+
+
+@pytest.mark.parametrize(
+    ("code", "printed"),
+    [
+        (0, "Resources:\n    196 unchanged"),
+        (1, "error: `pulumi up` was killed by signal 9. `make recover STACK=local` unlocks the stack"),
+        (0, "-----BEGIN CERTIFICATE-----"),
+        (0, base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()),
+    ],
+)
+def test_a_command_may_fail_if_it_says_why(code: int, printed: str) -> None:
+    require_a_cause(Done(("up",), code, printed))

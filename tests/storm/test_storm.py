@@ -1,0 +1,46 @@
+"""A storm of operations and kills, after each of which everything must hold (decision record 0056).
+
+`make slow` has a short one, `make storm` a long one, of another seed each day unless SEED is given.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.storm.driver import Storm
+from tests.storm.plan import Operation, drawn, parsed
+from tests.storm.world import storm_world
+
+OPERATIONS: Final = 300
+KILLS: Final = 220
+"""Some come too late, when the command has already ended."""
+DAYS: Final = 60
+_SHORT_SEED, _SHORT_OPERATIONS, _SHORT_KILLS = 7, 10, 7
+
+
+def _storm(root: Path, capsys: pytest.CaptureFixture[str], seed: int, plan: list[Operation]) -> None:
+    def report(line: str) -> None:
+        with capsys.disabled():
+            print(line, flush=True)
+
+    with storm_world(root) as world, world.signing_in() as clients:
+        storm = Storm(world, clients, seed, report)
+        storm.run(plan)
+    report(storm.summary())
+
+
+@pytest.mark.slow
+def test_everything_holds_after_each_operation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _storm(tmp_path, capsys, _SHORT_SEED, drawn(_SHORT_SEED, _SHORT_OPERATIONS, _SHORT_KILLS, DAYS))
+
+
+@pytest.mark.kills
+def test_everything_holds_in_a_long_storm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seed = int(os.environ.get("STORM_SEED") or datetime.now(UTC).toordinal())
+    plan = parsed(os.environ.get("STORM_PLAN", "")) or drawn(seed, OPERATIONS, KILLS, DAYS)
+    _storm(tmp_path, capsys, seed, plan)

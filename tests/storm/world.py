@@ -1,0 +1,268 @@
+"""The stack of a storm, its pod, its clock, and clients that sign in with what the vault has all the while."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Set
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from identity.credentials import rfc3339
+from localcloud.azure.keyvault.vaults import SECRET_KIND
+from localcloud.core.state_directory import StateDirectory
+from localcloud.core.store import Document, Store
+from tests.engine.clients import Client, bare_sign_in
+from tests.engine.killing import Thing, small_stack
+from tests.engine.rotations import LIFE, SETTLED, run_consumer
+from tests.harness import LocalStack
+from tests.storm import disk
+from tests.storm.plan import Disturbance, Kind, Operation, Victim
+from tests.storm.scale import NAMESPACE
+
+SECRETS: Final = {"cloudProvider": "cloud-provider-hc1-json", "nodePoolManagement": "nodepool-mgmt-hc1-json"}
+"""The vault's secret of each application."""
+# More than any storm lets pass: no certificate may begin in the future. One of two years is valid all the while.
+_DAYS: Final = 200
+_BETWEEN_ROTATIONS: Final = timedelta(hours=9)  # pods need the certificate before for eight and a half
+_PAUSE: Final = 0.3  # seconds between two sign-ins
+_NOTHING_YET: Final = "no credential"
+_ENGINE: Final = ("pulumi ",)
+_PLUGINS: Final = ("emulated.azure_native", "emulated.azuread", "-m provider")
+# Without the language host: it asks now and then whether its engine is there (pulumi `rpcutil.Healthcheck`).
+_COMMANDS: Final = (*_ENGINE, *_PLUGINS, "emulated.kubernetes")
+_ENDS_WITHIN: Final = 420.0  # seconds, of a command
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that ended: what it printed, and what was done to it; `happened` is empty if it went undisturbed."""
+
+    command: tuple[str, ...]
+    code: int
+    printed: str
+    happened: str = ""
+    seconds: float = 0
+
+
+@dataclass
+class World:
+    """The stack before, during and after each operation."""
+
+    stack: LocalStack
+    patch: pytest.MonkeyPatch
+    clock: datetime = field(default_factory=lambda: datetime.now(UTC) - timedelta(days=_DAYS))
+    replicas: int = 1
+    printed: list[str] = field(default_factory=list)
+    seeded: set[Thing] = field(default_factory=set)
+    _disk: threading.Lock = field(default_factory=threading.Lock)
+    _is_going: threading.Event = field(default_factory=threading.Event)
+
+    def command(self, operation: Operation) -> tuple[str, ...]:
+        """Let the time pass that the operation needs, change the configuration as it says, and return what to run."""
+        match operation.kind:
+            case Kind.RENEW:
+                self._pass(timedelta(days=1))
+                return ("renew",)
+            case Kind.ROTATE:
+                self._pass(_BETWEEN_ROTATIONS)
+                return ("rotate", "--identity", operation.argument)
+            case Kind.REVOKE:
+                self._pass(_BETWEEN_ROTATIONS)
+                identity, _, now = operation.argument.partition("-")
+                return ("rotate", "--identity", identity, "--revoke", *(("--now",) if now else ()))
+            case Kind.CHANGE:
+                self._change(operation.argument)
+                return ("up",)
+            case Kind.SCALE:
+                self.replicas = int(operation.argument)
+                return ("scale", operation.argument)
+            case Kind.UP | Kind.DOWN:
+                self._start()
+                return (operation.kind.value,)
+
+    def run(self, *command: str, disturbance: Disturbance | None = None, chance: random.Random | None = None) -> Done:
+        """Run `idstack` with these arguments, or the scaling, to its end."""
+        line = [self.stack.python, "-m", "ops", *command]
+        if command[0] == "scale":
+            line = [self.stack.python, "-m", "tests.storm.scale", str(self.stack.state / "run/kubeconfig"), command[1]]
+        with self._disk:  # a store that is opened while it is removed would be made anew
+            (self._is_going.set if command[0] == "down" else self._is_going.clear)()
+        before, happened, began = disk.image(self.stack.state), "", time.monotonic()
+        log = self.stack.root / "printed.txt"
+        with disk.Writes(self.stack.state) as writes, log.open("w") as output:
+            running = subprocess.Popen(
+                line,
+                cwd=self.stack.root,
+                env=self.stack.variables,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+            if disturbance is not None:
+                handle = os.pidfd_open(running.pid)
+                counted = writes.await_write(disturbance.write, handle)
+                os.close(handle)
+                if counted >= disturbance.write:
+                    happened = self._disturb(disturbance, before, writes.replaced, chance or random.Random(0))  # noqa: S311
+            try:
+                running.wait(_ENDS_WITHIN)
+            except subprocess.TimeoutExpired:
+                running.send_signal(signal.SIGTERM)
+                running.wait()
+                raise AssertionError(f"{command} does not end; {happened}: {log.read_text()}") from None
+        text = log.read_text(errors="replace")
+        self.printed.append(text)
+        return Done(command, running.returncode, text, happened, time.monotonic() - began)
+
+    def secrets(self) -> dict[str, list[Document]]:
+        """The versions of each application's secret in the vault, the newest last."""
+        with self._store() as store:
+            found = {} if store is None else {key.rpartition("/")[2]: each for key, each in store.items(SECRET_KIND)}
+        return {field: found[name]["versions"] for field, name in SECRETS.items() if name in found}
+
+    def documents(self) -> dict[str, dict[str, Any]]:
+        """The credential of each application, as the vault has it now."""
+        with self._store() as store:
+            found = {} if store is None else {each: _document(store, name) for each, name in SECRETS.items()}
+        return {each: document for each, document in found.items() if document is not None}
+
+    def ensure_pod(self) -> None:
+        """Run the pod, if it does not run since the local cloud was made."""
+        with self.stack.kubernetes("administrator") as http:
+            missing = http.get(f"/api/v1/namespaces/{NAMESPACE}").status_code == 404
+        if missing:
+            run_consumer(self.stack)
+            self.replicas = 1
+
+    def left_behind(self) -> list[str]:
+        """The command lines of processes that outlive their command for longer than they need to end."""
+        return [text for pid in disk.processes(self.stack, *_COMMANDS) if (text := disk.outlasting(pid))]
+
+    @property
+    def mounted(self) -> Path:
+        """Where the pod has its credential."""
+        return self.stack.state / "run/mounts" / NAMESPACE / "consumer/mnt/certs" / SECRETS["cloudProvider"]
+
+    @contextmanager
+    def signing_in(self) -> Iterator[dict[str, Client]]:
+        """A client of each application, which reads the vault's credential anew for each sign-in, until the end."""
+        clients = {each: Client(lambda each=each: self._sign_in(each), pause=_PAUSE) for each in SECRETS}  # type: ignore[misc]
+        try:
+            yield clients
+        finally:
+            for client in clients.values():
+                client.stop()
+
+    def _start(self) -> None:
+        """Start a local cloud if there is none, and note what it has before the stack is brought up."""
+        if not self.stack.state.exists():
+            self.stack.__dict__.pop("environment", None)  # it has other ports
+            self.stack.local_cloud("start")
+            self.seeded = self.stack.inventory()
+
+    def _pass(self, time_passed: timedelta) -> None:
+        self.clock += time_passed
+        assert self.clock < datetime.now(UTC), "no certificate is used before its time"
+        self.patch.setenv("IDSTACK_CLOCK", rfc3339.render(self.clock))
+
+    def _change(self, what: str) -> None:
+        match what:
+            case "registry":
+                [cluster] = self.stack.configuration("hostedClusters")
+                identities = cluster["identities"]
+                is_on = identities["imageRegistry"].get("enabled", True)
+                wanted = {"enabled": False} if is_on else identities["disk"]
+                self.stack.configure(
+                    hostedClusters=[{**cluster, "identities": {**identities, "imageRegistry": wanted}}]
+                )
+            case "tags":
+                self.stack.configure(tags={"environment": "local", "storm": rfc3339.render(datetime.now(UTC))})
+            case _:
+                self.stack.configure(roles=what)
+
+    def _disturb(self, disturbance: Disturbance, before: disk.Image, replaced: Set[Path], chance: random.Random) -> str:
+        # The lock: no client has the store open while power is lost, or it would be as if its process had survived.
+        with self._disk, disk.frozen(self.stack):
+            match disturbance.victim:
+                case Victim.MACHINE:
+                    return f"power lost: {disk.lose_power(self.stack, before, replaced, disturbance.kept / 100)}"
+                case Victim.ENGINE:
+                    # With its plugins, which see no end of it when warm. `make kills` lets them outlive it.
+                    victims = disk.processes(self.stack, *_COMMANDS)
+                case Victim.PLUGIN:
+                    running = [pids for each in _PLUGINS if (pids := disk.processes(self.stack, each))]
+                    victims = chance.choice(running) if running else []
+                case Victim.DAEMON:
+                    victims = _recorded(self.stack, "daemon")
+                case Victim.KUBELET:
+                    victims = _recorded(self.stack, "kubelet")
+            disk.kill(*victims)
+            return f"{disturbance.victim} killed" if victims else ""
+
+    def _sign_in(self, identity: str) -> str:
+        """A refusal counts only of a certificate that the vault still has afterwards: it may be renewed meanwhile."""
+        used: dict[str, Any] | None = None
+        try:
+            used = self._document(identity)
+            return bare_sign_in(used) if used else _NOTHING_YET
+        except Exception:
+            if used is None or self._document(identity) != used:
+                return _NOTHING_YET
+            raise
+
+    def _document(self, identity: str) -> dict[str, Any] | None:
+        with self._disk:
+            if self._is_going.is_set():
+                return None
+            with self._store() as store:
+                return None if store is None else _document(store, SECRETS[identity])
+
+    @contextmanager
+    def _store(self) -> Iterator[Store | None]:
+        state = StateDirectory(self.stack.state)
+        if not state.exists() or not (state.root / "seal.key").exists():
+            yield None
+            return
+        with closing(state.open_store()) as store:
+            yield store
+
+
+@contextmanager
+def storm_world(root: Path) -> Iterator[World]:
+    """A small stack before its first `up`, whose local cloud runs."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        small_stack(root, "hypershift", warm=True) as stack,
+        stack.configured(credentials={**LIFE, "propagation": SETTLED}),
+    ):
+        patch.setenv("REQUESTS_CA_BUNDLE", str(stack.state / "ca.pem"))
+        world = World(stack, patch)
+        world._pass(timedelta(0))
+        world.seeded = stack.inventory()
+        yield world
+
+
+def _document(store: Store, name: str) -> dict[str, Any] | None:
+    for _, secret in store.items(SECRET_KIND):
+        if secret["name"] == name and secret["versions"]:
+            current = secret["versions"][-1]
+            assert current["enabled"], f"{name} cannot be read"
+            found: dict[str, Any] = json.loads(store.unseal(current["sealed"]))
+            return found
+    return None
+
+
+def _recorded(stack: LocalStack, name: str) -> list[int]:
+    file = stack.state / "pids" / f"{name}.json"
+    return [json.loads(file.read_text())["pid"]] if file.exists() else []
