@@ -19,8 +19,8 @@ from identity.credentials.certificate import issue
 from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.local_azure import assemble
 from localcloud.azure.shared.faults import NO_DELAYS
+from localcloud.core.files import write_private
 from localcloud.core.state_directory import StateDirectory
-from localcloud.core.tls import write_private
 from ops.stack import engine
 from ops.stack.renewable import renewable
 from ops.stack.renewal_run import RenewalRun
