@@ -137,10 +137,11 @@ class RestClient:
                     method, path, params=params, json=body, headers={**authorization, **(headers or {})}
                 )
             except httpx.TransportError as error:
-                raise PluginError(
-                    f"{method} {self.base_url}{path}: the local cloud does not answer ({error}). Is it running? "
-                    "`make up` starts it."
-                ) from None
+                # One that answers in part, or with a certificate that is not to be trusted, does run.
+                runs = isinstance(error, httpx.ReadError | httpx.RemoteProtocolError) or "CERTIFICATE" in str(error)
+                what = "the answer cannot be taken" if runs else "the local cloud does not answer"
+                help_ = "" if runs else ". Is it running? `make up` starts it."
+                raise PluginError(f"{method} {self.base_url}{path}: {what} ({error}){help_}") from None
             retried = response.status_code in self._retry.statuses or also_retry(response)
             if not retried or number > self._retry.limit:
                 return response

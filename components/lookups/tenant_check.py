@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pulumi
 
 from components.azure.deployer import Deployer
 from components.azure.providers import Providers, provider_error
 from identity.settings import Settings
+
+# Entra ID's code for an assertion that is not valid yet, or no longer, by its own clock.
+_OUT_OF_TIME: Final = "AADSTS700024"
 
 
 async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
@@ -17,10 +22,12 @@ async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
         )
     except Exception as error:
         reason = provider_error(error).rstrip(".")
-        raise pulumi.RunError(
-            f"the deployer cannot sign in to Azure: {reason}. Nothing was changed. Sign in with "
-            f"`az login --tenant {settings.tenant_id}` (in CI: set the ARM_* variables of the providers)."
-        ) from None
+        fix = (
+            f"Sign in with `az login --tenant {settings.tenant_id}` (in CI: set the ARM_* variables of the providers)."
+        )
+        if _OUT_OF_TIME in reason:
+            fix = "This machine's clock and Entra ID's are more than five minutes apart: set it right."
+        raise pulumi.RunError(f"the deployer cannot sign in to Azure: {reason}. Nothing was changed. {fix}") from None
     if found["tenantId"].lower() != settings.tenant_id:
         raise pulumi.RunError(
             f"signed in to the tenant {found['tenantId']}, but idstack:tenantId is {settings.tenant_id}. "

@@ -38,10 +38,15 @@ class NotStarted(RuntimeError):
 
 
 def services(state: StateDirectory, spawned: Spawned) -> None:
-    """Wait until every service of the daemon answers, if only with a refusal; raises `NotStarted`."""
+    """Wait until every service of the daemon answers, if only with a refusal; raises `NotStarted`.
+
+    While faults are held, it is enough that the daemon runs, which listens before it records itself.
+    """
     waiting: dict[str, str] = {}
     for _ in _attempts(state, DAEMON, spawned):
         if processes.alive(state.pids, DAEMON):
+            if state.held_faults_file.exists():
+                return
             environment = LocalEnvironment.from_file(state.environment_file)
             waiting = waiting or _addresses(environment)
             with httpx.Client(verify=ssl.create_default_context(cafile=environment.ca_file), timeout=2) as client:

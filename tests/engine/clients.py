@@ -146,7 +146,7 @@ def signing_in(stack: LocalStack, file: Path) -> Iterator[dict[str, Client]]:
     """
     with ExitStack() as ends:
         ours = ends.enter_context(MountedCredential(file))
-        vault = ends.enter_context(_vault(stack))
+        vault = ends.enter_context(secrets_of(stack))
 
         def sign_in_with_ours() -> str:
             ours.get_token(_SCOPE, claims=_CLAIMS)
@@ -196,7 +196,7 @@ def report(clients: Mapping[str, Client]) -> str:
 
 
 @contextmanager
-def _vault(stack: LocalStack) -> Iterator[SecretClient]:
+def secrets_of(stack: LocalStack) -> Iterator[SecretClient]:
     """The stack's vault as the key-vault-user."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", stack.environment.imds_endpoint)

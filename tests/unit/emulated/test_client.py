@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import certifi
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -119,3 +120,9 @@ def test_a_local_cloud_that_is_down_is_reported_at_once(ca_file: str) -> None:
     with pytest.raises(PluginError, match="the local cloud does not answer"):
         client.request("GET", "/x")
     assert waits == []
+
+
+def test_a_certificate_that_is_not_trusted_is_no_local_cloud_that_is_down(serve: Callable[[Starlette], str]) -> None:
+    client, _ = _client(serve, certifi.where(), _Service([JSONResponse({})]), ARM_RETRY)
+    with pytest.raises(PluginError, match=r"/x: the answer cannot be taken \(.*CERTIFICATE_VERIFY_FAILED.*\)$"):
+        client.request("GET", "/x")

@@ -43,6 +43,17 @@ def test_a_failed_sign_in_of_the_deployer_is_an_error_with_a_fix(program: Progra
     assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
 
 
+def test_a_clock_that_is_off_is_the_fix_of_an_assertion_out_of_time(program: Program) -> None:
+    refused = lookups(
+        getClientConfig=RuntimeError("AADSTS700024: Client assertion is not within its valid time range.")
+    )
+
+    failure = str(program(invokes=refused, options={"refused": True}).failure)
+
+    assert "AADSTS700024: Client assertion is not within its valid time range. Nothing was changed. " in failure
+    assert failure.endswith("This machine's clock and Entra ID's are more than five minutes apart: set it right.")
+
+
 def test_a_tenant_is_the_same_in_capitals(program: Program) -> None:
     tenant = "ABCDEF99-8888-4777-8666-555555555555"
 

@@ -108,6 +108,21 @@ def test_a_start_with_a_taken_port_fails_and_harms_no_other_process(command: Loc
     assert processes.alive(command.state.pids, "daemon") is None
 
 
+def test_a_start_waits_for_no_service_that_is_held(command: LocalCloudCommand, tmp_path: Path) -> None:
+    command("start")
+    faults = tmp_path / "faults.yaml"
+    faults.write_text("expired_tls: [arm]\nanswers: [{service: graph, status: null}]\n", encoding="utf-8")
+    command("faults", "--hold", str(faults))
+    assert "runs already" in command("start")
+
+    daemon = processes.alive(command.state.pids, "daemon")
+    assert daemon is not None
+    daemon.end(grace=30)
+    assert "started daemon" in command("start")
+    command("faults", "--clear")
+    assert "runs already" in command("start")
+
+
 def test_a_store_that_is_cut_short_is_named_and_a_copy_of_it_goes_on(command: LocalCloudCommand) -> None:
     command("seed")
     whole, contents = command.state.store_file.read_bytes(), command("contents")
