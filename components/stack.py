@@ -15,6 +15,7 @@ from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewI
 from components.azure.management_cluster import AddOnIdentity, ManagementCluster
 from components.azure.providers import Providers, management_cluster_id
 from components.azure.vault import Vault, VaultArgs
+from components.azure.vault_monitoring import VaultMonitoring, VaultMonitoringArgs
 from components.hypershift.base_manifest import base_manifest
 from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs, Leaf
 from components.lookups.prerequisites import Prerequisites
@@ -115,6 +116,9 @@ class IdentityStack:
         if self._settings.vault is None:
             raise AssertionError("the settings have a vault or a shared stack")
         vault = Vault("vault", VaultArgs(settings=self._settings, vault=self._settings.vault), self._options)
+        if self._settings.monitoring is not None:
+            arguments = VaultMonitoringArgs(settings=self._settings, monitoring=self._settings.monitoring, vault=vault)
+            VaultMonitoring("monitoring", arguments, self._options)
         key_vault_user = KeyVaultUser(
             "key-vault-user",
             KeyVaultUserArgs(

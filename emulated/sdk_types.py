@@ -10,31 +10,41 @@ import collections.abc
 import difflib
 import enum
 import inspect
+import itertools
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import pulumi
 from pulumi import _types as sdk
 
 from plugin import UNKNOWN, Value, unwrap
 
+# In a class with a field of the name `type`.
+_Class: TypeAlias = type
 _SCALARS: Final[Mapping[type, str]] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
 @dataclass(frozen=True)
 class PropertyType:
-    """The type of a property: an object of a generated class, a list, a map, a scalar, or any.
+    """The type of a property: an object of a generated class or of one of several, a list, a map, a scalar, or any.
 
-    `choices` are the values of an enum; `item` is the type of a list's or map's elements.
+    `choices` are the values of an enum; `item` is the type of a list's or map's elements; `classes` are a union's, by
+    the value in an object that names its class.
     """
 
-    kind: Literal["object", "list", "map", "scalar", "any"]
+    kind: Literal["object", "union", "list", "map", "scalar", "any"]
     type: type = object
     item: PropertyType | None = None
     choices: tuple[str, ...] = ()
+    classes: tuple[tuple[str, _Class], ...] = ()
+
+    def of(self, value: Mapping[str, Value]) -> PropertyType | None:
+        """The type of an object in a union, None if nothing in it names a class."""
+        named = [cls for name, cls in self.classes if name in (unwrap(each) for each in value.values())]
+        return PropertyType("object", named[0]) if named else None
 
 
 @cache
@@ -81,6 +91,12 @@ def _value_problems(shape: PropertyType, value: Value, path: str) -> Iterator[st
             return
         case "object" if isinstance(plain, dict):
             yield from problems(shape.type, plain, path)
+        case "union" if isinstance(plain, dict):
+            named = shape.of(plain)
+            if named is None:
+                yield f"'{path}' should name its type: one of {', '.join(name for name, _ in shape.classes)}"
+            else:
+                yield from problems(named.type, plain, path)
         case "list" if isinstance(plain, list):
             for index, item in enumerate(plain):
                 yield from _value_problems(_item(shape), item, f"{path}[{index}]")
@@ -122,6 +138,9 @@ def _shape(hint: Any) -> PropertyType:
     enums = [each for each in members if isinstance(each, type) and issubclass(each, enum.Enum)]
     if enums:
         return PropertyType("scalar", str, choices=tuple(str(each.value) for each in enums[0]))
+    objects = [each for each in members if isinstance(each, type) and sdk.is_input_type(each)]
+    if len(objects) > 1:
+        return PropertyType("union", classes=_by_name(objects))
     for member in members:
         origin = typing.get_origin(member)
         if origin is collections.abc.Mapping:
@@ -132,6 +151,14 @@ def _shape(hint: Any) -> PropertyType:
             return PropertyType("object", member)
     scalars = [each for each in members if each in _SCALARS]
     return PropertyType("scalar", scalars[0]) if scalars else PropertyType("any")
+
+
+def _by_name(classes: list[type]) -> tuple[tuple[str, type], ...]:
+    """Classes of a union by the value that names each: what differs in their names."""
+    names = [each.__name__ for each in classes]
+    ends = zip(*(reversed(name) for name in names), strict=False)
+    shared = len(list(itertools.takewhile(lambda letters: len(set(letters)) == 1, ends)))
+    return tuple((name[:-shared], each) for name, each in zip(names, classes, strict=True))
 
 
 def _members(hint: Any) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from typing import Any
 from emulated import sdk_types
 from emulated.azure_native import projection
 from emulated.azure_native.projection import API_VERSION
-from emulated.azure_native.rows import ResourceRow
+from emulated.azure_native.rows import SCOPES, ResourceRow
 from emulated.azure_native.session import ArmSession, OpenSession
 from emulated.client import RefusalError
 from emulated.secret_marks import mark_secrets
@@ -182,7 +182,7 @@ class ArmResource(Resource):
 
 
 def _capture(parameter: str) -> str:
-    return f"(?P<{parameter}>{'.+' if parameter == 'scope' else '[^/]+'})"
+    return f"(?P<{parameter}>{'.+' if parameter in SCOPES else '[^/]+'})"
 
 
 def _insignificant(path: str, old: Props, new: Props) -> bool:

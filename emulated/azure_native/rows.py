@@ -11,7 +11,8 @@ from functools import cache, cached_property
 from typing import Any, Final, Literal
 
 IN_A_GROUP: Final = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}"
-_SCOPE: Final = "scope"
+# Parameters at the begin of a path that are a complete id.
+SCOPES: Final = frozenset({"scope", "resourceUri"})
 _LOADING: Final = threading.Lock()
 
 
@@ -46,7 +47,7 @@ class _TypeRow:
 
     def resource_id(self, subscription_id: str, inputs: Mapping[str, str]) -> str:
         """The ARM id that the inputs lead to."""
-        values = {name: inputs[name].strip("/") if name == _SCOPE else inputs[name] for name in self.parameters}
+        values = {name: inputs[name].strip("/") if name in SCOPES else inputs[name] for name in self.parameters}
         return self.path.format(subscriptionId=subscription_id, **values)
 
     def _sdk(self, name: str) -> type:

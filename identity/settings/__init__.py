@@ -28,6 +28,7 @@ from identity.settings.model import (
     Settings,
     VaultSettings,
 )
+from identity.settings.monitoring import MonitoringSettings
 from identity.settings.problems import ConfigurationError, Problem
 from identity.settings.workloads import WorkloadSettings
 
@@ -44,6 +45,7 @@ __all__ = [
     "KmsKey",
     "KmsSettings",
     "ManagementClusterSettings",
+    "MonitoringSettings",
     "NetworkSettings",
     "NodePoolSettings",
     "ProbeSettings",

@@ -142,6 +142,28 @@ StorageAccountId = Annotated[
         "az storage account show -g <group> -n <name>",
     ).spec,
 ]
+WorkspaceId = Annotated[
+    str,
+    _ArmType(
+        "workspace-id",
+        "Microsoft.OperationalInsights/workspaces",
+        (r"[a-zA-Z0-9]([a-zA-Z0-9-]{2,61})[a-zA-Z0-9]",),
+        255,
+        "Microsoft.OperationalInsights/workspaces/<name>",
+        "az monitor log-analytics workspace show -g <group> -n <name>",
+    ).spec,
+]
+ActionGroupId = Annotated[
+    str,
+    _ArmType(
+        "action-group-id",
+        "Microsoft.Insights/actionGroups",
+        (r"[^:<>+/&%\\?|]{0,259}[^:<>+/&%\\?|. ]",),
+        455,
+        "Microsoft.Insights/actionGroups/<name>",
+        "az monitor action-group show -g <group> -n <name>",
+    ).spec,
+]
 RegistryId = Annotated[
     str,
     _ArmType(

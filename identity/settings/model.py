@@ -28,6 +28,7 @@ from identity.settings.access import AccessSettings
 from identity.settings.base import FilledIn, Model
 from identity.settings.creation import CreationSettings
 from identity.settings.hosted_clusters import HostedClusterSettings
+from identity.settings.monitoring import MonitoringSettings
 from identity.settings.problems import enumerate_words
 from identity.settings.value_spec import ValueSpec, integer
 from identity.settings.waivers import PolicyWaiverSettings
@@ -252,6 +253,11 @@ class Settings(Model):
     )
     probe: ProbeSettings = Field(
         ProbeSettings(), description="The credential probe, which signs in with each mounted credential."
+    )
+    monitoring: MonitoringSettings | None = Field(
+        None,
+        description="Azure Monitor keeps the vault's audit log, and alerts before a credential expires "
+        "(`docs/monitoring.md`).",
     )
     hosted_clusters: tuple[HostedClusterSettings, ...] = Field((), description="The hosted clusters of the stack.")
     allow_credential_loss: tuple[types.ClusterName, ...] = Field(

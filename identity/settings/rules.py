@@ -19,6 +19,12 @@ from identity.settings.infrastructure_rules import created_groups_are_the_cluste
 from identity.settings.invalid import DependsOnInvalid
 from identity.settings.issuer_rules import created_issuers_have_names_of_their_own
 from identity.settings.model import Settings
+from identity.settings.monitoring_rules import (
+    audit_log_goes_somewhere,
+    expiry_alerts_come_after_the_renewal,
+    expiry_alerts_tell_somebody,
+    monitored_vault_is_the_stacks_own,
+)
 from identity.settings.optional_rules import used_once_is_switched_on_once
 from identity.settings.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 
@@ -307,6 +313,10 @@ _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     created_cluster_belongs_to_the_vaults_stack,
     _spare_outlives_the_current,
     _gate_has_time_to_settle,
+    monitored_vault_is_the_stacks_own,
+    audit_log_goes_somewhere,
+    expiry_alerts_tell_somebody,
+    expiry_alerts_come_after_the_renewal,
     _metadata_is_blocked_in_own_namespaces,
     _probe_has_an_image_where_needed,
     _clusters_have_names_of_their_own,

@@ -32,6 +32,9 @@ _NETWORK: Final = "2024-05-01"
 _PRIVATE_DNS: Final = "2024-06-01"
 _NETWORKS: Final = "Microsoft.Network/virtualNetworks"
 _ZONES: Final = "Microsoft.Network/privateDnsZones"
+_TOPICS: Final = "Microsoft.EventGrid/systemTopics"
+_EVENT_GRID: Final = "2025-02-15"
+_INSIGHTS: Final = "2021-05-01-preview"
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,10 @@ class _GroupedType:
 _IN_A_GROUP: Final[Mapping[str, _GroupedType]] = MappingProxyType(
     {
         "azure-native:containerservice:ManagedCluster": _GroupedType(_CLUSTERS, _CONTAINER_SERVICE, ("resourceName",)),
+        "azure-native:eventgrid:SystemTopic": _GroupedType(_TOPICS, _EVENT_GRID, ("systemTopicName",)),
+        "azure-native:eventgrid:SystemTopicEventSubscription": _GroupedType(
+            f"{_TOPICS}/eventSubscriptions", _EVENT_GRID, ("systemTopicName", "eventSubscriptionName")
+        ),
         "azure-native:keyvault:Vault": _GroupedType(_VAULTS, _KEY_VAULT, ("vaultName",)),
         "azure-native:managedidentity:UserAssignedIdentity": _GroupedType(
             _IDENTITIES, _MANAGED_IDENTITY, ("resourceName",)
@@ -92,6 +99,7 @@ class Finders:
         self._taken = taken
         self._by_type: Mapping[str, Callable[[Inputs], str | None]] = {
             "azure-native:authorization:RoleAssignment": self._role_assignment,
+            "azure-native:monitor:DiagnosticSetting": self._diagnostic_setting,
             "azure-native:resources:ResourceGroup": self._resource_group,
             "azure-native:storage:BlobContainer": self._container,
             APPLICATION: self._application,
@@ -132,6 +140,10 @@ class Finders:
     def _role_assignment(self, inputs: Inputs) -> str | None:
         name = f"Microsoft.Authorization/roleAssignments/{inputs['roleAssignmentName']}"
         return self._resource(f"{inputs['scope']}/providers/{name}", _AUTHORIZATION)
+
+    def _diagnostic_setting(self, inputs: Inputs) -> str | None:
+        name = f"Microsoft.Insights/diagnosticSettings/{inputs['name']}"
+        return self._resource(f"{inputs['resourceUri']}/providers/{name}", _INSIGHTS)
 
     def _container(self, inputs: Inputs) -> str | None:
         # An account has one blob service, which no input names.

@@ -13,7 +13,7 @@ from typing import Any, Final
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.infrastructure import ADDRESS_PREFIX
 from identity.naming import ArmId, parse_arm_id, resource_id
-from identity.settings import HostedClusterSettings, KmsSettings, Settings
+from identity.settings import HostedClusterSettings, KmsSettings, MonitoringSettings, Settings
 from identity.settings.endpoint_access import PrivateSettings
 
 # With which a pipeline deploys stacks (docs/azure.md).
@@ -77,6 +77,8 @@ class _Surroundings:
         self._group(settings.resource_group, settings.location)
         for subnet in settings.vault.allowed_subnet_ids if settings.vault else ():
             self._subnet(subnet, settings.location, None)
+        if settings.monitoring is not None:
+            self._monitoring(settings.monitoring, settings.location)
         self._management_cluster(settings)
         user = settings.key_vault_user
         if user.source == "existing" and user.client_id and user.object_id:
@@ -86,6 +88,15 @@ class _Surroundings:
                 self._clusters[""] = {"name": "nodes", "resourceGroup": settings.resource_group}
         for hosted in settings.hosted_clusters:
             self._hosted_cluster(settings, hosted)
+
+    def _monitoring(self, monitoring: MonitoringSettings, location: str) -> None:
+        log, alerts = monitoring.audit_log, monitoring.expiry_alerts
+        if log is not None and log.workspace_id is not None:
+            self._resource(log.workspace_id, _READY, location=location)
+        if log is not None and log.storage_account_id is not None:
+            self._resource(log.storage_account_id, _READY, location=location, sku=_of("Standard_LRS"))
+        for group in () if alerts is None else alerts.action_group_ids:
+            self._resource(group, {"groupShortName": "rehearsal", "enabled": True}, location="global")
 
     def _management_cluster(self, settings: Settings) -> None:
         cluster = settings.management_cluster

@@ -37,6 +37,11 @@ _REPLACES = {
     "azure-native:privatedns:VirtualNetworkLink": {
         *("resourceGroupName", "privateZoneName", "virtualNetworkLinkName", "location"),
     },
+    "azure-native:monitor:DiagnosticSetting": {"resourceUri", "name"},
+    "azure-native:eventgrid:SystemTopic": {"resourceGroupName", "systemTopicName", "location"},
+    "azure-native:eventgrid:SystemTopicEventSubscription": {
+        *("resourceGroupName", "systemTopicName", "eventSubscriptionName"),
+    },
     "azure-native:containerservice:ManagedCluster": {
         *("resourceGroupName", "resourceName", "location", "dnsPrefix", "fqdnSubdomain", "nodeResourceGroup"),
         *("diskEncryptionSetID", "linuxProfile", "windowsProfile"),

@@ -22,6 +22,7 @@ from localcloud.kubernetes.kinds import KINDS
 from plugin import PluginError, Props, Provider, Secret, contains_secret, unwrap
 from tests.hosted_clusters import hosted_cluster
 from tests.unit.emulated.infrastructure import INFRASTRUCTURE, infrastructure_inputs
+from tests.unit.emulated.monitoring import MONITORING, monitoring_inputs
 from tests.unit.emulated.plugin_calls import checked, create, read, urn
 from tests.unit.localcloud.coverage.tables import PLUGINS, Row, code, codes, lookup, matches, table, values
 
@@ -33,8 +34,22 @@ _KINDS: Final = table("## kubernetes: kinds", PLUGINS)
 _SERVED: Final = {row["kind"]: row["filled in by the server"] for row in table("### Kubernetes API")}
 _GROUP: Final = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/resourceGroups/hc1-managed"
 _READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
-_OTHERS: Final[dict[str, Any]] = {"object": {"a": "2"}, "map": {"a": "2"}, "list": ["2"], "scalar": "2", "any": "2"}
-_SOME: Final[dict[str, Any]] = {"object": {"a": "1"}, "map": {"a": "1"}, "list": ["1"], "scalar": "1", "any": "1"}
+_OTHERS: Final[dict[str, Any]] = {
+    "object": {"a": "2"},
+    "union": {"a": "2"},
+    "map": {"a": "2"},
+    "list": ["2"],
+    "scalar": "2",
+    "any": "2",
+}
+_SOME: Final[dict[str, Any]] = {
+    "object": {"a": "1"},
+    "union": {"a": "1"},
+    "map": {"a": "1"},
+    "list": ["1"],
+    "scalar": "1",
+    "any": "1",
+}
 
 
 def _by(column: str) -> Callable[[Row], str]:
@@ -82,6 +97,8 @@ def _azure_native_inputs(plugin: AzureNative, token: str, unique: Unique) -> Pro
     group: Props = {"resourceGroupName": "identity-local"}
     if token in INFRASTRUCTURE:
         return infrastructure_inputs(plugin, token, unique)
+    if token in MONITORING:
+        return monitoring_inputs(plugin, token, unique)
     match token.rpartition(":")[2]:
         case "Vault":
             sku = {"family": "A", "name": "standard"}

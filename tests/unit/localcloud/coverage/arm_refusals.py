@@ -20,6 +20,7 @@ from tests.unit.localcloud.arm_world import (
     vault_body,
 )
 from tests.unit.localcloud.coverage.cloud import CoverageCloud
+from tests.unit.localcloud.coverage.monitoring_refusals import MONITORING_REFUSALS
 from tests.unit.localcloud.coverage.network_refusals import NETWORK_REFUSALS
 
 ARM: Final = "https://management.azure.com"
@@ -275,6 +276,7 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     ),
     "somebody's node resource group": _taken_node_group,
     **NETWORK_REFUSALS,
+    **MONITORING_REFUSALS,
     "account name": lambda cloud: _account(cloud, "Bad_Name"),
     "account name in use": _account_taken,
     "account without a SKU": lambda cloud: _account(cloud, sku=None),

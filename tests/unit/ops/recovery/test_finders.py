@@ -23,7 +23,7 @@ from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.stack.errors import CommandError
 from tests.unit.azure_world import IssuedTokens
 from tests.unit.hosts import Certificates
-from tests.unit.localcloud import network_world
+from tests.unit.localcloud import monitoring_world, network_world
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, cluster_body, storage_account_body
 from tests.unit.localcloud.kubernetes_world import config_map, model
 from tests.unit.ops.recovery.conftest import FindersOf
@@ -82,6 +82,22 @@ IN_ARM: dict[str, tuple[str, dict[str, Any]]] = {
         CLUSTER,
         {"resourceGroupName": "identity-local", "resourceName": "mgmt"},
     ),
+    "azure-native:monitor:DiagnosticSetting": (
+        monitoring_world.SETTING,
+        {"resourceUri": VAULT, "name": "idstack-audit"},
+    ),
+    "azure-native:eventgrid:SystemTopic": (
+        monitoring_world.TOPIC,
+        {"resourceGroupName": "identity-local", "systemTopicName": "kv-idstack-local-events"},
+    ),
+    "azure-native:eventgrid:SystemTopicEventSubscription": (
+        monitoring_world.ALERTS,
+        {
+            "resourceGroupName": "identity-local",
+            "systemTopicName": "kv-idstack-local-events",
+            "eventSubscriptionName": "kv-idstack-local-expiry",
+        },
+    ),
     "azure-native:resources:ResourceGroup": (network_world.MANAGED, MANAGED),
     "azure-native:network:VirtualNetwork": (network_world.VNET, {**MANAGED, "virtualNetworkName": "hc1-infra"}),
     "azure-native:network:Subnet": (
@@ -120,6 +136,7 @@ def made(world: ArmWorld) -> ArmWorld:
     ):
         assert world.call("PUT", path, body).status_code in {200, 201}
     network_world.make(world)
+    monitoring_world.make(world)
     return world
 
 
