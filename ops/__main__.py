@@ -56,6 +56,7 @@ _COMMANDS: Final = {
         ("graph", {}),
         ("backup", {}),
         ("restore", {}),
+        ("split", {}),
         ("token", {}),
         ("export", {}),
         ("kubeconfig", {}),

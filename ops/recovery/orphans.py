@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ops.stack.state import Plan, State, StateResource, name_of, provider_urn
+from ops.stack.state import UNKNOWN, Plan, State, StateResource, name_of, provider_urn
 
-# In a plan: a secret, and a value that is not known before the update.
+# A secret in a plan.
 _MASKED: Final = "[secret]"
-_UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def _needs(resource: StateResource) -> set[str]:
 def shown(value: Any) -> Any:
     """The inputs, or another value of a plan, without what the plan masks or does not know."""
     if isinstance(value, Mapping):
-        return {key: shown(each) for key, each in value.items() if each not in (_MASKED, _UNKNOWN)}
+        return {key: shown(each) for key, each in value.items() if each not in (_MASKED, UNKNOWN)}
     if isinstance(value, list):
-        return [shown(each) for each in value if each not in (_MASKED, _UNKNOWN)]
+        return [shown(each) for each in value if each not in (_MASKED, UNKNOWN)]
     return value

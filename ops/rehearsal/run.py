@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from identity.settings.credential_loss import losses
 from identity.settings.problems import NAMESPACE
 from ops.rehearsal.configuration import Copied, Names, copied, family
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
-from ops.rehearsal.sign_ins import Mounted, Reader, SignIns, mounted, mounted_anew, signing_in
+from ops.rehearsal.sign_ins import Clients, Mounted, Reader, SignIns, mounted, mounted_anew, signing_in
 from ops.rehearsal.steps import Operation, ResourceOwner, ResourceStep, RunLog, owner_of
 from ops.rehearsal.surroundings import seed_of
 from ops.rehearsal.trees import Tree, as_it_is, at_commit
@@ -103,17 +104,18 @@ class _Run:
             self._bring_up_base()
         reader = Reader(local)
         try:
-            sign_ins, anew, unused = self._bring_up_head(reader)
+            clients, ends = self._bring_up_head(reader)
+            with ThreadPoolExecutor(1) as beside:
+                # The second run changes nothing, and waits for the services most of its time.
+                credentials = [] if self._errors else self._head.credentials()
+                last = beside.submit(_last_sign_ins, ends, reader, credentials)
+                second = None if self._errors else self._second_run()
+            anew = last.result()
         finally:
             reader.close()
-        second = remaining = None
+        remaining = None
         kept: list[str] = []
-        if not self._errors:
-            # A run that changed nothing was the second one of the same program and configuration.
-            second = []
-            if self._steps:
-                with self._timed("head again"):
-                    second = [each for copy in self._head.copies for each in self._again(copy)]
+        if second is not None:
             with self._timed("down"):
                 remaining, kept = self._down(before)
         return Rehearsal(
@@ -126,9 +128,9 @@ class _Run:
             steps=tuple(self._steps),
             errors=tuple(self._own(each) for each in self._errors),
             losses=tuple(self._losses),
-            sign_ins=tuple(sign_ins),
+            sign_ins=tuple(clients.results),
             anew=tuple(anew),
-            unused=tuple(unused),
+            unused=tuple(self._unused()),
             restarts=tuple(self._restarts()),
             second=None if second is None else tuple(second),
             left=None if remaining is None else tuple(self._own(each) for each in remaining),
@@ -146,24 +148,28 @@ class _Run:
                 raise CommandError(self._own(f"{copy.stack} cannot be brought up at the base: {reasons}"))
             self._base.outputs[copy.stack] = engine.outputs()
 
-    def _bring_up_head(self, reader: Reader) -> tuple[list[SignIns], list[SignIns], list[str]]:
+    def _bring_up_head(self, reader: Reader) -> tuple[Clients, ExitStack]:
+        """Bring the head up; gives the clients that signed in meanwhile, and what ends them."""
         for copy in self._head.copies:
             if (last := self._base.outputs.get(copy.stack)) is not None:
                 self._compare(copy, last)
         credentials = self._base.credentials()
         self._step(f"clients of {len(credentials)} credentials")
-        with self._timed("first sign-ins", shown=False):
-            running = signing_in(reader, credentials)
-            clients = running.__enter__()
-        try:
+        with ExitStack() as ends:
+            with self._timed("first sign-ins", shown=False):
+                clients = ends.enter_context(signing_in(reader, credentials))
             with self._timed(f"head: {self._head.tree.name}"):
                 for copy in self._head.copies:
                     if not self._errors:
                         self._up(copy)
-        finally:
-            running.__exit__(None, None, None)
-        anew = [] if self._errors else mounted_anew(reader, self._head.credentials())
-        return clients.results, anew, self._unused()
+            return clients, ends.pop_all()
+
+    def _second_run(self) -> list[StackStep]:
+        """What a second run changes; one that changed nothing was the second of the same program and configuration."""
+        if not self._steps:
+            return []
+        with self._timed("head again"):
+            return [each for copy in self._head.copies for each in self._again(copy)]
 
     def _unused(self) -> list[str]:
         """Clusters that nobody uses any more: those that the head has not, and those whose loss is approved.
@@ -251,6 +257,12 @@ class _Run:
             yield
         finally:
             self._seconds[name.partition(":")[0]] = time.monotonic() - begun
+
+
+def _last_sign_ins(ends: ExitStack, reader: Reader, credentials: Sequence[Mounted]) -> list[SignIns]:
+    """End the clients, then sign in as pods do that start now."""
+    ends.close()
+    return mounted_anew(reader, credentials)
 
 
 def _deployment(step: ResourceStep, owner: ResourceOwner) -> str:

@@ -193,6 +193,12 @@ class Engine:
         """`pulumi stack import`: the state becomes this one; the engine refuses one that is not sound."""
         self._capture("stack", "import", "--stack", self.stack, standard_input=json.dumps(state))
 
+    def move(self, urn: str, stack: str) -> None:
+        """`pulumi state move`: a resource goes to another stack of the backend, with all below it."""
+        directory = local_paths().engine if self.is_local else None
+        stacks = ("--source", self.stack, "--dest", stack)
+        self._capture("state", "move", *stacks, "--yes", urn, directory=directory)
+
     def configured(self) -> dict[str, Any]:
         """The stack's configuration without its secrets, the project's keys without their namespace."""
         listed = json.loads(self._capture("config", "--json", *self._configuration(), "--stack", self.stack))

@@ -5,7 +5,10 @@ Only what the commands read or write. Other keys are there, too, and are kept.
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Final, NotRequired, TypedDict
+
+UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+"""A value in a plan that is not known before the update (pulumi/pulumi `sdk/go/common/resource/plugin/rpc.go`)."""
 
 
 class StateResource(TypedDict):
@@ -67,6 +70,7 @@ class PlanStep(TypedDict):
     urn: str
     oldState: NotRequired[StateResource]
     newState: StateResource
+    replaceReasons: NotRequired[list[str] | None]  # the inputs that force a replacement
 
 
 class Diagnostic(TypedDict):
