@@ -28,14 +28,19 @@ def command(arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[list[
     engine = shutil.which("pulumi", path=environment["PATH"])
     if engine is None:
         raise CommandError("the image has no engine: build it as fleet/workspace/Containerfile says")
-    policies = policy_pack(_STACK, wanted=True) if arguments and arguments[0] in _WITH_POLICIES else []
+    policies = policy_pack(_STACK, wanted=True) if _verb(arguments) in _WITH_POLICIES else []
     return [engine, *arguments, *policies], environment
+
+
+def _verb(arguments: Sequence[str]) -> str:
+    """The engine's command: the agent's library puts options without a value before it (`--non-interactive`)."""
+    return next((each for each in arguments if not each.startswith("-")), "")
 
 
 def main() -> None:
     """Become the engine."""
     arguments = sys.argv[1:]
-    if arguments[:1] == [_INSTALL]:
+    if _verb(arguments) == _INSTALL:
         return
     try:
         line, environment = command(arguments, os.environ)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,3 +103,13 @@ def test_a_configuration_that_the_program_will_refuse_is_read_as_far_as_it_goes(
     read = stack(hostedClusters=[{"name": "hc1"}, "hc2"], policyWaivers=[{"policy": "x"}, 7])
     assert (read.clusters, read.waivers) == (("hc1",), {})
     assert PolicedStack.from_environment({}) == PolicedStack()
+
+
+def test_the_engine_learns_the_packs_port_whatever_the_shell_says_of_buffers() -> None:
+    script = Path(__file__).parents[3] / "policies/pulumi-analyzer-policy-idstack"
+    environment = {"PATH": os.defpath, "PULUMI_CONFIG": "{}"}
+    with subprocess.Popen([script, "127.0.0.1:1", "."], env=environment, stdout=subprocess.PIPE) as pack:
+        assert pack.stdout is not None
+        readable, _, _ = select.select([pack.stdout], [], [], 120)
+        pack.kill()
+    assert readable, "it serves, but nobody knows where"

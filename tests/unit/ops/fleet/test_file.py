@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +15,9 @@ import yaml
 from identity.settings import load_settings
 from ops.fleet.file import fleet_of, load_fleet
 from ops.fleet.problems import FleetFileError
+from ops.fleet.reading import read
 from ops.stack.errors import CommandError
+from tests.architecture.source import ROOT
 from tests.unit.ops.fleet.world import AZURE, LOCAL, document, fleet, refusals
 
 
@@ -250,3 +253,14 @@ def test_what_is_no_fleet_file_is_refused_without_a_trace(text: str) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"there is no fleet file .*fleet\.yaml"):
         load_fleet(tmp_path / "fleet.yaml")
+
+
+def test_the_example_of_the_documentation_has_the_keys_of_the_model() -> None:
+    [example, *_] = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/fleet.md").read_text(encoding="utf-8"), re.DOTALL)
+    for placeholder, value in (("<uuid>", "22222222-3333-4444-8555-666666666666"), ("<digest>", "0" * 64)):
+        example = example.replace(placeholder, value)
+    [prod] = read(example, "fleet.yaml").environments
+
+    assert prod.operator is not None
+    assert [each.name for each in prod.clusters] == ["hc1", "hc2", "hc3"]
+    assert prod.waves.canaries == ("hc3",)

@@ -70,8 +70,9 @@ def test_the_engine_runs_with_what_idstack_gives_a_stack_on_azure() -> None:
 @pytest.mark.parametrize(
     ("arguments", "added"),
     [
-        (["up", "--yes", "--stack", "hc1-prod"], ["--policy-pack", "policies"]),
+        (["--non-interactive", "up", "--yes", "--stack", "hc1-prod"], ["--policy-pack", "policies"]),
         (["preview", "--diff"], ["--policy-pack", "policies"]),
+        (["--non-interactive", "stack", "select", "up"], []),
         (["config", "set-all", "--json", "{}"], []),
         (["version"], []),
         ([], []),
@@ -93,7 +94,7 @@ def _run(*arguments: str, environment: Mapping[str, str]) -> subprocess.Complete
 
 
 def test_the_agents_install_installs_nothing() -> None:
-    done = _run("install", environment={"PATH": "/nowhere"})
+    done = _run("--non-interactive", "install", environment={"PATH": "/nowhere"})
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
