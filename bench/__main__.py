@@ -68,7 +68,8 @@ def main(
         try:
             for figure in measures[part]():
                 figures.append(figure)
-                progress.print(f"         {figure.name}: {figure.ratio:.3g}", highlight=False, soft_wrap=True)
+                line = f"{figure.name}: {figure.ours:.4g} / {figure.peer:.4g} = {figure.ratio:.3g}"
+                progress.print(f"         {line}", highlight=False, soft_wrap=True)
         except (CommandFailed, AssertionError) as error:
             failed.append(part)
             progress.print(
