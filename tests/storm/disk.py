@@ -29,6 +29,7 @@ _IS_DIRECTORY: Final = 0x40000000
 _ONLY_DIRECTORIES: Final = 0x01000000
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 _ENDS_WITHIN: Final = 60.0  # seconds
+_COMMAND_ENDS_WITHIN: Final = 420.0
 # What their writers sync before they go on (`localcloud/core/files.py`, SQLite): no power loss takes any of it.
 _SYNCED: Final = frozenset({"state.sqlite", "state.sqlite-shm", "seal.key", "ca.pem", "server.pem"})
 _UNWRITTEN: Final = 5.0  # seconds: what is younger is not on the disk yet (ext4(5), `commit`)
@@ -69,10 +70,12 @@ class Writes:
         os.close(self._handle)
 
     def await_write(self, number: int, process: int) -> int:
-        """Return at the `number`-th write, or when the process (a pidfd) has ended; tells how many happened."""
-        counted = 0
+        """Return at the `number`-th write, or when the process (a pidfd) ends or hangs; tells how many happened."""
+        counted, ends_at = 0, time.monotonic() + _COMMAND_ENDS_WITHIN
         while counted < number:
-            ready, _, _ = select.select([self._handle, process], [], [])
+            ready, _, _ = select.select([self._handle, process], [], [], max(0, ends_at - time.monotonic()))
+            if not ready:
+                return counted
             if self._handle in ready:
                 counted += self._read()
             elif process in ready:
@@ -196,8 +199,10 @@ def lose_power(stack: LocalStack, before: Image, replaced: Set[Path], share: flo
         if now - status.st_mtime > _UNWRITTEN or path.name in _SYNCED or path.suffix in _LOGS:
             continue
         if path not in replaced and before.files.get(path, status.st_ino) == status.st_ino:
-            kept = min(_synced(path, before), status.st_size) if path.name == _WAL else 0
-            left = kept + int((status.st_size - kept) * share)
+            # A log that has begun anew is longer than what counts of it.
+            end = min(_log(path, _FRAMES)[1], status.st_size) if path.name == _WAL else status.st_size
+            kept = min(_synced(path, before), end) if path.name == _WAL else 0
+            left = status.st_size if share == 1 else kept + int((end - kept) * share)
             if left != status.st_size:
                 os.truncate(path, left)
                 lost.append(f"{path.relative_to(stack.state)} has {left} of {status.st_size} bytes")

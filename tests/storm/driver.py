@@ -46,8 +46,10 @@ class Storm:
         credentials = model.Credentials(world)
         command = world.command(operation)
         done = world.run(*command, disturbance=disturbance, chance=chance)
-        self.report(f"{len(self.log)} {operation}: code {done.code} {done.happened} [{done.seconds:.0f} s]")
-        self.happened[done.happened.partition(":")[0] or "undisturbed"] += 1
+        happened = done.happened or "undisturbed"
+        took = f"{done.seconds:.0f} s, {done.writes} writes"
+        self.report(f"{len(self.log)} {operation}: {happened}, code {done.code} ({took})")
+        self.happened[happened.partition(":")[0]] += 1
         # A power loss ends the command, too.
         if not done.happened.startswith("power lost"):
             model.require_a_cause(done)

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Set
@@ -41,7 +42,7 @@ _ENGINE: Final = ("pulumi ",)
 _PLUGINS: Final = ("emulated.azure_native", "emulated.azuread", "-m provider")
 # Without the language host: it asks now and then whether its engine is there (pulumi `rpcutil.Healthcheck`).
 _COMMANDS: Final = (*_ENGINE, *_PLUGINS, "emulated.kubernetes")
-_ENDS_WITHIN: Final = 420.0  # seconds, of a command
+_ENDS_WITHIN: Final = 300.0  # seconds, of a command after it was disturbed
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Done:
     printed: str
     happened: str = ""
     seconds: float = 0
+    writes: int = 0
+    """To the disk, until it ended or was disturbed."""
 
 
 @dataclass
@@ -109,12 +112,10 @@ class World:
                 stdout=output,
                 stderr=output,
             )
-            if disturbance is not None:
-                handle = os.pidfd_open(running.pid)
-                counted = writes.await_write(disturbance.write, handle)
-                os.close(handle)
-                if counted >= disturbance.write:
-                    happened = self._disturb(disturbance, before, writes.replaced, chance or random.Random(0))  # noqa: S311
+            with os.fdopen(os.pidfd_open(running.pid)) as ended:
+                counted = writes.await_write(disturbance.write if disturbance else sys.maxsize, ended.fileno())
+            if disturbance is not None and counted >= disturbance.write:
+                happened = self._disturb(disturbance, before, writes.replaced, chance or random.Random(0))  # noqa: S311
             try:
                 running.wait(_ENDS_WITHIN)
             except subprocess.TimeoutExpired:
@@ -123,7 +124,7 @@ class World:
                 raise AssertionError(f"{command} does not end; {happened}: {log.read_text()}") from None
         text = log.read_text(errors="replace")
         self.printed.append(text)
-        return Done(command, running.returncode, text, happened, time.monotonic() - began)
+        return Done(command, running.returncode, text, happened, time.monotonic() - began, counted)
 
     def secrets(self) -> dict[str, list[Document]]:
         """The versions of each application's secret in the vault, the newest last."""
