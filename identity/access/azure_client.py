@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from azure.core import PipelineClient
 from azure.core.credentials import TokenCredential
-from azure.core.exceptions import AzureError, ServiceRequestError, ServiceResponseError
+from azure.core.exceptions import AzureError, IncompleteReadError, ServiceRequestError, ServiceResponseError
 from azure.core.pipeline.policies import BearerTokenCredentialPolicy, RetryPolicy
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
@@ -234,6 +234,9 @@ def _answer(client: _Client, request: HttpRequest) -> HttpResponse:
         return client.send_request(request, retry_on_methods=_REPEATED)
     except (ServiceRequestError, ServiceResponseError) as error:
         raise AzureRefused(f"{_address(request)} does not answer: {error.message}") from None
+    except IncompleteReadError:
+        may = "" if request.method == "GET" else ", and the request may have taken effect all the same"
+        raise AzureRefused(f"{request.method} {_address(request)}: the answer was cut short{may}") from None
     except AzureError as error:
         raise AzureRefused(f"signing in to {_doing(request)} {_address(request)}: {error.message}") from None
 

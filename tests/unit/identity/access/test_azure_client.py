@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,9 +17,10 @@ from starlette.routing import Route
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AzureRefused
 from identity.clouds import CLOUDS, Cloud
+from localcloud.azure.shared.held import HeldDelivery
 from tests.unit.azure_world import IssuedTokens
 from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import ArmWorld
+from tests.unit.localcloud.arm_world import GROUP, ArmWorld
 
 
 class RefusedCredential(TokenCredential):
@@ -120,6 +122,33 @@ def test_a_cloud_that_does_not_answer_is_reported(world: ArmWorld, certificates:
         pytest.raises(AzureRefused, match=r"https://127.0.0.1:1/x does not answer"),
     ):
         azure.resource("/x", "2024-11-01")
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda azure: azure.resource(GROUP, "2024-11-01"), f"GET https://.*{GROUP}: the answer was cut short$"),
+        (
+            lambda azure: azure.change_resource("PUT", GROUP, "2024-11-01", {"location": "eastus"}),
+            f"PUT https://.*{GROUP}: the answer was cut short, and the request may have taken effect all the same",
+        ),
+    ],
+)
+def test_an_answer_that_is_cut_short_is_no_failed_sign_in(
+    world: ArmWorld,
+    cloud: Cloud,
+    certificates: Certificates,
+    serve: Serve,
+    ask: Callable[[AzureClient], object],
+    said: str,
+) -> None:
+    world.hold(deliveries=(HeldDelivery("arm", cut=0.5),))
+    here = Cloud(**{**vars(cloud), "arm_endpoint": serve(world.arm)})
+    with (
+        AzureClient(here, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure,
+        pytest.raises(AzureRefused, match=said),
+    ):
+        ask(azure)
 
 
 def test_a_managed_hsm_is_asked_at_its_own_address_with_its_own_token(monkeypatch: pytest.MonkeyPatch) -> None:
