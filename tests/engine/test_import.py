@@ -65,6 +65,8 @@ _SHOWN: Mapping[str, tuple[str, set[str]]] = {
         {"name", "privateEndpointNetworkPolicies", "privateLinkServiceNetworkPolicies", "type"},
     ),
     "azure-native:network:VirtualNetwork": ("update", {"enableDdosProtection", "subnets"}),
+    "azure-native:storage:BlobContainer": ("update", {"defaultEncryptionScope", "denyEncryptionScopeOverride"}),
+    "azure-native:storage:StorageAccount": ("update", {"enableHttpsTrafficOnly", "encryption", "networkRuleSet"}),
     "azure-native:containerservice:ManagedCluster": ("update", _FILLED_IN),
     "azure-native:keyvault:Secret": ("update", {"properties.value"}),
     # Of the document ARM shows what is in attributes and tags.
