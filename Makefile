@@ -24,7 +24,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow e2e clients browser real kills bench lint fmt generate golden lock pin audit sbom
+.PHONY: help setup up preview renew recover down test slow e2e clients browser real kills year bench lint fmt generate golden lock pin audit sbom
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -72,6 +72,9 @@ real: setup ## Compare the emulated provider plugins with the real ones step by 
 kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and renew for weeks under faults (some two hours)
 	@$(PYTHON) -m pytest $(PARALLEL) -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py tests/engine/test_long_faults.py \
 		tests/engine/test_credential_kills.py $(ARGS)
+
+year: setup ## A year of daily runs with upgrades, a lost week, a leaked key and an outage; writes year.md (needs the whole history)
+	@$(PYTHON) -m pytest -n 0 -s -m year tests/engine/test_year.py $(ARGS)
 
 bench: setup ## Measure what the program costs against peers and limits (ARGS="--json", "tokens swap" or "--clusters 5")
 	@$(PYTHON) -m bench $(ARGS)
