@@ -24,7 +24,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow e2e clients browser real kills storm bench lint fmt generate golden lock pin audit sbom
+.PHONY: help setup up preview renew recover down test slow e2e clients browser real kills storm year bench lint fmt generate golden lock pin audit sbom
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -76,6 +76,9 @@ kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and r
 # SEED draws the operations, by default another one each day; PLAN is a list of operations, as a failure prints it.
 storm: setup ## 300 operations on one stack, most of them killed or without power at some write (some three hours; SEED=7, PLAN="up ...")
 	@STORM_SEED="$(SEED)" STORM_PLAN="$(PLAN)" $(PYTHON) -m pytest -n 0 -m kills tests/storm $(ARGS)
+
+year: setup ## A year of daily runs with upgrades, a lost week, a leaked key and an outage; writes year.md (needs the whole history)
+	@$(PYTHON) -m pytest -n 0 -s -m year tests/engine/test_year.py $(ARGS)
 
 bench: setup ## Measure what the program costs against peers and limits (ARGS="--json", "tokens swap" or "--clusters 5")
 	@$(PYTHON) -m bench $(ARGS)

@@ -56,6 +56,15 @@ class Renewable:
         """The schedule's URN."""
         return next(urn for urn, kind in self.targets.items() if kind is RenewedType.SCHEDULE)
 
+    @property
+    def as_targets(self) -> list[str]:
+        """The `targets` as the engine takes them.
+
+        It refuses a URN that is neither in the state nor registered by the program, as those of a slot without a
+        certificate are; a pattern may match nothing. With its star each of these matches itself alone.
+        """
+        return [f"{urn}*" if kind in _OF_A_SLOT else urn for urn, kind in self.targets.items()]
+
     def of_slot(self, slot: str) -> list[str]:
         """The URNs of a slot's resources."""
         return [urn for urn, kind in self.targets.items() if kind in _OF_A_SLOT and urn.endswith(f"-{slot}")]

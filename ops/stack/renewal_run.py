@@ -89,5 +89,5 @@ class RenewalRun:
 
 
 def _targets(identities: Iterable[Renewable]) -> list[str]:
-    # By their names and not by a pattern, which would also match identities that no `up` has created yet.
-    return [argument for each in identities for urn in each.targets for argument in ("--target", urn)]
+    # By their names and not by a pattern for all, which would also match identities that no `up` has created yet.
+    return [argument for each in identities for target in each.as_targets for argument in ("--target", target)]

@@ -139,8 +139,10 @@ def await_refusal(document: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def signing_in(stack: LocalStack, file: Path) -> Iterator[dict[str, Client]]:
+def signing_in(stack: LocalStack, file: Path, *, pause: float = _PAUSE) -> Iterator[dict[str, Client]]:
     """A client of each kind, with the credential of a mounted file, until the end of the block.
+
+    `pause`: seconds between two sign-ins of a client.
 
     `vault` is quicker than any pod: it reads the file's secret in the vault anew for each sign-in.
     """
@@ -156,21 +158,21 @@ def signing_in(stack: LocalStack, file: Path) -> Iterator[dict[str, Client]]:
             return bare_sign_in(json.loads(vault.get_secret(file.name).value or ""))
 
         # The backstop alone sees a swap of the CSI driver's link; upstream it is six hours long.
-        clients = {"msi-dataplane": ends.enter_context(upstream_client(stack, file, backstop="1s"))}
+        clients = {"msi-dataplane": ends.enter_context(upstream_client(stack, file, backstop="1s", pause=pause))}
         for name, way in {
             "our loader": sign_in_with_ours,
             "azure-identity": lambda: bare_sign_in(read(file)),
             "vault": sign_in_from_the_vault,
         }.items():
-            clients[name] = Client(way)
+            clients[name] = Client(way, pause=pause)
             ends.callback(clients[name].stop)
         yield clients
 
 
 @contextmanager
-def upstream_client(stack: LocalStack, file: Path, *, backstop: str = "6h") -> Iterator[Client]:
-    """A client with the real msi-dataplane, which reads the file again after each `backstop`."""
-    with SigningIn(file, stack.environment.ca_file, backstop=backstop, pause=f"{_PAUSE}s") as process:
+def upstream_client(stack: LocalStack, file: Path, *, backstop: str = "6h", pause: float = _PAUSE) -> Iterator[Client]:
+    """A client with the real msi-dataplane, which reads the file again after each `backstop`; `pause` in seconds."""
+    with SigningIn(file, stack.environment.ca_file, backstop=backstop, pause=f"{pause}s") as process:
 
         def sign_in() -> str:
             signed_in = process.next()

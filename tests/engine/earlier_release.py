@@ -39,10 +39,13 @@ _ADDED: Final = {
 _Resource = dict[str, Any]
 
 
-def make_earlier(stack: LocalStack, out_of_band: OutOfBand) -> None:
-    """Rewrite state and vault, with the keys that the vault has; every spare is issued and registered."""
+def make_earlier(stack: LocalStack, out_of_band: OutOfBand, *, written_at: datetime | None = None) -> None:
+    """Rewrite state and vault, with the keys that the vault has; every spare is issued and registered.
+
+    `written_at`: when that release wrote the secrets, if it was not just now.
+    """
     state = json.loads(stack.pulumi("stack", "export").stdout)
-    earlier = _Earlier(state["deployment"]["resources"], out_of_band)
+    earlier = _Earlier(state["deployment"]["resources"], out_of_band, written_at)
     state["deployment"]["resources"] = list(earlier.resources())
     file = stack.state / "earlier.json"
     file.write_text(json.dumps(state).replace(f"${_SECRET}::", f"${_OLD_SECRET}::"), encoding="utf-8")
@@ -51,7 +54,8 @@ def make_earlier(stack: LocalStack, out_of_band: OutOfBand) -> None:
 
 
 class _Earlier:
-    def __init__(self, resources: list[_Resource], out_of_band: OutOfBand) -> None:
+    def __init__(self, resources: list[_Resource], out_of_band: OutOfBand, written_at: datetime | None) -> None:
+        self._written_at = written_at
         self._resources = copy.deepcopy(resources)
         self._out_of_band = out_of_band
         [self._azure] = {each["provider"] for each in resources if each["type"] == "azure-native:keyvault:Vault"}
@@ -173,7 +177,10 @@ class _Earlier:
                 "name": inputs["secretName"],
                 "properties": {
                     "contentType": "application/json",
-                    "attributes": {**attributes, "created": int(written.created_on.timestamp())},
+                    "attributes": {
+                        **attributes,
+                        "created": int((self._written_at or written.created_on).timestamp()),
+                    },
                     "secretUri": uri,
                     "secretUriWithVersion": f"{uri}/{written.version}",
                 },

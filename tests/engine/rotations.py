@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -93,14 +93,21 @@ class Rotating:
 
 
 @contextmanager
-def ageing_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
-    """The stack before its first `up`, which is to come `_DAYS` days ago."""
+def ageing_stack(
+    root: Path,
+    *,
+    warm: bool = True,
+    days: int = _DAYS,
+    life: Mapping[str, int] = LIFE,
+    cluster_side: str = "hypershift",
+) -> Iterator[Rotating]:
+    """The stack before its first `up`, which is to come so many days ago, with certificates of such a `life`."""
     with (
         pytest.MonkeyPatch.context() as patch,
-        small_stack(root, "hypershift", warm=warm) as stack,
-        stack.configured(credentials={**LIFE, "propagation": SETTLED}),
+        small_stack(root, cluster_side, warm=warm) as stack,
+        stack.configured(credentials={**life, "propagation": SETTLED}),
     ):
-        rotating = Rotating(stack, datetime.now(UTC) - timedelta(days=_DAYS), patch)
+        rotating = Rotating(stack, datetime.now(UTC) - timedelta(days=days), patch)
         rotating.pass_a_day()
         patch.setenv("REQUESTS_CA_BUNDLE", stack.environment.ca_file)
         yield rotating

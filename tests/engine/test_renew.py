@@ -139,6 +139,13 @@ def _made(resource: dict[str, Any]) -> Any:
     return (resource.get("id"), resource.get("inputs"))
 
 
+def test_before_anything_is_due_an_identity_without_a_second_slot_stops_nothing(renewing: Renewing) -> None:
+    done = renewing.renew()
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "nothing is renewed" in done.stdout
+
+
 def test_what_is_due_is_renewed_and_a_second_run_changes_nothing(renewing: Renewing) -> None:
     renewed = _renewed(renewing)
 

@@ -74,7 +74,7 @@ def _identities(names: Iterable[str]) -> list[str]:
         for each in found
         for name in (
             f"{each}-entra-schedule",
-            *(f"{each}-entra-{part}-{slot}" for part in ("certificate", "registration", "gate") for slot in "ab"),
+            *(f"{each}-entra-{part}-{slot}*" for part in ("certificate", "registration", "gate") for slot in "ab"),
             f"{each}-credential-secret",
         )
     )

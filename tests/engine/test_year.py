@@ -1,0 +1,60 @@
+"""A year of daily runs: upgrades, a lost week, a leaked key and an outage of Entra ID, and no other failed sign-in.
+
+`make year` writes the table of it to `year.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.engine.clients import report, signing_in
+from tests.engine.earlier_release import make_earlier
+from tests.engine.out_of_band import OutOfBand
+from tests.engine.rotations import Rotating, ageing_stack
+from tests.engine.year import DAYS, LEAK, LIFE, LOST_WEEK, OUTAGE, UPGRADES, Year, table
+from tests.harness import PROJECT
+
+pytestmark = pytest.mark.year
+
+
+@pytest.fixture
+def rotating(tmp_path: Path) -> Iterator[Rotating]:
+    """A stack that the release before brought up a year ago."""
+    with ageing_stack(tmp_path, days=DAYS + 2, life=LIFE, cluster_side="stack") as rotating:
+        rotating.stack.up()
+        make_earlier(rotating.stack, OutOfBand(rotating.stack), written_at=rotating.clock)
+        yield rotating
+
+
+def test_a_year_of_daily_runs(rotating: Rotating, capsys: pytest.CaptureFixture[str]) -> None:
+    mounts = Path(rotating.stack.environment.mounts_dir, "clusters-hc1")
+    file = next(mounts.glob("*/mnt/certs/cloud-provider-hc1-json"))
+    written = PROJECT / "year.md"
+    with signing_in(rotating.stack, file, pause=1) as clients, written.open("w") as output:
+        for client in clients.values():
+            client.await_certificates(1)
+        year = Year(rotating, clients)
+        try:
+            for day in year.pass_by():
+                with capsys.disabled():
+                    print(day, flush=True)
+        finally:
+            console = Console(file=output, width=400)
+            console.print(table(year.days))
+            console.print(f"On {len(year.skipped)} days nothing was due, and no engine ran.")
+            console.print(report(clients))
+
+    assert [day.number for day in year.days if day.code] == list(OUTAGE), "every other run did all that was due"
+    for day in year.days:
+        assert day.number in (LEAK, *OUTAGE) or not any(day.failed.values()), day
+        assert day.number in UPGRADES or not day.restarted, day
+        assert day.said or not day.code, "a run says what it could not do"
+    assert not any(day.renewed for day in year.days if day.number in (*LOST_WEEK, *OUTAGE))
+    assert all(day.renewed for day in year.days if day.what.startswith("due: ")), "a renewal that was due happened"
+    assert not any(day.renewed for day in year.days if day.what == "nothing is due"), "so nothing was skipped"
+    assert len(rotating.registered()) <= 2
+    assert rotating.stack.preview() == {}
