@@ -102,15 +102,15 @@ class _Rule:
 
 # The writes: of the stack's disk in an undisturbed run, some less, so that a kill seldom comes too late.
 _RULES: Final[Mapping[Kind, _Rule]] = {
-    Kind.UP: _Rule(2, 60, needs_stack=False),
+    Kind.UP: _Rule(2, 40, needs_stack=False),
     Kind.CHANGE: _Rule(3, 150, ("builtin", "hypershift", "registry", "tags")),
-    Kind.RENEW: _Rule(6, 150),
-    Kind.ROTATE: _Rule(2, 100, APPLICATIONS),
+    Kind.RENEW: _Rule(6, 170),
+    Kind.ROTATE: _Rule(2, 130, APPLICATIONS),
     Kind.REVOKE: _Rule(2, 120, (*APPLICATIONS, *(f"{each}-now" for each in APPLICATIONS))),
     Kind.SCALE: _Rule(2, 12, ("0", "1", "2", "3")),
     Kind.DOWN: _Rule(1, 200),
 }
-_FIRST_UP: Final = 400
+_FIRST_UP: Final = 1500
 _VICTIMS: Final[Mapping[Kind, Sequence[Victim]]] = {Kind.SCALE: (Victim.DAEMON, Victim.KUBELET, Victim.MACHINE)}
 
 

@@ -20,7 +20,7 @@ OPERATIONS: Final = 300
 KILLS: Final = 220
 """Some come too late, when the command has already ended."""
 DAYS: Final = 60
-_SHORT_SEED, _SHORT_OPERATIONS, _SHORT_KILLS = 7, 10, 7
+_SHORT_SEED, _SHORT_OPERATIONS, _SHORT_KILLS = 234, 8, 6
 
 
 def _storm(root: Path, capsys: pytest.CaptureFixture[str], seed: int, plan: list[Operation]) -> None:
