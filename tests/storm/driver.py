@@ -54,7 +54,7 @@ class Storm:
         if not done.happened.startswith("power lost"):
             model.require_a_cause(done)
         if not done.happened:
-            model._require(done.code == 0, "an undisturbed command failed", done.printed)
+            model.require(done.code == 0, "an undisturbed command failed", done.printed)
         if done.code != 0 or done.happened:
             assert disturbance is not None
             self._recover(operation, command, done, disturbance.recovery)
@@ -82,7 +82,7 @@ class Storm:
     def _must(self, *command: str) -> None:
         done = self.world.run(*command)
         self.report(f"    {' '.join(command)}: code {done.code}")
-        model._require(done.code == 0, f"`idstack {' '.join(command)}` failed", done.printed)
+        model.require(done.code == 0, f"`idstack {' '.join(command)}` failed", done.printed)
         model.require_a_cause(done)
 
     def _require(self, operation: Operation, credentials: model.Credentials, done: Done) -> None:
@@ -102,7 +102,7 @@ class Storm:
         for identity, client in self.clients.items():
             refusals, client.refusals[:] = list(client.refusals), []
             if not operation.argument.endswith("-now"):
-                model._require(not refusals, f"what the vault had for {identity} was refused", refusals)
+                model.require(not refusals, f"what the vault had for {identity} was refused", refusals)
 
     def _failure(self, error: Exception) -> str:
         return (

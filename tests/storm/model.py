@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
-from tests.engine.clients import bare_sign_in, read
+from tests.engine.clients import bare_sign_in
 from tests.engine.key_material import KeySearch, everything, vault_keys
 from tests.engine.killing import documents, in_the_cloud, in_the_state, registered, registered_in_state
 from tests.storm.plan import Kind, Operation
@@ -36,44 +36,44 @@ class Broken(AssertionError):
 
 def require_a_cause(done: Done) -> None:
     """A command that failed says why; none prints a trace."""
-    _require("Traceback (most recent call last)" not in done.printed, "a trace was printed", done.printed)
-    _require(done.code == 0 or bool(_CAUSES.search(done.printed)), "the error names no cause", done.printed)
-    _require(not any(each in done.printed.encode() for each in _KEYS), "a private key was printed", done.command)
+    require("Traceback (most recent call last)" not in done.printed, "a trace was printed", done.printed)
+    require(done.code == 0 or bool(_CAUSES.search(done.printed)), "the error names no cause", done.printed)
+    require(not any(each in done.printed.encode() for each in _KEYS), "a private key was printed", done.command)
 
 
 def require_nothing_left(world: World) -> None:
     """After `down`."""
-    _require(not world.stack.state.exists(), "the local cloud's files are left", world.stack.state)
-    _require(not world.left_behind(), "processes are left", world.left_behind())
+    require(not world.stack.state.exists(), "the local cloud's files are left", world.stack.state)
+    require(not world.left_behind(), "processes are left", world.left_behind())
 
 
 def require_whole(world: World) -> None:
-    """The state and the cloud are the same; what the vault has is current, signs in, and is what the pod has."""
+    """The state and the cloud are the same; what the vault has is current and signs in."""
     stack = world.stack
     state = in_the_state(stack)
-    _require(len(state) == len(set(state)), "the state has something twice", state)
+    require(len(state) == len(set(state)), "the state has something twice", state)
     pods = {each for each in stack.inventory() if each[0] == "kubernetes"}
     cloud = in_the_cloud(stack, world.seeded | pods)
-    _require(cloud == set(state), "orphans, or lost things", cloud ^ set(state))
+    require(cloud == set(state), "orphans, or lost things", cloud ^ set(state))
     own = registered_in_state(stack)
     found = {each: ids for each, ids in registered(stack).items() if each in own}
-    _require(found == own, "registered certificates", (found, own))
-    _require(all(0 < len(ids) <= 2 for ids in own.values()), "an application has one certificate or two", own)
+    require(found == own, "registered certificates", (found, own))
+    require(all(0 < len(ids) <= 2 for ids in own.values()), "an application has one certificate or two", own)
     secrets = world.secrets()
-    _require(set(secrets) == set(SECRETS), "a credential is missing in the vault", set(secrets))
+    require(set(secrets) == set(SECRETS), "a credential is missing in the vault", set(secrets))
     for identity, document in world.documents().items():
         versions = secrets[identity]
         used = bare_sign_in(document)
-        _require(used == versions[-1]["tags"][THUMBPRINT], "the vault's tags name another certificate", identity)
-        _require(not any(each["enabled"] for each in versions[:-2]), "old versions can be read", identity)
-    _require(not world.left_behind(), "a command's processes are left", world.left_behind())
+        require(used == versions[-1]["tags"][THUMBPRINT], "the vault's tags name another certificate", identity)
+        require(not any(each["enabled"] for each in versions[:-2]), "old versions can be read", identity)
+    require(not world.left_behind(), "a command's processes are left", world.left_behind())
 
 
 def require_no_key_in_clear(world: World) -> None:
     """No key of the vault is in what was printed or in any file; costs a second for each ten megabytes."""
     printed = {f"what command {number} printed": text for number, text in enumerate(world.printed)}
     places = KeySearch(vault_keys(world.stack)).places_in(everything(world.stack, printed))
-    _require(places == {}, "a private key is in clear", places)
+    require(places == {}, "a private key is in clear", places)
 
 
 class Credentials:
@@ -92,23 +92,17 @@ class Credentials:
             is_due = delivered + _DAY <= self._world.clock
             match operation.kind:
                 case Kind.RENEW:
-                    _require(is_changed == is_due, "a renewal renews what is due", (identity, self._before, now))
+                    require(is_changed == is_due, "a renewal renews what is due", (identity, self._before, now))
                 case Kind.ROTATE | Kind.REVOKE if identity == asked:
-                    _require(is_changed or not was_undisturbed, "it was not rotated", identity)
+                    require(is_changed or not was_undisturbed, "it was not rotated", identity)
                 case _:
-                    _require(is_due or not is_changed, "a certificate changed for no reason", identity)
+                    require(is_due or not is_changed, "a certificate changed for no reason", identity)
             if operation.kind is Kind.REVOKE and identity == asked:
-                _require(
+                require(
                     thumbprint not in _registered_thumbprints(self._world),
                     "a leaked certificate is still registered",
                     identity,
                 )
-
-
-def require_mounted(world: World, done: Done) -> None:
-    """The pod has a credential that signs in."""
-    if world.replicas:
-        _require(bool(bare_sign_in(read(world.mounted))), "the pod's credential", done.command)
 
 
 def _current(world: World) -> dict[str, tuple[str, datetime]]:
@@ -127,6 +121,7 @@ def _registered_thumbprints(world: World) -> set[str]:
     }
 
 
-def _require(holds: bool, rule: str, found: Any) -> None:
+def require(holds: bool, rule: str, found: Any) -> None:
+    """Raise Broken with the rule and what was found in its place, unless it holds."""
     if not holds:
         raise Broken(f"{rule}: {found}")

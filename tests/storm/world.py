@@ -65,7 +65,6 @@ class World:
     stack: LocalStack
     patch: pytest.MonkeyPatch
     clock: datetime = field(default_factory=lambda: datetime.now(UTC) - timedelta(days=_DAYS))
-    replicas: int = 1
     printed: list[str] = field(default_factory=list)
     seeded: set[Thing] = field(default_factory=set)
     _disk: threading.Lock = field(default_factory=threading.Lock)
@@ -88,7 +87,6 @@ class World:
                 self._change(operation.argument)
                 return ("up",)
             case Kind.SCALE:
-                self.replicas = int(operation.argument)
                 return ("scale", operation.argument)
             case Kind.UP | Kind.DOWN:
                 self._start()
@@ -144,16 +142,10 @@ class World:
             missing = http.get(f"/api/v1/namespaces/{NAMESPACE}").status_code == 404
         if missing:
             run_consumer(self.stack)
-            self.replicas = 1
 
     def left_behind(self) -> list[str]:
         """The command lines of processes that outlive their command for longer than they need to end."""
         return [text for pid in disk.processes(self.stack, *_COMMANDS) if (text := disk.outlasting(pid))]
-
-    @property
-    def mounted(self) -> Path:
-        """Where the pod has its credential."""
-        return self.stack.state / "run/mounts" / NAMESPACE / "consumer/mnt/certs" / SECRETS["cloudProvider"]
 
     @contextmanager
     def signing_in(self) -> Iterator[dict[str, Client]]:
