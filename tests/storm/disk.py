@@ -31,7 +31,9 @@ _libc: Final = ctypes.CDLL(None, use_errno=True)
 _ENDS_WITHIN: Final = 60.0  # seconds
 _COMMAND_ENDS_WITHIN: Final = 420.0
 # What their writers sync before they go on (`localcloud/core/files.py`, SQLite): no power loss takes any of it.
-_SYNCED: Final = frozenset({"state.sqlite", "state.sqlite-shm", "seal.key", "ca.pem", "server.pem"})
+_SYNCED: Final = frozenset(
+    {"state.sqlite", "state.sqlite-shm", "seal.key", "ca.pem", "server.pem", "expired-server.pem"}
+)
 _UNWRITTEN: Final = 5.0  # seconds: what is younger is not on the disk yet (ext4(5), `commit`)
 _LOGS: Final = frozenset({".log", ".jsonl"})
 _WAL: Final = "state.sqlite-wal"

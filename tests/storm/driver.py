@@ -64,26 +64,28 @@ class Storm:
         """What a person does who does, or does not, know of `idstack recover`."""
         down = operation.kind is Kind.DOWN
         recover = ("recover", *(("--no-up",) if down else ()))
-        if operation.kind is Kind.SCALE:
-            self._must("up")
-            self._must(*command)
-            return
-        if recovery is Recovery.AGAIN or (down and done.code == 0):
-            again = self.world.run(*command)
-            self.report(f"    again: code {again.code}")
-            model.require_a_cause(again)
-            if again.code == 0:
+        scaling = operation.kind is Kind.SCALE
+        failed = done.code != 0
+        if scaling or recovery is Recovery.AGAIN or (down and not failed):
+            # The scaling is no command of the program: `up` starts the local cloud that it needs.
+            again = self._run(*(("up",) if scaling else command))
+            failed = again.code != 0
+            if not failed and not scaling:
                 return
-        if done.code != 0 or recovery is Recovery.AGAIN:
+        if failed:
             self._must(*recover)
-        if down or operation.kind is Kind.REVOKE:
+        if down or scaling or operation.kind is Kind.REVOKE:
             self._must(*command)
 
     def _must(self, *command: str) -> None:
+        done = self._run(*command)
+        model.require(done.code == 0, f"`idstack {' '.join(command)}` failed", done.printed)
+
+    def _run(self, *command: str) -> Done:
         done = self.world.run(*command)
         self.report(f"    {' '.join(command)}: code {done.code}")
-        model.require(done.code == 0, f"`idstack {' '.join(command)}` failed", done.printed)
         model.require_a_cause(done)
+        return done
 
     def _require(self, operation: Operation, credentials: model.Credentials, done: Done) -> None:
         self.is_up = operation.kind is not Kind.DOWN

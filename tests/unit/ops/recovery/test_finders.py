@@ -38,7 +38,7 @@ TAG = "idstack:local:hc1-kms-entra"
 CSI = "secrets-store.csi.x-k8s.io"
 KEY_ID = "3a7b47a2-a1d0-5cc8-a2df-c3f5130e5401"
 BEGIN = datetime(2026, 11, 21, 17, 13, 57, tzinfo=UTC)
-# ARM spells it this way.
+# ARM spells these two groups this way.
 IDENTITY = (
     f"{SUBSCRIPTION}/resourcegroups/identity-local/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-disk"
 )
@@ -46,7 +46,7 @@ FEDERATED = f"{IDENTITY}/federatedIdentityCredentials/hc1-disk-fed-id-node"
 SECRET = f"{VAULT}/secrets/kms-hc1-json"
 ACCOUNT = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/hc1oidc"
 CONTAINER = f"{ACCOUNT}/blobServices/default/containers/hc1oidc"
-CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
+CLUSTER = f"{SUBSCRIPTION}/resourcegroups/identity-local/providers/Microsoft.ContainerService/managedClusters/mgmt"
 ASSIGNMENT = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/9883867c-f74a-573e-94cc-d5d1434935bb"
 
 MANAGED = {"resourceGroupName": "hc1-infra"}
