@@ -14,8 +14,9 @@ from starlette.routing import Route
 from localcloud.azure.arm import api as arm
 from localcloud.azure.arm.resource_type import ResourceType
 from localcloud.azure.shared.faults import Faults
+from localcloud.azure.shared.held import HeldFaults
 from tests.unit.localcloud.coverage.cloud import CoverageCloud
-from tests.unit.localcloud.coverage.tables import Row, code, table
+from tests.unit.localcloud.coverage.tables import Row, code, codes, table
 
 _METHODS: Final = {
     "GET": "get",
@@ -103,6 +104,11 @@ def test_the_faults_are_those_of_the_table_with_its_defaults() -> None:
     tabled = {code(row["setting"]): json.loads(code(row["default"])) for row in table(_QUIRKS)}
     defaults = Faults()
     assert tabled == {each.name: _plain(getattr(defaults, each.name)) for each in fields(Faults)}
+
+
+def test_the_dials_are_those_of_the_table() -> None:
+    tabled = [name for row in table("## Faults while it runs") for name in codes(row["dial"])]
+    assert sorted(tabled) == sorted(each.name for each in fields(HeldFaults))
 
 
 _QUIRKS: Final = "## Azure's quirks, and the settings that change them"
