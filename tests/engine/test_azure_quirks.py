@@ -46,6 +46,8 @@ from tests.engine.name_conflicts import (
 )
 from tests.harness import Graph, LocalStack
 
+pytestmark = pytest.mark.slow
+
 _PRINCIPAL: Final = "hc1-cloud-provider-entra-principal"
 _OF_PRINCIPAL: Final = role_assignment_name("hc1-infra", "cloud-provider", MANAGED)
 _CONCURRENT: Final = "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity"

@@ -24,6 +24,8 @@ from tests.engine.changing import (
 )
 from tests.harness import LocalStack, running_stack
 
+pytestmark = pytest.mark.slow
+
 # What Azure keeps of deleted things: names of assignments, soft-deleted applications.
 _LEFT_BEHIND = {"arm-role-assignment-name", "entra-deleted"}
 # The built-in Kubernetes API counts its writes.

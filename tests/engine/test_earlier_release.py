@@ -16,6 +16,8 @@ from tests.engine.out_of_band import OutOfBand
 from tests.engine.rotations import SETTLED
 from tests.harness import LocalStack
 
+pytestmark = pytest.mark.slow
+
 _NAMESPACE = "clusters-hc1"
 
 

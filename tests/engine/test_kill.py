@@ -29,7 +29,6 @@ from tests.engine.killing import (
 )
 
 _SCENARIOS: Final = 25
-_IN_EVERY_RUN: Final = 1  # the seed
 _SLOW: Final = 3  # seeds below, one for each victim
 # The plugins' writes in an undisturbed `up` and `destroy`, for each `clusterSide`.
 _WRITES: Final = {"hypershift": (54, 48), "stack": (71, 77)}
@@ -57,15 +56,13 @@ def _scenario(seed: int) -> KillScenario:
 
 def _scenarios() -> list[Any]:
     return [
-        pytest.param(_scenario(seed), id=f"{_scenario(seed).up.victim} {seed}", marks=_marks(seed))
+        pytest.param(_scenario(seed), id=f"{_scenario(seed).up.victim} {seed}", marks=_mark(seed))
         for seed in range(_SCENARIOS)
     ]
 
 
-def _marks(seed: int) -> list[pytest.MarkDecorator]:
-    if seed == _IN_EVERY_RUN:
-        return []
-    return [pytest.mark.slow if seed < _SLOW else pytest.mark.kills]
+def _mark(seed: int) -> pytest.MarkDecorator:
+    return pytest.mark.slow if seed < _SLOW else pytest.mark.kills
 
 
 @pytest.mark.parametrize("scenario", _scenarios())
