@@ -113,6 +113,17 @@ def family(stack: str, configurations: Mapping[str, Mapping[str, Any]]) -> tuple
     return tuple(dict.fromkeys([*first, stack, *others]))
 
 
+def families(
+    stack: str, before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The families of `stack` at base and head, by the files of both.
+
+    A new stack has at the base what of its family is there already: it may share that, and may take a cluster of it.
+    """
+    at_head = family(stack, after)
+    return family(stack, before) or tuple(each for each in at_head if each in before), at_head
+
+
 def copied(stack: str, document: Mapping[str, Any], names: Names, directory: Path, seed: int) -> Copied:
     """Copy a stack's configuration; documents of managed identities will be in `directory`.
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
-from ops.rehearsal.configuration import Names, copied, family
+from ops.rehearsal.configuration import Names, copied, families, family
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
 from tests.unit.ops.rehearsal.world import DOCUMENTS, OWN, SUBSCRIPTION, cluster, copy_of, stack_file
@@ -159,6 +159,17 @@ def test_a_shared_stack_comes_with_its_clusters_and_the_other_way_round() -> Non
     assert family("hc2", files) == ("shared", "hc2")
     assert family("lonely", files) == ("lonely",)
     assert family("none", files) == ()
+
+
+def test_a_new_stack_begins_with_what_it_shares() -> None:
+    shared = {"config": {"idstack:sharedStack": "organization/idstack/dev"}}
+    before: dict[str, Any] = {"dev": {}, "hc2": shared, "prod": {}}
+    after = {**before, "hc1": shared}
+
+    assert families("hc1", before, after) == (("dev",), ("dev", "hc1"))
+    assert families("dev", before, after) == (("dev", "hc2"), ("dev", "hc2", "hc1"))
+    assert families("hc1", after, before) == (("dev", "hc1"), ())
+    assert families("new", before, {**before, "new": {}}) == ((), ("new",))
 
 
 def test_the_shared_stack_is_named_as_in_the_rehearsal() -> None:
