@@ -14,13 +14,14 @@ from typing import Any, Final
 import yaml
 
 from identity.settings.problems import NAMESPACE
+from ops.stack.configuration import shared_stack_of
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.splitting import clusters_in
 
 _FILE: Final = "Pulumi.{}.yaml"
-_SHARED: Final = f"{NAMESPACE}:sharedStack"
 _CLUSTERS: Final = f"{NAMESPACE}:hostedClusters"
+_EMPTY: Final[Mapping[str, Any]] = {"config": {}}
 
 
 def refuse_moves(engine: Engine) -> None:
@@ -30,16 +31,16 @@ def refuse_moves(engine: Engine) -> None:
     stack's. The state, and not the outputs, says which stack has a cluster: `idstack split` moves the state.
     """
     stack, files = engine.stack.rpartition("/")[2], _configurations(engine.root)
-    own = files.get(stack, {})
+    own = files.get(stack, _EMPTY)
     moves = {
         cluster: other
-        for other, config in files.items()
-        if _shared_by(config) == stack
-        for cluster in sorted(_names(config) - _names(own))
+        for other, document in files.items()
+        if shared_stack_of(document) == stack
+        for cluster in sorted(_names(document) - _names(own))
     }
     if moves and (leaving := moves.keys() & clusters_in(engine.resources()).keys()):
         raise _refused(engine, {cluster: (stack, moves[cluster]) for cluster in leaving})
-    shared = _shared_by(own)
+    shared = shared_stack_of(own)
     if shared is None or not (new := _names(own) - clusters_in(engine.resources()).keys()):
         return
     source = replace(engine, stack=shared)
@@ -70,17 +71,12 @@ def _read(root: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             document = yaml.safe_load(file.read_text(encoding="utf-8"))
         except yaml.YAMLError:
             continue  # the engine says so of this stack's; another one's stands in nobody's way
-        config = document.get("config") if isinstance(document, Mapping) else None
-        yield file.name.removeprefix(prefix).removesuffix(suffix), config if isinstance(config, Mapping) else {}
+        is_whole = isinstance(document, Mapping) and isinstance(document.get("config"), Mapping)
+        yield file.name.removeprefix(prefix).removesuffix(suffix), document if is_whole else _EMPTY
 
 
-def _shared_by(config: Mapping[str, Any]) -> str | None:
-    shared = config.get(_SHARED)
-    return shared.rpartition("/")[2] if isinstance(shared, str) and shared else None
-
-
-def _names(config: Mapping[str, Any]) -> set[str]:
-    clusters = config.get(_CLUSTERS)
+def _names(document: Mapping[str, Any]) -> set[str]:
+    clusters = document["config"].get(_CLUSTERS)
     return {
         each["name"]
         for each in (clusters if isinstance(clusters, list) else ())

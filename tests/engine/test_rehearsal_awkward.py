@@ -78,6 +78,17 @@ def test_another_vault_needs_an_approval_and_then_refuses_nobody(project: Rehear
     ]
 
 
+def test_a_reader_that_the_stack_makes_reads_in_its_rehearsal_too(project: Rehearsals) -> None:
+    before = project.start("prod", keyVaultUser={"source": "created", "name": "reader"})
+    project.write("prod", {**before, "tags": {"team": "another"}})
+
+    found = project.rehearse("prod", "--forbid", "create,replace,delete")
+
+    assert (found.code, found.findings, found.failed()) == (0, [], {})
+    assert {each["identity"] for each in found.document["newPods"] if each["worked"]} == _ON
+    assert len(found.document["leftOut"]) == 1
+
+
 def test_a_cluster_that_moves_to_a_stack_of_its_own_is_split_off_first(project: Rehearsals) -> None:
     before = project.start("prod")
     project.write("prod", {**before, "hostedClusters": None})

@@ -122,14 +122,33 @@ def test_no_gate_waits_longer_than_the_local_entra_id_needs() -> None:
 
 def test_encrypted_values_are_refused_with_their_places() -> None:
     document = stack_file(tags={"team": {"secure": "v1:cipher"}})
-    document["config"]["other:token"] = {"secure": "v1:cipher"}
 
     with pytest.raises(CommandError) as refused:
         copy_of(document)
 
     assert "idstack:tags" in refused.value.message
-    assert "other:token" in refused.value.message
     assert "cipher" not in refused.value.message
+
+
+def test_encrypted_values_of_others_stay_behind_and_that_is_told() -> None:
+    document = stack_file()
+    document["config"] |= {"other:token": {"secure": "v1:cipher"}, "other:plain": {"nested": ["x"]}}
+    document["config"]["azuread:nested"] = {"in": [{"secure": "v1:cipher"}]}
+    copy = copy_of(document)
+
+    assert copy.left_out == tuple(
+        f"{key}: encrypted, and no key of this project" for key in ("azuread:nested", "other:token")
+    )
+    assert "cipher" not in json.dumps(copy.document)
+    assert copy.document["config"]["other:plain"] == {"nested": ["x"]}
+
+
+@pytest.mark.parametrize(("source", "told"), [("created", 1), ("aks-addon", 0)])
+def test_nodes_that_carry_the_stacks_own_identity_are_told(source: str, told: int) -> None:
+    user = {"source": source, **({"name": "reader"} if source == "created" else {})}
+    found = copy_of(stack_file(keyVaultUser=user)).left_out
+
+    assert len([each for each in found if each.startswith("keyVaultUser: it is on the nodes")]) == told
 
 
 def test_what_the_program_would_refuse_is_refused_before_anything_is_started() -> None:
