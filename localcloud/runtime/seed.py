@@ -85,7 +85,9 @@ class _Seeder:
             is_child = "/" in each.name
             location = each.location or (None if is_child else self._seed.location)
             full_id = self._id(each.resource_group, each.type, *each.name.split("/"))
-            found = self._ensure(full_id, each.type, each.properties, location=location, sku=each.sku)
+            found = self._ensure(
+                full_id, each.type, each.properties, location=location, identity=each.identity, sku=each.sku
+            )
             if location is None and found["properties"] != each.properties:
                 # A subnet that an earlier release has seeded, without its security group.
                 self._resources.put({**found, "properties": each.properties})

@@ -110,6 +110,7 @@ class SeededResource(_Part):
     resource_group: _Name
     location: str | None = None
     sku: dict[str, str] | None = None
+    identity: dict[str, Any] | None = None
     properties: dict[str, Any] = {}
 
 

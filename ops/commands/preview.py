@@ -20,6 +20,7 @@ from ops.commands.up import start_local_cloud
 from ops.forecast.preview import near_limits
 from ops.stack import plugins
 from ops.stack.engine import Engine
+from ops.stack.moved_clusters import refuse_moves
 
 HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")]
 
@@ -39,6 +40,7 @@ def preview(
     if engine.is_local:
         start_local_cloud(Screen(as_json))
         engine.prepare()
+    refuse_moves(engine)
     engine.preview([*(["--json"] if as_json else []), *policy_pack(stack, wanted=policies), *context.args], hold=hold)
     if near := near_limits(stack):
         Screen(as_json=True).console.print(near, markup=False)

@@ -31,6 +31,7 @@ from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.migration import bring_up_to_date
+from ops.stack.moved_clusters import refuse_moves
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores
 # Between two looks at the probes, in seconds.
@@ -52,6 +53,7 @@ def up(
     plugins.choose_for(stack, providers)
     arguments = [*policy_pack(stack, wanted=policies), *context.args]
     if not engine.is_local:
+        refuse_moves(engine)
         bring_up_to_date(engine, screen.console.print)
         engine.up(arguments)
         show(stack, screen)
@@ -59,6 +61,7 @@ def up(
     environment = start_local_cloud(screen)
     screen.step("pulumi up")
     engine.prepare()
+    refuse_moves(engine)
     bring_up_to_date(engine, screen.console.print)
     engine.up(arguments)
     outputs = engine.outputs()

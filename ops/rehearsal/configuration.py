@@ -27,6 +27,7 @@ from identity.login_kinds import LoginKind
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.problems import NAMESPACE, Place, path_of
 from ops.stack import local_cloud
+from ops.stack.configuration import shared_stack_of
 from ops.stack.environment import LOCAL_STACK, is_local
 from ops.stack.errors import CommandError
 
@@ -94,12 +95,6 @@ class Copied:
         return None if named is None else named.rpartition("/")[2]
 
 
-def shared_stack_of(document: Mapping[str, Any]) -> str | None:
-    """Bare name of the stack that a stack's file names as its shared one."""
-    named = _own_keys(document).get(_SHARED)
-    return named.rpartition("/")[2] if isinstance(named, str) and named else None
-
-
 def family(stack: str, configurations: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
     """The stacks that are rehearsed together: `stack` with the one that it shares and those that share it, that first.
 
@@ -113,12 +108,28 @@ def family(stack: str, configurations: Mapping[str, Mapping[str, Any]]) -> tuple
     return tuple(dict.fromkeys([*first, stack, *others]))
 
 
+def families(
+    stack: str, before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The families of `stack` at base and head, by the files of both.
+
+    A new stack has at the base what of its family is there already: it may share that, and may take a cluster of it.
+    """
+    at_head = family(stack, after)
+    return family(stack, before) or tuple(each for each in at_head if each in before), at_head
+
+
 def copied(stack: str, document: Mapping[str, Any], names: Names, directory: Path, seed: int) -> Copied:
     """Copy a stack's configuration; documents of managed identities will be in `directory`.
 
-    Raises CommandError for what the program refuses in it, and for values that are encrypted.
+    Raises CommandError for what the program refuses in it, and for values of this project that are encrypted. Those of
+    another namespace stay behind: they are for default providers, which every stack of this project disables.
     """
     config = copy.deepcopy(dict(document.get("config") or {}))
+    others = sorted(config.keys() - _keys(config))
+    foreign = [key for key in others if any(_secrets(config[key], (key,)))]
+    for key in foreign:
+        del config[key]
     if hidden := [path_of(place) for place in _secrets(config)]:
         raise CommandError(
             f"the configuration of {stack} has encrypted values, which a rehearsal without credentials cannot read: "
@@ -130,7 +141,8 @@ def copied(stack: str, document: Mapping[str, Any], names: Names, directory: Pat
     settings = _settings(stack, changed)
     rest = {key: value for key, value in config.items() if key not in _keys(config)}
     whole = {**rest, **{f"{NAMESPACE}:{key}": value for key, value in changed.items()}}
-    return Copied(stack, {"config": whole}, settings, copier.documents, tuple(copier.left_out))
+    left_out = (*(f"{key}: encrypted, and no key of this project" for key in foreign), *copier.left_out)
+    return Copied(stack, {"config": whole}, settings, copier.documents, left_out)
 
 
 class _Copier:
@@ -151,6 +163,8 @@ class _Copier:
             if bare not in self._names.stacks:
                 raise CommandError(f"sharedStack names {bare}, which has no Pulumi.{bare}.yaml to rehearse with")
             config[_SHARED] = f"organization/{NAMESPACE}/{self._names.local(bare)}"
+        if isinstance(user := config.get("keyVaultUser"), dict) and user.get("source") == "created":
+            self.left_out.append("keyVaultUser: it is on the nodes as soon as it exists, without a command for that")
         self._cluster(config.get("managementCluster"))
         self._propagation(config)
         for index, hosted in enumerate(_list(config.get("hostedClusters"))):
@@ -249,11 +263,6 @@ def _settings(stack: str, config: Mapping[str, Any]) -> Settings:
 
 def _keys(config: Mapping[str, Any]) -> set[str]:
     return {key for key in config if key.startswith(f"{NAMESPACE}:")}
-
-
-def _own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
-    config = document.get("config") or {}
-    return {key.removeprefix(f"{NAMESPACE}:"): value for key, value in config.items()}
 
 
 def _list(value: Any) -> Iterable[Any]:

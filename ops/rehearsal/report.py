@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from ops.rehearsal.moves import ClusterMove
 from ops.rehearsal.sign_ins import SignIns
 from ops.rehearsal.steps import Operation, ResourceKind, ResourceOwner, ResourceStep, owner_of
 
@@ -45,11 +46,11 @@ class Restart:
 class Rehearsal:
     """Everything that a rehearsal found; names are the stack's own, times are seconds.
 
-    `errors` ended the run at the head commit. `unused` are clusters that the head has not, or whose loss is approved:
-    nobody may use their credentials any more, so their clients' failures are told but speak against nothing. `second`
-    are the steps of another run of the head, and `left` is what its destruction left; both None if it did not come to
-    that. `kept` is what Azure keeps of deleted things. `left_out` is what a rehearsal cannot show of this
-    configuration.
+    `errors` ended the run at the head commit. `moves` were made before it, by `idstack split`. `unused` are clusters
+    that the head has not, or whose loss is approved: nobody may use their credentials any more, so their clients'
+    failures are told but speak against nothing. `second` are the steps of another run of the head, and `left` is what
+    its destruction left; both None if it did not come to that. `kept` is what Azure keeps of deleted things. `left_out`
+    is what a rehearsal cannot show of this configuration.
     """
 
     stack: str
@@ -61,6 +62,7 @@ class Rehearsal:
     steps: tuple[StackStep, ...] = ()
     errors: tuple[str, ...] = ()
     losses: tuple[CredentialLoss, ...] = ()
+    moves: tuple[ClusterMove, ...] = ()
     sign_ins: tuple[SignIns, ...] = ()
     anew: tuple[SignIns, ...] = ()
     unused: tuple[str, ...] = ()
@@ -138,6 +140,10 @@ class Rehearsal:
             "credentialLosses": [
                 {"cluster": each.cluster, "lost": list(each.lines), "approved": each.is_approved}
                 for each in self.losses
+            ],
+            "moves": [
+                {"cluster": each.cluster, "from": each.source, "to": each.target, "command": each.command}
+                for each in self.moves
             ],
             "signIns": [_sign_ins_to_json(each) for each in self.sign_ins],
             "newPods": [_sign_ins_to_json(each) for each in self.anew],

@@ -16,13 +16,15 @@ from identity.naming import vault_id
 from identity.outputs import StackOutputs
 from identity.settings.credential_loss import losses
 from identity.settings.problems import NAMESPACE
-from ops.rehearsal.configuration import Copied, Names, copied, family
+from ops.rehearsal.configuration import Copied, Names, copied, families
+from ops.rehearsal.moves import moves
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
 from ops.rehearsal.sign_ins import Clients, Mounted, Reader, SignIns, mounted, mounted_anew, signing_in
 from ops.rehearsal.steps import Operation, ResourceOwner, ResourceStep, RunLog, owner_of
 from ops.rehearsal.surroundings import seed_of
 from ops.rehearsal.trees import Tree, as_it_is, at_commit
 from ops.rehearsal.world import ThrowAwayCloud, left, throw_away
+from ops.stack import splitting
 from ops.stack.errors import CommandError
 from ops.stack.migration import bring_up_to_date
 
@@ -75,17 +77,18 @@ class _Run:
         self._step = step
         self._seconds: dict[str, float] = {}
         before, after = base.configurations(), head.configurations()
-        stacks = dict.fromkeys((*family(plan.stack, before), *family(plan.stack, after)))
         if plan.stack not in after:
             raise CommandError(f"there is no Pulumi.{plan.stack}.yaml at {head.name}")
-        self._names = Names(tuple(stacks))
+        at_base, at_head = families(plan.stack, before, after)
+        self._names = Names(tuple(dict.fromkeys((*at_base, *at_head))))
         own = after[plan.stack].get("config") or {}
         self._ids = {
             LOCAL_TENANT_ID: str(own.get(f"{NAMESPACE}:tenantId", LOCAL_TENANT_ID)),
             LOCAL_SUBSCRIPTION_ID: str(own.get(f"{NAMESPACE}:subscriptionId", LOCAL_SUBSCRIPTION_ID)),
         }
-        self._base = _Commit(base, self._copies(family(plan.stack, before), before))
-        self._head = _Commit(head, self._copies(family(plan.stack, after), after))
+        self._base = _Commit(base, self._copies(at_base, before))
+        self._head = _Commit(head, self._copies(at_head, after))
+        self._moves = moves(self._base.copies, self._head.copies, self._names)
         self._errors: list[str] = []
         self._losses: list[CredentialLoss] = []
         self._steps: list[StackStep] = []
@@ -128,6 +131,7 @@ class _Run:
             steps=tuple(self._steps),
             errors=tuple(self._own(each) for each in self._errors),
             losses=tuple(self._losses),
+            moves=tuple(self._moves),
             sign_ins=tuple(clients.results),
             anew=tuple(anew),
             unused=tuple(self._unused()),
@@ -159,10 +163,23 @@ class _Run:
             with self._timed("first sign-ins", shown=False):
                 clients = ends.enter_context(signing_in(reader, credentials))
             with self._timed(f"head: {self._head.tree.name}"):
-                for copy in self._head.copies:
+                self._split()
+                targets = {each.target for each in self._moves}
+                for copy in sorted(self._head.copies, key=lambda each: each.stack not in targets):
                     if not self._errors:
                         self._up(copy)
             return clients, ends.pop_all()
+
+    def _split(self) -> None:
+        """Move what changes its stack, as a person does before the first `up`, which is refused without."""
+        copies = {each.stack: each for each in self._head.copies}
+        for each in self._moves:
+            stacks = (copies[each.source], copies[each.target])
+            source, target = (self._world.engine(self._head.tree, copy, self._names) for copy in stacks)
+            try:
+                splitting.move(source, target, each.cluster)
+            except CommandError as error:
+                self._errors.append(error.format_message())
 
     def _second_run(self) -> list[StackStep]:
         """What a second run changes; one that changed nothing was the second of the same program and configuration."""
@@ -182,7 +199,7 @@ class _Run:
 
     def _up(self, copy: Copied) -> None:
         engine = self._world.engine(self._head.tree, copy, self._names)
-        if copy.stack in self._base.outputs:
+        if copy.stack in {*self._base.outputs, *(each.target for each in self._moves)}:
             bring_up_to_date(engine, self._step)
         log, failed = self._world.up(engine, self._head.tree, f"head-{engine.stack}")
         self._steps += self._told(copy, log)

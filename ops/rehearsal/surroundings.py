@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.infrastructure import ADDRESS_PREFIX
-from identity.naming import ArmId, parse_arm_id, resource_id
+from identity.naming import ArmId, managed_identity_id, parse_arm_id, resource_id
 from identity.settings import HostedClusterSettings, KmsSettings, MonitoringSettings, Settings
 from identity.settings.endpoint_access import PrivateSettings
 
 # With which a pipeline deploys stacks (docs/azure.md).
 _DEPLOYER_ROLES: Final = ("Contributor", "User Access Administrator", "Key Vault Secrets Officer")
+_SCALE_SETS: Final = "Microsoft.Compute/virtualMachineScaleSets"
 _NETWORKS: Final = "Microsoft.Network"
 _READY: Final = {"provisioningState": "Succeeded"}
 _STANDARD: Final = {"name": "Standard", "tier": "Regional"}
@@ -86,8 +87,17 @@ class _Surroundings:
             self._identity(settings.resource_group, f"{_KEY_VAULT_USER}-{user.client_id[:8]}", ids)
             if not self._clusters:
                 self._clusters[""] = {"name": "nodes", "resourceGroup": settings.resource_group}
+        if user.name is not None:
+            self._nodes_of(managed_identity_id(settings.subscription_id, settings.resource_group, user.name))
         for hosted in settings.hosted_clusters:
             self._hosted_cluster(settings, hosted)
+
+    def _nodes_of(self, identity_id: str) -> None:
+        """Nodes that carry an identity which the stack will make: IMDS looks for it when it is asked."""
+        found = parse_arm_id(identity_id)
+        nodes = resource_id(LOCAL_SUBSCRIPTION_ID, found.resource_group, _SCALE_SETS, f"nodes-{found.name}")
+        carried = {"type": "UserAssigned", "userAssignedIdentities": {identity_id: {}}}
+        self._resource(nodes, _READY, location=self._location, identity=carried)
 
     def _monitoring(self, monitoring: MonitoringSettings, location: str) -> None:
         log, alerts = monitoring.audit_log, monitoring.expiry_alerts
@@ -197,7 +207,13 @@ class _Surroundings:
                 self._resource(subnet_id, {"addressPrefix": str(next(ranges)), **secured, **_READY})
 
     def _resource(
-        self, full_id: str, properties: Mapping[str, Any], *, location: str | None = None, sku: Document | None = None
+        self,
+        full_id: str,
+        properties: Mapping[str, Any],
+        *,
+        location: str | None = None,
+        sku: Document | None = None,
+        identity: Document | None = None,
     ) -> None:
         found: ArmId = parse_arm_id(full_id)
         self._group(found.resource_group, location if location not in (None, "global") else self._location)
@@ -209,6 +225,7 @@ class _Surroundings:
         }
         document |= {"location": location} if location is not None else {}
         document |= {"sku": sku} if sku is not None else {}
+        document |= {"identity": identity} if identity is not None else {}
         self._resources.setdefault(full_id.lower(), document)
 
 

@@ -127,6 +127,11 @@ def _failed(sign_ins: Iterable[SignIns], when: str) -> _Lines:
 def _facts(rehearsal: Rehearsal) -> Iterator[str]:
     if len(rehearsal.stacks) > 1:
         yield f"stacks: {', '.join(rehearsal.stacks)}"
+    for each in rehearsal.moves:
+        yield (
+            f"{each.cluster} moves from {each.source} to {each.target}: run `{each.command}` before any up, as this "
+            "rehearsal did; up refuses the change without it"
+        )
     if rehearsal.unused:
         yield f"nobody may use these any more, so their clients' failures do not count: {', '.join(rehearsal.unused)}"
     if rehearsal.second is not None:
@@ -135,8 +140,8 @@ def _facts(rehearsal: Rehearsal) -> Iterator[str]:
         yield "down leaves nothing" if not rehearsal.left else f"down leaves: {', '.join(rehearsal.left)}"
     if rehearsal.kept:
         yield f"recoverable for a while: {', '.join(rehearsal.kept)}"
-    for each in rehearsal.left_out:
-        yield f"not rehearsed as it is: {each}"
+    for text in rehearsal.left_out:
+        yield f"not rehearsed as it is: {text}"
     times = ", ".join(f"{name} {value:.0f} s" for name, value in rehearsal.seconds.items())
     yield f"time: {times}; --seed {rehearsal.seed} repeats it"
 

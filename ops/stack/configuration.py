@@ -19,6 +19,7 @@ from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError
 
 _SALT: Final = "encryptionsalt"
+_SHARED: Final = f"{NAMESPACE}:sharedStack"
 
 
 def require_local_cloud(source: Path) -> None:
@@ -36,6 +37,12 @@ def require_local_cloud(source: Path) -> None:
             f"{source.name} has `{NAMESPACE}:cloud: {cloud}`, but its stack has a name of the local cloud's stacks: "
             f"local or local-<word>. Set `{NAMESPACE}:cloud: {LOCAL_CLOUD}`, or give the stack another name"
         )
+
+
+def shared_stack_of(document: Mapping[str, Any]) -> str | None:
+    """Bare name of the stack that a stack's file names as its shared one."""
+    named = (document.get("config") or {}).get(_SHARED)
+    return named.rpartition("/")[2] if isinstance(named, str) and named else None
 
 
 def missing(source: Path) -> CommandError:

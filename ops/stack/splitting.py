@@ -6,7 +6,7 @@ its resources as they are. What differs are their tags: they name the stack (`id
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from identity.settings import Settings
@@ -28,11 +28,17 @@ def move(source: Engine, target: Engine, cluster: str) -> int:
     afterwards, `source` has the cluster and `target` has nothing.
     """
     resources = source.resources()
-    found = [each["urn"] for each in resources if each["type"] == _COMPONENT and name_of(each["urn"]) == cluster]
+    found = clusters_in(resources).get(cluster)
     if problems := [*_of_states(source, target, cluster, found), *_of_configurations(source, target, cluster)]:
         raise CommandError("nothing was moved:\n" + "\n".join(f"  {each}" for each in problems))
-    source.move(found[0], target.stack)
+    assert found is not None, "a cluster that the stack does not have is a problem"
+    source.move(found, target.stack)
     return len(resources) - len(source.resources())
+
+
+def clusters_in(resources: Iterable[StateResource]) -> dict[str, str]:
+    """The hosted clusters in a state: URN of the component by name."""
+    return {name_of(each["urn"]): each["urn"] for each in resources if each["type"] == _COMPONENT}
 
 
 def changes(target: Engine) -> dict[str, str]:
@@ -52,8 +58,8 @@ def changes(target: Engine) -> dict[str, str]:
     return planned
 
 
-def _of_states(source: Engine, target: Engine, cluster: str, found: list[str]) -> Iterator[str]:
-    if not found:
+def _of_states(source: Engine, target: Engine, cluster: str, found: str | None) -> Iterator[str]:
+    if found is None:
         yield f"{source.stack} has no hosted cluster {cluster}"
     if any(_is_somebodys(each) for each in target.resources()):
         yield f"{target.stack} has resources already; name a stack without any"

@@ -78,18 +78,45 @@ def test_another_vault_needs_an_approval_and_then_refuses_nobody(project: Rehear
     ]
 
 
-def test_a_cluster_that_moves_to_a_stack_of_its_own_refuses_its_pods(project: Rehearsals) -> None:
-    before = project.start("prod", protect=False)
+def test_a_reader_that_the_stack_makes_reads_in_its_rehearsal_too(project: Rehearsals) -> None:
+    before = project.start("prod", keyVaultUser={"source": "created", "name": "reader"})
+    project.write("prod", {**before, "tags": {"team": "another"}})
+
+    found = project.rehearse("prod", "--forbid", "create,replace,delete")
+
+    assert (found.code, found.findings, found.failed()) == (0, [], {})
+    assert {each["identity"] for each in found.document["newPods"] if each["worked"]} == _ON
+    assert len(found.document["leftOut"]) == 1
+
+
+def test_a_cluster_that_moves_to_a_stack_of_its_own_is_split_off_first(project: Rehearsals) -> None:
+    before = project.start("prod")
     project.write("prod", {**before, "hostedClusters": None})
     own = {"vault": None, "keyVaultUser": None, "sharedStack": "organization/idstack/prod"}
     project.write("prod-hc1", {**before, **own})
 
+    found = project.rehearse("prod", "--forbid", "create,replace,delete")
+
+    assert (found.code, found.findings, found.failed()) == (0, [], {})
+    assert found.document["stacks"] == ["prod", "prod-hc1"]
+    [move] = found.document["moves"]
+    assert move["command"] == "idstack split --stack prod --cluster hc1 --to prod-hc1"
+    # Tags say whose the cluster's applications and identities are.
+    assert set(found.operations("principal")) == {"update"}
+    assert found.operations("secret") == found.operations("role") == {}
+    assert {each["identity"] for each in found.document["newPods"] if each["worked"]} == _ON
+    assert "local-prod" not in str(found.document)
+
+
+def test_a_split_that_the_configurations_do_not_allow_is_told_and_not_made(project: Rehearsals) -> None:
+    before = project.start("prod")
+    project.write("prod", {**before, "hostedClusters": None})
+    own = {"vault": None, "keyVaultUser": None, "sharedStack": "organization/idstack/prod"}
+    project.write("prod-hc1", {**before, **own, "resourceGroup": "another"})
+
     found = project.rehearse("prod")
 
-    assert found.code == 1
-    assert found.document["stacks"] == ["prod", "prod-hc1"]
-    assert found.failed().keys() == _ON
-    assert "AADSTS700016: its application is gone" in found.failed()["kms"]
-    # The secrets' names are taken by the deleted ones, which purge protection keeps.
-    assert any("deleted but recoverable state" in each for each in found.document["errors"])
-    assert "local-prod" not in str(found.document)
+    assert (found.code, found.findings) == (1, ["the run at the head commit failed"])
+    [error] = found.document["errors"]
+    assert "Pulumi.prod-hc1.yaml has the resourceGroup another; managed identities stay in " in error
+    assert (found.document["plan"], found.failed()) == ([], {})

@@ -55,6 +55,12 @@ def test_a_split_makes_and_deletes_nothing_and_refuses_nobody(stack: LocalStack)
     try:
         client.await_sign_ins(1)
         with stack.configured(hostedClusters=[]):
+            in_one_change = [stack.idstack(*words, check=False) for words in (("up",), ("up", "--stack", "local-hc1"))]
+            assert [each.returncode for each in in_one_change] == [1, 1]
+            assert all(
+                "idstack split --stack local --cluster hc1 --to local-hc1" in each.stderr for each in in_one_change
+            )
+            assert in_azure(stack) == before
             report = json.loads(stack.idstack("split", *_TO, "--json").stdout)
             own.idstack("up", "--stack", "local-hc1")
             stack.up()

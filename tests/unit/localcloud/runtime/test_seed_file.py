@@ -112,6 +112,22 @@ def test_what_is_made_is_of_the_seeds_tenant(write: Write, tmp_path: Path) -> No
     assert (vault["properties"]["tenantId"], vault["location"]) == (wanted.tenant_id, "westeurope")
 
 
+def test_a_document_of_arm_carries_the_identity_that_it_is_given(write: Write, tmp_path: Path) -> None:
+    carried = {"type": "UserAssigned", "userAssignedIdentities": {"/subscriptions/s/not-made-yet": {}}}
+    nodes = {"type": "Microsoft.Compute/virtualMachineScaleSets", "name": "nodes", "resourceGroup": "team"}
+    state = StateDirectory(tmp_path / "state")
+    prepared = prepare(state, load(write(resources=[{**nodes, "identity": carried}, {**nodes, "name": "bare"}])))
+    try:
+        seed(prepared)
+        made = {each["name"]: each for _, each in prepared.store.items("arm")}
+    finally:
+        prepared.close()
+        state.remove()
+
+    assert made["nodes"]["identity"] == carried
+    assert "identity" not in made["bare"]
+
+
 def test_the_seed_is_kept_and_its_tenant_is_fixed(write: Write, tmp_path: Path) -> None:
     store = Store(tmp_path / "state.sqlite", bytes(SEAL_KEY_BYTES))
     first = load(write())

@@ -8,7 +8,8 @@ from ops.doctor.diagnosis import CheckResult, CheckStatus, ExitCode, diagnose, e
 from ops.doctor.model.world import StackWorld
 from ops.doctor.registry import CHECKS
 from tests.unit.ops.doctor import worlds
-from tests.unit.ops.doctor.faults import FAULTS, IMPORTED, ISSUED, InjectedFault
+from tests.unit.ops.doctor.changes import IMPORTED, ISSUED
+from tests.unit.ops.doctor.faults import FAULTS, InjectedFault
 
 BY_NAME = {each.name: each for each in FAULTS}
 

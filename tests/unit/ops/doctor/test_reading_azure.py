@@ -16,7 +16,7 @@ from ops.doctor.model.seen import Unread, known
 from ops.doctor.model.world import SeenApplication, SeenSecret, SeenVault
 from ops.doctor.reading.azure import AzureView, read_azure, unseen
 from tests.unit.ops.doctor import worlds
-from tests.unit.ops.doctor.faults import ISSUED
+from tests.unit.ops.doctor.changes import ISSUED
 
 STATE = worlds.state(worlds.healthy())
 THUMBPRINT = "9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
-from ops.rehearsal.configuration import Names, copied, family
+from ops.rehearsal.configuration import Names, copied, families, family
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
 from tests.unit.ops.rehearsal.world import DOCUMENTS, OWN, SUBSCRIPTION, cluster, copy_of, stack_file
@@ -122,14 +122,33 @@ def test_no_gate_waits_longer_than_the_local_entra_id_needs() -> None:
 
 def test_encrypted_values_are_refused_with_their_places() -> None:
     document = stack_file(tags={"team": {"secure": "v1:cipher"}})
-    document["config"]["other:token"] = {"secure": "v1:cipher"}
 
     with pytest.raises(CommandError) as refused:
         copy_of(document)
 
     assert "idstack:tags" in refused.value.message
-    assert "other:token" in refused.value.message
     assert "cipher" not in refused.value.message
+
+
+def test_encrypted_values_of_others_stay_behind_and_that_is_told() -> None:
+    document = stack_file()
+    document["config"] |= {"other:token": {"secure": "v1:cipher"}, "other:plain": {"nested": ["x"]}}
+    document["config"]["azuread:nested"] = {"in": [{"secure": "v1:cipher"}]}
+    copy = copy_of(document)
+
+    assert copy.left_out == tuple(
+        f"{key}: encrypted, and no key of this project" for key in ("azuread:nested", "other:token")
+    )
+    assert "cipher" not in json.dumps(copy.document)
+    assert copy.document["config"]["other:plain"] == {"nested": ["x"]}
+
+
+@pytest.mark.parametrize(("source", "told"), [("created", 1), ("aks-addon", 0)])
+def test_nodes_that_carry_the_stacks_own_identity_are_told(source: str, told: int) -> None:
+    user = {"source": source, **({"name": "reader"} if source == "created" else {})}
+    found = copy_of(stack_file(keyVaultUser=user)).left_out
+
+    assert len([each for each in found if each.startswith("keyVaultUser: it is on the nodes")]) == told
 
 
 def test_what_the_program_would_refuse_is_refused_before_anything_is_started() -> None:
@@ -159,6 +178,17 @@ def test_a_shared_stack_comes_with_its_clusters_and_the_other_way_round() -> Non
     assert family("hc2", files) == ("shared", "hc2")
     assert family("lonely", files) == ("lonely",)
     assert family("none", files) == ()
+
+
+def test_a_new_stack_begins_with_what_it_shares() -> None:
+    shared = {"config": {"idstack:sharedStack": "organization/idstack/dev"}}
+    before: dict[str, Any] = {"dev": {}, "hc2": shared, "prod": {}}
+    after = {**before, "hc1": shared}
+
+    assert families("hc1", before, after) == (("dev",), ("dev", "hc1"))
+    assert families("dev", before, after) == (("dev", "hc2"), ("dev", "hc2", "hc1"))
+    assert families("hc1", after, before) == (("dev", "hc1"), ())
+    assert families("new", before, {**before, "new": {}}) == ((), ("new",))
 
 
 def test_the_shared_stack_is_named_as_in_the_rehearsal() -> None:

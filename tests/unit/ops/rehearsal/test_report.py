@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from ops.rehearsal import tables
+from ops.rehearsal.moves import ClusterMove
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
 from ops.rehearsal.steps import Operation, ResourceKind, ResourceOwner, ResourceStep
 from ops.rehearsal.world import left
@@ -62,6 +63,16 @@ def test_a_loss_that_is_approved_is_told_and_no_finding() -> None:
 
     assert found.findings() == []
     assert "kms: a -> b" in screen(found)
+
+
+def test_a_split_that_goes_first_is_told_and_no_finding() -> None:
+    found = rehearsal(moves=(ClusterMove("hc1", "prod", "hc1-prod"),))
+    command = "idstack split --stack prod --cluster hc1 --to hc1-prod"
+
+    assert found.findings() == []
+    assert f"hc1 moves from prod to hc1-prod: run `{command}` before any up" in screen(found)
+    assert command in tables.markdown(found, ())
+    assert found.to_json()["moves"] == [{"cluster": "hc1", "from": "prod", "to": "hc1-prod", "command": command}]
 
 
 @pytest.mark.parametrize(

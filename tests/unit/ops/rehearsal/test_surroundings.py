@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.lookups.azure_objects import optional_lookups, required_lookups
+from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from identity.naming import vault_id
 from localcloud.runtime.seed_file import Seed, load
 from ops.rehearsal.surroundings import seed_of
@@ -173,6 +174,17 @@ def test_what_the_stack_makes_is_not_seeded() -> None:
     assert seed.clusters == ()
     assert "kv-idstack-dev" not in {each.name for each in seed.vaults}
     assert [each.object_id for each in seed.groups] == [OWN]
+
+
+def test_the_nodes_carry_a_key_vault_user_that_the_stack_makes() -> None:
+    seed = seed_for(stack_file(keyVaultUser={"source": "created", "name": "reader"}))
+
+    [nodes] = [each for each in seed.resources if each.type == "Microsoft.Compute/virtualMachineScaleSets"]
+    assert nodes.identity is not None
+    [carried] = nodes.identity["userAssignedIdentities"]
+    own = _id(nodes.resource_group, "Microsoft.ManagedIdentity/userAssignedIdentities", "reader")
+    assert carried == own.replace(OWN, LOCAL_SUBSCRIPTION_ID)
+    assert "reader" not in {each.name for each in seed.managed_identities}, "the stack makes it"
 
 
 def test_an_existing_key_vault_user_has_its_own_ids_and_is_on_the_nodes() -> None:

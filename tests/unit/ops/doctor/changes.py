@@ -1,0 +1,256 @@
+"""What each injected fault does to a healthy world."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+from ops.doctor.model.expected import ExpectedRole
+from ops.doctor.model.seen import Unread, known
+from ops.doctor.model.world import (
+    RefusedValue,
+    SeenApplication,
+    SeenConfiguration,
+    SeenContainer,
+    SeenLock,
+    SeenRole,
+    SeenVault,
+    StackWorld,
+)
+from ops.outputs.cluster_state import HostedClusterCondition
+from tests.unit.ops.doctor import worlds
+from tests.unit.ops.doctor.worlds import CLUSTER, Change, identity
+
+# One whose certificate the stack issued, and one whose document was imported.
+ISSUED, IMPORTED = "cloudProvider", "ingress"
+# From the provider's and the driver's own words (docs/troubleshooting.md).
+FORBIDDEN = "failed to mount objects, error: failed to get objectType:secret: RESPONSE 403: 403 Forbidden"
+UNASSIGNED = "ManagedIdentityCredential authentication failed. the requested identity isn't assigned to this resource"
+NOT_REGISTERED = "AADSTS700027: The certificate with identifier used to sign the client assertion is not registered"
+OTHER = "00000000-0000-4000-8000-00000000ffff"
+_MINUTES: Final = timedelta(minutes=1)
+
+
+def locked(runs: bool | None) -> Change:
+    def change(world: StackWorld) -> StackWorld:
+        lock = SeenLock(owner="eve@ci-7 (pid 4711)", since=world.now - 47 * _MINUTES, runs=runs)
+        return replace(world, locks=(lock,))
+
+    return change
+
+
+def access(**changes: Any) -> Change:
+    def change(world: StackWorld) -> StackWorld:
+        access = known(world.access)
+        return replace(world, access=replace(access, **changes))
+
+    return change
+
+
+def configuration(**changes: Any) -> Change:
+    return lambda world: replace(world, configuration=replace(known(world.configuration), **changes))
+
+
+def value(cluster: str | None, path: str) -> Change:
+    value = RefusedValue(cluster=cluster, path=path, found='"x"', accepted="an ARM id", fix="`pulumi config set ...`")
+    return configuration(refused=(value,), identities={})
+
+
+def enabled(**more: tuple[str, ...]) -> Change:
+    def change(world: StackWorld) -> StackWorld:
+        found = dict(known(world.configuration).identities)
+        for cluster, fields in more.items():
+            found[cluster] = (*found.get(cluster, ()), *fields)
+        return replace(world, configuration=SeenConfiguration(refused=(), identities=found))
+
+    return change
+
+
+def never_up(world: StackWorld) -> StackWorld:
+    empty = worlds.with_state(world, clusters=(), reader_roles=(), own_vault=None, vault_id="", is_up=False)
+    return replace(empty, vault=Unread("it was not looked for"))
+
+
+def vault(**changes: Any) -> Change:
+    def change(world: StackWorld) -> StackWorld:
+        vault = known(world.vault)
+        assert isinstance(vault, SeenVault)
+        return worlds.all_unmounted(replace(world, vault=replace(vault, **changes)), FORBIDDEN)
+
+    return change
+
+
+def vault_gone(world: StackWorld) -> StackWorld:
+    gone = replace(world, vault=None, secrets=dict.fromkeys(world.secrets))
+    return worlds.all_unmounted(gone, "no such host: kv-idstack-local.vault.azure.net")
+
+
+def with_role(world: StackWorld, role: ExpectedRole, found: SeenRole | None) -> StackWorld:
+    return replace(world, roles={**world.roles, role.id: found})
+
+
+def reader_role(found: SeenRole | None) -> Change:
+    def change(world: StackWorld) -> StackWorld:
+        [role] = worlds.state(world).reader_roles
+        return worlds.all_unmounted(with_role(world, role, found), FORBIDDEN)
+
+    return change
+
+
+def identity_role(**changes: str) -> Change:
+    """Without changes the assignment is gone."""
+
+    def change(world: StackWorld) -> StackWorld:
+        role = identity(world, IMPORTED).roles[0]
+        found = known(world.roles[role.id])
+        lost = with_role(world, role, replace(found, **changes) if changes and found is not None else None)
+        return worlds.denied(lost, IMPORTED, 403, "403 AuthorizationFailed: The client does not have authorization")
+
+    return change
+
+
+def secret(**changes: Any) -> Change:
+    return lambda world: worlds.with_secret(world, IMPORTED, **changes)
+
+
+def secret_gone(world: StackWorld) -> StackWorld:
+    gone = replace(world, secrets={**world.secrets, identity(world, IMPORTED).secret: None})
+    return worlds.unmounted(gone, IMPORTED, "RESPONSE 404: 404 Not Found ERROR CODE: SecretNotFound")
+
+
+def secret_expired(world: StackWorld) -> StackWorld:
+    """Key Vault serves it all the same; the loader refuses it."""
+    expired = worlds.with_secret(world, ISSUED, expires=world.now - _MINUTES)
+    return worlds.unloaded(expired, ISSUED, "credential document: 1 problem - not_after: found a date that is past")
+
+
+def class_gone(world: StackWorld) -> StackWorld:
+    name = identity(world, IMPORTED).secret_provider_class
+    classes = {key: each for key, each in known(worlds.plane(world).classes).items() if key != name}
+    gone = worlds.with_plane(world, classes=classes)
+    return worlds.unmounted(gone, IMPORTED, f'SecretProviderClass.secrets-store.csi.x-k8s.io "{name}" not found')
+
+
+def class_parameters(**parameters: str) -> Change:
+    return lambda world: worlds.unmounted(worlds.with_class(world, IMPORTED, **parameters), IMPORTED, FORBIDDEN)
+
+
+def objects(old: str, new: str) -> Change:
+    def change(world: StackWorld) -> StackWorld:
+        found = identity(world, IMPORTED)
+        text = known(worlds.plane(world).classes)[found.secret_provider_class].parameters["objects"]
+        assert old.format(found.secret) in text
+        return class_parameters(objects=text.replace(old.format(found.secret), new))(world)
+
+    return change
+
+
+def unmounted(message: str) -> Change:
+    return lambda world: worlds.unmounted(world, IMPORTED, message)
+
+
+def old_version(world: StackWorld) -> StackWorld:
+    renewed = worlds.with_secret(world, ISSUED, version="2" * 32, created=world.now - 47 * _MINUTES)
+    return worlds.warned(renewed, ISSUED, "MountRotationFailed", UNASSIGNED)
+
+
+def without_volume(world: StackWorld) -> StackWorld:
+    def stripped(container: SeenContainer) -> SeenContainer:
+        return replace(container, mounts={})
+
+    world = worlds.with_container(world, IMPORTED, stripped)
+    name = identity(world, IMPORTED).secret_provider_class
+    mounts = tuple(each for each in known(worlds.plane(world).mounts) if each.secret_provider_class != name)
+    world = worlds.with_pods(worlds.with_plane(world, mounts=mounts), IMPORTED, lambda pod: replace(pod, classes={}))
+    return worlds.unloaded(world, IMPORTED, "credential file /mnt/certs/x: found no readable file")
+
+
+def other_class(world: StackWorld) -> StackWorld:
+    other = identity(world, ISSUED).secret_provider_class
+    return worlds.with_pods(world, IMPORTED, lambda pod: replace(pod, classes=dict.fromkeys(pod.classes, other)))
+
+
+def without_pod(world: StackWorld) -> StackWorld:
+    return worlds.with_pods(world, IMPORTED, lambda pod: None)
+
+
+def elsewhere(container: SeenContainer) -> SeenContainer:
+    return replace(container, mounts={f"{path}/elsewhere": volume for path, volume in container.mounts.items()})
+
+
+def wrong_path(world: StackWorld) -> StackWorld:
+    world = worlds.with_container(world, IMPORTED, elsewhere)
+    return worlds.unloaded(world, IMPORTED, "credential file /mnt/certs/x: found no readable file")
+
+
+def wrong_variable(world: StackWorld) -> StackWorld:
+    def changed(container: SeenContainer) -> SeenContainer:
+        return replace(container, variables=dict.fromkeys(container.variables, "/mnt/certs/other"))
+
+    world = worlds.with_container(world, IMPORTED, changed)
+    return worlds.unloaded(world, IMPORTED, "credential file /mnt/certs/other: found no readable file")
+
+
+def without_config(world: StackWorld) -> StackWorld:
+    """The driver mounts its volume, and the kubelet waits for the Secret of another one."""
+    message = 'MountVolume.SetUp failed for volume "cloud-config" : secret "azure-cloud-config" not found'
+    world = worlds.warned(world, ISSUED, "FailedMount", message)
+    return worlds.waiting(world, ISSUED, "Pending", "ContainerCreating: no further message")
+
+
+def crashes(world: StackWorld) -> StackWorld:
+    return worlds.waiting(world, ISSUED, "Running", "CrashLoopBackOff: back-off 5m0s restarting failed container")
+
+
+def refused(field: str, error: str) -> Change:
+    return lambda world: worlds.refused(world, field, error)
+
+
+def denied(status: int, error: str) -> Change:
+    return lambda world: worlds.denied(world, IMPORTED, status, error)
+
+
+def application(found: dict[str, Any] | None) -> Change:
+    def change(world: StackWorld) -> StackWorld:
+        client = identity(world, ISSUED).client_id
+        before = known(world.applications[client])
+        assert isinstance(before, SeenApplication)
+        after = None if found is None else replace(before, **found)
+        changed = replace(world, applications={**world.applications, client: after})
+        return worlds.refused(changed, ISSUED, NOT_REGISTERED)
+
+    return change
+
+
+def registration_ended(world: StackWorld) -> StackWorld:
+    thumbprint = identity(world, ISSUED).thumbprint
+    return application({"certificates": {str(thumbprint): world.now - _MINUTES}})(world)
+
+
+def hosted_cluster(key: str | None) -> Change:
+    """The HostedCluster does not name the identity (None), or names another client or secret."""
+
+    def change(world: StackWorld) -> StackWorld:
+        world = worlds.in_hypershift(world)
+        found = known(worlds.plane(world).hosted_cluster)
+        assert found is not None
+        *path, last = identity(world, IMPORTED).hosted_cluster_path
+        holder: Any = found.spec
+        for step in path:
+            holder = holder[step]
+        if key is None:
+            del holder[last]
+        else:
+            holder[last][key] = "another"
+        return world
+
+    return change
+
+
+def condition(world: StackWorld) -> StackWorld:
+    world = worlds.in_hypershift(world)
+    found = known(worlds.plane(world).hosted_cluster)
+    assert found is not None
+    bad = HostedClusterCondition(CLUSTER, "ValidAzureKMSConfig", "False", "AzureError", "encrypt: 403")
+    return worlds.with_plane(world, hosted_cluster=replace(found, conditions=(*found.conditions, bad)))

@@ -1,0 +1,108 @@
+"""What the doctor asks the management cluster for, and who reads its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from identity.access.api_server import AccessRequirements, ApiServer
+from identity.access.errors import AccessError
+from identity.access.permissions import Permission, permissions
+from ops.doctor.model.seen import Unread
+from ops.doctor.model.world import SeenAccess
+from ops.doctor.reading.access import read_access
+
+_POLICIES = set(permissions()) - set(permissions(network_policies=False))
+
+
+@dataclass
+class FakeApiServer:
+    """Refuses these permissions and serves no custom kind, or lets nobody sign in."""
+
+    refused: frozenset[Permission] = frozenset()
+    error: str | None = None
+    asked: AccessRequirements = field(default_factory=AccessRequirements)
+    server: str = "https://aks.example.com"
+    who: str = "reader"
+    lacking: tuple[Permission, ...] = ()
+
+    def check_sign_in(self) -> None:
+        if self.error is not None:
+            raise AccessError(self.error)
+
+    def missing(self, required: AccessRequirements) -> list[str]:
+        self.asked = required
+        self.lacking = tuple(each for each in required.permissions if each in self.refused)
+        return [str(each) for each in self.lacking]
+
+    @property
+    def hint(self) -> str:
+        return f"give {len(self.lacking)} permissions"
+
+    def read(self, **configuration: Any) -> SeenAccess | Unread:
+        return read_access(cast(ApiServer, self), configuration, ("clusters-hc1",))
+
+
+@pytest.mark.parametrize(("configured", "asked"), [("true", _POLICIES), ("false", set()), (None, set())])
+def test_network_policies_are_asked_for_where_the_stack_makes_them(
+    configured: str | None, asked: set[Permission]
+) -> None:
+    server = FakeApiServer(refused=frozenset(_POLICIES))
+
+    found = server.read(**({} if configured is None else {"blockInstanceMetadata": configured}))
+
+    assert isinstance(found, SeenAccess)
+    assert _POLICIES, "the catalogue of permissions has some for network policies alone"
+    assert set(server.asked.permissions) & _POLICIES == asked
+    assert set(found.missing) == {str(each) for each in asked}
+    assert found.hint == f"give {len(asked)} permissions", "the fix is the one for what is missing"
+    assert server.asked.namespaces == ("clusters-hc1",)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "kinds"),
+    [
+        ({}, {"secretproviderclasses", "azureclusteridentities"}),
+        ({"clusterSide": "hypershift"}, set()),
+        ({"clusterSide": "hypershift", "hostedClusters": [{"name": "hc1"}]}, set()),
+        (
+            {"clusterSide": "hypershift", "hostedClusters": [{"name": "hc1", "hostedCluster": "hc1.yaml"}]},
+            {"hostedclusters"},
+        ),
+    ],
+)
+def test_kinds_are_asked_for_by_what_the_stack_makes(configuration: dict[str, Any], kinds: set[str]) -> None:
+    server = FakeApiServer()
+
+    server.read(**configuration)
+
+    assert {each.plural for each in server.asked.kinds} == kinds
+
+
+def test_whoever_only_looks_is_told_from_a_deployer_who_lacks_a_right() -> None:
+    looks = {"get", "list", "watch"}
+    writes = frozenset(each for each in permissions() if each.verb not in looks)
+
+    for refused, only_looks in (
+        (writes, True),
+        (frozenset(permissions()), False),
+        (frozenset({next(iter(writes))}), False),
+    ):
+        found = FakeApiServer(refused=refused).read()
+        assert isinstance(found, SeenAccess)
+        assert found.only_looks is only_looks
+
+
+@pytest.mark.parametrize(
+    ("error", "is_unread"),
+    [("AuthorizationFailed: no listClusterUserCredential", True), ("the API server answers 401: no", False)],
+)
+def test_a_sign_in_that_may_not_be_tried_is_unread_and_one_that_fails_a_fault(error: str, is_unread: bool) -> None:
+    found = FakeApiServer(error=error).read()
+
+    assert isinstance(found, Unread) is is_unread
+    if isinstance(found, SeenAccess):
+        assert found.missing == (f"a sign-in: {error}",)
+        assert "docs/aks-access.md" in found.hint

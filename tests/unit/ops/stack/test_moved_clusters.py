@@ -1,0 +1,156 @@
+"""A cluster goes from one stack to another by `idstack split`, and never by an edit of two files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.moved_clusters import refuse_moves
+from tests.unit.ops.conftest import FakeEngine, Idstack
+
+_COMPONENT = "idstack:hypershift:HostedCluster"
+_SHARED = "organization/idstack/dev"
+
+
+@dataclass(frozen=True)
+class FakeBackend:
+    """The engine of one stack of a backend; `states` has the names of the hosted clusters in each state."""
+
+    stack: str
+    root: Path
+    states: dict[str, list[str]]
+    read: list[str] = field(default_factory=list)
+
+    def resources(self) -> list[dict[str, Any]]:
+        self.read.append(self.stack)
+        others = [{"urn": "urn:pulumi:dev::idstack::azuread:index/application:Application::hc9", "type": "azuread"}]
+        urn = f"urn:pulumi:{self.stack}::idstack::{_COMPONENT}::"
+        return [*others, *({"urn": urn + name, "type": _COMPONENT} for name in self.states[self.stack])]
+
+    def stacks(self) -> list[str]:
+        return sorted(self.states)
+
+    def refuse(self) -> str:
+        """Why a run is refused; empty if it is not."""
+        try:
+            refuse_moves(cast(Engine, self))
+        except CommandError as error:
+            return error.message
+        return ""
+
+
+def write(root: Path, stack: str, *clusters: str, shared: str | None = None) -> None:
+    config: dict[str, Any] = {"idstack:hostedClusters": [{"name": name} for name in clusters]}
+    if shared is not None:
+        config["idstack:sharedStack"] = shared
+    (root / f"Pulumi.{stack}.yaml").write_text(yaml.safe_dump({"config": config}))
+
+
+def test_a_cluster_that_another_stack_is_to_have_is_not_taken_down(tmp_path: Path) -> None:
+    write(tmp_path, "dev", "hc2")
+    write(tmp_path, "hc1-dev", "hc1", shared=_SHARED)
+
+    refused = FakeBackend("dev", tmp_path, {"dev": ["hc1", "hc2"], "hc1-dev": []}).refuse()
+
+    assert "hc1 is in the state of dev, and in Pulumi.hc1-dev.yaml: in one change dev would delete" in refused
+    assert "`idstack split --stack dev --cluster hc1 --to hc1-dev`" in refused
+    assert "hc2" not in refused
+
+
+@pytest.mark.parametrize("left", [["hc2"], ["hc1", "hc2"]], ids=["taken out", "in both files"])
+def test_a_stack_does_not_make_what_the_shared_one_still_has(tmp_path: Path, left: list[str]) -> None:
+    write(tmp_path, "dev", *left)
+    write(tmp_path, "hc1-dev", "hc1", shared=_SHARED)
+
+    refused = FakeBackend("hc1-dev", tmp_path, {"dev": ["hc1", "hc2"], "hc1-dev": []}).refuse()
+
+    assert refused.startswith("nothing was changed in hc1-dev:\n  hc1 is in the state of dev")
+    assert "Take it out of Pulumi.dev.yaml" in refused
+    assert "`idstack split --stack dev --cluster hc1 --to hc1-dev`" in refused
+
+
+@pytest.mark.parametrize("stack", ["dev", "hc1-dev"])
+def test_after_the_split_both_stacks_come_up(tmp_path: Path, stack: str) -> None:
+    write(tmp_path, "dev", "hc2")
+    write(tmp_path, "hc1-dev", "hc1", shared=_SHARED)
+
+    backend = FakeBackend(stack, tmp_path, {"dev": ["hc2"], "hc1-dev": ["hc1"]})
+
+    assert (backend.refuse(), set(backend.read)) == ("", {stack}), "its own state is enough"
+
+
+def test_a_stack_keeps_a_cluster_that_another_file_has_too(tmp_path: Path) -> None:
+    write(tmp_path, "dev", "hc1")
+    write(tmp_path, "hc1-dev", "hc1", shared=_SHARED)
+
+    assert FakeBackend("dev", tmp_path, {"dev": ["hc1"], "hc1-dev": []}).refuse() == ""
+
+
+@pytest.mark.parametrize("states", [{"dev": []}, {"dev": ["hc1"]}], ids=["new", "up"])
+def test_a_stack_that_nobody_shares_is_not_even_read(tmp_path: Path, states: dict[str, list[str]]) -> None:
+    write(tmp_path, "dev", "hc1")
+    write(tmp_path, "prod", "hc1")
+    write(tmp_path, "hc1-prod", "hc1", shared="organization/idstack/prod")
+    backend = FakeBackend("dev", tmp_path, states)
+
+    assert (backend.refuse(), backend.read) == ("", [])
+
+
+def test_a_cluster_that_no_stack_is_to_have_may_go(tmp_path: Path) -> None:
+    write(tmp_path, "dev", "hc2")
+    write(tmp_path, "hc3-dev", "hc3", shared=_SHARED)
+
+    assert FakeBackend("dev", tmp_path, {"dev": ["hc1", "hc2"], "hc3-dev": ["hc3"]}).refuse() == ""
+
+
+def test_a_new_cluster_beside_those_of_the_shared_stack_comes_up(tmp_path: Path) -> None:
+    write(tmp_path, "dev", "hc1")
+    write(tmp_path, "hc2-dev", "hc2", shared=_SHARED)
+
+    assert FakeBackend("hc2-dev", tmp_path, {"dev": ["hc1"], "hc2-dev": []}).refuse() == ""
+    assert FakeBackend("dev", tmp_path, {"dev": ["hc1"], "hc2-dev": []}).refuse() == ""
+
+
+def test_a_shared_stack_that_is_missing_is_left_to_the_program(tmp_path: Path) -> None:
+    write(tmp_path, "hc1-dev", "hc1", shared=_SHARED)
+
+    assert FakeBackend("hc1-dev", tmp_path, {"hc1-dev": []}).refuse() == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["config: [", "- a list", "", "config: none", "config:\n  idstack:hostedClusters: [3]\n"]
+)
+def test_another_stacks_broken_file_stands_in_nobodys_way(tmp_path: Path, text: str) -> None:
+    write(tmp_path, "dev", "hc1")
+    (tmp_path / "Pulumi.hc2-dev.yaml").write_text(text)
+
+    assert FakeBackend("dev", tmp_path, {"dev": []}).refuse() == ""
+
+
+@pytest.mark.parametrize("command", ["up", "preview"])
+def test_the_commands_refuse_it_before_the_engine_changes_anything(
+    engine: FakeEngine, idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    write(tmp_path, "dev")
+    write(tmp_path, "hc1-dev", "hc1", shared=_SHARED)
+    monkeypatch.setattr(Engine, "__init__", _rooted(Engine.__init__, tmp_path))
+    engine.has_resources({"urn": f"urn:pulumi:dev::idstack::{_COMPONENT}::hc1", "type": _COMPONENT})
+
+    printed = idstack(command, "--stack", "dev")
+
+    assert printed.code == 1
+    assert "`idstack split --stack dev --cluster hc1 --to hc1-dev`" in printed.error
+    assert engine.calls == ["stack export --stack dev --non-interactive"]
+
+
+def _rooted(original: Any, root: Path) -> Any:
+    def made(self: Engine, stack: str, root: Path = root, **others: Any) -> None:
+        original(self, stack, root, **others)
+
+    return made
