@@ -21,7 +21,7 @@ from bench.stacks import NO_LAG, local_stack, up
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.credentials.schedule import Delivery, ObservedSecret, Terms, decide, initial
-from ops.forecast.limits import LIMITS
+from ops.forecast.limits import RENEWAL_WRITES, VAULT_READS, ServiceLimit
 from tests.harness import LocalStack
 from tests.request_count import Requests, of, requests_of, writes
 
@@ -32,9 +32,6 @@ _LIFETIME, _RENEW_BEFORE = 90, 45  # days, the defaults
 _DAYS: Final = 100
 _DAY: Final = timedelta(days=1)
 _START: Final = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
-_GRAPH_WINDOW, _VAULT_WINDOW = 150, 10  # seconds
-_GRAPH_WRITES: Final = next(each.most for each in LIMITS if each.key == "renewalWrites")
-_VAULT_REQUESTS: Final = next(each.most for each in LIMITS if each.key == "vaultReads")
 _IDENTITIES: Final = [row for row in CONTROL_PLANE if row.enabled_by_default]
 
 
@@ -72,19 +69,19 @@ def night() -> Iterator[Figure]:
         note=f"{len(_IDENTITIES)} identities each, {_DAYS} days of the schedule's own rule",
     )
     yield Figure(
-        name=f"{CLUSTERS} clusters: writes at Graph in {_GRAPH_WINDOW} s of that night",
+        name=f"{CLUSTERS} clusters: writes at Graph in {_window(RENEWAL_WRITES)} s of that night",
         unit="",
         ours=spread.graph_writes,
-        peer=_GRAPH_WRITES,
+        peer=RENEWAL_WRITES.most,
         peer_name=f"Graph's limit; all dates alike: {together.graph_writes}",
         limit=Limit("at most", 1),
         note=note,
     )
     yield Figure(
-        name=f"{CLUSTERS} clusters: requests to the vault in {_VAULT_WINDOW} s of that night",
+        name=f"{CLUSTERS} clusters: requests to the vault in {_window(VAULT_READS)} s of that night",
         unit="",
         ours=spread.vault_requests,
-        peer=_VAULT_REQUESTS,
+        peer=VAULT_READS.most,
         peer_name=f"the vault's limit; all dates alike: {together.vault_requests}",
         limit=Limit("at most", 1),
         note=f"{note}; secrets are written by ARM, which counts as a request to the vault, too",
@@ -123,7 +120,12 @@ def simulated(by_day: Mapping[int, Counter[int]], idle: DailyRun, renewing: Dail
         heapq.heappush(free, ends)
         graph.append((ends, _between(idle, renewing, part, lambda found: writes(found, "graph"))))
         vault.append((ends, _between(idle, renewing, part, _to_the_vault)))
-    return Night(renewed.total(), most_within(graph, _GRAPH_WINDOW), most_within(vault, _VAULT_WINDOW))
+    return Night(renewed.total(), most_within(graph, _window(RENEWAL_WRITES)), most_within(vault, _window(VAULT_READS)))
+
+
+def _window(limit: ServiceLimit) -> int:
+    assert limit.seconds is not None
+    return limit.seconds
 
 
 def _between(idle: DailyRun, renewing: DailyRun, part: float, number: Callable[[Requests], int]) -> int:

@@ -21,7 +21,9 @@ NO_LAG: Final[Mapping[str, Any]] = {
     "principal_delay": 0.0,
     "role_delay": 0.0,
     "federated_credential_write": 0.0,
-    "arm_requests": {"read": None, "write": None, "delete": None},
+    "arm_requests": dict.fromkeys(("read", "write", "delete")),
+    "graph_requests": dict.fromkeys(("unit", "write", "tenant_write")),
+    "vault_requests": dict.fromkeys(("create", "create_key", "key", "other")),
     "seed": 0,
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final
 
 from rich.text import Text
 
 from ops.commands.fleet_options import DEFAULT, EnvironmentOption, FileOption, chosen
 from ops.commands.options import JsonOption, Screen
-from ops.commands.status import RenewalOverdue
+from ops.commands.status import RenewalOverdue, judged_by
 from ops.fleet.file import load_fleet
 from ops.fleet.overview import StackStatus, read
 from ops.outputs.tables import Line, fitted
@@ -48,7 +49,7 @@ def status(
     if overdue := [each.stack.name for each in found if each.overdue]:
         raise RenewalOverdue(
             f"renewals are overdue in these stacks: {', '.join(overdue)}. `make renew STACK=<name>` renews what the "
-            "stack issues, and says what stopped it"
+            f"stack issues, and says what stopped it. {judged_by(datetime.now(UTC))}"
         )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from identity.credentials import rfc3339
 from ops.access.cluster_state import read_cluster_state
 from ops.access.managed_identities import read_managed_identities
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
@@ -43,8 +44,14 @@ def status(
     if overdue := [f"{row.identity} of {row.cluster}" for row in found if row.is_overdue(now)]:
         raise RenewalOverdue(
             f"the renewal of these certificates is overdue: {', '.join(overdue)}. `make renew STACK={stack}` renews "
-            "what the stack issues, and says what stopped it; a credential that was issued elsewhere needs a new one"
+            "what the stack issues, and says what stopped it; a credential that was issued elsewhere needs a new one. "
+            f"{judged_by(now)}"
         )
+
+
+def judged_by(now: datetime) -> str:
+    """A sentence on the clock that has judged an overdue renewal: no service is asked for its time."""
+    return f"This is by this machine's clock, which shows {rfc3339.render(now)}"
 
 
 class RenewalOverdue(CommandError):

@@ -42,7 +42,7 @@ class ServiceLimit:
 
     With `grows` clusters add up at a holder. Without it a holder belongs to one cluster or to none, and more clusters
     change nothing. `condition` says for whom alone it is a limit, None if it stops everybody: the configuration does
-    not tell.
+    not tell. `seconds`: the time within which there may be so many, None if there is none.
     """
 
     key: str  # in the JSON document
@@ -51,6 +51,7 @@ class ServiceLimit:
     source: Page
     count: Callable[[ForecastStack], Iterator[Taken]]
     grows: bool = True
+    seconds: int | None = None
     condition: str | None = None
 
 
@@ -68,6 +69,16 @@ VAULT_READS: Final = ServiceLimit(
     most=4000,
     source=_VAULT,
     count=counts.vault_reads,
+    seconds=10,
+)
+RENEWAL_WRITES: Final = ServiceLimit(
+    key="renewalWrites",
+    name="writes at Graph in 150 s",
+    most=3000,
+    source=Page("Microsoft Graph throttling limits", f"{_LEARN}/graph/throttling-limits"),
+    count=counts.renewal_writes,
+    seconds=150,
+    condition="a run that renews every certificate at once, and waits where Graph throttles it",
 )
 
 LIMITS: Final = (
@@ -95,14 +106,7 @@ LIMITS: Final = (
         count=counts.created_objects,
         condition="a user without a role in Entra ID who deploys; a service principal is not limited",
     ),
-    ServiceLimit(
-        key="renewalWrites",
-        name="writes at Graph in 150 s",
-        most=3000,
-        source=Page("Microsoft Graph throttling limits", f"{_LEARN}/graph/throttling-limits"),
-        count=counts.renewal_writes,
-        condition="a run that renews every certificate at once, and waits where Graph throttles it",
-    ),
+    RENEWAL_WRITES,
     ServiceLimit(
         key="hsmRoleAssignments",
         name="role assignments of a managed HSM",

@@ -37,13 +37,18 @@ def unlock_and_refresh(
 ) -> None:
     """Refresh the state, and unlock it first if the process that locked it does not run any more.
 
-    A state that is cut short is that of the newest copy again, before.
+    A state that is cut short is that of the newest copy again, before; without one it is empty, if no run has ended.
 
-    Raises Locked if it does run, or may. `owner_is_gone`: a person knows that none runs on another machine either.
+    Raises Locked if it does run, or may, and CommandError if the state is empty now and a run may have made something.
+    `owner_is_gone`: a person knows that none runs on another machine either.
     `report` prints a line for the user.
     """
     if damaged := engine.damage():
         report(damaged.put_back())
+        if damaged.copy is None:
+            engine.create()
+        if damaged.made is not None:
+            raise CommandError(damaged.made)
     try:
         _refresh(engine, local, report)
     except Locked as locked:

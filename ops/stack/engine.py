@@ -72,7 +72,8 @@ class Engine:
         if self.is_local:
             self.prepare()
             return
-        if self.stack in self.stacks():
+        # A stack whose state is cut short is there, and none can be listed beside it.
+        if self.damage() or self.stack in self.stacks():
             return
         known = yaml.safe_load(self.configuration_text()) or {}
         provider = known.get("secretsprovider")
@@ -187,7 +188,8 @@ class Engine:
     def state(self) -> State:
         """The state as `pulumi stack export` prints it; secrets are encrypted."""
         exported: State = json.loads(self._capture("stack", "export", "--stack", self.stack))
-        return exported
+        # null, until the second write of a stack that is being made
+        return {**exported, "deployment": exported["deployment"] or {}}
 
     def replace_state(self, state: State) -> None:
         """`pulumi stack import`: the state becomes this one; the engine refuses one that is not sound."""

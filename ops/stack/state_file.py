@@ -2,7 +2,8 @@
 
 The engine names no file. A backend of files keeps, beside `stacks/<project>/<stack>.json`, the file as it was before
 the last write (`.bak`), and one of each finished run in `backups` (pulumi/pulumi `pkg/backend/diy/state.go`). A disk
-that is full while the engine writes leaves the file cut short: the draft takes its place all the same.
+that is full while the engine writes leaves the file cut short: the draft takes its place all the same. A stack that is
+made has its file written twice, so one without a `.bak` was cut short before anything but the stack was made.
 """
 
 from __future__ import annotations
@@ -29,24 +30,37 @@ class StateDamaged(CommandError):
     """The engine cannot read the state; the message names the file and what to put in its place.
 
     `file` and `copy` are in a backend of files: what is damaged, and the newest copy that is whole, if there is one.
+    Without a copy the file is given only if no run of the stack has ended, so that it may begin anew; `made` is what to
+    say then of what a run may have made, None if none has begun.
     """
 
-    def __init__(self, message: str, file: Path | None = None, copy: Path | None = None) -> None:
+    def __init__(
+        self, message: str, file: Path | None = None, copy: Path | None = None, made: str | None = None
+    ) -> None:
         super().__init__(message)
         self.file = file
         self.copy = copy
+        self.made = made
 
     def put_back(self) -> str:
-        """Put the copy in its place and keep what was there, `<file>.damaged`; returns what was done.
+        """Put the copy in its place, or nothing if the stack may begin anew; returns what was done.
 
-        Raises itself if there is no copy, and CommandError if the disk does not take it.
+        What was there is kept as `<file>.damaged`. Raises itself if there is neither, and CommandError if the disk does
+        not take it.
         """
-        if self.file is None or self.copy is None:
+        if self.file is None:
             raise self
+        damaged = self.file.with_name(f"{self.file.name}.damaged")
+        if self.copy is None:
+            try:
+                self.file.replace(damaged)
+            except OSError as error:
+                raise CommandError(f"the state that is cut short cannot be put aside: {error}") from None
+            return f"the state was cut short before any run ended, and begins anew, empty; it is kept as {damaged}"
         draft = self.file.with_name(f"{self.file.name}.draft")
         try:
             shutil.copyfile(self.copy, draft)
-            self.file.replace(self.file.with_name(f"{self.file.name}.damaged"))
+            self.file.replace(damaged)
             draft.replace(self.file)
         except OSError as error:
             draft.unlink(missing_ok=True)
@@ -56,10 +70,14 @@ class StateDamaged(CommandError):
 
 @dataclass(frozen=True)
 class _StateFile:
-    """The state of one stack in a backend of files; `backups` has the engine's copies of finished runs."""
+    """The state of one stack in a backend of files.
+
+    `backups` has the engine's copies of finished runs, `history` a record of each.
+    """
 
     path: Path
     backups: Path
+    history: Path
 
     @property
     def stack(self) -> str:
@@ -72,10 +90,27 @@ class _StateFile:
         size = self.path.stat().st_size
         what = f"the state of {self.stack} cannot be read: {self.path} is cut short or overwritten ({size} bytes)"
         restore = f"`.venv/bin/idstack restore --stack {self.stack} <file>` gives it the state of a backup"
-        copies = [self.path.with_name(f"{self.path.name}.bak"), *self.backups.glob(f"{self.stack}.*.json")]
+        before = self.path.with_name(f"{self.path.name}.bak")
+        copies = [before, *self.backups.glob(f"{self.stack}.*.json")]
         copy = max((each for each in copies if _is_whole(each)), key=lambda each: each.stat().st_mtime, default=None)
-        if copy is None:
+        if copy is None and (len(copies) > 1 or any(self.history.glob("*"))):
             return StateDamaged(f"{what}, and no copy beside it is whole. {restore}; without one see docs/disaster.md")
+        if copy is None and before.exists():
+            return StateDamaged(
+                f"{what}, its copy as well, and no run of the stack has ended. `make recover STACK={self.stack}` makes "
+                "it empty, and says how to find what was made; free some space first",
+                self.path,
+                made=f"the state of {self.stack} is empty now, and what its first run had made is not in it. "
+                f"`.venv/bin/idstack sweep --stack {self.stack}` lists the applications and managed identities that "
+                "carry the stack's name, and deletes them with --yes, so that none is made twice. Then `make up "
+                f"STACK={self.stack}` brings it up, and names the line that adopts whatever else exists",
+            )
+        if copy is None:
+            return StateDamaged(
+                f"{what}. It was never written whole, so nothing but the stack has been made. `make recover "
+                f"STACK={self.stack}` makes it anew and brings it up; free some space first",
+                self.path,
+            )
         return StateDamaged(
             f"{what}, as by a full disk. `make recover STACK={self.stack}` puts the copy of {_date(copy)} in its place "
             f"({copy}), and finds what was made since; free some space first. Or {restore}",
@@ -122,9 +157,9 @@ def damage(errors: str, stack: str, backend: str | None) -> StateDamaged | None:
 
 
 def _files(directory: Path) -> list[_StateFile]:
-    stacks, backups = directory / "stacks", directory / "backups"
-    found = sorted(stacks.rglob("*.json"))
-    return [_StateFile(path, backups / path.parent.relative_to(stacks) / path.stem) for path in found]
+    stacks, backups, history = (directory / each for each in ("stacks", "backups", "history"))
+    places = {path: path.parent.relative_to(stacks) / path.stem for path in sorted(stacks.rglob("*.json"))}
+    return [_StateFile(path, backups / place, history / place) for path, place in places.items()]
 
 
 def _date(file: Path) -> str:

@@ -156,6 +156,19 @@ def _of_due(due: Sequence[str]) -> str:
     return f"; due: {', '.join(due)}" if due else ""
 
 
+def require_a_good_year(days: Sequence[Day]) -> None:
+    """Raises AssertionError unless each day did what it had to, and no client failed but by the leak and the outage."""
+    assert [day.number for day in days if day.code] == list(OUTAGE), "every other run did all that was due"
+    for day in days:
+        assert day.number in (LEAK, *OUTAGE) or not any(day.failed.values()), f"a sign-in failed: {day}"
+        assert day.number in UPGRADES or not day.restarted, f"a pod was restarted: {day}"
+        assert day.said or not day.code, "a run says what it could not do"
+    away = [day for day in days if day.number in (*LOST_WEEK, *OUTAGE)]
+    assert not any(day.renewed for day in away), "nothing can be renewed without a run, or without Entra ID"
+    assert all(day.renewed for day in days if day.what.startswith("due: ")), "a renewal that was due happened"
+    assert not any(day.renewed for day in days if day.what == "nothing is due"), "so nothing was skipped"
+
+
 def table(days: Sequence[Day]) -> Table:
     """The year, a row for each day on which something happened."""
     made = Table(box=box.MARKDOWN)

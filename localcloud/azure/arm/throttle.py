@@ -6,19 +6,10 @@ architecture of 2024). The message is quoted in azure-docs issue 105248 and in t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 
 from localcloud.azure.shared.http import ServiceError
-from localcloud.core.clock import now
-
-
-@dataclass
-class _Bucket:
-    tokens: float
-    filled_at: datetime
+from localcloud.azure.shared.token_buckets import TokenBuckets
 
 
 class Throttle:
@@ -26,7 +17,7 @@ class Throttle:
 
     def __init__(self, limits: Mapping[str, tuple[float, float]]) -> None:
         self._limits = limits
-        self._buckets: dict[tuple[str, str | None, str], _Bucket] = {}
+        self._buckets = TokenBuckets(limits)
 
     def take(self, actor: str, subscription: str | None, kind: str) -> Mapping[str, str]:
         """Count one request of an object id; returns the headers for its answer. A kind without a limit is not counted.
@@ -36,16 +27,11 @@ class Throttle:
         """
         if kind not in self._limits:
             return {}
-        size, refill = self._limits[kind]
-        instant = now()
-        bucket = self._buckets.setdefault((actor, subscription, kind), _Bucket(size, instant))
-        elapsed = max((instant - bucket.filled_at).total_seconds(), 0.0)
-        bucket.tokens, bucket.filled_at = min(size, bucket.tokens + elapsed * refill), instant
-        if bucket.tokens < 1:
-            raise _throttled(actor, subscription, kind, max(1, math.ceil((1 - bucket.tokens) / refill)))
-        bucket.tokens -= 1
+        holder = (actor, subscription)
+        if seconds := self._buckets.wait(holder, kind):
+            raise _throttled(actor, subscription, kind, seconds)
         level = "tenant" if subscription is None else "subscription"
-        return {f"x-ms-ratelimit-remaining-{level}-{kind}s": str(int(bucket.tokens))}
+        return {f"x-ms-ratelimit-remaining-{level}-{kind}s": str(self._buckets.take(holder, kind))}
 
 
 def _throttled(actor: str, subscription: str | None, kind: str, seconds: int) -> ServiceError:

@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from localcloud.azure.graph import odata, permissions, representation
 from localcloud.azure.graph.principals import DirectoryObjects, Users
+from localcloud.azure.graph.throttle import GraphThrottle
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, json_object, service_app
 from localcloud.azure.tenant.objects import Application, PasswordCredential, ServicePrincipal
@@ -29,12 +30,13 @@ Entry = Application | ServicePrincipal
 
 def app(cloud: LocalAzure) -> Starlette:
     """Graph's application."""
+    door = permissions.Door(cloud.tokens, GraphThrottle(cloud.faults.graph_requests))
     parts = (
-        _Applications(cloud),
-        _ServicePrincipals(cloud),
-        _DeletedItems(cloud),
-        DirectoryObjects(cloud),
-        Users(cloud),
+        _Applications(cloud, door),
+        _ServicePrincipals(cloud, door),
+        _DeletedItems(cloud, door),
+        DirectoryObjects(cloud, door),
+        Users(cloud, door),
     )
     routes = [route for part in parts for route in part.routes()]
     service = service_app("graph", routes, faults=cloud.faults, holder=cloud.holder, render=_render)
@@ -48,9 +50,9 @@ class _Collection(ABC):
     name: str
     kind: type[Entry]
 
-    def __init__(self, cloud: LocalAzure) -> None:
+    def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
         self.directory = cloud.directory
-        self._tokens = cloud.tokens
+        self._door = door
         self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
@@ -172,7 +174,7 @@ class _Collection(ABC):
         return Response(status_code=204)
 
     def caller(self, request: Request) -> Caller:
-        return permissions.authenticate(request, self._tokens)
+        return self._door.enter(request)
 
     def addressed(self, request: Request) -> Entry:
         """The member that the path names; raises 404."""
@@ -312,9 +314,9 @@ class _ServicePrincipals(_Collection):
 class _DeletedItems:
     """`directory/deletedItems`: what can be restored or purged."""
 
-    def __init__(self, cloud: LocalAzure) -> None:
+    def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
         self._directory = cloud.directory
-        self._tokens = cloud.tokens
+        self._door = door
         self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
@@ -327,7 +329,7 @@ class _DeletedItems:
         ]
 
     async def list(self, request: Request) -> Response:
-        permissions.require_read(permissions.authenticate(request, self._tokens))
+        permissions.require_read(self._door.enter(request))
         wanted = f"#microsoft.graph.{request.path_params['type']}"
         items = (
             self._json(each.entry)
@@ -337,7 +339,7 @@ class _DeletedItems:
         return JSONResponse(odata.collection(request, "directoryObjects", items))
 
     async def read(self, request: Request) -> Response:
-        permissions.require_read(permissions.authenticate(request, self._tokens))
+        permissions.require_read(self._door.enter(request))
         return JSONResponse(odata.entity(request, "directoryObjects", self._json(self._addressed(request))))
 
     async def purge(self, request: Request) -> Response:
@@ -351,7 +353,7 @@ class _DeletedItems:
         return JSONResponse(odata.entity(request, "directoryObjects", self._json(entry)))
 
     def _writable(self, request: Request) -> Entry:
-        caller = permissions.authenticate(request, self._tokens)
+        caller = self._door.enter(request)
         entry = self._addressed(request)
         permissions.require_write(caller, entry)
         return entry

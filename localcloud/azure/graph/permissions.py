@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
+from localcloud.azure.graph.throttle import GraphThrottle
 from localcloud.azure.shared.asked_cloud import cloud_of
 from localcloud.azure.shared.http import ServiceError, bearer
 from localcloud.azure.tenant.objects import Application, ServicePrincipal
@@ -23,15 +24,24 @@ _READ_GROUPS = frozenset({"GroupMember.Read.All", "Group.Read.All"})
 _READ = frozenset({"Application.Read.All", "Directory.Read.All", WRITE_OWNED, WRITE_ALL})
 
 
-def authenticate(request: Request, tokens: Tokens) -> Caller:
-    """The caller behind the bearer; raises 401 without a valid one for Graph."""
-    token = bearer(request)
-    if token is None:
-        raise ServiceError(401, "InvalidAuthenticationToken", "Access token is empty.")
-    try:
-        return tokens.verify(token, (*audiences(cloud_of(request.scope)).graph, GRAPH_APP_ID))
-    except InvalidToken as error:
-        raise ServiceError(401, "InvalidAuthenticationToken", error.reason) from None
+class Door:
+    """What every request passes: authentication, then the limits of Graph."""
+
+    def __init__(self, tokens: Tokens, throttle: GraphThrottle) -> None:
+        self._tokens = tokens
+        self._throttle = throttle
+
+    def enter(self, request: Request) -> Caller:
+        """The caller behind the bearer; raises 401 without a valid one for Graph, and 429 beyond a limit."""
+        token = bearer(request)
+        if token is None:
+            raise ServiceError(401, "InvalidAuthenticationToken", "Access token is empty.")
+        try:
+            caller = self._tokens.verify(token, (*audiences(cloud_of(request.scope)).graph, GRAPH_APP_ID))
+        except InvalidToken as error:
+            raise ServiceError(401, "InvalidAuthenticationToken", error.reason) from None
+        self._throttle.take(caller, request)
+        return caller
 
 
 def require_memberships(caller: Caller) -> None:

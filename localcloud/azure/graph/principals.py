@@ -20,10 +20,10 @@ _MOST_IDS: Final = 1000
 class DirectoryObjects:
     """Objects of any kind by their ids, with which clients find the names of principals."""
 
-    def __init__(self, cloud: LocalAzure) -> None:
+    def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
         self._directory = cloud.directory
         self._people = cloud.people
-        self._tokens = cloud.tokens
+        self._door = door
         self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
@@ -32,7 +32,7 @@ class DirectoryObjects:
 
     async def by_ids(self, request: Request) -> Response:
         """The objects with these ids, of these types."""
-        permissions.require_read(permissions.authenticate(request, self._tokens))
+        permissions.require_read(self._door.enter(request))
         body = await json_object(request)
         wanted, kinds = (
             body.get("ids"),
@@ -55,9 +55,9 @@ class DirectoryObjects:
 class Users:
     """The signed-in user, and the groups that a user is in."""
 
-    def __init__(self, cloud: LocalAzure) -> None:
+    def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
         self._people = cloud.people
-        self._tokens = cloud.tokens
+        self._door = door
 
     def routes(self) -> Sequence[BaseRoute]:
         """Its routes."""
@@ -68,7 +68,7 @@ class Users:
 
     async def me(self, request: Request) -> Response:
         """The user who signed in."""
-        caller = permissions.authenticate(request, self._tokens)
+        caller = self._door.enter(request)
         user = self._people.user(caller.object_id)
         if user is None:
             message = "/me request is only valid with delegated authentication flow."
@@ -77,7 +77,7 @@ class Users:
 
     async def member_groups(self, request: Request) -> Response:
         """The ids of a user's groups."""
-        permissions.require_memberships(permissions.authenticate(request, self._tokens))
+        permissions.require_memberships(self._door.enter(request))
         name = request.path_params["user"]
         user = self._people.user(name) or self._people.user_by_name(name)
         if user is None:

@@ -23,6 +23,7 @@ from localcloud.azure.keyvault.certificates import Certificates
 from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.secrets import SecretChange, Secrets
+from localcloud.azure.keyvault.throttle import VaultThrottle, kind_of
 from localcloud.azure.keyvault.vaults import KeyVault, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
@@ -102,13 +103,16 @@ class _DataPlane:
         self._vaults = Vaults(Resources(cloud.store))
         self._secrets = Secrets(cloud.store)
         self._keys = Keys(cloud.store)
+        self._throttle = VaultThrottle(cloud.faults.vault_requests)
 
     def route(self, method: str, path: str, handler: _Handler) -> Route:
-        """A route behind the door: vault, bearer, api-version, in the service's own order."""
+        """A route behind the door: vault, bearer, limits, api-version, in the service's own order."""
+        kind = kind_of(method, path)
 
         async def admitted(request: Request) -> Response:
             vault = self._vault(request)
             caller = self._caller(request)
+            self._throttle.take(vault, kind)
             if not request.query_params.get("api-version"):
                 raise errors.bad_parameter("api-version must be specified")
             changes = method != "GET" and handler != self.use_key

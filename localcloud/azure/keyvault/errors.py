@@ -80,6 +80,15 @@ def name_is_deleted(name: str) -> VaultError:
     )
 
 
+def throttled() -> VaultError:
+    """429 without Retry-After: as in vcsjones/AzureSignTool issue 219, with all its headers."""
+    return VaultError(
+        429,
+        "Throttled",
+        "Request was not processed because too many requests were received. Reason: VaultRequestTypeLimitReached",
+    )
+
+
 def read_only(vault: str) -> VaultError:
     """403: during a failover nothing in a vault can be changed (azure-docs `disaster-recovery-guidance.md`)."""
     return VaultError(403, "Forbidden", f"The vault {vault} is in read-only mode.", inner="VaultIsReadOnly")

@@ -7,13 +7,30 @@ import os
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 FAULTS_VARIABLE = "LOCALCLOUD_FAULTS"
 """Environment variable with a JSON object of settings, read when the local cloud starts: `{"role_delay": 5}`."""
 
-ARM_REQUESTS: Final[Mapping[str, tuple[float, float]]] = {"read": (250, 25), "write": (200, 10), "delete": (200, 10)}
-"""Azure's own limits for one principal in one subscription: requests at once, and more per second (arm/throttle.py)."""
+# (requests at once, more per second)
+_Limits: TypeAlias = Mapping[str, tuple[float, float]]
+
+ARM_REQUESTS: Final[_Limits] = {"read": (250, 25), "write": (200, 10), "delete": (200, 10)}
+"""Azure's own limits for one principal in one subscription (arm/throttle.py)."""
+
+GRAPH_REQUESTS: Final[_Limits] = {"unit": (3500, 350), "write": (3000, 20), "tenant_write": (18000, 60)}
+"""Of one application in a tenant of less than fifty users: 3,500 resource units in 10 s, 3,000 writes in 150 s; of all
+applications in it, 18,000 writes in 300 s (graph/throttle.py)."""
+
+VAULT_REQUESTS: Final[_Limits] = {"create": (300, 30), "create_key": (20, 2), "key": (4000, 400), "other": (4000, 400)}
+"""Of one vault, what it takes in 10 s: 300 new versions of secrets and imports, 20 new keys, 4,000 other requests for
+keys and 4,000 for the rest (keyvault/throttle.py)."""
+
+_LIMITED: Final[Mapping[str, _Limits]] = {
+    "arm_requests": ARM_REQUESTS,
+    "graph_requests": GRAPH_REQUESTS,
+    "vault_requests": VAULT_REQUESTS,
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +45,10 @@ class Faults:
         resource_group_deletion: how long the deletion of a resource group takes after it was accepted.
         arm_requests: for read, write and delete, how many requests ARM takes from one caller at once and how many more
             each second, as [250, 25]; null takes the limit away. What the environment does not name keeps its default.
+        graph_requests: likewise what Graph takes: resource units (unit) and writes (write) of one application, and
+            writes of all (tenant_write).
+        vault_requests: likewise what a vault takes: new versions of secrets and imported certificates (create), new
+            keys (create_key), other requests for keys (key), everything else (other).
         token_lifetime: least and greatest lifetime of a token in seconds; each token's is drawn in between.
         device_code_interval: how often a device code may be polled for.
         latency: added to each answer, keyed by `service`, or `service METHOD` (`arm PUT`), which wins.
@@ -41,7 +62,9 @@ class Faults:
     role_delay: float = 1.0
     federated_credential_write: float = 0.2
     resource_group_deletion: float = 0.2
-    arm_requests: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict(ARM_REQUESTS))
+    arm_requests: _Limits = field(default_factory=lambda: dict(ARM_REQUESTS))
+    graph_requests: _Limits = field(default_factory=lambda: dict(GRAPH_REQUESTS))
+    vault_requests: _Limits = field(default_factory=lambda: dict(VAULT_REQUESTS))
     token_lifetime: tuple[int, int] = (3600, 5400)
     device_code_interval: float = 5.0
     latency: Mapping[str, float] = field(default_factory=dict)
@@ -75,11 +98,12 @@ class Faults:
                 raise ValueError(f"{FAULTS_VARIABLE} replica_delays []: Entra needs at least one replica")
         if "token_lifetime" in given:
             given["token_lifetime"] = tuple(given["token_lifetime"])
-        if "arm_requests" in given:
-            limits = {**ARM_REQUESTS, **given["arm_requests"]}
-            if unknown := sorted(set(limits) - set(ARM_REQUESTS)):
-                raise ValueError(f"{FAULTS_VARIABLE} arm_requests {unknown[0]}: known are {', '.join(ARM_REQUESTS)}")
-            given["arm_requests"] = {kind: tuple(limit) for kind, limit in limits.items() if limit is not None}
+        for setting, defaults in _LIMITED.items():
+            if setting in given:
+                limits = {**defaults, **given[setting]}
+                if unknown := sorted(set(limits) - set(defaults)):
+                    raise ValueError(f"{FAULTS_VARIABLE} {setting} {unknown[0]}: known are {', '.join(defaults)}")
+                given[setting] = {kind: tuple(limit) for kind, limit in limits.items() if limit is not None}
         return cls(**given)
 
 
@@ -90,6 +114,8 @@ NO_DELAYS = Faults(
     federated_credential_write=0.0,
     resource_group_deletion=0.0,
     arm_requests={},
+    graph_requests={},
+    vault_requests={},
     device_code_interval=0.0,
     seed=0,
 )

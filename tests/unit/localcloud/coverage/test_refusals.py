@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import httpx
 import pytest
@@ -39,18 +39,35 @@ def _tenant_throttled(cloud: CoverageCloud) -> httpx.Response:
     return cloud.call("GET", path)
 
 
+def _graph_throttled(cloud: CoverageCloud) -> httpx.Response:
+    cloud.graph("GET", "/applications/none")
+    return cloud.graph("GET", "/applications/none")
+
+
+def _vault_throttled(cloud: CoverageCloud) -> httpx.Response:
+    cloud.vault("GET", "/secrets/none")
+    return cloud.vault("GET", "/secrets/none")
+
+
 # These want a cloud with a limit.
 _LIMITED: Final[Mapping[str, Provoke]] = {
     "more requests than the limit": _throttled,
     "more requests than the tenant's limit": _tenant_throttled,
+}
+_GRAPH_LIMITED: Final[Mapping[str, Provoke]] = {"more requests than Graph's limit": _graph_throttled}
+_VAULT_LIMITED: Final[Mapping[str, Provoke]] = {"more requests than the vault's limit": _vault_throttled}
+_LIMITS: Final[Mapping[str, Any]] = {
+    **{case: {"arm_requests": {"read": (1, 0.1)}} for case in _LIMITED},
+    **{case: {"graph_requests": {"unit": (1, 0.1)}} for case in _GRAPH_LIMITED},
+    **{case: {"vault_requests": {"other": (1, 0.1)}} for case in _VAULT_LIMITED},
 }
 # Seconds within which a second request arrives through the proxy while the first is at work.
 _LONG_WRITE: Final = 2.0
 _SERVICES: Final[Mapping[str, tuple[str, Mapping[str, Provoke]]]] = {
     "arm": ("### Refusals of Azure Resource Manager", {**ARM, **_LIMITED}),
     "entra": ("### Refusals of Entra ID", ENTRA),
-    "graph": ("### Refusals of Microsoft Graph", GRAPH),
-    "keyvault": ("### Refusals of the Key Vault data plane", KEY_VAULT),
+    "graph": ("### Refusals of Microsoft Graph", {**GRAPH, **_GRAPH_LIMITED}),
+    "keyvault": ("### Refusals of the Key Vault data plane", {**KEY_VAULT, **_VAULT_LIMITED}),
     "blob": ("### Refusals of the Blob Storage data plane", BLOB),
     "imds": ("### Refusals of IMDS", IMDS),
 }
@@ -70,7 +87,7 @@ def cloud(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     It is asked in this process, or by Azure's public names through the proxy.
     """
     case, is_by_name = request.node.callspec.params["row"]["case"], request.param == "by name"
-    faults = replace(NO_DELAYS, arm_requests={"read": (1, 0.1)}) if case in _LIMITED else NO_DELAYS
+    faults = replace(NO_DELAYS, **_LIMITS.get(case, {}))
     if is_by_name and case == "two credentials at once":
         faults = replace(faults, federated_credential_write=_LONG_WRITE)
     built = CoverageCloud(tmp_path, faults)

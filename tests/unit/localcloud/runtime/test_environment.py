@@ -219,6 +219,10 @@ def test_faults_come_from_the_environment_and_unknown_ones_are_refused() -> None
     assert Faults.from_environment({}) == Faults()
     limited = Faults.from_environment({FAULTS_VARIABLE: '{"arm_requests": {"write": [5, 1], "read": null}}'})
     assert limited.arm_requests == {"write": (5, 1), "delete": (200, 10)}
-    for wrong in ('{"replica_delay": 1}', "[]", '{"replica_delays": []}', '{"arm_requests": {"writes": [1, 1]}}'):
+    free = Faults.from_environment({FAULTS_VARIABLE: '{"graph_requests": {"write": null}, "vault_requests": {}}'})
+    assert free.graph_requests == {"unit": (3500, 350), "tenant_write": (18000, 60)}
+    assert (free.vault_requests, free.arm_requests) == (Faults().vault_requests, Faults().arm_requests)
+    unknown = [f'{{"{each}": {{"writes": [1, 1]}}}}' for each in ("arm_requests", "graph_requests", "vault_requests")]
+    for wrong in ('{"replica_delay": 1}', "[]", '{"replica_delays": []}', *unknown):
         with pytest.raises(ValueError, match=FAULTS_VARIABLE):
             Faults.from_environment({FAULTS_VARIABLE: wrong})

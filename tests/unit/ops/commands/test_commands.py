@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ops.__main__ import application
+from ops.commands.status import judged_by
 from ops.stack import local_cloud
 from tests.records import write_record
 from tests.unit.hosts import Serve
@@ -117,6 +119,22 @@ def test_an_overdue_renewal_is_code_3(engine: FakeEngine, idstack: Idstack, tmp_
         "the renewal of these certificates is overdue: ingress of hc1. `make renew STACK=dev` renews" in printed.error
     )
     assert 'idstack_status_renewal_overdue{cluster="hc1",identity="ingress",stack="dev"} 1.0' in file.read_text()
+
+
+def test_an_overdue_renewal_names_the_clock_that_has_judged_it() -> None:
+    assert judged_by(datetime(2027, 2, 1, 4, 5, 6, tzinfo=UTC)) == (
+        "This is by this machine's clock, which shows 2027-02-01T04:05:06Z"
+    )
+
+
+@pytest.mark.parametrize(("due", "code"), [("2999-01-05T16:50:04Z", 0), ("2026-01-05T16:50:04Z", 3)])
+def test_the_clock_is_named_where_a_renewal_is_overdue_alone(
+    engine: FakeEngine, idstack: Idstack, due: str, code: int
+) -> None:
+    engine.has(outputs(notAfter="2999-02-19T16:50:04Z", renewAfter=due))
+    printed = idstack("status", "--stack", "dev")
+    said = "This is by this machine's clock, which shows " in " ".join(printed.error.split())
+    assert (printed.code, said) == (code, code == 3)
 
 
 def test_an_expired_certificate_is_worse_than_an_overdue_renewal(engine: FakeEngine, idstack: Idstack) -> None:

@@ -168,6 +168,67 @@ def test_without_a_word_nothing_is_entered_into_a_stack_on_azure(
     assert "up" not in answers.asked
 
 
+@pytest.fixture
+def torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The state of `dev` in a backend of files, without a copy and with nothing in it."""
+    file = tmp_path / "backend/.pulumi/stacks/idstack/dev.json"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    monkeypatch.setenv("PULUMI_BACKEND_URL", f"{(tmp_path / 'backend').as_uri()}?metadata=skip")
+    return file
+
+
+def test_a_stack_that_was_never_written_whole_is_made_and_brought_up(
+    answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack, torn: Path
+) -> None:
+    answers.to("stack", (0, "[]", ""))
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert done.code == 0, done.error
+    assert f"begins anew, empty; it is kept as {torn}.damaged" in done.output.replace("\n", "")
+    assert [" ".join(each.split()[:3]) for each in answers.calls[:3]] == [
+        "stack ls --json",
+        "stack init dev",
+        "refresh --yes --non-interactive",
+    ]
+    assert answers.asked[-1] == "up"
+
+
+def test_a_first_run_without_a_whole_copy_is_not_gone_on_with(
+    answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack, torn: Path
+) -> None:
+    torn.with_name("dev.json.bak").write_text('{"version"')
+    answers.to("stack", (0, "[]", ""))
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert done.code == 1
+    assert "`.venv/bin/idstack sweep --stack dev` lists the applications" in " ".join(done.error.split())
+    assert [" ".join(each.split()[:3]) for each in answers.calls] == ["stack ls --json", "stack init dev"]
+
+
+@pytest.mark.parametrize("command", ["up", "status", "recover"])
+def test_a_state_that_is_cut_short_while_the_stack_is_made_ends_in_no_trace(
+    answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack, command: str
+) -> None:
+    answers.to("stack export", (0, '{"version": 3, "deployment": null}', ""))
+    answers.to("stack", (0, "{}", ""))
+    done = idstack(command, "--stack", "dev", *(["--yes"] if command != "status" else []))
+    assert "Traceback" not in done.error
+    assert done.code == 0, done.error
+
+
+@pytest.mark.parametrize("command", ["up", "status", "doctor", "backup"])
+def test_every_command_names_recover_for_a_new_stack_that_is_torn(
+    answers: EngineAnswers, idstack: Idstack, torn: Path, command: str
+) -> None:
+    error = (255, "", "error: failed to load checkpoint: place 1: unexpected end of JSON input")
+    answers.to("stack", error)
+    for each in ("stack export", "up", "refresh", "config", "preview", "whoami"):
+        answers.to(each, error)
+    done = idstack(command, "--stack", "dev")
+    assert done.code != 0
+    said = " ".join(f"{done.output} {done.error}".split())
+    assert "`make recover STACK=dev`" in said, said
+
+
 class DeletedApplications:
     """An Entra ID in which only some applications are left."""
 

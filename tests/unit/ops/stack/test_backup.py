@@ -132,6 +132,25 @@ def test_a_stack_that_is_there_is_not_made_again(engine: FakeEngine, project: Pa
     assert not [call for call in engine.calls if call.startswith("stack init")]
 
 
+def test_a_state_that_is_cut_short_on_azure_counts_as_lost(
+    engine: FakeEngine, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "backend/.pulumi/stacks/idstack/dev.json"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    monkeypatch.setenv("PULUMI_BACKEND_URL", f"{(tmp_path / 'backend').as_uri()}?metadata=skip")
+    executable = engine.folder / "pulumi"
+    whole = executable.read_text()
+    fails = 'echo "error: failed to load checkpoint: place 1: unexpected end of JSON input" >&2; exit 255'
+    executable.write_text(
+        whole.replace('case "$1 $2 $3" in', f'case "$1 $2 $3" in\n    "stack ls"*|"stack export"*) {fails} ;;', 1)
+    )
+
+    backup.restore(Engine("dev", project), made())
+
+    assert engine.calls[-1] == "stack import --stack dev --non-interactive"
+
+
 def test_a_stack_with_resources_keeps_them(engine: FakeEngine, project: Path) -> None:
     engine.has_stacks("dev")
     engine.has_resources(ROOT)

@@ -31,6 +31,7 @@ class Folder:
         self.state = root / ".pulumi/stacks/idstack/dev.json"
         self.before = root / ".pulumi/stacks/idstack/dev.json.bak"
         self.finished = root / ".pulumi/backups/idstack/dev/dev.1795422149821247812.json"
+        self.history = root / ".pulumi/history/idstack/dev/dev-1795422149821247812.history.json"
         for age, file in enumerate((self.state, self.finished, self.before)):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(WHOLE)
@@ -78,6 +79,64 @@ def test_without_a_whole_copy_a_backup_is_named(folder: Folder) -> None:
     assert found is not None
     assert "no copy beside it is whole. `.venv/bin/idstack restore --stack dev <file>`" in str(found)
     with pytest.raises(StateDamaged, match="no copy beside it"):
+        found.put_back()
+
+
+@pytest.mark.parametrize("size", [0, 1, 20, len(WHOLE) - 1])
+def test_a_stack_that_was_never_written_whole_is_made_anew(folder: Folder, size: int) -> None:
+    folder.before.unlink()
+    folder.finished.unlink()
+    folder.cut(folder.state, size)
+
+    found = state_file.find("dev", folder.url)
+    assert found is not None
+    assert "nothing but the stack has been made. `make recover STACK=dev` makes it anew and brings it up" in str(found)
+    assert found.made is None
+    assert f"begins anew, empty; it is kept as {folder.state}.damaged" in found.put_back()
+    assert not folder.state.exists()
+    assert folder.state.with_name("dev.json.damaged").read_text() == WHOLE[:size]
+
+
+def test_a_first_run_that_left_no_whole_copy_says_how_to_find_what_it_made(folder: Folder) -> None:
+    folder.finished.unlink()
+    folder.cut(folder.before)
+    folder.cut(folder.state, 0)
+
+    found = state_file.find("dev", folder.url)
+    assert found is not None
+    assert "its copy as well, and no run of the stack has ended. `make recover STACK=dev` makes it empty" in str(found)
+    assert found.made is not None
+    assert "`.venv/bin/idstack sweep --stack dev`" in found.made
+    found.put_back()
+    assert not folder.state.exists()
+
+
+@pytest.mark.parametrize("trace", ["backup", "history"])
+def test_a_stack_with_a_run_that_has_ended_never_begins_anew(folder: Folder, trace: str) -> None:
+    folder.before.unlink()
+    folder.finished.unlink()
+    kept = folder.finished if trace == "backup" else folder.history
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    folder.cut(kept)
+    folder.cut(folder.state, 0)
+
+    found = state_file.find("dev", folder.url)
+    assert found is not None
+    assert "no copy beside it is whole. `.venv/bin/idstack restore" in str(found)
+    with pytest.raises(StateDamaged, match="no copy beside it"):
+        found.put_back()
+    assert folder.state.exists()
+
+
+def test_a_disk_that_takes_no_name_for_what_is_put_aside_is_named(folder: Folder) -> None:
+    folder.before.unlink()
+    folder.finished.unlink()
+    folder.cut(folder.state)
+    folder.state.with_name("dev.json.damaged").mkdir()
+
+    found = state_file.find("dev", folder.url)
+    assert found is not None
+    with pytest.raises(CommandError, match="cannot be put aside"):
         found.put_back()
 
 

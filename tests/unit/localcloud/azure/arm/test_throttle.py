@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,19 +14,11 @@ from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core import clock
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, ArmWorld, error
+from tests.unit.localcloud.standing_clock import standing
 
-
-@pytest.fixture(autouse=True)
-def _standing_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Buckets fill while the test runs, so time passes only where it is moved ahead."""
-    instant = clock.now()
-
-    class Standing(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:
-            return instant
-
-    monkeypatch.setattr(clock, "datetime", Standing)
+__all__ = ["standing"]
+# Buckets fill while the test runs, so time passes only where it is moved ahead.
+pytestmark = pytest.mark.usefixtures("standing")
 
 
 @pytest.fixture

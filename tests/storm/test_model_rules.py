@@ -1,0 +1,221 @@
+"""Each rule of the storm's model fails in a world in which it does not hold, and in no other."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pytest
+
+from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
+from tests.storm import model
+from tests.storm.model import Broken, Credentials
+from tests.storm.plan import Kind, Operation
+from tests.storm.world import SECRETS, World
+
+_NOW: Final = datetime(2026, 11, 23, tzinfo=UTC)
+_VAULT: Final = ("azure", "kv")
+_POD: Final = ("kubernetes", "pod")
+
+
+def version(thumbprint: str, *, delivered: datetime = _NOW, enabled: bool = True) -> dict[str, Any]:
+    return {"tags": {THUMBPRINT: thumbprint, DELIVERED_AT: delivered.isoformat()}, "enabled": enabled}
+
+
+@dataclass
+class FakeWorld:
+    """A stack in which every rule holds; its parts are what the model reads, each of which a test makes wrong."""
+
+    state: Any = field(default_factory=lambda: [_VAULT])
+    cloud: set[tuple[str, str]] = field(default_factory=lambda: {_VAULT})
+    registered: dict[str, set[str]] = field(default_factory=lambda: {"app": {"k1"}, "foreign": {"k9"}})
+    in_state: dict[str, set[str]] = field(default_factory=lambda: {"app": {"k1"}})
+    versions: dict[str, list[dict[str, Any]]] = field(
+        default_factory=lambda: {each: [version(each)] for each in SECRETS}
+    )
+    signs_in_with: dict[str, str] = field(default_factory=lambda: {each: each for each in SECRETS})
+    left: list[str] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
+    seeded: set[tuple[str, str]] = field(default_factory=set)
+    certificates: list[dict[str, Any]] = field(default_factory=list)
+    places: dict[str, str] = field(default_factory=dict)
+    searched: dict[str, str] = field(default_factory=dict)
+    clock: datetime = _NOW
+
+    @property
+    def stack(self) -> FakeWorld:
+        return self
+
+    def inventory(self) -> set[tuple[str, str]]:
+        return {_POD, _VAULT}
+
+    def secrets(self) -> dict[str, list[dict[str, Any]]]:
+        return self.versions
+
+    def documents(self) -> dict[str, str]:
+        return self.signs_in_with
+
+    def left_behind(self) -> list[str]:
+        return self.left
+
+    def as_world(self) -> World:
+        return cast("World", self)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> FakeWorld:
+    made = FakeWorld()
+
+    def in_the_cloud(_: object, ignored: set[tuple[str, str]]) -> set[tuple[str, str]]:
+        assert ignored == {_POD}, "pods come and go, and what was seeded is not the stack's"
+        return made.cloud
+
+    class Search:
+        def __init__(self, keys: object) -> None:
+            assert keys == "keys"
+
+        def places_in(self, texts: dict[str, str]) -> dict[str, str]:
+            made.searched = texts
+            return made.places
+
+    replaced: dict[str, Any] = {
+        "in_the_state": lambda _: made.state,
+        "in_the_cloud": in_the_cloud,
+        "registered": lambda _: made.registered,
+        "registered_in_state": lambda _: made.in_state,
+        "bare_sign_in": lambda document: document,
+        "documents": lambda _, kind: [{"keys": made.certificates}] if kind == "entra-application" else [],
+        "vault_keys": lambda _: "keys",
+        "everything": lambda _, printed: printed,
+        "KeySearch": Search,
+    }
+    for name, each in replaced.items():
+        monkeypatch.setattr(model, name, each)
+    return made
+
+
+def _lose_a_secret(world: FakeWorld) -> None:
+    del world.versions["cloudProvider"]
+    del world.signs_in_with["cloudProvider"]
+
+
+def _old_version(world: FakeWorld, *, enabled: bool) -> None:
+    world.versions["cloudProvider"][:0] = [version("older", enabled=enabled), version("before")]
+
+
+def _certificates(world: FakeWorld, *keys: str) -> None:
+    world.registered["app"] = world.in_state["app"] = set(keys)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "rule"),
+    [
+        (lambda world: world.state.append(_VAULT), "the state has something twice"),
+        (lambda world: world.cloud.add(("azure", "orphan")), "orphans, or lost things"),
+        (lambda world: world.cloud.clear(), "orphans, or lost things"),
+        (lambda world: world.registered.update(app={"k1", "k2"}), "registered certificates"),
+        (lambda world: world.registered.pop("app"), "registered certificates"),
+        (lambda world: _certificates(world), "an application has one certificate or two"),
+        (lambda world: _certificates(world, "k1", "k2", "k3"), "an application has one certificate or two"),
+        (_lose_a_secret, "a credential is missing in the vault"),
+        (lambda world: world.signs_in_with.update(cloudProvider="x"), "the vault's tags name another certificate"),
+        (lambda world: _old_version(world, enabled=True), "old versions can be read"),
+        (lambda world: world.left.append("pulumi up"), "a command's processes are left"),
+    ],
+)
+def test_what_is_not_whole_is_found(world: FakeWorld, spoil: Callable[[FakeWorld], object], rule: str) -> None:
+    model.require_whole(world.as_world())
+    spoil(world)
+    with pytest.raises(Broken, match=rule):
+        model.require_whole(world.as_world())
+
+
+def test_two_certificates_and_old_versions_that_are_disabled_are_whole(world: FakeWorld) -> None:
+    _certificates(world, "k1", "k2")
+    _old_version(world, enabled=False)
+    model.require_whole(world.as_world())
+
+
+def test_a_credential_that_is_refused_is_found(world: FakeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> str:
+        raise RuntimeError("AADSTS700027")
+
+    monkeypatch.setattr(model, "bare_sign_in", refuse)
+    with pytest.raises(RuntimeError, match="AADSTS700027"):
+        model.require_whole(world.as_world())
+
+
+def test_what_down_leaves_is_found(tmp_path: Path) -> None:
+    world = FakeWorld(state=tmp_path / "gone")
+    model.require_nothing_left(world.as_world())
+    world.left.append("localcloud")
+    with pytest.raises(Broken, match="processes are left"):
+        model.require_nothing_left(world.as_world())
+    world.left.clear()
+    (tmp_path / "gone").mkdir()
+    with pytest.raises(Broken, match="the local cloud's files are left"):
+        model.require_nothing_left(world.as_world())
+
+
+def test_a_key_in_a_file_or_in_what_was_printed_is_found(world: FakeWorld) -> None:
+    world.printed += ["first", "second"]
+    model.require_no_key_in_clear(world.as_world())
+    assert list(world.searched.values()) == ["first", "second"], "what commands printed is searched as well"
+    world.places = {"log": "key"}
+    with pytest.raises(Broken, match="a private key is in clear"):
+        model.require_no_key_in_clear(world.as_world())
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument", "is_due", "is_changed", "undisturbed", "rule"),
+    [
+        (Kind.RENEW, "", True, False, True, "a renewal renews what is due"),
+        (Kind.RENEW, "", False, True, True, "a renewal renews what is due"),
+        (Kind.RENEW, "", True, True, True, None),
+        (Kind.ROTATE, "cloudProvider", False, False, True, "it was not rotated"),
+        (Kind.ROTATE, "cloudProvider", False, False, False, None),
+        (Kind.ROTATE, "cloudProvider", False, True, True, None),
+        (Kind.ROTATE, "nodePoolManagement", False, True, True, "a certificate changed for no reason"),
+        (Kind.REVOKE, "cloudProvider", False, False, True, "it was not rotated"),
+        (Kind.REVOKE, "cloudProvider-now", False, False, True, "it was not rotated"),
+        (Kind.UP, "", False, True, True, "a certificate changed for no reason"),
+        (Kind.UP, "", True, True, True, None),
+        (Kind.UP, "", False, False, True, None),
+    ],
+)
+def test_a_certificate_that_should_have_changed_or_not_is_found(
+    world: FakeWorld, kind: Kind, argument: str, is_due: bool, is_changed: bool, undisturbed: bool, rule: str | None
+) -> None:
+    delivered = _NOW - timedelta(days=1) if is_due else _NOW
+    world.versions = {"cloudProvider": [version("old", delivered=delivered)]}
+    before = Credentials(world.as_world())
+    if is_changed:
+        world.versions["cloudProvider"] = [version("new")]
+
+    if rule is None:
+        before.require_as_expected(Operation(kind, argument), was_undisturbed=undisturbed)
+        return
+    with pytest.raises(Broken, match=rule):
+        before.require_as_expected(Operation(kind, argument), was_undisturbed=undisturbed)
+
+
+@pytest.mark.parametrize("removed", [None, "2026-11-23T00:00:00Z"])
+def test_a_leaked_certificate_that_is_still_registered_is_found(world: FakeWorld, removed: str | None) -> None:
+    leaked = b"certificate"
+    thumbprint = hashlib.sha1(leaked, usedforsecurity=False).hexdigest().upper()
+    world.versions = {"cloudProvider": [version(thumbprint)]}
+    before = Credentials(world.as_world())
+    world.versions["cloudProvider"] = [version("new")]
+    world.certificates = [{"certificate": base64.b64encode(leaked).decode(), "removedAt": removed}]
+
+    revoked = Operation(Kind.REVOKE, "cloudProvider")
+    if removed:
+        before.require_as_expected(revoked, was_undisturbed=True)
+        return
+    with pytest.raises(Broken, match="a leaked certificate is still registered"):
+        before.require_as_expected(revoked, was_undisturbed=True)
