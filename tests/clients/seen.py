@@ -26,6 +26,7 @@ _SERVICES: Final = {
     "entra": "Entra ID",
     "graph": "Microsoft Graph",
     "keyvault": "Key Vault data plane",
+    "blob": "Blob Storage data plane",
 }
 # In this order, as a request may name several. Requests of plain HTTP libraries say nothing about a client of Azure.
 _PRODUCTS: Final = (

@@ -14,6 +14,8 @@ from typing import Any, Final
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.managedidentity import IDENTITIES
 from localcloud.azure.arm.network_rules import SECURITY_GROUPS, SUBNETS, reference
+from localcloud.azure.arm.storage import empty_account
+from localcloud.azure.blob.accounts import ACCOUNTS
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import KIND, Resources
 from localcloud.core import clock
@@ -72,6 +74,8 @@ def _deleted(cloud: LocalAzure, group_id: str) -> dict[str, Any]:
     for each in _content(cloud, group):
         if each["type"] == IDENTITIES:
             cloud.directory.delete_service_principal(each["properties"]["principalId"])
+        if each["type"] == ACCOUNTS:
+            empty_account(cloud.store, each["name"])
     resources.delete(group_id)
     return {}
 

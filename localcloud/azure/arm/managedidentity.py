@@ -81,6 +81,14 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
     def __init__(self) -> None:
         self._being_written: set[str] = set()
 
+    def existing(self, call: Call) -> Document:
+        """The credential; raises the provider's own 404 where ARM has one for most types."""
+        if call.current is None:
+            raise ServiceError(
+                404, "NotFound", f"The federated identity credential '{call.path.name}' could not be found."
+            )
+        return call.current
+
     async def put(self, call: Call) -> Response:
         credential = self.envelope(call, tracked=False)
         _check_name(_CREDENTIAL_NAME, call.path.name, "3-120 letters, digits, '-' and '_', the first a letter or digit")

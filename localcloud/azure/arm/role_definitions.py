@@ -25,7 +25,8 @@ from localcloud.core.store import Document
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SCOPE: Final = re.compile(r"/subscriptions/[^/]", re.IGNORECASE)
-_ROLE_NAME_FILTER: Final = re.compile(r"roleName eq '([^']+)'", re.IGNORECASE)
+_FILTER: Final = re.compile(r"(roleName|type) eq '([^']+)'", re.IGNORECASE)
+_FILTERED: Final = {"rolename": "roleName", "type": "type"}
 _TYPE: Final = "Microsoft.Authorization/roleDefinitions"
 _WRITABLE: Final = frozenset({"roleName", "description", "type", "permissions", "assignableScopes"})
 _PERMISSIONS: Final = ("actions", "notActions", "dataActions", "notDataActions")
@@ -48,7 +49,7 @@ class RoleDefinitions(ResourceType):
 
     async def list(self, call: Call) -> Response:
         requested = call.query.get("$filter", "")
-        match = _ROLE_NAME_FILTER.fullmatch(requested.strip())
+        match = _FILTER.fullmatch(requested.strip())
         if requested and match is None:
             raise errors.not_emulated(f"the filter {requested!r} of {self.name}")
         scope = call.path.scope or "/"
@@ -56,7 +57,10 @@ class RoleDefinitions(ResourceType):
             *(_built_in(call.cloud, each) for each in built_in_roles().values()),
             *(public(each) for each in _custom(call) if _is_assignable(each, scope)),
         ]
-        return collection(each for each in found if match is None or each["properties"]["roleName"] == match[1])
+        if match is None:
+            return collection(found)
+        member = _FILTERED[match[1].lower()]
+        return collection(each for each in found if each["properties"][member] == match[2])
 
     async def put(self, call: Call) -> Response:
         guid = call.path.name.lower()

@@ -2,7 +2,7 @@
 
 Sources: azure-rest-api-specs `storage/…/2024-01-01/{storage,blob}.json` (defaults, names), azure-docs
 `resource-name-rules`, messages in azure-rest-api-specs issue 11331 (public access) and as users report them to
-azure-cli and terraform-provider-azurerm. Left out: keys and shared access signatures, so nobody gets at a blob by one.
+azure-cli and terraform-provider-azurerm. Left out: another key in the place of one, and shared access signatures.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
+from localcloud.azure.blob.account_keys import AccountKeys
 from localcloud.azure.blob.accounts import ACCOUNTS, BLOB_SERVICES, CONTAINERS, Accounts, allows_anyone
 from localcloud.azure.blob.contents import Blobs
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core import clock
-from localcloud.core.store import Document
+from localcloud.core.store import Document, Store
 
 _ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]{3,24}")
 _CONTAINER_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
@@ -68,10 +69,43 @@ class StorageAccounts(StoredType):
         call.resources.put(_blob_service(written))
         return JSONResponse(public(written))
 
+    async def patch(self, call: Call) -> Response:
+        account = self.existing(call)
+        if unknown := sorted(set(call.body) - {"tags", "sku", "properties"}):
+            raise errors.not_emulated(f"a change of '{unknown[0]}' of {self.name}")
+        before = account["properties"]
+        changed = {
+            "tags": call.body.get("tags") or {} if "tags" in call.body else account["tags"],
+            "sku": _sku(call.body) if "sku" in call.body else account["sku"],
+            "properties": {**before, **_wanted(call.properties, before)},
+        }
+        return JSONResponse(public(call.resources.put({**account, **changed})))
+
     async def delete(self, call: Call) -> Response:
         with call.cloud.store.transaction():
-            Blobs(call.cloud.store).delete_account(call.path.name)
+            empty_account(call.cloud.store, call.path.name)
             return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+
+    async def action(self, call: Call) -> Response:
+        account = self.existing(call)
+        if str(call.path.verb).lower() != "listkeys":
+            return await super().action(call)
+        made = account["properties"].get("keyCreationTime", {})
+        keys = AccountKeys(call.cloud.store).of(account["name"])
+        return JSONResponse(
+            {
+                "keys": [
+                    {"creationTime": made.get(name), "keyName": name, "value": value, "permissions": "FULL"}
+                    for name, value in keys.items()
+                ]
+            }
+        )
+
+
+def empty_account(store: Store, name: str) -> None:
+    """Remove what an account has beside its documents: blobs and keys."""
+    Blobs(store).delete_account(name)
+    AccountKeys(store).forget(name)
 
 
 class BlobServices(StoredType):
@@ -104,6 +138,12 @@ class BlobContainers(StoredType):
         asked = {"publicAccess": access, **({"metadata": metadata} if metadata else {})}
         written = call.resources.put({**container, "properties": {**_new_container(), **asked}})
         return JSONResponse(public(written), status_code=201 if before is None else 200)
+
+    def existing(self, call: Call) -> Document:
+        """The container; raises the service's own 404 where ARM has one for most types."""
+        if call.current is None:
+            raise ServiceError(404, "ContainerNotFound", "The specified container does not exist.")
+        return call.current
 
     async def delete(self, call: Call) -> Response:
         account, _, name = call.path.names

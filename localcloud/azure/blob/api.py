@@ -1,8 +1,8 @@
-"""Blob Storage's data plane: block blobs, written whole by a role, read by a role or by anybody.
+"""Blob Storage's data plane: block blobs, written whole by a role or the account's key, read by these or by anybody.
 
 The account is named by the Host header. Source: REST reference of Blob Storage (Put Blob, Get Blob, Delete Blob,
-"Authorize with Microsoft Entra ID", "Configure anonymous read access"). Left out: keys and shared access signatures,
-blocks, ranges, conditions, leases, lists.
+"Authorize with Microsoft Entra ID", "Configure anonymous read access"). Left out: shared access signatures, blocks,
+ranges, conditions, leases, lists, and all of index tags but writing them with the blob.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from localcloud.azure.blob import errors
+from localcloud.azure.blob import errors, shared_key, tags
+from localcloud.azure.blob.account_keys import AccountKeys
 from localcloud.azure.blob.accounts import Accounts, allows_anyone, is_public
 from localcloud.azure.blob.contents import Blob, Blobs
 from localcloud.azure.local_azure import LocalAzure
@@ -64,6 +65,7 @@ class _DataPlane:
         self._cloud = cloud
         self._accounts = Accounts(Resources(cloud.store))
         self._blobs = Blobs(cloud.store)
+        self._keys = AccountKeys(cloud.store)
 
     def route(self, method: str, operation: str, handler: _Handler) -> Route:
         """A route behind the door: account, then caller, then container, in the service's own order."""
@@ -84,7 +86,9 @@ class _DataPlane:
         if blob is None:
             raise errors.blob_not_found()
         cached = {"Cache-Control": blob.cache_control} if blob.cache_control else {}
-        headers = {**_headers(blob), **cached, "Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
+        tagged = {"x-ms-tag-count": str(len(blob.tags))} if blob.tags else {}
+        own = {"Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
+        headers = {**_headers(blob), **cached, **tagged, **own}
         return Response(blob.content, headers=headers)
 
     async def put_blob(self, visit: _Visit) -> Response:
@@ -104,6 +108,7 @@ class _DataPlane:
             await visit.request.body(),
             content_type or "application/octet-stream",
             headers.get("x-ms-blob-cache-control"),
+            tags.stated(headers),
         )
         return Response(status_code=201, headers=_headers(blob))
 
@@ -121,6 +126,9 @@ class _DataPlane:
         return account
 
     def _admit(self, request: Request, account: Document, container: Document | None, operation: str) -> None:
+        if shared_key.is_signed(request):
+            shared_key.check(request, account, tuple(self._keys.of(account["name"]).values()))
+            return
         token = bearer(request)
         authority = f"{authority_of(request.scope, self._cloud.authority_host)}{self._cloud.tenant_id}"
         challenge = f"Bearer authorization_uri={authority}/oauth2/authorize resource_id=https://storage.azure.com"
@@ -139,8 +147,10 @@ class _DataPlane:
         if request.headers.get("x-ms-version", "") < _FIRST_VERSION:
             raise errors.bearer_refused(challenge)
         scope = f"{account['id']}/blobServices/default/containers/{request.path_params['container']}"
-        if not self._cloud.authorization.allowed(caller.object_id, f"{_ACTION}/{operation}", scope, data=True):
-            raise errors.permission_mismatch()
+        operations = [operation, *(["tags/write"] if tags.HEADER in request.headers else [])]
+        for each in operations:
+            if not self._cloud.authorization.allowed(caller.object_id, f"{_ACTION}/{each}", scope, data=True):
+                raise errors.permission_mismatch()
 
 
 def _headers(blob: Blob) -> dict[str, str]:

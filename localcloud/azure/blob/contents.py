@@ -1,4 +1,4 @@
-"""The blobs of every account: their bytes, type and time of change."""
+"""The blobs of every account: their bytes, type, index tags and time of change."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class Blob:
     content: bytes
     content_type: str
     cache_control: str | None
+    tags: dict[str, str]
     changed: datetime
 
     @property
@@ -41,13 +42,21 @@ class Blobs:
         if found is None:
             return None
         changed = datetime.fromisoformat(found["changed"])
-        return Blob(base64.b64decode(found["content"]), found["contentType"], found["cacheControl"], changed)
+        content, tags = base64.b64decode(found["content"]), found.get("tags", {})
+        return Blob(content, found["contentType"], found["cacheControl"], tags, changed)
 
     def put(
-        self, account: str, container: str, name: str, content: bytes, content_type: str, cache_control: str | None
+        self,
+        account: str,
+        container: str,
+        name: str,
+        content: bytes,
+        content_type: str,
+        cache_control: str | None,
+        tags: dict[str, str],
     ) -> Blob:
         """Write a blob whole."""
-        blob = Blob(content, content_type, cache_control, clock.now())
+        blob = Blob(content, content_type, cache_control, tags, clock.now())
         self._store.put(
             _KIND,
             _key(account, container, name),
@@ -55,6 +64,7 @@ class Blobs:
                 "content": base64.b64encode(content).decode(),
                 "contentType": content_type,
                 "cacheControl": cache_control,
+                "tags": tags,
                 "changed": blob.changed.isoformat(),
             },
         )

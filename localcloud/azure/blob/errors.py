@@ -1,7 +1,7 @@
 """The blob service's own errors: XML with code and message, the code once more in a header.
 
 Seen in AzureStorageExplorer issue 3767 (permission), azure-rest-api-specs issue 11331 and COMPASS issue 3 (public
-access), and in Microsoft's list of Blob Storage error codes.
+access), azure-docs issue 71949 (signature), and in Microsoft's list of Blob Storage error codes.
 """
 
 from __future__ import annotations
@@ -52,6 +52,25 @@ def bearer_refused(challenge: str) -> ServiceError:
     )
 
 
+def signature_refused() -> ServiceError:
+    """403 for a signature that no key of the account has made, or one of another time."""
+    return ServiceError(
+        403,
+        "AuthenticationFailed",
+        "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly "
+        "including the signature.",
+    )
+
+
+def key_not_permitted() -> ServiceError:
+    """403 for a signature where the account allows tokens of Entra ID alone."""
+    return ServiceError(
+        403,
+        "KeyBasedAuthenticationNotPermitted",
+        "Key based authentication is not permitted on this storage account.",
+    )
+
+
 def public_access_not_permitted() -> ServiceError:
     """409 for an anonymous request to an account that allows none."""
     return ServiceError(409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account.")
@@ -85,6 +104,13 @@ def header_missing() -> ServiceError:
     """400 for a header that the operation needs."""
     return ServiceError(
         400, "MissingRequiredHeader", "An HTTP header that's mandatory for this request is not specified."
+    )
+
+
+def header_invalid() -> ServiceError:
+    """400 for a header whose value the operation cannot take."""
+    return ServiceError(
+        400, "InvalidHeaderValue", "The value for one of the HTTP headers is not in the correct format."
     )
 
 

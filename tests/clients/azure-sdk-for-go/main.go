@@ -1,4 +1,5 @@
-// azure-sdk-for-go makes, lists and deletes a managed identity with a federated credential, and lists a vault's secrets.
+// azure-sdk-for-go makes, lists and deletes a managed identity with a federated credential, lists a vault's secrets, and
+// publishes a document with the key of a storage account.
 //
 // Usage: azure-sdk-for-go <subscription> <resource group> <vault>. It prints JSON. Nothing in it knows the local cloud.
 package main
@@ -23,6 +24,7 @@ type seen struct {
 	Identities []string `json:"identities"`
 	Federated  string   `json:"federated"`
 	Secrets    []string `json:"secrets"`
+	Published  string   `json:"published"`
 }
 
 func main() {
@@ -83,6 +85,9 @@ func look(ctx context.Context, credential azcore.TokenCredential, subscription, 
 		for _, each := range page.Value {
 			found.Secrets = append(found.Secrets, each.ID.Name())
 		}
+	}
+	if found.Published, err = publish(ctx, credential, subscription, group); err != nil {
+		return nil, err
 	}
 	_, err = identities.Delete(ctx, group, identity, nil)
 	return found, err

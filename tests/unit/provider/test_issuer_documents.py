@@ -138,7 +138,7 @@ def test_a_refresh_sees_what_anybody_sees(issuer: ArmWorld, sign_in: SignIn) -> 
     state = resource.create(URN, inputs, preview=False).state
     sign_in(issuer.principal())
     same = resource.read(URN, ISSUER, inputs, state)
-    Blobs(issuer.store).put("hc1oidc", "hc1oidc", "openid/v1/jwks", b"{}", "application/json", None)
+    Blobs(issuer.store).put("hc1oidc", "hc1oidc", "openid/v1/jwks", b"{}", "application/json", None, {})
     other = resource.read(URN, ISSUER, inputs, state)
 
     assert same is not None
@@ -150,7 +150,7 @@ def test_a_refresh_sees_what_anybody_sees(issuer: ArmWorld, sign_in: SignIn) -> 
 def test_an_update_writes_the_documents_again(issuer: ArmWorld) -> None:
     inputs = checked(program())
     state = resource.create(URN, inputs, preview=False).state
-    Blobs(issuer.store).put("hc1oidc", "hc1oidc", "openid/v1/jwks", b"{}", "application/json", None)
+    Blobs(issuer.store).put("hc1oidc", "hc1oidc", "openid/v1/jwks", b"{}", "application/json", None, {})
     resource.update(URN, ISSUER, inputs | {"changed": True}, state, inputs, preview=False)
 
     assert blob(issuer, "openid/v1/jwks").content == jwks_document([FIRST])

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from localcloud.azure.blob.contents import Blobs
+from tests.unit.localcloud.arm_world import GROUP, storage_account_body
 from tests.unit.localcloud.coverage.blob_refusals import ACCOUNT, issuer, request
 from tests.unit.localcloud.coverage.cloud import CoverageCloud
 
@@ -59,9 +61,34 @@ def test_a_deleted_container_or_account_takes_its_blobs_along(cloud: CoverageClo
     assert request(cloud, "GET").status_code == 404
 
 
+def test_a_deleted_group_takes_the_blobs_and_keys_of_its_accounts_along(cloud: CoverageCloud) -> None:
+    group = cloud.group("oidc")
+    account = ACCOUNT.replace(GROUP, group)
+    made = [cloud.call("PUT", account, storage_account_body()), cloud.call("POST", f"{account}/listKeys")]
+    Blobs(cloud.store).put("hc1oidc", "hc1oidc", "jwks", b"{}", "application/json", None, {})
+
+    assert cloud.call("DELETE", group).status_code == 202
+    assert cloud.call("GET", group).status_code == 404
+    assert Blobs(cloud.store).get("hc1oidc", "hc1oidc", "jwks") is None
+    cloud.call("PUT", ACCOUNT, storage_account_body())
+    assert cloud.call("POST", f"{ACCOUNT}/listKeys").json() != made[1].json()
+
+
 def test_what_a_put_of_an_account_leaves_out_stays(cloud: CoverageCloud) -> None:
     issuer(cloud, minimumTlsVersion="TLS1_2")
     body = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "tags": {"a": "b"}}
     changed = cloud.call("PUT", ACCOUNT, body).json()
 
     assert (changed["properties"]["minimumTlsVersion"], changed["tags"]) == ("TLS1_2", {"a": "b"})
+
+
+def test_a_patch_changes_what_it_names_and_nothing_else(cloud: CoverageCloud) -> None:
+    issuer(cloud, minimumTlsVersion="TLS1_2")
+    before = cloud.call("GET", ACCOUNT).json()
+    changed = cloud.call("PATCH", ACCOUNT, {"tags": {"a": "b"}}).json()
+    keyless = cloud.call("PATCH", ACCOUNT, {"properties": {"allowSharedKeyAccess": True}}).json()
+
+    assert changed == {**before, "tags": {"a": "b"}}
+    assert keyless == {**changed, "properties": {**changed["properties"], "allowSharedKeyAccess": True}}
+    assert cloud.call("PATCH", ACCOUNT, {"kind": "StorageV2"}).status_code == 501
+    assert cloud.call("PATCH", f"{ACCOUNT}2", {}).status_code == 404

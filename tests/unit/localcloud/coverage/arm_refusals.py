@@ -112,10 +112,20 @@ def _container(cloud: CoverageCloud, name: str = "oidc", **properties: Any) -> h
     return cloud.call("PUT", path, {"properties": properties})
 
 
+def _absent_container(cloud: CoverageCloud) -> httpx.Response:
+    _account(cloud)
+    return cloud.call("GET", f"{GROUP}/{ACCOUNTS}/oidc/blobServices/default/containers/oidc")
+
+
 def _credential(cloud: CoverageCloud, name: str, **properties: Any) -> httpx.Response:
     cloud.call("PUT", IDENTITY, LOCATION)
     trust = {"issuer": "https://issuer.example.com", "subject": name, "audiences": ["openshift"], **properties}
     return cloud.call("PUT", f"{IDENTITY}/federatedIdentityCredentials/{name}", {"properties": trust})
+
+
+def _absent_credential(cloud: CoverageCloud) -> httpx.Response:
+    cloud.call("PUT", IDENTITY, LOCATION)
+    return cloud.call("GET", f"{IDENTITY}/federatedIdentityCredentials/one")
 
 
 def _two_credentials_at_once(cloud: CoverageCloud) -> httpx.Response:
@@ -240,6 +250,7 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "twenty-first credential": _twenty_first_credential,
     "issuer without https": lambda cloud: _credential(cloud, "one", issuer="http://issuer.example.com"),
     "several audiences": lambda cloud: _credential(cloud, "one", audiences=["a", "b"]),
+    "absent federated credential": _absent_credential,
     "absent role assignment": lambda cloud: cloud.call("GET", _assignment(ONE)),
     "assignment name that is no GUID": lambda cloud: _grant(cloud, "reader"),
     "principal that is no GUID": lambda cloud: _grant(cloud, principal="me"),
@@ -286,4 +297,5 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "public container of a private account": lambda cloud: _container(cloud, publicAccess="Container"),
     "unknown access to a container": lambda cloud: _container(cloud, publicAccess="All"),
     "unknown property of a container": lambda cloud: _container(cloud, x=1),
+    "absent container": _absent_container,
 }

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import hmac
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from email.utils import format_datetime
 from typing import Any, Final
 
 import httpx
 
+from localcloud.azure.blob.account_keys import AccountKeys
 from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.core import clock
 from tests.unit.localcloud.arm_world import GROUP, storage_account_body
 from tests.unit.localcloud.coverage.cloud import CoverageCloud
 
 ACCOUNT: Final = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/hc1oidc"
 STORAGE: Final = "https://storage.azure.com"
 _BLOCK: Final = {"x-ms-blob-type": "BlockBlob"}
+_NO_KEY: Final = base64.b64encode(bytes(64)).decode()
 _VERSION: Final = {"x-ms-version": "2017-11-09"}
 
 
@@ -52,6 +60,40 @@ def request(
     return asyncio.run(asked())
 
 
+def signed(
+    cloud: CoverageCloud,
+    method: str,
+    path: str = "/hc1oidc/jwks",
+    *,
+    key: str | None = None,
+    account: str = "hc1oidc",
+    at: datetime | None = None,
+    content: bytes = b"{}",
+    headers: Mapping[str, str] | None = None,
+    **options: Any,
+) -> httpx.Response:
+    """One request signed with the account's first key, unless another one is given, as Microsoft's clients sign it."""
+    date = format_datetime(at or clock.now(), usegmt=True)
+    sent = {"x-ms-version": "2026-02-06", "x-ms-date": date, **(headers or {})}
+    length = str(len(content)) if method == "PUT" and content else ""
+    own = sorted(f"{name}:{value}" for name, value in sent.items() if name.startswith("x-ms-"))
+    values = ["", "", length, "", sent.get("Content-Type", ""), "", "", "", "", "", ""]
+    text = "\n".join([method, *values, *own, f"/{account}{path}"])
+    secret = base64.b64decode(key or AccountKeys(cloud.store).of("hc1oidc")["key1"])
+    signature = base64.b64encode(hmac.digest(secret, text.encode(), hashlib.sha256)).decode()
+    authorization = {"Authorization": f"SharedKey {account}:{signature}"}
+    return request(cloud, method, path, content=content, headers=authorization | sent, **options)
+
+
+def _signed_write(cloud: CoverageCloud, *, keys: bool = True, **options: Any) -> httpx.Response:
+    issuer(cloud, allowSharedKeyAccess=keys)
+    return signed(cloud, "PUT", **options)
+
+
+def _signed_with(cloud: CoverageCloud, **headers: str) -> httpx.Response:
+    return _signed_write(cloud, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
 def _written(cloud: CoverageCloud, headers: Mapping[str, str], **options: Any) -> httpx.Response:
     return request(cloud, "PUT", caller=issuer(cloud), headers=headers, **options)
 
@@ -77,10 +119,19 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "token for another service": lambda cloud: _written(cloud, _VERSION, audience="https://vault.azure.net"),
     "no version": lambda cloud: _written(cloud, _BLOCK),
     "no role": _by_nobody,
+    "no role for tags": lambda cloud: _written(cloud, _VERSION | _BLOCK | {"x-ms-tags": "a=b"}),
+    "signature by no key of the account": lambda cloud: _signed_write(cloud, key=_NO_KEY),
+    "signature with the name of another account": lambda cloud: _signed_write(cloud, account="other"),
+    "signature of sixteen minutes ago": lambda cloud: _signed_write(cloud, at=clock.now() - timedelta(minutes=16)),
+    "signature without a date": lambda cloud: _signed_with(cloud, x_ms_date=""),
+    "signature for an account without Shared Key": lambda cloud: _signed_write(cloud, keys=False),
+    "signature of an early version": lambda cloud: _signed_with(cloud, x_ms_version="2014-02-14"),
+    "signature of the scheme SharedKeyLite": lambda cloud: _signed_with(cloud, Authorization="SharedKeyLite x:y"),
     "account without public access": _on_private_account,
     "private container": lambda cloud: _anonymous(cloud, "GET", "None"),
     "absent container": lambda cloud: _written(cloud, _VERSION, path="/other/jwks"),
     "absent blob": lambda cloud: _anonymous(cloud, "GET"),
     "write without a blob type": lambda cloud: _written(cloud, _VERSION),
+    "tags that are not allowed": lambda cloud: _signed_write(cloud, headers=_BLOCK | {"x-ms-tags": "a=b%23"}),
     "blob that is not emulated": lambda cloud: _written(cloud, _VERSION | {"x-ms-blob-type": "PageBlob"}),
 }

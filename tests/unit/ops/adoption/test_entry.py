@@ -55,6 +55,19 @@ def test_an_empty_stack_gets_everything_that_follows() -> None:
     }
 
 
+def test_an_identity_of_ccoctl_keeps_its_name_and_those_of_its_credentials() -> None:
+    """It names a federated credential after the service account."""
+    name = "hc1-openshift-image-registry-installer-cloud-credentials"
+    federated = {(ISSUER, each.subject): each.subject.rpartition(":")[2] for each in MANAGED_ROW.subjects}
+    written = found({}, with_identity(id=identity_id(name), federated=federated))
+
+    assert written[f"{IDENTITY}.name"] == name
+    assert {written[f"{IDENTITY}.federatedCredentials.{each.suffix}"] for each in MANAGED_ROW.subjects} == {
+        "registry",
+        "cluster-image-registry-operator",
+    }
+
+
 def test_what_is_configured_already_is_not_written_again() -> None:
     whole = {
         "resourceGroup": "Identity-Local",

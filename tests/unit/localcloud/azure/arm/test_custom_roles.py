@@ -52,6 +52,14 @@ def test_a_custom_role_is_written_read_changed_and_deleted(world: ArmWorld) -> N
     assert error(world.call("GET", f"{ROLES}/{ONE}"))[:2] == (404, "RoleDefinitionDoesNotExist")
 
 
+def test_roles_are_listed_by_name_or_by_type(world: ArmWorld) -> None:
+    write(world)
+
+    assert names(world, GROUP, **{"$filter": "type eq 'CustomRole'"}) == ["mine"]
+    assert names(world, GROUP, **{"$filter": "roleName eq 'Reader'"}) == ["Reader"]
+    assert "mine" not in names(world, GROUP, **{"$filter": "type eq 'BuiltInRole'"})
+
+
 def test_a_custom_role_grants_its_actions_and_not_those_it_excludes(world: ArmWorld) -> None:
     principal = world.principal()
     world.create_vault()

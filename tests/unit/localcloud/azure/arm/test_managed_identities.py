@@ -65,7 +65,7 @@ def test_deleting_an_identity_leaves_only_its_role_assignments(world: ArmWorld) 
     assert world.cloud.directory.service_principal(principal_id) is None
     assert world.call("GET", assignment).status_code == 200
     create(world)
-    assert error(world.call("GET", credential("one")))[:2] == (404, "ResourceNotFound")
+    assert error(world.call("GET", credential("one")))[:2] == (404, "NotFound")
 
 
 @pytest.mark.parametrize("name", ["ab", "-abc", "a.b.c", "a" * 129])
