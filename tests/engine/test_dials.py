@@ -14,6 +14,7 @@ from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery, HeldFau
 from localcloud.core.state_directory import StateDirectory
 from tests.engine.clients import Client, bare_sign_in, secrets_of
 from tests.engine.killing import documents, small_stack
+from tests.engine.rotations import SETTLED
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.slow
@@ -42,7 +43,12 @@ _PASSES: Final[Mapping[str, Any]] = {
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     """Up since a run under everything that passes."""
-    with pytest.MonkeyPatch.context() as patch, small_stack(tmp_path_factory.mktemp("dials"), "hypershift") as made:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        small_stack(tmp_path_factory.mktemp("dials"), "hypershift") as made,
+        # Its clients sign in with each certificate at once.
+        made.configured(credentials={"propagation": SETTLED}),
+    ):
         patch.setenv("REQUESTS_CA_BUNDLE", made.environment.ca_file)
         with dialled(made, **_PASSES):
             done = made.idstack("up", check=False)

@@ -33,6 +33,19 @@ def test_a_key_that_moves_to_another_vault_costs_no_sign_in(project: Rehearsals)
     assert [row["identity"] for row in found.document["plan"]] == ["kms"]
 
 
+def test_another_version_of_the_same_key_costs_no_sign_in(project: Rehearsals) -> None:
+    before = project.start("prod")
+    kms = project.cluster("prod")["kms"]
+    rotated = kms["activeKey"].rpartition("/")[0] + "/" + "1" * 32
+    cluster = project.cluster("prod", kms={**kms, "activeKey": rotated, "backupKey": kms["activeKey"]})
+    project.write("prod", {**before, "hostedClusters": [cluster]})
+
+    found = project.rehearse("prod", "--forbid", "create,replace,delete")
+
+    assert (found.code, found.findings, found.failed()) == (0, [], {})
+    assert found.operations("role") == found.operations("secret") == {}
+
+
 def test_a_cluster_under_another_name_is_refused_while_it_is_in_use(project: Rehearsals) -> None:
     before = project.start("prod")
     renamed = project.cluster("prod", name="hc9", infraID="hc9-prod")
