@@ -17,7 +17,7 @@ _RUNS: Final = ("base", "head", "down")
 
 def rehearse() -> Figure:
     """Time of the whole command for another role set, and of those runs in it, with its clients beside them."""
-    with TemporaryDirectory(prefix="bench-") as directory, rehearsals(Path(directory)) as project:
+    with TemporaryDirectory(prefix="bench-") as directory, rehearsals(Path(directory), warm=False) as project:
         before = project.start(_STACK)
         project.write(_STACK, {**before, "roles": "hypershift"})
         begun = time.monotonic()

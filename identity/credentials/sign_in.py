@@ -99,11 +99,18 @@ class FreshSignIns:
     has signed for ten minutes, as in each long-running client, and Entra ID checks it each time. After a failure close
     it and take another: MSAL answers a refused request from memory for a minute (`msal/throttled_http_client.py`).
 
-    Raises ValueError as `client`.
+    `ca_file`: what certificates of servers are checked against, else `ca_bundle`. Raises ValueError as `client`.
     """
 
     def __init__(
-        self, authority_host: str, tenant_id: str, client_id: str, pem_bundle: bytes, *, timeout_seconds: int = 15
+        self,
+        authority_host: str,
+        tenant_id: str,
+        client_id: str,
+        pem_bundle: bytes,
+        *,
+        timeout_seconds: int = 15,
+        ca_file: str | None = None,
     ) -> None:
         self._credential = client(
             authority_host,
@@ -114,6 +121,7 @@ class FreshSignIns:
             connection_timeout=timeout_seconds,
             read_timeout=timeout_seconds,
             base_headers={"Connection": "close"},
+            connection_verify=ca_file or ca_bundle(),
             _cache=_NoTokens(),
         )
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import httpx
 from azure.core.exceptions import AzureError
 
 from identity.clouds import LocalEnvironment, local_cloud
-from identity.credentials.document import Credential, InvalidCredential, decode
-from identity.credentials.sign_in import client, refusal
+from identity.credentials.document import InvalidCredential, decode
+from identity.credentials.sign_in import FreshSignIns, refusal
 from identity.outputs import StackOutputs
 from ops.rehearsal.steps import ResourceOwner
 
@@ -92,8 +93,8 @@ class Reader:
         """Close the connections."""
         self._http.close()
 
-    def read(self, of: Mounted) -> Credential:
-        """The credential in the vault; raises `Unreadable`."""
+    def read(self, of: Mounted) -> str:
+        """The value of the secret in the vault; raises `Unreadable`."""
         try:
             asked = {"api-version": _IMDS_API, "resource": _RESOURCE, "client_id": of.reader}
             url = f"{self._local.imds_endpoint}/metadata/identity/oauth2/token"
@@ -104,24 +105,28 @@ class Reader:
                 params={"api-version": _VAULT_API},
                 headers={**headers, "Authorization": f"Bearer {token['access_token']}"},
             )
-            value = str(self._answer(f"the vault {of.vault}", secret)["value"])
-            return decode(value, object_encoding=of.encoding)
-        except (httpx.HTTPError, InvalidCredential) as error:
-            raise Unreadable(f"the secret {of.secret} cannot be mounted: {' '.join(str(error).split())}") from None
+            return str(self._answer(f"the vault {of.vault}", secret)["value"])
+        except httpx.HTTPError as error:
+            raise _unreadable(of, error) from None
 
-    def sign_in(self, credential: Credential) -> None:
-        """One sign-in past every cache, over a connection of its own, without retries; raises AzureError."""
-        with client(
+    def sign_ins(self, of: Mounted, value: str) -> Callable[[], object]:
+        """A function that signs in with the credential in this value, past every cache, and raises AzureError.
+
+        After a failure take another (`FreshSignIns`). Raises `Unreadable` if the value is no credential.
+        """
+        try:
+            credential = decode(value, object_encoding=of.encoding)
+        except InvalidCredential as error:
+            raise _unreadable(of, error) from None
+        fresh = FreshSignIns(
             credential.authority_host,
             credential.tenant_id,
             credential.client_id,
             credential.key_material.pem(),
-            retry_total=0,
-            connection_timeout=_TIMEOUT,
-            read_timeout=_TIMEOUT,
-            connection_verify=self._local.ca_file,
-        ) as signing:
-            signing.get_token(self._cloud.arm_scope)
+            timeout_seconds=_TIMEOUT,
+            ca_file=self._local.ca_file,
+        )
+        return partial(fresh.sign_in, self._cloud.arm_scope)
 
     @staticmethod
     def _answer(service: str, response: httpx.Response) -> dict[str, Any]:
@@ -134,6 +139,42 @@ class Reader:
         error = document.get("error")
         code = error.get("code") if isinstance(error, dict) else error
         raise Unreadable(f"{service} answers {response.status_code} {code or ''}".rstrip())
+
+
+def _unreadable(of: Mounted, error: Exception) -> Unreadable:
+    return Unreadable(f"the secret {of.secret} cannot be mounted: {' '.join(str(error).split())}")
+
+
+class _Pod:
+    """What a pod has: the value of its secret as it was mounted, and a client that signs in with it.
+
+    Raises `Unreadable` if it cannot be mounted.
+    """
+
+    def __init__(self, reader: Reader, of: Mounted) -> None:
+        self._reader = reader
+        self._of = of
+        self._value = reader.read(of)
+        self._sign_in: Callable[[], object] | None = reader.sign_ins(of, self._value)
+
+    def poll(self) -> None:
+        """Mount what the vault has now. What cannot be read leaves the mount as it is."""
+        with suppress(Unreadable):
+            value = self._reader.read(self._of)
+            if value != self._value:
+                self._value, self._sign_in = value, self._reader.sign_ins(self._of, value)
+
+    def attempt(self, found: SignIns) -> None:
+        """Sign in once and note what came of it."""
+        try:
+            if self._sign_in is None:
+                self._sign_in = self._reader.sign_ins(self._of, self._value)
+            self._sign_in()
+        except AzureError as error:
+            self._sign_in = None
+            found.failed[cause_of(error)] += 1
+        else:
+            found.worked += 1
 
 
 class Clients:
@@ -168,29 +209,27 @@ class Clients:
 
     def _run(self, of: Mounted, found: SignIns) -> None:
         looked = time.monotonic()
-        credential = self._first(of, found)
+        pod = self._first(of, found)
         assert self._began is not None, "there is a client"
         with suppress(threading.BrokenBarrierError):
             self._began.wait()
-        while credential is not None and not self._stopped.wait(self._pause):
+        while pod is not None and not self._stopped.wait(self._pause):
             if time.monotonic() - looked >= _POLL:
                 looked = time.monotonic()
-                # What cannot be read leaves the mount as it is.
-                with suppress(Unreadable):
-                    credential = self._reader.read(of)
-            attempt(self._reader, credential, found)
+                pod.poll()
+            pod.attempt(found)
 
-    def _first(self, of: Mounted, found: SignIns) -> Credential | None:
-        """The credential with its first sign-in, None if that does not come; failures before it do not count."""
+    def _first(self, of: Mounted, found: SignIns) -> _Pod | None:
+        """The pod after its first sign-in, None if that does not come; failures before it do not count."""
         until = time.monotonic() + _FIRST
         while not self._stopped.is_set():
             tried = SignIns(of.owner)
             try:
-                credential = self._reader.read(of)
-                attempt(self._reader, credential, tried)
+                pod = _Pod(self._reader, of)
+                pod.attempt(tried)
                 if tried.worked:
                     found.worked += 1
-                    return credential
+                    return pod
             except Unreadable as error:
                 tried.failed[str(error)] += 1
             if time.monotonic() > until:
@@ -198,16 +237,6 @@ class Clients:
                 return None
             self._stopped.wait(_POLL / 4)
         return None
-
-
-def attempt(reader: Reader, credential: Credential, found: SignIns) -> None:
-    """Sign in once and note what came of it."""
-    try:
-        reader.sign_in(credential)
-    except AzureError as error:
-        found.failed[cause_of(error)] += 1
-    else:
-        found.worked += 1
 
 
 def cause_of(error: BaseException) -> str:
@@ -224,7 +253,7 @@ def mounted_anew(reader: Reader, credentials: Sequence[Mounted]) -> list[SignIns
     for each in credentials:
         result = SignIns(each.owner)
         try:
-            attempt(reader, reader.read(each), result)
+            _Pod(reader, each).attempt(result)
         except Unreadable as error:
             result.failed[str(error)] += 1
         found.append(result)

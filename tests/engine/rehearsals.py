@@ -145,8 +145,8 @@ class Rehearsals:
 
 
 @contextmanager
-def rehearsals(top: Path) -> Iterator[Rehearsals]:
-    """A repository of the project in `top`, without a stack's file."""
+def rehearsals(top: Path, *, warm: bool = True) -> Iterator[Rehearsals]:
+    """A repository of the project in `top`, without a stack's file; `warm`: as `running_stack` has it."""
     root = top / "project"
     root.mkdir()
     (top / "temporary").mkdir()
@@ -155,7 +155,7 @@ def rehearsals(top: Path) -> Iterator[Rehearsals]:
             shutil.copytree(PROJECT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(PROJECT / name, root / name)
-    (root / ".venv").symlink_to(virtual_environment())
+    (root / ".venv").symlink_to(virtual_environment() if warm else PROJECT / ".venv")
     (root / ".tools").symlink_to(PROJECT / ".tools")
     git(root, "init", "--quiet")
     (root / ".git/info/exclude").write_text(".venv\n.tools\n", encoding="utf-8")

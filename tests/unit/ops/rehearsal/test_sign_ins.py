@@ -10,35 +10,44 @@ from typing import Any, cast
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
-from identity.credentials.document import Credential
 from ops.rehearsal import sign_ins
 from ops.rehearsal.sign_ins import Mounted, Reader, SignIns, Unreadable, cause_of, mounted, mounted_anew, signing_in
 from ops.rehearsal.steps import ResourceOwner
 
 _GONE = "AADSTS700016: Application with identifier 'x' was not found in the directory 'y'. Trace ID: 1"
 
+_NO_CREDENTIAL = "{}"
+
 
 @dataclass
 class FakeReader:
-    """A vault and an Entra ID that answer as a test says; each sign-in is noted by its secret."""
+    """A vault and an Entra ID that answer as a test says; each sign-in is noted by the secret's value, its name."""
 
     unreadable: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
     seen: list[str] = field(default_factory=list)
+    values: dict[str, str] = field(default_factory=dict)
+    loaded: list[str] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def read(self, of: Mounted) -> Credential:
+    def read(self, of: Mounted) -> str:
         if of.secret in self.unreadable:
             raise Unreadable(f"the secret {of.secret} cannot be mounted: 403")
-        return cast("Credential", of.secret)
+        return self.values.get(of.secret, of.secret)
 
-    def sign_in(self, credential: Credential) -> None:
-        secret = str(credential)
-        with self.changed:
-            self.seen.append(secret)
-            self.changed.notify_all()
-        if secret in self.refused:
-            raise ClientAuthenticationError(_GONE)
+    def sign_ins(self, of: Mounted, value: str) -> Callable[[], None]:
+        self.loaded.append(value)
+        if value == _NO_CREDENTIAL:
+            raise Unreadable("the secret cannot be mounted: no credential")
+
+        def sign_in() -> None:
+            with self.changed:
+                self.seen.append(value)
+                self.changed.notify_all()
+            if value in self.refused:
+                raise ClientAuthenticationError(_GONE)
+
+        return sign_in
 
     def wait(self, condition: Callable[[], bool]) -> None:
         """Return once it holds."""
@@ -91,6 +100,32 @@ def test_a_vault_that_cannot_be_read_leaves_the_mount_as_it_is() -> None:
         fake.wait(lambda: len(fake.seen) > seen + 5)
 
     assert clients.results[0].failed.total() == 0
+
+
+def test_a_key_is_loaded_once_and_again_after_each_refusal() -> None:
+    fake = FakeReader()
+
+    with signing_in(fake.reader, [credential("hc1", "kms")]):
+        fake.wait(lambda: len(fake.seen) >= 5)
+        assert fake.loaded == ["hc1-kms"]
+        fake.refused.add("hc1-kms")
+        refused = len(fake.seen)
+        fake.wait(lambda: len(fake.seen) > refused + 3)
+
+    assert len(fake.loaded) >= 3
+
+
+def test_a_new_version_of_the_secret_is_used_once_the_vault_has_it() -> None:
+    fake = FakeReader()
+
+    with signing_in(fake.reader, [credential("hc1", "kms")]) as clients:
+        fake.values["hc1-kms"] = _NO_CREDENTIAL
+        fake.wait(lambda: _NO_CREDENTIAL in fake.loaded)
+        fake.values["hc1-kms"] = "the next version"
+        fake.wait(lambda: "the next version" in fake.seen)
+
+    assert clients.results[0].failed.total() == 0
+    assert _NO_CREDENTIAL not in fake.seen
 
 
 def test_what_comes_late_at_the_beginning_is_no_failure() -> None:
