@@ -82,12 +82,15 @@ def _merge_list(target: list[Any], patch: list[Any], key: str) -> list[Any]:
 def apply_json_patch(target: Any, operations: Any) -> Any:
     """`target` changed by the operations of RFC 6902; `target` itself stays as it is.
 
+    `null` has no operation, as for kube-apiserver (evanphx/json-patch, `DecodePatch`): pulumi-kubernetes sends it when
+    it finds no field manager to replace.
+
     Raises:
         StatusError: 400, for an invalid patch, a path that does not exist, or a `test` that fails.
     """
-    if not isinstance(operations, list):
+    if not isinstance(operations, list | None):
         raise bad_request("a JSON patch is a list of operations")
     try:
-        return jsonpatch.JsonPatch(operations).apply(target)
+        return jsonpatch.JsonPatch(operations or []).apply(target)
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
         raise bad_request(f"the server rejected our request: the JSON patch does not apply: {error}") from None

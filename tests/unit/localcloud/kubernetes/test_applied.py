@@ -73,6 +73,16 @@ def test_fields_are_handed_over_by_managed_fields(api: RunningApi) -> None:
     assert data(api, config_map("c", {"a": "2"})) == {"a": "2"}
 
 
+def test_nothing_is_handed_over_by_null(api: RunningApi) -> None:
+    """As the kubernetes provider does when it finds no field manager to replace."""
+    with client_of(api.kubeconfig) as http:
+        created = http.post(_MAPS, json=config_map("c", {"a": "1"})).json()
+        headers = {"Content-Type": "application/json-patch+json"}
+        answer = http.patch(f"{_MAPS}/c", content="null", headers=headers)
+
+    assert (answer.status_code, answer.json()) == (200, created)
+
+
 def test_what_was_created_stays_while_nobody_applied_it(api: RunningApi) -> None:
     with client_of(api.kubeconfig) as http:
         http.post(f"{_MAPS}?fieldManager=mine", json=config_map("c", {"a": "1", "b": "1"})).raise_for_status()

@@ -40,6 +40,11 @@ def test_a_json_patch_follows_escaped_paths() -> None:
     assert patches.apply_json_patch(document, operations) == {"metadata": {"labels": {"a/b": "2"}}, "items": [2, 3]}
 
 
+@pytest.mark.parametrize("operations", [None, []])
+def test_a_json_patch_without_operations_changes_nothing(operations: Any) -> None:
+    assert patches.apply_json_patch({"items": [1]}, operations) == {"items": [1]}
+
+
 @pytest.mark.parametrize(
     "operations",
     [
