@@ -47,7 +47,8 @@ def test_the_role_alone_is_what_the_deployer_needs(made: tuple[LocalStack, str])
 def test_without_the_role_doctor_prints_the_assignment(made: tuple[LocalStack, str]) -> None:
     stack, _ = made
     role = stack.resource("management-cluster-deployer-cluster")
-    cluster = stack.resource("management-cluster-aks")["id"]
+    # AKS prints it with `resourcegroups`.
+    cluster = stack.resource("management-cluster-aks")["id"].replace("/resourcegroups/", "/resourceGroups/")
     with closing(StateDirectory(stack.state).open_store()) as store:
         assignments = Resources(store)
         existing = assignments.get(role["id"])
