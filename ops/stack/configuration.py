@@ -7,7 +7,7 @@ beside its state, and the engine reads a copy of the configuration with the salt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from identity.clouds import LOCAL_CLOUD
 from identity.settings.problems import NAMESPACE
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError
+from ops.stack.state import State
 
 _SALT: Final = "encryptionsalt"
 _SHARED: Final = f"{NAMESPACE}:sharedStack"
@@ -57,10 +58,27 @@ def local_copy(source: Path) -> Path:
     The stack must exist. Raises CommandError as `with_salt` does.
     """
     engine = local_paths().engine
-    salt = yaml.safe_load((engine / source.name).read_text())[_SALT]
+    salt = salt_of(engine / source.name)
     copy = engine / f"configuration.{source.name.removeprefix('Pulumi.')}"
-    copy.write_text(with_salt(source.read_text(), salt, source.name))
+    copy.write_text(source.read_text() if salt is None else with_salt(source.read_text(), salt, source.name))
     return copy
+
+
+def salt_of(file: Path) -> str | None:
+    """The salt in the engine's own file of a stack; None if there is none."""
+    salt: str | None = (yaml.safe_load(file.read_text()) or {}).get(_SALT)
+    return salt
+
+
+def keep_salt(file: Path, state: Callable[[], State]) -> None:
+    """Write the salt of the state into the engine's own file of a stack, if a loss of power has left that empty.
+
+    The engine syncs neither. A state that no run has written yet has no salt; the engine makes one then.
+    """
+    if salt_of(file) is None:
+        provider = state()["deployment"].get("secrets_providers")
+        if provider and (salt := provider.get("state", {}).get("salt")):
+            file.write_text(f"{_SALT}: {salt}\n")
 
 
 def with_salt(configuration: str, salt: str, name: str) -> str:

@@ -19,7 +19,18 @@ import yaml
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings.problems import NAMESPACE
-from ops.stack import configuration, disk, existing, hints, lock, pinned_plugins, plugins, secrets_provider, state_file
+from ops.stack import (
+    configuration,
+    disk,
+    existing,
+    hints,
+    lock,
+    pinned_plugins,
+    plugins,
+    secrets_provider,
+    selections,
+    state_file,
+)
 from ops.stack.deadline import Deadline
 from ops.stack.environment import ROOT, is_local, local_paths, variables
 from ops.stack.errors import CommandError, RunInterrupted
@@ -65,7 +76,10 @@ class Engine:
         project = local_paths().engine
         name = yaml.safe_load((self.root / "Pulumi.yaml").read_text())["name"]
         (project / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n")
+        selections.forget_unreadable(local_paths().home)
         self._capture("stack", "select", self.stack, "--create", directory=project)
+        if not self.damage():
+            configuration.keep_salt(project / self._file.name, self.state)
 
     def create(self) -> None:
         """Create the stack if the backend does not have it; the key or passphrase that its file names stays."""
@@ -161,9 +175,9 @@ class Engine:
         outputs: StackOutputs[str] = json.loads(self._capture("stack", "output", "--json", "--stack", self.stack))
         return outputs
 
-    def planned(self) -> Plan:
+    def planned(self, arguments: Sequence[str] = ()) -> Plan:
         """The plan of a preview; secrets are masked. The error of a failed preview has its error messages."""
-        plan = self.proposed()
+        plan = self.proposed(arguments)
         if errors := errors_of(plan):
             raise CommandError(f"`pulumi preview`: {''.join(each['message'] for each in errors).strip()}")
         return plan

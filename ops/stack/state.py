@@ -48,12 +48,26 @@ class Manifest(TypedDict):
     time: str
 
 
+class ProviderState(TypedDict):
+    """What a secrets provider needs to decrypt; only a passphrase has a salt."""
+
+    salt: NotRequired[str]
+
+
+class SecretsProvider(TypedDict):
+    """What encrypts the secrets of a state."""
+
+    type: str
+    state: NotRequired[ProviderState]
+
+
 class Deployment(TypedDict):
     """The resources of a state, in the order of their creation; null in a stack that never had one."""
 
     manifest: NotRequired[Manifest]
     resources: NotRequired[list[StateResource] | None]
     pending_operations: NotRequired[list[PendingOperation] | None]
+    secrets_providers: NotRequired[SecretsProvider | None]
 
 
 class State(TypedDict):

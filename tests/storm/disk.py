@@ -34,7 +34,7 @@ _COMMAND_ENDS_WITHIN: Final = 420.0
 _SYNCED: Final = frozenset(
     {"state.sqlite", "state.sqlite-shm", "seal.key", "ca.pem", "server.pem", "expired-server.pem"}
 )
-_UNWRITTEN: Final = 5.0  # seconds: what is younger is not on the disk yet (ext4(5), `commit`)
+_UNWRITTEN: Final = 30.0  # seconds: what is younger is not on the disk yet (proc_sys_vm(5), `dirty_expire_centisecs`)
 _LOGS: Final = frozenset({".log", ".jsonl"})
 _WAL: Final = "state.sqlite-wal"
 _WAL_HEADER: Final = struct.Struct(">4I8s8s")  # https://sqlite.org/fileformat2.html#walformat

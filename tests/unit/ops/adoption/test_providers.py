@@ -28,7 +28,7 @@ class _Recorded(Engine):
     def state(self) -> Any:
         return {"version": 3, "deployment": {"resources": self.resources}}
 
-    def planned(self) -> Any:
+    def planned(self, arguments: Any = ()) -> Any:
         return {"config": {}, "steps": self.steps}  # type: ignore[attr-defined]
 
     def replace_state(self, state: Any) -> None:

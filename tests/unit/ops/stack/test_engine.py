@@ -49,6 +49,18 @@ def test_the_engine_reads_a_copy_of_the_configuration_with_the_salt(
     }
 
 
+def test_what_the_engine_cannot_read_of_selected_stacks_is_forgotten(
+    engine: FakeEngine, project: Path, tmp_path: Path
+) -> None:
+    notes = tmp_path / "state/pulumi/home/workspaces"
+    notes.mkdir(parents=True)
+    empty, whole = (notes / f"{name}-workspace.json" for name in ("empty", "whole"))
+    empty.touch()
+    whole.write_text('{"stacks": {}}')
+    Engine("local", project).prepare()
+    assert (empty.exists(), whole.exists()) == (False, True)
+
+
 def add_salt(project: Path) -> str:
     """Do what a bare `pulumi preview -s local` does in a checkout; returns the configuration that it leaves."""
     configuration = project / "Pulumi.local.yaml"

@@ -1,0 +1,48 @@
+"""Small files of the local engine that a loss of power left empty; `tests/storm` takes them all at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.harness import LocalStack, empty_project
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> LocalStack:
+    """A stack that was made and never brought up."""
+    made = empty_project(tmp_path)
+    made.prepare()
+    return made
+
+
+def _salt(file: Path) -> str:
+    salt: str = yaml.safe_load(file.read_text())["encryptionsalt"]
+    return salt
+
+
+def test_a_stack_is_selected_without_the_engines_note_of_it(stack: LocalStack) -> None:
+    [note, *_] = (stack.state / "pulumi/home/workspaces").glob("*-workspace.json")
+    note.write_text("")
+    stack.prepare()
+    assert stack.name in note.read_text()
+
+
+def test_a_stacks_salt_comes_back_out_of_its_state(stack: LocalStack) -> None:
+    file = stack.state / "pulumi/Pulumi.local.yaml"
+    salt = _salt(file)
+    file.write_text("")
+    stack.prepare()
+    assert _salt(file) == salt
+
+
+def test_a_stack_that_lost_its_salt_and_its_state_is_made_anew(stack: LocalStack) -> None:
+    file = stack.state / "pulumi/Pulumi.local.yaml"
+    for each in (file, *(stack.state / "pulumi/backend/.pulumi/stacks").rglob("*.json*")):
+        each.write_text("")
+    recovered = stack.idstack("recover", "--no-up", check=False)
+    assert "begins anew, empty" in recovered.stdout
+    assert _salt(file)
+    stack.idstack("down")
