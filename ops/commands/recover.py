@@ -43,7 +43,7 @@ def recover(
     settle.unlock_and_refresh(engine, local, screen.console.print, owner_is_gone=unlock)
     bring_up_to_date(engine, screen.console.print)
     screen.step("things that exist but are not in the state")
-    found = settle.find_orphans(engine, local)
+    found = settle.find_orphans(engine, local, screen.console.print)
     for each in found:
         screen.console.print(f"  {each.name}: {each.id}")
     if found and not engine.is_local:

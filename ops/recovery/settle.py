@@ -24,6 +24,7 @@ from ops.stack.engine import Engine
 from ops.stack.environment import variables
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.lock import Locked
+from ops.stack.renewable import RenewedType
 from ops.stack.state import Plan, StateResource, name_of
 
 _AT_ONCE: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
@@ -111,9 +112,12 @@ def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment
     }
 
 
-def find_orphans(engine: Engine, local: LocalEnvironment | None) -> list[Orphan]:
-    """What exists but is missing in the state; `local` has the endpoints of the local cloud, for a local stack."""
-    plan, state = engine.planned(), engine.resources()
+def find_orphans(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> list[Orphan]:
+    """What exists but is missing in the state; `local` has the endpoints of the local cloud, for a local stack.
+
+    `report` prints a line for the user.
+    """
+    plan, state = _plan(engine, report), engine.resources()
     # An `up` in between may have made twins of the applications; their finder raises CommandError then.
     applications = [each for each in state if each["type"] == APPLICATION]
     asked = [*orphans.candidates(plan, state), *applications]
@@ -129,6 +133,23 @@ def enter(engine: Engine, found: Sequence[Orphan]) -> None:
     """Write the orphans into the refreshed state."""
     if found:
         engine.replace_state(orphans.settled(engine.state(), found))
+
+
+def _plan(engine: Engine, report: Callable[[str], None]) -> Plan:
+    """What the program would do; if a schedule refuses to plan another certificate yet, what it would do without them.
+
+    A schedule does so for hours after a `down` that was killed between the deletions of a secret and of its schedule.
+    What a killed renewal may have registered besides goes with its application.
+    """
+    try:
+        return engine.planned()
+    except CommandError as refused:
+        schedules = [each["urn"] for each in engine.resources() if each["type"] == RenewedType.SCHEDULE]
+        if not schedules:
+            raise
+        plan = engine.planned([word for urn in schedules for word in ("--exclude", urn)])  # raises what else is wrong
+        report(f"no certificate can be planned, so none is looked for: {refused}")
+        return plan
 
 
 def _configuration(plan: Plan) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A Kubernetes API behind a real socket, and the finders for it and for the local Azure."""
+"""A Kubernetes API behind a real socket, finders for it and for the local Azure, and an engine's answers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from tests.unit.azure_world import azure, cloud, deployer
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import ArmWorld, world
 from tests.unit.localcloud.kubernetes_world import TOKEN, write_kubeconfig
+from tests.unit.ops.recovery.engine_answers import answers
 
-__all__ = ["azure", "cloud", "deployer", "world"]
+__all__ = ["answers", "azure", "cloud", "deployer", "world"]
 
 
 @pytest.fixture

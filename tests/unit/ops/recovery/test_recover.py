@@ -7,8 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,71 +22,13 @@ from ops.recovery.orphans import Orphan
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.streaming import Ended
-from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.conftest import Idstack
+from tests.unit.ops.recovery.engine_answers import EngineAnswers
 
-# The next answer to each command; the last one stays.
-_PULUMI = """\
-#!{python}
-import json, pathlib, sys
-folder = pathlib.Path({folder!r})
-with (folder / "calls").open("a") as calls:
-    print(*sys.argv[1:], file=calls)
-answers = json.loads((folder / "answers.json").read_text())
-name = " ".join(each for each in sys.argv[1:3] if each in ("stack", "export", "import")) or sys.argv[1]
-queue = answers.get(name, [[0, "", ""]])
-code, output, error = queue.pop(0) if len(queue) > 1 else queue[0]
-(folder / "answers.json").write_text(json.dumps(answers))
-if name == "stack import":
-    (folder / "imported.json").write_text(sys.stdin.read())
-sys.stdout.write(output)
-sys.stderr.write(error)
-sys.exit(code)
-"""
 URN = "urn:pulumi:dev::idstack::azure-native:keyvault:Vault::vault-vault"
-STATE = {"version": 3, "deployment": {"resources": []}}
 VAULT = Orphan(
     {"urn": URN, "custom": True, "type": "azure-native:keyvault:Vault", "inputs": {"vaultName": "kv"}}, "/vaults/kv"
 )
-
-
-class EngineAnswers:
-    """What the engine answers, and what it was asked."""
-
-    def __init__(self, engine: FakeEngine) -> None:
-        self._folder = engine.folder
-        self._engine = engine
-        self._given: dict[str, list[tuple[int, str, str]]] = {"stack export": [(0, json.dumps(STATE), "")]}
-        self._write()
-
-    def to(self, command: str, *answers: tuple[int, str, str]) -> None:
-        """Exit code, standard output and standard error, one call after the other."""
-        self._given[command] = list(answers)
-        self._write()
-
-    @property
-    def asked(self) -> list[str]:
-        """The commands so far."""
-        return [" ".join(call.split()[: 2 if call.startswith("stack ") else 1]) for call in self._engine.calls]
-
-    @property
-    def calls(self) -> list[str]:
-        """Their whole command lines."""
-        return self._engine.calls
-
-    @property
-    def imported(self) -> Any:
-        """The state that was written."""
-        return json.loads((self._folder / "imported.json").read_text())
-
-    def _write(self) -> None:
-        (self._folder / "answers.json").write_text(json.dumps(self._given))
-
-
-@pytest.fixture
-def answers(engine: FakeEngine) -> EngineAnswers:
-    executable = engine.folder / "pulumi"
-    executable.write_text(_PULUMI.format(python=sys.executable, folder=str(engine.folder)))
-    return EngineAnswers(engine)
 
 
 @pytest.fixture
@@ -95,7 +36,7 @@ def orphans(monkeypatch: pytest.MonkeyPatch) -> list[Orphan]:
     """The orphans that are found, in the place of a search."""
     found: list[Orphan] = []
 
-    def find(engine: Engine, local: LocalEnvironment | None) -> list[Orphan]:
+    def find(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> list[Orphan]:
         return found
 
     monkeypatch.setattr(settle, "find_orphans", find)

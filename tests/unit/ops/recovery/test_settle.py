@@ -1,0 +1,63 @@
+"""The search for orphans while the program cannot plan a certificate."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ops.recovery.settle import find_orphans
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from tests.unit.ops.recovery.engine_answers import EngineAnswers
+
+_CONFIGURATION = {"idstack:cloud": "AzurePublicCloud", "idstack:tenantId": "t", "idstack:subscriptionId": "s"}
+
+
+_SCHEDULE = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress-entra-schedule"
+
+
+def _state(*urns: str) -> dict[str, Any]:
+    resources = [{"urn": each, "type": each.split("::")[2], "inputs": {}} for each in urns]
+    return {"version": 3, "deployment": {"resources": resources}}
+
+
+def _preview(*complaints: str) -> tuple[int, str, str]:
+    diagnostics = [{"message": f"error: {each}\n", "severity": "error"} for each in complaints]
+    return len(complaints), json.dumps({"config": _CONFIGURATION, "steps": [], "diagnostics": diagnostics}), ""
+
+
+def _nothing_to_report(line: str) -> None:
+    pytest.fail(line)
+
+
+def test_orphans_are_looked_for_once(answers: EngineAnswers) -> None:
+    answers.to("preview", _preview())
+    assert find_orphans(Engine("dev"), None, _nothing_to_report) == []
+    assert [each for each in answers.calls if each.startswith("preview")] == [
+        "preview --json --stack dev --non-interactive"
+    ]
+
+
+def test_a_certificate_that_cannot_be_planned_hides_no_other_orphan(answers: EngineAnswers) -> None:
+    answers.to("stack export", (0, json.dumps(_state(_SCHEDULE)), ""))
+    answers.to("preview", _preview("one now would replace that of slot a"), _preview())
+    reported: list[str] = []
+    assert find_orphans(Engine("dev"), None, reported.append) == []
+    [first, second] = [each for each in answers.calls if each.startswith("preview")]
+    assert "--exclude" not in first
+    assert f"--exclude {_SCHEDULE}" in second
+    [line] = reported
+    assert line.startswith("no certificate can be planned")
+    assert line.endswith("one now would replace that of slot a")
+
+
+@pytest.mark.parametrize("urns", [(), (_SCHEDULE,)])
+def test_a_program_that_fails_without_certificates_too_is_an_error(
+    answers: EngineAnswers, urns: tuple[str, ...]
+) -> None:
+    answers.to("stack export", (0, json.dumps(_state(*urns)), ""))
+    answers.to("preview", _preview("The stack's configuration has 1 problem"))
+    with pytest.raises(CommandError, match="has 1 problem"):
+        find_orphans(Engine("dev"), None, _nothing_to_report)
