@@ -1,18 +1,28 @@
-"""An `up` that Azure RBAC stopped on the management cluster: the engine's messages do not name what is missing."""
+"""What to do after an `up` that failed for a reason of which the engine's messages name no remedy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
+from typing import Final
 
 from identity.access.azure_rbac import DENIAL
 
+# pulumi/pulumi `sdk/go/common/resource/plugin/plugin.go`
+_ENDED_PLUGIN: Final = re.compile(r"pulumi-resource-([\w-]+)(\.exe)? exited prematurely")
 
-def hint(lines: Iterable[str], stack: str) -> str | None:
-    """What to do, if the lines of the engine's event log have such a refusal, else None."""
-    if not any(DENIAL in line for line in lines):
-        return None
-    return (
-        "Azure RBAC decides on the management cluster, and the deployer lacks a role assignment there. "
-        f"`.venv/bin/idstack doctor --stage access --stack {stack}` prints the one that is missing; it takes up to "
-        "five minutes, then run the command again"
-    )
+
+def hint(lines: Sequence[str], stack: str) -> str | None:
+    """What to do, if the lines of the engine's event log have such a reason, else None."""
+    if any(DENIAL in line for line in lines):
+        return (
+            "Azure RBAC decides on the management cluster, and the deployer lacks a role assignment there. "
+            f"`.venv/bin/idstack doctor --stage access --stack {stack}` prints the one that is missing; it takes up to "
+            "five minutes, then run the command again"
+        )
+    if ended := next(filter(None, map(_ENDED_PLUGIN.search, lines)), None):
+        return (
+            f"the plugin {ended[1]} ended while it worked, as one does that somebody kills or that finds no memory. "
+            f"What it had begun may exist by now: `make recover STACK={stack}` finds it, and goes on"
+        )
+    return None

@@ -23,7 +23,7 @@ _KEYS: Final = (
 )
 # An error names what stopped it or what to do: whoever was killed, who does not answer, who has the lock, what exists.
 _CAUSES: Final = re.compile(
-    r"was killed by signal 9|make recover|make up|idstack import|Connection refused|does not answer|"
+    r"was killed by signal 9|exited prematurely|make recover|make up|idstack import|Connection refused|does not answer|"
     r"it is too soon|not rotated:|is withdrawn|has not reached the vault|does the kubelet run",
     re.IGNORECASE,
 )

@@ -241,6 +241,16 @@ def test_an_up_that_azure_rbac_refused_names_doctor_for_the_missing_role(engine:
     assert "doctor" not in idstack("up", "--stack", "dev").error
 
 
+def test_an_up_whose_plugin_ended_names_recover(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.ends_with(255)
+    engine.logs(
+        _log(_GRANT, "Detected that /home/p/plugins/resource-azuread-v6/pulumi-resource-azuread exited prematurely.")
+    )
+    failed = idstack("up", "--stack", "dev").error
+    assert "the plugin azuread ended while it worked" in failed
+    assert "`make recover STACK=dev` finds it, and goes on" in failed
+
+
 def test_import_asks_and_leaves_code_and_protection_to_the_program(engine: FakeEngine, idstack: Idstack) -> None:
     printed = idstack("import", "--stack", "dev", _GRANT[0], "thing", "/id", "--parent", "parent=urn:p")
 
