@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from identity.access.errors import AccessError
+from identity.access.registered_certificates import withdraw
 from identity.credentials import rfc3339
 from identity.credentials.certificate import KEY_SIZES, issue, key_id
 from plugin import (
@@ -113,18 +113,9 @@ class CertificateResource(StateOnly):
         if application is None:
             return
         try:
-            azure = cloud.client(inputs["cloud"], inputs["tenantId"])
-            found = azure.directory_object(f"{application}?$select=keyCredentials") or {}
-            registered = found.get("keyCredentials", [])
-            others = [each for each in registered if not _is_registration(each, state)]
-            if len(others) < len(registered):
-                azure.change_directory_object(application, {"keyCredentials": others})
+            withdraw(cloud.client(inputs["cloud"], inputs["tenantId"]), application, state["keyId"])
         except AccessError as error:
             raise PluginError(f"whether the certificate {id} is still registered cannot be seen: {error}") from None
-
-
-def _is_registration(credential: Mapping[str, Any], state: Props) -> bool:
-    return str(credential.get("keyId", "")).lower() == str(state["keyId"]).lower()
 
 
 def _planned_outputs(inputs: Props) -> Props:

@@ -9,6 +9,7 @@ import typer
 
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.up import start_local_cloud
+from ops.recovery import orphans
 from ops.stack import backup as backups
 from ops.stack.engine import Engine
 
@@ -45,4 +46,5 @@ def restore(
         commit = f" (commit {found.commit})" if found.commit else ""
         lines.append(f"Its configuration has changed since the backup{commit}; it stays as it is.")
     lines.append(f"`make recover STACK={stack}` looks up what has happened since, then brings the stack up.")
+    lines.append(f"Afterwards: {orphans.certificates_since(stack)}.")
     screen.console.print("\n".join(lines), markup=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -33,7 +34,8 @@ def sweep(
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
     """List what is left over where the stack's configuration leads: role assignments whose principal is gone, and
-    applications, secrets and managed identities that carry our tags and belong to no stack.
+    applications, secrets and managed identities that carry our tags and belong to no stack, and certificates that no
+    stack has registered at its applications.
 
     Nothing that any stack of the backend names is listed. `--yes` deletes what is ours; it refuses while a stack cannot
     be read. Deleted secrets and applications can be recovered for some time.
@@ -48,8 +50,8 @@ def sweep(
     project = yaml.safe_load((engine.root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
     configuration = {"cloud": settings.cloud.name, "tenantId": settings.tenant_id}
     with deployer(stack, configuration, local_cloud.of(stack)) as azure:
-        found = find(azure, settings, project, _vault(engine, stacks), stacks, infra_id or ())
-        ours = [each for each in found if each.not_ours is None]
+        found = find(azure, settings, project, _vault(engine, stacks), stacks, infra_id or (), datetime.now(UTC))
+        deleted = [each for each in found if each.is_deleted]
         if as_json:
             unreadable = dict(stacks.unreadable)
             listed = [each.to_json() for each in found]
@@ -57,10 +59,10 @@ def sweep(
         else:
             _show(found, stacks, screen)
         if not yes:
-            if ours and not as_json:
+            if deleted and not as_json:
                 screen.console.print(f"nothing was deleted; `idstack sweep --stack {stack} --yes` deletes what is ours")
             return
-        for each in ours:
+        for each in deleted:
             delete(azure, each)
             screen.console.print(f"deleted the {each.kind} {each.name}", markup=False, emoji=False)
 
@@ -79,7 +81,12 @@ def _show(found: Sequence[LeftOver], stacks: Stacks, screen: Screen) -> None:
         return
     table = Table("what", "name", "why it is thought to be left over", "ours", box=HEAVY_HEAD)
     for each in found:
-        is_ours = "yes" if each.not_ours is None else f"no: {each.not_ours}"
         # Plain: a tag such as `idstack:x:hc1` has the form of an emoji's name.
-        table.add_row(*map(Text, (each.kind, each.name, each.reason, is_ours)))
+        table.add_row(*map(Text, (each.kind, each.name, each.reason, _ours(each))))
     screen.console.print(table)
+
+
+def _ours(found: LeftOver) -> str:
+    if found.not_ours is not None:
+        return f"no: {found.not_ours}"
+    return "yes" if found.too_soon is None else f"yes; {found.too_soon}"

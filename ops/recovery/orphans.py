@@ -25,6 +25,14 @@ class Orphan:
         return name_of(self.resource["urn"])
 
 
+def certificates_since(stack: str) -> str:
+    """What to say of a state that may be older than a renewal: no plan shows what that one has registered."""
+    return (
+        "what a renewal has registered since then at Entra ID stays there; "
+        f"`.venv/bin/idstack sweep --stack {stack}` lists it, and deletes it once no pod can use it"
+    )
+
+
 def candidates(plan: Plan, resources: Sequence[StateResource]) -> Iterator[StateResource]:
     """The resources that the plan creates and whose creation may have begun, with the inputs that the plan shows.
 

@@ -48,6 +48,8 @@ def unlock_and_refresh(
         report(damaged.put_back())
         if damaged.copy is None:
             engine.create()
+        else:
+            report(f"  {orphans.certificates_since(engine.stack)}")
         if damaged.made is not None:
             raise CommandError(damaged.made)
     try:

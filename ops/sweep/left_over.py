@@ -1,4 +1,5 @@
-"""What Azure has that no stack of the backend names: role assignments, applications, secrets, managed identities.
+"""What Azure has that no stack of the backend names: role assignments, applications and certificates registered at
+them, secrets, managed identities.
 
 Each finding says why it is thought to be left over, and whether it is this program's. What may be somebody else's is
 listed, and never deleted.
@@ -8,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.deployer_rights import assigned, catalogue_roles
+from identity.access.registered_certificates import withdraw
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.credentials import rfc3339
 from identity.credentials.secret_tags import GENERATION, SIGNING_KEY_ID, THUMBPRINT
 from identity.naming import (
     STACK_TAG,
@@ -23,6 +27,7 @@ from identity.naming import (
     stack_tag,
 )
 from identity.settings import Settings
+from ops.sweep import registrations
 from ops.sweep.stacks import Stacks
 
 _AUTHORIZATION: Final = "2022-04-01"
@@ -30,6 +35,8 @@ _KEY_VAULT: Final = "2024-11-01"
 _MANAGED_IDENTITY: Final = "2023-01-31"
 _ASSIGNMENTS: Final = "providers/Microsoft.Authorization/roleAssignments"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
+# Between application and key id, as azuread's ids have it.
+_CERTIFICATE: Final = "/certificate/"
 # Of role assignments that no identity of a hosted cluster has: the key-vault-user's.
 _COMPONENTS: Final = (
     *(row.component for row in CONTROL_PLANE),
@@ -43,6 +50,7 @@ class Swept(StrEnum):
     """What is left over, in the order of deletion: assignments before the identities that they name."""
 
     ROLE_ASSIGNMENT = "role assignment"
+    REGISTRATION = "registered certificate"
     APPLICATION = "application"
     SECRET = "secret"
     MANAGED_IDENTITY = "managed identity"
@@ -52,7 +60,8 @@ class Swept(StrEnum):
 class LeftOver:
     """One thing: its id (of ARM, or an application's path in Graph), a name for people, and why it is listed.
 
-    `not_ours` says why it is not deleted; None if it is this program's.
+    `not_ours` says why it is not deleted; None if it is this program's. `too_soon` says until when it is not deleted;
+    None if it may be.
     """
 
     kind: Swept
@@ -60,6 +69,12 @@ class LeftOver:
     name: str
     reason: str
     not_ours: str | None = None
+    too_soon: str | None = None
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether `--yes` deletes it."""
+        return self.not_ours is None and self.too_soon is None
 
     def to_json(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -67,7 +82,13 @@ class LeftOver:
 
 
 def find(
-    azure: AzureClient, settings: Settings, project: str, vault_id: str | None, stacks: Stacks, infra_ids: Sequence[str]
+    azure: AzureClient,
+    settings: Settings,
+    project: str,
+    vault_id: str | None,
+    stacks: Stacks,
+    infra_ids: Sequence[str],
+    now: datetime,
 ) -> list[LeftOver]:
     """Everything that is left over where a stack's configuration leads, in the order of deletion.
 
@@ -76,10 +97,14 @@ def find(
         vault_id: the stack's vault; None if it never had one.
         stacks: what the stacks of the backend name.
         infra_ids: infrastructure ids of hosted clusters that are gone, as the user knows them.
+        now: with a time zone.
 
     Raises AzureRefused for a service that refuses or does not answer.
     """
-    applications = list(_applications(azure, project, stacks))
+    tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{stack_tag(project, '')}'))")
+    named = [each for each in tagged if stacks.name(each["id"], each["appId"])]
+    secrets = [] if vault_id is None else azure.resources(f"{vault_id}/secrets", _KEY_VAULT)
+    applications = list(_applications(azure, project, stacks, [each for each in tagged if each not in named]))
     identities = list(_managed_identities(azure, settings, project, stacks))
     gone = [(each, principal) for each, principal in [*applications, *identities] if each.not_ours is None]
     configured = {each.infra_id for each in settings.hosted_clusters}
@@ -88,8 +113,9 @@ def find(
     )
     return [
         *known.assignments(settings),
+        *_registrations(named, secrets, stacks, now),
         *(each for each, _ in applications),
-        *([] if vault_id is None else _secrets(azure, vault_id, stacks)),
+        *_secrets(secrets, stacks),
         *(each for each, _ in identities),
     ]
 
@@ -99,6 +125,9 @@ def delete(azure: AzureClient, found: LeftOver) -> None:
     match found.kind:
         case Swept.ROLE_ASSIGNMENT:
             azure.delete_resource(found.id, _AUTHORIZATION)
+        case Swept.REGISTRATION:
+            application, _, key_id = found.id.partition(_CERTIFICATE)
+            withdraw(azure, application, key_id)
         case Swept.APPLICATION:
             azure.delete_directory_object(found.id)
         case Swept.SECRET:
@@ -116,12 +145,26 @@ def _foreign_stack(tag: str, project: str, stacks: Stacks) -> str | None:
     return f"its stack {name} is none of this backend, and may be one of another"
 
 
-def _applications(azure: AzureClient, project: str, stacks: Stacks) -> Iterator[tuple[LeftOver, str]]:
+def _registrations(
+    applications: Sequence[AzureObject], secrets: Sequence[AzureObject], stacks: Stacks, now: datetime
+) -> Iterator[LeftOver]:
+    """Certificates of ours at the stacks' applications that no stack has."""
+    for each in registrations.find(applications, secrets, stacks.name):
+        free_at = rfc3339.render(each.free_at)
+        yield LeftOver(
+            Swept.REGISTRATION,
+            f"/applications/{each.application['id']}{_CERTIFICATE}{each.key_id}",
+            f"{each.thumbprint} of {each.application['displayName']}",
+            "no stack has it, and the vault has a later one",
+            too_soon=f"pods may sign in with it until {free_at}" if now < each.free_at else None,
+        )
+
+
+def _applications(
+    azure: AzureClient, project: str, stacks: Stacks, unnamed: Sequence[AzureObject]
+) -> Iterator[tuple[LeftOver, str]]:
     """Applications with our tag that no stack has, each with the object id of its service principal ("" for none)."""
-    tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{stack_tag(project, '')}'))")
-    for each in tagged:
-        if stacks.name(each["id"], each["appId"]):
-            continue
+    for each in unnamed:
         [tag, *_] = [tag for tag in each["tags"] if tag.startswith(stack_tag(project, ""))]
         principal = azure.directory_object(f"/servicePrincipals(appId='{each['appId']}')") or {}
         thing = LeftOver(
@@ -151,9 +194,9 @@ def _managed_identities(
         )
 
 
-def _secrets(azure: AzureClient, vault_id: str, stacks: Stacks) -> Iterator[LeftOver]:
+def _secrets(secrets: Sequence[AzureObject], stacks: Stacks) -> Iterator[LeftOver]:
     """Secrets with the tags of a credential or of a signing key that this program wrote."""
-    for each in azure.resources(f"{vault_id}/secrets", _KEY_VAULT):
+    for each in secrets:
         tags = each.get("tags") or {}
         is_credential = THUMBPRINT in tags and GENERATION in tags
         if not (is_credential or SIGNING_KEY_ID in tags) or stacks.name(each["id"]):

@@ -12,7 +12,7 @@ import pytest
 
 from localcloud.core.state_directory import StateDirectory
 from tests.engine.clients import Client, bare_sign_in, read
-from tests.engine.killing import small_stack
+from tests.engine.killing import registered, registered_in_state, small_stack
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.rotations import Rotating, rotating_stack
 from tests.harness import LocalStack
@@ -51,6 +51,14 @@ def test_a_backup_from_before_a_renewal_costs_no_sign_in(rotating: Rotating, tmp
         stack.idstack("restore", str(tmp_path / "backup.json"))
         stack.idstack("recover")
         client.await_certificate(rotating.thumbprint)
+        own = registered_in_state(stack)
+        lost = {each for name, ids in own.items() for each in registered(stack)[name] - ids}
+        swept = stack.idstack("sweep", "--yes").stdout
+        client.await_sign_ins(5)
+
+    assert len(lost) == swept.count("deleted the registered certificate")
+    assert lost, "the renewal's certificates are not in the backup"
+    assert {name: registered(stack)[name] for name in own} == own
 
     assert client.failures == []
     assert stack.preview() == {}

@@ -27,6 +27,8 @@ class Storm:
     log: list[Operation] = field(default_factory=list)
     happened: Counter[str] = field(default_factory=Counter)
     is_up: bool = False
+    _is_older: bool = False
+    """Whether a copy has taken the state's place since the last operation: it may be older than a renewal."""
 
     def run(self, plan: Sequence[Operation]) -> None:
         """Carry it out; an AssertionError has what does not hold, and the command that replays it."""
@@ -85,6 +87,7 @@ class Storm:
         done = self.world.run(*command)
         self.report(f"    {' '.join(command)}: code {done.code}")
         model.require_a_cause(done)
+        self._is_older |= model.PUT_BACK in done.printed
         return done
 
     def _require(self, operation: Operation, credentials: model.Credentials, done: Done) -> None:
@@ -95,6 +98,9 @@ class Storm:
             return
         if done.happened:
             self._must("up", "--expect-no-changes")
+        if self._is_older:
+            self._must("sweep", "--yes")
+            self._is_older = False
         model.require_whole(self.world)
         self.world.ensure_pod()
         credentials.require_as_expected(operation, was_undisturbed=not done.happened)

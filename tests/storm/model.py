@@ -27,6 +27,8 @@ _CAUSES: Final = re.compile(
     r"it is too soon|not rotated:|is withdrawn|has not reached the vault|does the kubelet run",
     re.IGNORECASE,
 )
+PUT_BACK: Final = "the state was cut short, and is that of"
+"""What `idstack recover` prints of a copy that takes the state's place."""
 _DAY: Final = timedelta(days=1)
 
 

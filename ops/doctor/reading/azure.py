@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.errors import AccessError
+from identity.access.registered_certificates import thumbprint
 from identity.credentials import rfc3339
 from identity.credentials.secret_tags import THUMBPRINT
 from ops.doctor.model.check import Part
@@ -135,18 +134,9 @@ def _role(properties: AzureObject) -> SeenRole:
 def _application(found: AzureObject, principals: list[AzureObject]) -> SeenApplication:
     return SeenApplication(
         certificates={
-            _thumbprint(key["customKeyIdentifier"]): rfc3339.parse(key["endDateTime"])
+            made: rfc3339.parse(key["endDateTime"])
             for key in found.get("keyCredentials") or ()
-            if key.get("customKeyIdentifier")
+            if (made := thumbprint(key))
         },
         is_enabled=bool(principals[0].get("accountEnabled", True)) if principals else None,
     )
-
-
-def _thumbprint(identifier: str) -> str:
-    """Graph gives the thumbprint's bytes as base64; some tools wrote its hexadecimal digits instead."""
-    try:
-        raw = base64.b64decode(identifier, validate=True)
-    except binascii.Error:
-        return identifier.upper()
-    return identifier.upper() if len(raw) != 20 else raw.hex().upper()

@@ -18,6 +18,7 @@ from tests.unit.ops.conftest import FakeEngine, Idstack
 
 OURS = LeftOver(Swept.ROLE_ASSIGNMENT, "/s/a", "a at hc1-managed", "its principal is gone")
 THEIRS = LeftOver(Swept.APPLICATION, "/applications/b", "b", "it has the tag idstack:x:b", "its stack x is elsewhere")
+USED = LeftOver(Swept.REGISTRATION, "/applications/c/certificate/d", "AB of c", "none has it", too_soon="until x")
 VAULT = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv"
 
 
@@ -39,10 +40,10 @@ def azure(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Azure:
         yield noted
 
     def find(
-        client: Azure, settings: Any, project: str, vault_id: str, stacks: Stacks, infra_ids: Any
+        client: Azure, settings: Any, project: str, vault_id: str, stacks: Stacks, infra_ids: Any, now: Any
     ) -> list[LeftOver]:
         client.asked.append({"project": project, "vault": vault_id, "stacks": stacks, "infra_ids": list(infra_ids)})
-        return [OURS, THEIRS]
+        return [OURS, THEIRS, USED]
 
     monkeypatch.setattr(sweep, "deployer", deployer)
     monkeypatch.setattr(sweep, "find", find)
@@ -62,10 +63,11 @@ def test_it_lists_what_is_left_over_and_deletes_nothing(azure: Azure, idstack: I
     done = idstack("sweep", "--stack", "dev")
 
     assert (done.code, azure.deleted) == (0, [])
-    for each in (OURS, THEIRS):
+    for each in (OURS, THEIRS, USED):
         assert each.name in done.output
         assert each.reason in done.output
     assert "no: its stack x is elsewhere" in done.output
+    assert "yes; until x" in done.output
     assert "nothing was deleted; `idstack sweep --stack dev --yes` deletes what is ours" in done.output
 
 
@@ -79,7 +81,11 @@ def test_it_deletes_what_is_ours_and_nothing_else(azure: Azure, idstack: Idstack
 def test_scripts_get_a_document(azure: Azure, idstack: Idstack) -> None:
     document = json.loads(idstack("sweep", "--stack", "dev", "--json").output)
 
-    assert [(each["id"], each["ours"]) for each in document["leftOver"]] == [(OURS.id, True), (THEIRS.id, False)]
+    assert [(each["id"], each["ours"]) for each in document["leftOver"]] == [
+        (OURS.id, True),
+        (THEIRS.id, False),
+        (USED.id, True),
+    ]
     assert (document["unreadable"], document["deleted"]) == ({}, False)
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.access.azure_client import AzureClient
 from identity.catalogue import CONTROL_PLANE
+from identity.credentials import rfc3339
+from identity.credentials.certificate import key_id
+from identity.credentials.schedule import OVERLAP
 from identity.naming import STACK_TAG, role_assignment_name
 from identity.settings import Settings, load_settings
 from identity.settings.scopes import scope_ids
@@ -16,12 +23,14 @@ from localcloud.azure.tenant.objects import Application, ServicePrincipal
 from ops.sweep.left_over import LeftOver, Swept, delete, find
 from ops.sweep.stacks import Stacks
 from tests.unit.components.world import configuration, hosted_cluster
+from tests.unit.identity.credentials.world import certificate
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 
 ROW: Final = next(row for row in CONTROL_PLANE if row.setting is None and row.enabled_by_default)
 INFRA: Final = "hc1-infra"
 READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 IDENTITIES: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+NOW: Final = datetime.now(UTC)
 NONE: Final = Stacks(("dev", "prod"), frozenset(), frozenset(), {})
 
 
@@ -83,7 +92,29 @@ def secret(world: ArmWorld, name: str, **tags: str) -> str:
 def found(
     azure: AzureClient, settings: Settings, stacks: Stacks = NONE, infra_ids: tuple[str, ...] = ()
 ) -> list[LeftOver]:
-    return find(azure, settings, "idstack", VAULT, stacks, infra_ids)
+    return find(azure, settings, "idstack", VAULT, stacks, infra_ids, NOW)
+
+
+def register(azure: AzureClient, made: Application, *, key: str | None = None) -> tuple[str, str]:
+    """One more certificate at the application, by default under a stack's key id; its key id and thumbprint."""
+    issued = certificate()
+    parsed = x509.load_pem_x509_certificate(issued.certificate_pem.encode())
+    name, path = key or key_id(issued.thumbprint), f"/applications/{made.object_id}"
+    credential = {
+        "type": "AsymmetricX509Cert",
+        "usage": "Verify",
+        "keyId": name,
+        "key": base64.b64encode(parsed.public_bytes(Encoding.DER)).decode(),
+    }
+    before = (azure.directory_object(path) or {})["keyCredentials"]
+    azure.change_directory_object(path, {"keyCredentials": [*before, credential]})
+    return name, issued.thumbprint
+
+
+def deliver(world: ArmWorld, thumbprint: str, *, ago: timedelta) -> str:
+    """The vault has this certificate since then; returns the secret's id."""
+    tags = {"thumbprint": thumbprint, "generation": "a1", "delivered_at": rfc3339.render(NOW - ago)}
+    return secret(world, "ingress-hc9-json", **tags)
 
 
 def naming(*identifiers: str) -> Stacks:
@@ -216,6 +247,46 @@ def test_assignments_go_before_the_identity_that_they_are_of(
     assert things[0].reason == "it is of the left-over application ingress-hc9"
 
 
+def test_a_certificate_of_no_stack_is_left_over_once_its_successor_is_in_use(
+    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
+) -> None:
+    made, _ = application(world, deployer, "idstack:dev:hc9-ingress-entra")
+    unknown, lost = register(azure, made)
+    known, current = register(azure, made)
+    register(azure, made, key="11111111-1111-4111-8111-111111111111")  # somebody else's
+    stacks = naming(made.app_id, known, f"{VAULT}/secrets/ingress-hc9-json")
+
+    deliver(world, current, ago=OVERLAP)
+    [each] = found(azure, settings, stacks)
+    assert (each.kind, each.id) == (Swept.REGISTRATION, f"/applications/{made.object_id}/certificate/{unknown}")
+    assert each.name == f"{lost} of ingress-hc9"
+    assert each.is_deleted
+
+    deliver(world, current, ago=OVERLAP - timedelta(minutes=1))
+    [each] = found(azure, settings, stacks)
+    assert each.too_soon == f"pods may sign in with it until {rfc3339.render(NOW + timedelta(minutes=1))}"
+    assert not each.is_deleted
+
+    deliver(world, lost, ago=OVERLAP)
+    assert found(azure, settings, stacks) == [], "it is what pods use"
+
+
+def test_deleting_a_certificate_leaves_the_others(
+    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
+) -> None:
+    made, _ = application(world, deployer, "idstack:dev:hc9-ingress-entra")
+    register(azure, made)
+    kept, current = register(azure, made)
+    deliver(world, current, ago=OVERLAP)
+
+    [each] = found(azure, settings, naming(made.app_id, kept, f"{VAULT}/secrets/ingress-hc9-json"))
+    delete(azure, each)
+
+    left = azure.directory_object(f"/applications/{made.object_id}")
+    assert left is not None
+    assert [each["keyId"] for each in left["keyCredentials"]] == [kept]
+
+
 def test_each_kind_is_deleted(
     azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
 ) -> None:
@@ -228,6 +299,6 @@ def test_each_kind_is_deleted(
     for each in things:
         delete(azure, each)
 
-    assert {each.kind for each in things} == set(Swept)
+    assert {each.kind for each in things} == set(Swept) - {Swept.REGISTRATION}
     assert found(azure, settings) == []
     assert world.cloud.directory.application_by_app(made.app_id) is None

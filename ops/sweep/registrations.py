@@ -1,0 +1,59 @@
+"""Certificates that are registered at the stacks' applications, and that no stack knows of.
+
+A state that is older than a renewal does not have what that renewal registered: one of a backup, or a copy in the place
+of a state that was cut short. The next `up` registers another certificate and leaves that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from identity.access.azure_client import AzureObject
+from identity.access.registered_certificates import thumbprint
+from identity.credentials import rfc3339
+from identity.credentials.certificate import key_id
+from identity.credentials.schedule import OVERLAP
+from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
+
+
+@dataclass(frozen=True)
+class UnknownRegistration:
+    """A certificate of ours at an application; `free_at` is when no pod signs in with it any more."""
+
+    application: AzureObject
+    key_id: str
+    thumbprint: str
+    free_at: datetime
+
+
+def find(
+    applications: Iterable[AzureObject], secrets: Iterable[AzureObject], is_named: Callable[[str], bool]
+) -> Iterator[UnknownRegistration]:
+    """Those whose successor the vault has: what pods use until then is never among them.
+
+    Args:
+        applications: of stacks, as Graph gives them.
+        secrets: the vault's, as ARM gives them.
+        is_named: whether a stack has the certificate with this key id.
+    """
+    delivered = {
+        tags[THUMBPRINT]: rfc3339.parse(tags[DELIVERED_AT])
+        for each in secrets
+        if (tags := each.get("tags") or {}).keys() >= {THUMBPRINT, DELIVERED_AT}
+    }
+    for application in applications:
+        ours = {made: name for made, name in _registered(application) if name.lower() == key_id(made)}
+        successors = [delivered[made] for made, name in ours.items() if made in delivered and is_named(name)]
+        if not successors:
+            continue
+        for made, name in ours.items():
+            if not is_named(name) and made not in delivered:
+                yield UnknownRegistration(application, name, made, max(successors) + OVERLAP)
+
+
+def _registered(application: AzureObject) -> Iterator[tuple[str, str]]:
+    for each in application.get("keyCredentials") or ():
+        if found := thumbprint(each):
+            yield found, str(each["keyId"])
