@@ -98,12 +98,12 @@ class Storm:
             return
         if done.happened:
             self._must("up", "--expect-no-changes")
-        if self._is_older:
+        was_older, self._is_older = self._is_older, False
+        if was_older:
             self._must("sweep", "--yes")
-            self._is_older = False
         model.require_whole(self.world)
         self.world.ensure_pod()
-        credentials.require_as_expected(operation, was_undisturbed=not done.happened)
+        credentials.require_as_expected(operation, was_undisturbed=not done.happened, was_older=was_older)
 
     def _require_no_refusal(self, operation: Operation) -> None:
         """Nobody was refused, unless every certificate was taken out of use on purpose."""

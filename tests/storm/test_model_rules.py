@@ -204,6 +204,13 @@ def test_a_certificate_that_should_have_changed_or_not_is_found(
         before.require_as_expected(Operation(kind, argument), was_undisturbed=undisturbed)
 
 
+@pytest.mark.parametrize("kind", [Kind.UP, Kind.RENEW])
+def test_a_state_that_was_older_may_cost_another_certificate(world: FakeWorld, kind: Kind) -> None:
+    before = Credentials(world.as_world())
+    world.versions["cloudProvider"] = [version("new")]
+    before.require_as_expected(Operation(kind), was_undisturbed=False, was_older=True)
+
+
 @pytest.mark.parametrize("removed", [None, "2026-11-23T00:00:00Z"])
 def test_a_leaked_certificate_that_is_still_registered_is_found(world: FakeWorld, removed: str | None) -> None:
     leaked = b"certificate"
