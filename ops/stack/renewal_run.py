@@ -75,7 +75,7 @@ class RenewalRun:
             verdict = judge(chosen, plan, state, is_settled=self.is_settled)
             if not verdict.refused and verdict.blocked:
                 raise CommandError(
-                    "no certificate was renewed, because the plan has more in it than renewals:\n"
+                    "no certificate was renewed, because the plan has errors, or more in it than renewals:\n"
                     + "\n".join(f"  {reason}" for reason in verdict.blocked)
                 )
             if not verdict.refused:

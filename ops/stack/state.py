@@ -95,6 +95,10 @@ class Diagnostic(TypedDict):
     severity: str
 
 
+# After whatever ended the program (pulumi/pulumi `pkg/resource/deploy/source_eval.go`).
+_NO_REASON: Final = "an unhandled error occurred: program exited with non-zero exit code"
+
+
 class Plan(TypedDict):
     """What `pulumi preview --json` prints; a structured value of the configuration is JSON in a string.
 
@@ -117,8 +121,9 @@ def type_of(urn: str) -> str:
 
 
 def errors_of(plan: Plan) -> list[Diagnostic]:
-    """The errors of a preview; none if it succeeded."""
-    return [each for each in plan.get("diagnostics") or () if each["severity"] == "error"]
+    """The errors of a preview, none if it succeeded; what the engine adds to them only if it is all there is."""
+    errors = [each for each in plan.get("diagnostics") or () if each["severity"] == "error"]
+    return [each for each in errors if _NO_REASON not in each["message"].lower()] or errors
 
 
 def provider_urn(provider: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.unit.ops.conftest import FakeEngine, Idstack
@@ -96,15 +94,22 @@ def test_who_would_bring_up_something_else_is_left_out_and_fails_if_due(
 
 
 def test_what_belongs_to_no_identity_stops_the_run(stack: FakeEngine, idstack: Idstack) -> None:
-    plan: Any = {"severity": "error", "message": "the vault kv-dev does not exist"}
-    stack.plans(*_DISK.renewal(), errors=[plan])
+    no_reason = "an unhandled error occurred: Program exited with non-zero exit code: 1"
+    errors = [
+        {"severity": "error", "message": "error: the deployer cannot sign in"},
+        {
+            "severity": "error",
+            "message": f"error: {no_reason}",
+        },
+    ]
+    stack.plans(*_DISK.renewal(), errors=errors)
 
     printed = idstack("renew", "--stack", "dev")
 
     assert (printed.code, _asked(stack, "up")) == (1, [])
     assert printed.error == (
-        "idstack: no certificate was renewed, because the plan has more in it than renewals:\n"
-        "  the vault kv-dev does not exist\n"
+        "idstack: no certificate was renewed, because the plan has errors, or more in it than renewals:\n"
+        "  error: the deployer cannot sign in\n"
     )
 
 
