@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, get_args
 
 from identity.access.errors import AccessError
+from identity.access.registered_certificates import withdraw_all_but
 from identity.credentials import renewal_request, rfc3339, schedule
 from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (
@@ -27,7 +28,7 @@ from identity.credentials.schedule import (
     Slots,
     Terms,
 )
-from identity.credentials.secret_tags import DELIVERED_AT, GENERATION
+from identity.credentials.secret_tags import DELIVERED_AT, GENERATION, THUMBPRINT
 from plugin import (
     Checked,
     CheckFailure,
@@ -136,12 +137,27 @@ class RenewalScheduleResource(StateOnly):
     ) -> Props:
         """The outputs are the inputs, in a preview as well.
 
-        After a leak every certificate leaves Entra ID here: then no state names the new slots while an old one is still
-        registered, and no later run registers it again.
+        After a leak certificates leave Entra ID here: all of them, or all but what the vault has. So no state names the
+        new slots while an old one is still registered, no later run registers it again, and one that a restored state
+        does not know of goes as well.
         """
-        if not preview and _request(urn) is RenewalRequest.REPLACE:
-            _withdraw_all(new_inputs)
+        if not preview and (request := _request(urn)) is not None:
+            self._withdraw(request, new_inputs)
         return _outputs(new_inputs)
+
+    def _withdraw(self, request: RenewalRequest, inputs: Mapping[str, Any]) -> None:
+        application = f"/applications(appId='{inputs[_OWNER]}')"
+        try:
+            azure = cloud.client(inputs["cloud"], inputs["tenantId"])
+            if request is RenewalRequest.REPLACE:
+                azure.change_directory_object(application, {"keyCredentials": []})
+            found = self._look(inputs).found if request is RenewalRequest.WITHDRAW else None
+            if found is not None and (current := found.tags.get(THUMBPRINT)):
+                withdraw_all_but(azure, application, current)
+        except AccessError as error:
+            raise PluginError(
+                f"no certificate was withdrawn, the leaked one may still be registered: {error}. Run the command again"
+            ) from None
 
     def _look(self, inputs: Mapping[str, Any]) -> SecretSeen:
         """The secret at an address."""
@@ -182,16 +198,6 @@ def _request(urn: str) -> RenewalRequest | None:
         return renewal_request.read(_name(urn), os.environ)
     except ValueError as error:
         raise PluginError(str(error)) from None
-
-
-def _withdraw_all(inputs: Mapping[str, Any]) -> None:
-    application = f"/applications(appId='{inputs[_OWNER]}')"
-    try:
-        cloud.client(inputs["cloud"], inputs["tenantId"]).change_directory_object(application, {"keyCredentials": []})
-    except AccessError as error:
-        raise PluginError(
-            f"no certificate was withdrawn, the leaked one may still be registered: {error}. Run the command again"
-        ) from None
 
 
 def _vault(found: SecretMetadata | None) -> ObservedSecret:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from identity.access.azure_client import AzureObject
-from identity.access.registered_certificates import thumbprint
+from identity.access.registered_certificates import thumbprint_of_ours
 from identity.credentials import rfc3339
-from identity.credentials.certificate import key_id
 from identity.credentials.schedule import OVERLAP
 from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
 
@@ -44,16 +43,11 @@ def find(
         if (tags := each.get("tags") or {}).keys() >= {THUMBPRINT, DELIVERED_AT}
     }
     for application in applications:
-        ours = {made: name for made, name in _registered(application) if name.lower() == key_id(made)}
+        credentials = application.get("keyCredentials") or ()
+        ours = {made: str(each["keyId"]) for each in credentials if (made := thumbprint_of_ours(each))}
         successors = [delivered[made] for made, name in ours.items() if made in delivered and is_named(name)]
         if not successors:
             continue
         for made, name in ours.items():
             if not is_named(name) and made not in delivered:
                 yield UnknownRegistration(application, name, made, max(successors) + OVERLAP)
-
-
-def _registered(application: AzureObject) -> Iterator[tuple[str, str]]:
-    for each in application.get("keyCredentials") or ():
-        if found := thumbprint(each):
-            yield found, str(each["keyId"])

@@ -9,6 +9,7 @@ import pytest
 
 from identity.access.errors import AzureRefused
 from identity.credentials import rfc3339
+from identity.credentials.certificate import key_id
 from identity.credentials.renewal_request import RenewalRequest, write
 from localcloud.azure.tenant.objects import ServicePrincipal
 from plugin import UNKNOWN, PluginError, PropertyChange, Props, Secret
@@ -266,8 +267,12 @@ class RecordedGraph:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, refusal: Exception | None = None) -> None:
         self.requests: list[tuple[str, Any]] = []
+        self.registered: list[dict[str, str]] = []
         self._refusal = refusal
         monkeypatch.setattr("provider.cloud.client", lambda *_: self)
+
+    def directory_object(self, path: str) -> dict[str, Any]:
+        return {"keyCredentials": self.registered}
 
     def change_directory_object(self, path: str, body: Any) -> None:
         self.requests.append((path, body))
@@ -294,6 +299,30 @@ def test_a_replacement_takes_every_certificate_out_before_the_state_has_it(
     assert graph.requests == []
     _updated(old, new)
     assert graph.requests == [(f"/applications(appId='{new['clientId']}')", {"keyCredentials": []})]
+
+
+def test_a_withdrawal_takes_out_what_no_state_knows_and_nobody_elses(
+    vault: ArmWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = {**FIRST_ISSUE, "current": "b", "b": B2}
+    deliver(vault, "b2")
+    asked(monkeypatch, RenewalRequest.WITHDRAW)
+    new = checked(old)
+    seen = schedule._look(new)
+    graph = RecordedGraph(monkeypatch)
+    monkeypatch.setattr(schedule, "_look", lambda _: seen)
+    current, before, unknown = (
+        {"customKeyIdentifier": each * 20, "keyId": key_id(each * 20)} for each in ("AB", "CD", "EF")
+    )
+    somebody_elses = {**unknown, "keyId": "11111111-1111-4111-8111-111111111111"}
+    graph.registered = [before, current, unknown, somebody_elses]
+
+    _updated(old, new, preview=True)
+    assert graph.requests == []
+    _updated(old, new)
+
+    kept = [current, somebody_elses]
+    assert graph.requests == [(f"/applications(appId='{new['clientId']}')", {"keyCredentials": kept})]
 
 
 def test_after_a_replacement_what_the_vault_does_not_name_is_nobodys(
