@@ -27,9 +27,9 @@ BACKSTOP: Final = timedelta(hours=6)
 
 # How often one looks besides the watch, which is lost with a remount or never granted (inotify limits); as often it is
 # seen that a pause is over.
-_LOOK_EVERY: Final = timedelta(milliseconds=500)
-# Changes closer together than this are one change: a link swap is several.
-_SETTLE: Final = timedelta(milliseconds=100)
+_LOOK_EVERY: Final = timedelta(seconds=1)
+# Changes closer together than this are one change: a link swap is several. watchfiles wakes up as often, all the time.
+_SETTLE: Final = timedelta(milliseconds=250)
 
 
 class MountedFile:
@@ -85,7 +85,7 @@ def check_expiry(credential: Credential, now: datetime) -> None:
 
 
 def changes(directory: Path, stop: threading.Event) -> Iterator[None]:
-    """One item for each change in `directory`, and one every half second whatever happens, until `stop` is set."""
+    """One item for each change in `directory`, and one every second whatever happens, until `stop` is set."""
     is_told = False
     while not stop.is_set():
         try:
@@ -102,7 +102,7 @@ def changes(directory: Path, stop: threading.Event) -> Iterator[None]:
                 yield
         except Exception as error:  # OSError and RuntimeError are known; no other one may end the watch either
             if not is_told:
-                _LOG.warning("directory %s cannot be watched (%s): looking twice a second", directory, error)
+                _LOG.warning("directory %s cannot be watched (%s): looking once a second", directory, error)
             is_told = True
             stop.wait(_LOOK_EVERY.total_seconds())
             yield
