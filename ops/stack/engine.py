@@ -5,62 +5,30 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import yaml
 
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings.problems import NAMESPACE
-from ops.stack import (
-    configuration,
-    disk,
-    existing,
-    hints,
-    lock,
-    pinned_plugins,
-    plugins,
-    secrets_provider,
-    selections,
-    state_file,
-)
-from ops.stack.deadline import Deadline
-from ops.stack.environment import ROOT, is_local, local_paths, variables
+from ops.stack import configuration, disk, existing, hints, plugins, selections, state_file
+from ops.stack.environment import local_paths, variables
 from ops.stack.errors import CommandError, RunInterrupted
+from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.standstill import Standstill
 from ops.stack.state import Plan, State, StateResource, errors_of
-from ops.stack.streaming import STANDSTILL, run_streaming
-
-# Commands that write secrets into the state, or show what would be written. What is there already can be taken down.
-_ENCRYPTING: Final = frozenset({"up", "preview", "import"})
-_WITH_PLUGINS: Final = frozenset({*_ENCRYPTING, "destroy", "refresh"})
 
 
 @dataclass(frozen=True)
-class Engine:
-    """Runs `pulumi` for a stack of the project in `root`. What it prints goes to `output`, a file descriptor.
-
-    Every method that runs it raises CommandError if it fails, `Locked` if another engine has locked the stack, and
-    `StateDamaged` if the state's file is cut short.
-    Those that print raise `RunInterrupted` if they were interrupted, by a signal or at the deadline.
-    """
-
-    stack: str
-    root: Path = ROOT
-    output: int = field(default_factory=sys.stdout.fileno)
-    deadline: Deadline | None = None
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is a stack of the local cloud."""
-        return is_local(self.stack)
+class Engine(PulumiRuns):
+    """The commands of the engine for one stack; each raises what `PulumiRuns` does."""
 
     def prepare(self) -> None:
         """Create a local stack and the directories of its engine, if they do not exist (`ops/stack/configuration.py`).
@@ -311,11 +279,6 @@ class Engine:
         listed: list[dict[str, Any]] = json.loads(self._capture("stack", "ls", "--json", directory=directory))
         return listed
 
-    @property
-    def _file(self) -> Path:
-        """The stack's configuration in the project."""
-        return self.root / f"Pulumi.{self.stack.rpartition('/')[2]}.yaml"
-
     def _configuration(self) -> tuple[str, ...]:
         return ("--config-file", str(configuration.local_copy(self._file))) if self.is_local else ()
 
@@ -336,86 +299,3 @@ class Engine:
             key = ("--path", "credentials.renewal", "hold")
             self._capture("config", "set", *key, *options, "--stack", self.stack)
             yield options
-
-    def _stream(
-        self,
-        *arguments: str,
-        environment: Mapping[str, str] | None = None,
-        standstill: Standstill | None = None,
-    ) -> None:
-        command = ["pulumi", *arguments, "--stack", self.stack]
-        whole = {**variables(self.stack), **(environment or {})}
-        if not self.is_local and arguments[0] in _ENCRYPTING:
-            secrets_provider.require_passphrase(self._file, self.stack, whole)
-        if self.deadline is not None and not self.deadline.left:
-            raise RunInterrupted(
-                f"{self.deadline} has passed before `pulumi {arguments[0]}` began; run the command again"
-            )
-        self._provide_plugins(arguments[0], whole)
-        ended = run_streaming(
-            command,
-            directory=self.root,
-            environment=whole,
-            output=self.output,
-            deadline=self.deadline,
-            standstill=standstill,
-        )
-        if ended.code != 0 and lock.is_locked(ended.errors):
-            raise lock.Locked(self.stack, lock.owners(ended.errors), is_local=self.is_local, command=arguments[0])
-        if ended.code < 0:
-            raise RunInterrupted(
-                f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. `make recover STACK={self.stack}` "
-                "unlocks the stack, settles what is half done, and goes on"
-            )
-        if ended.interrupted_by == STANDSTILL:
-            raise CommandError(
-                f"`pulumi {arguments[0]}` could not go on after a deletion had failed, and was ended; the reason is "
-                "printed above. Run the command again once it is gone"
-            )
-        if ended.interrupted_by is not None:
-            raise RunInterrupted(
-                f"interrupted by {ended.interrupted_by}: `pulumi {arguments[0]}` has ended what it had begun and "
-                "unlocked the stack. Run the command again, which goes on from there"
-            )
-        if ended.code != 0:
-            said = f"`pulumi {arguments[0]}` ended with code {ended.code}; the reason is printed above"
-            raise self._failure(ended.errors, said, arguments[0])
-
-    def _failure(self, errors: str, said: str, command: str = "") -> CommandError:
-        backend = variables(self.stack).get("PULUMI_BACKEND_URL")
-        if found := state_file.damage(errors, self.stack, backend) or disk.trouble(errors, self.stack):
-            return found
-        if state_file.is_unsound(errors) and (files := disk.unreadable_locks(backend, self.stack)):
-            return lock.Locked(self.stack, (), is_local=self.is_local, command=command, unreadable=files)
-        return CommandError(said)
-
-    def _capture(self, *arguments: str, directory: Path | None = None, standard_input: str = "") -> str:
-        done = self._run(*arguments, directory=directory, standard_input=standard_input)
-        if done.returncode != 0:
-            said = f"`pulumi {' '.join(arguments)}`: {done.stderr.strip() or f'code {done.returncode}'}"
-            raise self._failure(done.stderr, said)
-        return done.stdout
-
-    def _run(
-        self,
-        *arguments: str,
-        directory: Path | None = None,
-        standard_input: str = "",
-        environment: Mapping[str, str] | None = None,
-    ) -> subprocess.CompletedProcess[str]:
-        """Run without a terminal."""
-        whole = {**variables(self.stack), **(environment or {})}
-        self._provide_plugins(arguments[0], whole)
-        return subprocess.run(
-            ["pulumi", *arguments, "--non-interactive"],
-            cwd=directory or self.root,
-            env=whole,
-            input=standard_input,
-            capture_output=True,
-            text=True,
-        )
-
-    def _provide_plugins(self, command: str, environment: Mapping[str, str]) -> None:
-        """Install what a command of a stack on Azure needs; local stacks have got theirs by `prepare`."""
-        if not self.is_local and command in _WITH_PLUGINS:
-            pinned_plugins.provide(environment)

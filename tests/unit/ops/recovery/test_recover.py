@@ -315,7 +315,7 @@ def test_no_request_takes_away_the_lock_of_an_owner_that_runs(
 def test_an_interrupted_refresh_removes_nothing(only_one_left: EngineAnswers, idstack: Idstack) -> None:
     only_one_left.to("refresh", (255, "", ""))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ops.stack.engine.run_streaming", lambda *_, **__: Ended(255, "", "SIGTERM"))
+        patch.setattr("ops.stack.pulumi_runs.run_streaming", lambda *_, **__: Ended(255, "", "SIGTERM"))
         done = idstack("recover", "--stack", "dev", "--yes")
     assert done.error.startswith("idstack: interrupted by SIGTERM: `pulumi refresh` has ended what it had begun")
     assert only_one_left.asked == []

@@ -156,7 +156,7 @@ def test_a_local_stack_without_a_configuration_names_the_missing_file(engine: Fa
 def test_an_interrupted_run_is_an_error_with_the_way_on(
     engine: FakeEngine, project: Path, monkeypatch: pytest.MonkeyPatch, ended: Ended, message: str
 ) -> None:
-    monkeypatch.setattr("ops.stack.engine.run_streaming", lambda *_, **__: ended)
+    monkeypatch.setattr("ops.stack.pulumi_runs.run_streaming", lambda *_, **__: ended)
 
     with pytest.raises(RunInterrupted) as caught:
         Engine("dev", project).up()
