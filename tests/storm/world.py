@@ -172,12 +172,11 @@ class World:
     def _change(self, what: str) -> None:
         match what:
             case "registry":
+                # Once: its secret would be softly deleted otherwise, and a person has to recover that.
                 [cluster] = self.stack.configuration("hostedClusters")
                 identities = cluster["identities"]
-                is_on = identities["imageRegistry"].get("enabled", True)
-                wanted = {"enabled": False} if is_on else identities["disk"]
                 self.stack.configure(
-                    hostedClusters=[{**cluster, "identities": {**identities, "imageRegistry": wanted}}]
+                    hostedClusters=[{**cluster, "identities": {**identities, "imageRegistry": identities["disk"]}}]
                 )
             case "tags":
                 self.stack.configure(tags={"environment": "local", "storm": rfc3339.render(datetime.now(UTC))})
