@@ -7,6 +7,7 @@ of a state that was cut short. The next `up` registers another certificate and l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -37,11 +38,7 @@ def find(
         secrets: the vault's, as ARM gives them.
         is_named: whether a stack has the certificate with this key id.
     """
-    delivered = {
-        tags[THUMBPRINT]: rfc3339.parse(tags[DELIVERED_AT])
-        for each in secrets
-        if (tags := each.get("tags") or {}).keys() >= {THUMBPRINT, DELIVERED_AT}
-    }
+    delivered = dict(_delivered(secrets))
     for application in applications:
         credentials = application.get("keyCredentials") or ()
         ours = {made: str(each["keyId"]) for each in credentials if (made := thumbprint_of_ours(each))}
@@ -51,3 +48,11 @@ def find(
         for made, name in ours.items():
             if not is_named(name) and made not in delivered:
                 yield UnknownRegistration(application, name, made, max(successors) + OVERLAP)
+
+
+def _delivered(secrets: Iterable[AzureObject]) -> Iterator[tuple[str, datetime]]:
+    """Thumbprints of the certificates in the vault, and since when; tags that somebody has spoilt do not tell."""
+    for each in secrets:
+        tags = each.get("tags") or {}
+        with suppress(KeyError, ValueError):
+            yield tags[THUMBPRINT], rfc3339.parse(tags[DELIVERED_AT])

@@ -270,6 +270,9 @@ def test_a_certificate_of_no_stack_is_left_over_once_its_successor_is_in_use(
     deliver(world, lost, ago=OVERLAP)
     assert found(azure, settings, stacks) == [], "it is what pods use"
 
+    secret(world, "ingress-hc9-json", thumbprint=current, generation="a1", delivered_at="yesterday")
+    assert found(azure, settings, stacks) == [], "who knows since when"
+
 
 def test_deleting_a_certificate_leaves_the_others(
     azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
