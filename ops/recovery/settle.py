@@ -146,9 +146,9 @@ def _plan(engine: Engine, report: Callable[[str], None]) -> Plan:
     try:
         return engine.planned()
     except CommandError as refused:
-        schedules = [each["urn"] for each in engine.resources() if each["type"] == RenewedType.SCHEDULE]
-        if not schedules:
+        if RenewedType.SCHEDULE not in str(refused):
             raise
+        schedules = [each["urn"] for each in engine.resources() if each["type"] == RenewedType.SCHEDULE]
         plan = engine.planned([word for urn in schedules for word in ("--exclude", urn)])  # raises what else is wrong
         report(f"no certificate can be planned, so none is looked for: {refused}")
         return plan

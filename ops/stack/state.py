@@ -95,7 +95,7 @@ class Diagnostic(TypedDict):
     severity: str
 
 
-# After whatever ended the program (pulumi/pulumi `pkg/resource/deploy/source_eval.go`).
+# Added to whatever ended the program (pulumi/pulumi `pkg/resource/deploy/program_source.go`; the rest seen with 3.259).
 _NO_REASON: Final = "an unhandled error occurred: program exited with non-zero exit code"
 
 
