@@ -111,10 +111,10 @@ class PulumiRuns:
         standard_input: str = "",
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run without a terminal."""
+        """Run without a terminal. Only one that was killed raises."""
         whole = {**variables(self.stack), **(environment or {})}
         self._provide_plugins(arguments[0], whole)
-        return subprocess.run(
+        done = subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
             cwd=directory or self.root,
             env=whole,
@@ -122,6 +122,13 @@ class PulumiRuns:
             capture_output=True,
             text=True,
         )
+        if done.returncode < 0:
+            name = " ".join(each for each in arguments[:2] if not each.startswith("-"))
+            raise RunInterrupted(
+                f"`pulumi {name}` was killed by signal {-done.returncode}. Run the command again; "
+                f"`make recover STACK={self.stack}` goes on if the stack is locked then"
+            )
+        return done
 
     def _provide_plugins(self, command: str, environment: Mapping[str, str]) -> None:
         """Install what a command of a stack on Azure needs; local stacks have got theirs by `prepare`."""

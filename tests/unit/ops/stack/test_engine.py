@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 import yaml
@@ -162,6 +164,25 @@ def test_an_interrupted_run_is_an_error_with_the_way_on(
         Engine("dev", project).up()
 
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("run", "name"),
+    [
+        (lambda stack: stack.state(), "stack export"),
+        (lambda stack: stack.proposed(), "preview"),
+    ],
+)
+def test_a_short_run_that_was_killed_says_so_and_names_the_way_on(
+    engine: FakeEngine, project: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[[Engine], object], name: str
+) -> None:
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: CompletedProcess([], -9, "", ""))
+    with pytest.raises(RunInterrupted) as caught:
+        run(Engine("dev", project))
+    assert str(caught.value) == (
+        f"`pulumi {name}` was killed by signal 9. Run the command again; `make recover STACK=dev` goes on if the stack "
+        "is locked then"
+    )
 
 
 def test_after_the_deadline_no_engine_is_started(engine: FakeEngine, project: Path) -> None:
