@@ -82,6 +82,11 @@ class Rotation:
         """The credential that tokens are asked with."""
         return self._served
 
+    @property
+    def has_candidate(self) -> bool:
+        """Whether a later credential waits to be tried again."""
+        return self._candidate is not None
+
     def token(self, request: TokenRequest) -> AccessTokenInfo:
         """A token from the served credential's cache or from Entra ID; raises ClientAuthenticationError."""
         while True:

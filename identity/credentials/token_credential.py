@@ -20,9 +20,10 @@ from azure.core.credentials import AccessToken, AccessTokenInfo, TokenRequestOpt
 from azure.identity import CertificateCredential
 
 from identity.credentials import sign_in
+from identity.credentials.directory_watch import DirectoryWatch
 from identity.credentials.document import Credential
 from identity.credentials.events import Event
-from identity.credentials.mounted_file import MountedFile, changes
+from identity.credentials.mounted_file import MountedFile
 from identity.credentials.rotation import Rotation
 from identity.credentials.shared_client import TokenRequest
 from identity.credentials.sign_in import Clock, utc_now
@@ -64,7 +65,7 @@ class MountedCredential:
         self._rotation = Rotation(
             MountedFile(self._path, clock), self._connect, scope=scope, clock=clock, on_event=on_event
         )
-        self._closed = threading.Event()
+        self._directory_watch = DirectoryWatch(self._path.parent)
         self._watcher = threading.Thread(target=self._watch, name=f"watch {self._path.name}", daemon=True)
         self._watcher.start()
 
@@ -119,7 +120,7 @@ class MountedCredential:
 
     def close(self) -> None:
         """Stop watching and close the connections to Entra ID. Waits for the request in flight."""
-        self._closed.set()
+        self._directory_watch.stop()
         self._watcher.join()
         self._rotation.close()
 
@@ -144,7 +145,7 @@ class MountedCredential:
         )
 
     def _watch(self) -> None:
-        for _ in changes(self._path.parent, self._closed):
+        for _ in self._directory_watch.changes(lambda: self._rotation.has_candidate):
             # It reports all that fails; what is left is a handler of the process's log that raises.
             with suppress(Exception):
                 self._rotation.look()

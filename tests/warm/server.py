@@ -61,7 +61,7 @@ PACKAGES: Final = (
     "starlette.applications",
     "typer",
     "uvicorn",
-    "watchfiles",
+    "watchdog.observers",
     "yaml",
 )
 

@@ -12,8 +12,8 @@ import requests
 from azure.identity import CertificateCredential
 
 from identity.credentials import document as documents
-from identity.credentials import token_credential
 from identity.credentials.certificate import IssuedCertificate
+from identity.credentials.directory_watch import DirectoryWatch
 from identity.credentials.document import Credential
 from identity.credentials.events import Event, EventKind
 from identity.credentials.mounted_file import MountedFile
@@ -188,7 +188,7 @@ def test_a_directory_watch_that_fails_in_any_way_is_made_up_for_by_looking(
     events: Events,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("watchfiles.watch", raise_the_secret)
+    monkeypatch.setattr("identity.credentials.directory_watch.Observer", raise_the_secret)
     mount.write(document(issued, entra.url))
     with MountedCredential(mount.path, on_event=events) as credential:
         events.until(EventKind.SERVED)
@@ -215,7 +215,7 @@ class TestHealth:
             ended.wait()
             yield from ()
 
-        monkeypatch.setattr(token_credential, "changes", changes_until_ended)
+        monkeypatch.setattr(DirectoryWatch, "changes", changes_until_ended)
         prober = Prober(CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(known)), Metrics())
         url = f"{serve_plain(app(prober, Metrics(), lambda: True))}/healthz"
         prober.prove()

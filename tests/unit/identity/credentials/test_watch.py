@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.credentials import mounted_file
+from identity.credentials import directory_watch
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
 from identity.credentials.mounted_file import BACKSTOP
@@ -23,7 +23,8 @@ from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, do
 @pytest.fixture
 def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is found without the watch is found soon."""
-    monkeypatch.setattr(mounted_file, "_LOOK_EVERY", timedelta(milliseconds=10))
+    for pause in ("_LOOK_EVERY", "_LOOK_OFTEN"):
+        monkeypatch.setattr(directory_watch, pause, timedelta(milliseconds=10))
 
 
 def overwrite_unseen(path: Path, content: str) -> None:
@@ -82,7 +83,7 @@ def test_ten_swaps_in_a_row_are_seen_and_no_request_fails_meanwhile(
 def test_the_watch_alone_sees_one_link_swap_after_the_other(
     mount: CsiMount, entra: Entra, issued: IssuedCertificate, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mounted_file, "_LOOK_EVERY", timedelta(hours=1))
+    monkeypatch.setattr(directory_watch, "_LOOK_EVERY", timedelta(hours=1))
     mount.write(document(issued, entra.url))
     entra.registered.append(issued.certificate_pem)
     with MountedCredential(mount.path, on_event=events):
@@ -231,7 +232,7 @@ def test_a_swap_is_seen_where_the_directory_cannot_be_watched(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(28, "inotify watch limit reached")
 
-    monkeypatch.setattr("watchfiles.watch", refuse)
+    monkeypatch.setattr("identity.credentials.directory_watch.Observer", refuse)
     mount.write(document(issued, entra.url))
     entra.registered.append(issued.certificate_pem)
     with MountedCredential(mount.path, on_event=events):
