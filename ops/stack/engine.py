@@ -75,28 +75,9 @@ class Engine(PulumiRuns):
         """
         unattended = ("--yes", "--skip-preview", "--suppress-outputs") if self.is_local else ()
         with TemporaryDirectory() as directory:
-            # Secrets are masked in it. The engine knows this debugging option only with PULUMI_DEBUG_COMMANDS set.
             log = events or Path(directory) / "events"
-            options = ("--event-log", str(log), *unattended, *self._configuration(), *arguments)
-            try:
-                self._stream(
-                    "up",
-                    *options,
-                    environment={**(environment or {}), "PULUMI_DEBUG_COMMANDS": "true"},
-                    standstill=Standstill(log),
-                )
-            except RunInterrupted:
-                raise
-            except CommandError as error:
-                lines = log.read_text().splitlines() if log.exists() else []
-                found = [existing.hint(existing.read(lines), self.stack), hints.hint(lines, self.stack)]
-                if not isinstance(error, state_file.StateDamaged) and (
-                    trouble := disk.trouble("".join(lines), self.stack)
-                ):
-                    found.append(str(trouble))
-                if not any(found):
-                    raise
-                raise CommandError("\n\n".join([str(error), *filter(None, found)])) from None
+            options = (*unattended, *self._configuration(), *arguments)
+            self._stream_telling("up", *options, log=log, environment=environment, standstill=Standstill(log))
 
     def preview(self, arguments: Sequence[str] = (), *, hold: bool = False) -> None:
         """`pulumi preview`; with `hold` it keeps every certificate, whatever is due."""
@@ -106,7 +87,34 @@ class Engine(PulumiRuns):
     def destroy(self, arguments: Sequence[str] = ()) -> None:
         """`pulumi destroy`, which asks as `up` does."""
         unattended = ("--yes", "--skip-preview") if self.is_local else ()
-        self._stream("destroy", *unattended, *self._configuration(), *arguments)
+        with TemporaryDirectory() as directory:
+            log = Path(directory) / "events"
+            self._stream_telling("destroy", *unattended, *self._configuration(), *arguments, log=log)
+
+    def _stream_telling(
+        self,
+        command: str,
+        *options: str,
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        standstill: Standstill | None = None,
+    ) -> None:
+        """Stream a command that writes its events to `log`; the error of one that failed has what they tell to do."""
+        # Secrets are masked in it. The engine knows this debugging option only with PULUMI_DEBUG_COMMANDS set.
+        events = ("--event-log", str(log))
+        debugging = {**(environment or {}), "PULUMI_DEBUG_COMMANDS": "true"}
+        try:
+            self._stream(command, *events, *options, environment=debugging, standstill=standstill)
+        except RunInterrupted:
+            raise
+        except CommandError as error:
+            lines = log.read_text().splitlines() if log.exists() else []
+            found = [existing.hint(existing.read(lines), self.stack), hints.hint(lines, self.stack, command)]
+            if not isinstance(error, state_file.StateDamaged) and (trouble := disk.trouble("".join(lines), self.stack)):
+                found.append(str(trouble))
+            if not any(found):
+                raise
+            raise CommandError("\n\n".join([str(error), *filter(None, found)])) from None
 
     def refresh(self) -> None:
         """`pulumi refresh`, unattended: the state becomes what exists, and no operation is pending any more."""

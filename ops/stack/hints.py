@@ -1,4 +1,4 @@
-"""What to do after an `up` that failed for a reason of which the engine's messages name no remedy."""
+"""What to do after a run that failed for a reason of which the engine's messages name no remedy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from identity.access.azure_rbac import DENIAL
 _ENDED_PLUGIN: Final = re.compile(r"pulumi-resource-([\w-]+)(\.exe)? exited prematurely")
 
 
-def hint(lines: Sequence[str], stack: str) -> str | None:
-    """What to do, if the lines of the engine's event log have such a reason, else None."""
+def hint(lines: Sequence[str], stack: str, command: str) -> str | None:
+    """What to do, if the lines of the event log of `pulumi up` or `destroy` have such a reason, else None."""
     if any(DENIAL in line for line in lines):
         return (
             "Azure RBAC decides on the management cluster, and the deployer lacks a role assignment there. "
@@ -21,8 +21,8 @@ def hint(lines: Sequence[str], stack: str) -> str | None:
             "five minutes, then run the command again"
         )
     if ended := next(filter(None, map(_ENDED_PLUGIN.search, lines)), None):
-        return (
-            f"the plugin {ended[1]} ended while it worked, as one does that somebody kills or that finds no memory. "
-            f"What it had begun may exist by now: `make recover STACK={stack}` finds it, and goes on"
-        )
+        what = f"the plugin {ended[1]} ended while it worked, as one does that somebody kills or that finds no memory. "
+        if command == "destroy":
+            return f"{what}`make down STACK={stack}` again goes on, also if what it deleted is gone by now"
+        return f"{what}What it had begun may exist by now: `make recover STACK={stack}` finds it, and goes on"
     return None

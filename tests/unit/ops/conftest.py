@@ -48,7 +48,7 @@ case "$1 $2 $3" in
     "stack ls"*) cat "{folder}/stacks.json" ;;
     "stack select"*) echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
     *) [ "$1" != up ] || echo "$IDSTACK_RENEWALS" >> "{folder}/renewals"
-       [ "$1" != up ] || [ ! -e "{folder}/events" ] || cp "{folder}/events" "$3"
+       [ "$2" != --event-log ] || [ ! -e "{folder}/events" ] || cp "{folder}/events" "$3"
        echo "output of pulumi $1"; exit "$(cat "{folder}/code")" ;;
 esac
 """

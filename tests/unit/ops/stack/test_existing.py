@@ -241,14 +241,23 @@ def test_an_up_that_azure_rbac_refused_names_doctor_for_the_missing_role(engine:
     assert "doctor" not in idstack("up", "--stack", "dev").error
 
 
-def test_an_up_whose_plugin_ended_names_recover(engine: FakeEngine, idstack: Idstack) -> None:
+@pytest.mark.parametrize(
+    ("command", "way_on"),
+    [
+        ("up", "`make recover STACK=dev` finds it, and goes on"),
+        ("down", "`make down STACK=dev` again goes on, also if what it deleted is gone by now"),
+    ],
+)
+def test_a_run_whose_plugin_ended_names_the_way_on(
+    engine: FakeEngine, idstack: Idstack, command: str, way_on: str
+) -> None:
     engine.ends_with(255)
     engine.logs(
         _log(_GRANT, "Detected that /home/p/plugins/resource-azuread-v6/pulumi-resource-azuread exited prematurely.")
     )
-    failed = idstack("up", "--stack", "dev").error
+    failed = idstack(command, "--stack", "dev").error
     assert "the plugin azuread ended while it worked" in failed
-    assert "`make recover STACK=dev` finds it, and goes on" in failed
+    assert way_on in failed
 
 
 def test_import_asks_and_leaves_code_and_protection_to_the_program(engine: FakeEngine, idstack: Idstack) -> None:
