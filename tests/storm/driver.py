@@ -103,6 +103,7 @@ class Storm:
             self._must("sweep", "--yes")
         model.require_whole(self.world)
         self.world.ensure_pod()
+        model.require_mounted(self.world)
         credentials.require_as_expected(operation, was_undisturbed=not done.happened, was_older=was_older)
 
     def _require_no_refusal(self, operation: Operation) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import threading
+import time
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -13,7 +15,7 @@ from tests.engine.clients import bare_sign_in
 from tests.engine.key_material import KeySearch, everything, vault_keys
 from tests.engine.killing import documents, in_the_cloud, in_the_state, registered, registered_in_state
 from tests.storm.plan import Kind, Operation
-from tests.storm.world import SECRETS, Done, World
+from tests.storm.world import MOUNTED, SECRETS, Done, World
 
 _BEGINS: Final = (b"-----BEGIN PRIVATE KEY-----", b"-----BEGIN RSA PRIVATE KEY-----")
 # The begin of a private key in PEM, and in base64 at each of the three places of a group that it may begin at.
@@ -30,6 +32,7 @@ _CAUSES: Final = re.compile(
 PUT_BACK: Final = "the state was cut short, and is that of"
 """What `idstack recover` prints of a copy that takes the state's place."""
 _DAY: Final = timedelta(days=1)
+_MOUNTED_WITHIN: Final = 60.0  # seconds
 
 
 class Broken(AssertionError):
@@ -69,6 +72,15 @@ def require_whole(world: World) -> None:
         require(used == versions[-1]["tags"][THUMBPRINT], "the vault's tags name another certificate", identity)
         require(not any(each["enabled"] for each in versions[:-2]), "old versions can be read", identity)
     require(not world.left_behind(), "a command's processes are left", world.left_behind())
+
+
+def require_mounted(world: World) -> None:
+    """Every replica of the pod mounts what the vault has now, as soon as the CSI driver has seen it."""
+    deadline = time.monotonic() + _MOUNTED_WITHIN
+    wanted = [world.secrets()[MOUNTED][-1]["tags"][THUMBPRINT]] * world.replicas
+    while (found := world.mounted()) != wanted:
+        require(time.monotonic() < deadline, "the pods mount something else than the vault has", (found, wanted))
+        threading.Event().wait(0.1)
 
 
 def require_no_key_in_clear(world: World) -> None:

@@ -46,6 +46,8 @@ class FakeWorld:
     places: dict[str, str] = field(default_factory=dict)
     searched: dict[str, str] = field(default_factory=dict)
     clock: datetime = _NOW
+    replicas: int = 2
+    mounts: list[str] = field(default_factory=lambda: ["cloudProvider"] * 2)
 
     @property
     def stack(self) -> FakeWorld:
@@ -62,6 +64,9 @@ class FakeWorld:
 
     def left_behind(self) -> list[str]:
         return self.left
+
+    def mounted(self) -> list[str]:
+        return self.mounts
 
     def as_world(self) -> World:
         return cast("World", self)
@@ -148,6 +153,17 @@ def test_a_credential_that_is_refused_is_found(world: FakeWorld, monkeypatch: py
     monkeypatch.setattr(model, "bare_sign_in", refuse)
     with pytest.raises(RuntimeError, match="AADSTS700027"):
         model.require_whole(world.as_world())
+
+
+@pytest.mark.parametrize("mounts", [["cloudProvider"], ["cloudProvider", "older"], ["cloudProvider", ""], []])
+def test_a_pod_without_what_the_vault_has_is_found(
+    world: FakeWorld, monkeypatch: pytest.MonkeyPatch, mounts: list[str]
+) -> None:
+    model.require_mounted(world.as_world())
+    monkeypatch.setattr(model, "_MOUNTED_WITHIN", 0)
+    world.mounts = mounts
+    with pytest.raises(Broken, match="the pods mount something else"):
+        model.require_mounted(world.as_world())
 
 
 def test_what_down_leaves_is_found(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from typing import Any, Final
 import pytest
 
 from identity.credentials import rfc3339
+from identity.credentials.document import decode
 from localcloud.azure.keyvault.vaults import SECRET_KIND
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Document, Store
@@ -29,10 +30,12 @@ from tests.engine.rotations import LIFE, SETTLED, run_consumer
 from tests.harness import LocalStack
 from tests.storm import disk
 from tests.storm.plan import Disturbance, Kind, Operation, Victim
-from tests.storm.scale import NAMESPACE
+from tests.storm.scale import NAMESPACE, POD
 
 SECRETS: Final = {"cloudProvider": "cloud-provider-hc1-json", "nodePoolManagement": "nodepool-mgmt-hc1-json"}
 """The vault's secret of each application."""
+MOUNTED: Final = "cloudProvider"
+"""The application whose credential the pod mounts."""
 # More than any storm lets pass: no certificate may begin in the future. One of two years is valid all the while.
 _DAYS: Final = 200
 _BETWEEN_ROTATIONS: Final = timedelta(hours=9)  # pods need the certificate before for eight and a half
@@ -67,6 +70,8 @@ class World:
     clock: datetime = field(default_factory=lambda: datetime.now(UTC) - timedelta(days=_DAYS))
     printed: list[str] = field(default_factory=list)
     seeded: set[Thing] = field(default_factory=set)
+    replicas: int = 0
+    """Of the pod, as it was scaled last."""
     _disk: threading.Lock = field(default_factory=threading.Lock)
     _is_going: threading.Event = field(default_factory=threading.Event)
 
@@ -87,6 +92,7 @@ class World:
                 self._change(operation.argument)
                 return ("up",)
             case Kind.SCALE:
+                self.replicas = int(operation.argument)
                 return ("scale", operation.argument)
             case Kind.UP | Kind.DOWN:
                 self._start()
@@ -142,6 +148,12 @@ class World:
             missing = http.get(f"/api/v1/namespaces/{NAMESPACE}").status_code == 404
         if missing:
             run_consumer(self.stack)
+            self.replicas = 1
+
+    def mounted(self) -> list[str]:
+        """The thumbprint of what each replica of the pod has mounted, empty if it has nothing yet."""
+        trees = Path(self.stack.environment.mounts_dir, NAMESPACE).glob(f".{POD}-*/")
+        return [_thumbprint(tree / "mnt/certs" / SECRETS[MOUNTED]) for tree in trees]
 
     def left_behind(self) -> list[str]:
         """The command lines of processes that outlive their command for longer than they need to end."""
@@ -253,6 +265,13 @@ def _document(store: Store, name: str) -> dict[str, Any] | None:
             found: dict[str, Any] = json.loads(store.unseal(current["sealed"]))
             return found
     return None
+
+
+def _thumbprint(file: Path) -> str:
+    try:
+        return decode(file.read_bytes()).thumbprint
+    except FileNotFoundError:
+        return ""
 
 
 def _recorded(stack: LocalStack, name: str) -> list[int]:
