@@ -15,6 +15,7 @@ import yaml
 
 from identity.clouds import LOCAL_CLOUD
 from identity.settings.problems import NAMESPACE
+from ops.stack import files
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError
 from ops.stack.state import State
@@ -60,7 +61,8 @@ def local_copy(source: Path) -> Path:
     engine = local_paths().engine
     salt = salt_of(engine / source.name)
     copy = engine / f"configuration.{source.name.removeprefix('Pulumi.')}"
-    copy.write_text(source.read_text() if salt is None else with_salt(source.read_text(), salt, source.name))
+    text = source.read_text()
+    files.replace(copy, text if salt is None else with_salt(text, salt, source.name))
     return copy
 
 
@@ -73,12 +75,13 @@ def salt_of(file: Path) -> str | None:
 def keep_salt(file: Path, state: Callable[[], State]) -> None:
     """Write the salt of the state into the engine's own file of a stack, if a loss of power has left that empty.
 
-    The engine syncs neither. A state that no run has written yet has no salt; the engine makes one then.
+    The engine does not sync it (pulumi/pulumi `sdk/go/common/workspace/project.go`, `save`). A state that no run has
+    written yet has no salt; the engine makes one then.
     """
     if salt_of(file) is None:
         provider = state()["deployment"].get("secrets_providers")
         if provider and (salt := provider.get("state", {}).get("salt")):
-            file.write_text(f"{_SALT}: {salt}\n")
+            files.replace(file, f"{_SALT}: {salt}\n")
 
 
 def with_salt(configuration: str, salt: str, name: str) -> str:

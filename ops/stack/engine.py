@@ -18,7 +18,7 @@ import yaml
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings.problems import NAMESPACE
-from ops.stack import configuration, disk, existing, hints, plugins, selections, state_file
+from ops.stack import configuration, disk, existing, files, hints, plugins, selections, state_file
 from ops.stack.environment import local_paths, variables
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.pulumi_runs import PulumiRuns
@@ -43,7 +43,8 @@ class Engine(PulumiRuns):
         plugins.install(local_paths())
         project = local_paths().engine
         name = yaml.safe_load((self.root / "Pulumi.yaml").read_text())["name"]
-        (project / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n")
+        # The stacks of a fleet are prepared side by side.
+        files.replace(project / "Pulumi.yaml", f"name: {name}\nruntime: python\n")
         selections.forget_unreadable(local_paths().home)
         self._capture("stack", "select", self.stack, "--create", directory=project)
         if not self.damage():

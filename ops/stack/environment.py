@@ -23,6 +23,7 @@ from typing import Final
 
 from identity.access.token_cache import CACHE_VARIABLE
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
+from ops.stack import files
 from ops.stack.errors import CommandError
 
 # Not resolved: a project directory may be made of links to another checkout.
@@ -117,15 +118,7 @@ class LocalPaths:
         """Make directories and passphrase, once."""
         for directory in (self.state, self.engine, self.backend, self.home):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not self.passphrase.exists():
-            draft = self.passphrase.with_suffix(".draft")
-            draft.touch(mode=0o600)
-            with draft.open("w") as stream:
-                stream.write(secrets.token_urlsafe(32))
-                stream.flush()
-                # A rename may reach the disk before the content: after a loss of power the passphrase would be empty.
-                os.fsync(stream.fileno())
-            draft.replace(self.passphrase)
+        files.write_once(self.passphrase, secrets.token_urlsafe(32))
 
 
 def is_local(stack: str) -> bool:

@@ -18,6 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from ops.stack import files
 from ops.stack.environment import LOCAL_STACK, ROOT, LocalPaths, is_local, local_paths, variables
 from ops.stack.errors import CommandError
 from ops.stack.pinned_plugins import NAMES, cached
@@ -108,7 +109,7 @@ def install(paths: LocalPaths, base: Mapping[str, str] = os.environ) -> None:
             folders |= set(paths.plugins.glob(f"resource-{plugin.name}-v*/"))
         for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
-            _write_script(folder / _executable(plugin.name), _command(plugin))
+            files.replace(folder / _executable(plugin.name), _script(_command(plugin)), mode=0o700)
 
 
 def installed(base: Mapping[str, str] = os.environ) -> Sequence[Plugin]:
@@ -224,24 +225,15 @@ def _record(paths: LocalPaths, plugins: Sequence[Plugin]) -> None:
         return
     for directory in (paths.state, paths.engine):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _replace(_file(paths), json.dumps(document, indent=2) + "\n", mode=0o600)
+    files.replace(_file(paths), json.dumps(document, indent=2) + "\n")
 
 
 def _file(paths: LocalPaths) -> Path:
     return paths.engine / "plugins.json"
 
 
-def _write_script(file: Path, command: Sequence[str]) -> None:
-    script = f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n'
-    if not file.exists() or file.read_text(encoding="utf-8") != script:
-        _replace(file, script, mode=0o700)
-
-
-def _replace(file: Path, text: str, *, mode: int) -> None:
-    draft = file.with_name(f"draft-{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
-    draft.chmod(mode)
-    draft.replace(file)
+def _script(command: Sequence[str]) -> str:
+    return f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n'
 
 
 def _command(plugin: Plugin) -> list[str]:

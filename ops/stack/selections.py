@@ -7,9 +7,10 @@ from pathlib import Path
 
 
 def forget_unreadable(home: Path) -> None:
-    """Remove the notes that are no JSON: the engine does not sync them, so that a loss of power may leave one empty.
+    """Remove the notes that are no JSON, as a disk may leave one that has lost its power.
 
-    `pulumi stack select` fails at such a one: "unable to read workspace settings" (seen with Pulumi 3.259).
+    The engine writes them in one step and syncs them (pulumi/pulumi `pkg/workspace/workspace.go`), so that none of
+    another command is half there. `pulumi stack select` fails at a broken one: "unable to read workspace settings".
     """
     for note in (home / "workspaces").glob("*-workspace.json"):
         try:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import gzip
 import json
 import re
 import threading
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -57,8 +57,7 @@ class KeySearch:
 
     def names_in(self, content: bytes) -> set[str]:
         """The names of the keys of which a part is in `content`."""
-        if content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
+        content = _unpacked(content)
         return {
             self._windows[window]
             for text in (content, _BETWEEN.sub(b"", content))
@@ -154,9 +153,7 @@ class _StateSecrets:
 
     def decrypted(self, content: bytes) -> bytes:
         """Every secret of a file that names its salt, one a line; empty for other files."""
-        if content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
-        text = content.decode(errors="replace")
+        text = _unpacked(content).decode(errors="replace")
         ciphers = [self._cipher(salt) for salt in sorted(set(_SALT.findall(text)))]
         values = {
             value
@@ -178,6 +175,16 @@ def _opened(cipher: AESGCM, nonce: str, sealed: str) -> bytes | None:
         return cipher.decrypt(base64.b64decode(nonce), base64.b64decode(sealed), None)
     except (InvalidTag, ValueError):
         return None
+
+
+def _unpacked(content: bytes) -> bytes:
+    """What a gzip file holds, as far as it goes: a loss of power cuts some short. Other content as it is."""
+    unpacked = b""
+    while content.startswith(b"\x1f\x8b"):
+        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)  # with a header of gzip's
+        unpacked += member.decompress(content)
+        content = member.unused_data
+    return unpacked + content
 
 
 def _read(file: Path) -> bytes:

@@ -115,6 +115,8 @@ _FORMS: Final[dict[str, Write]] = {
     "JSON Web Key": _jwk,
     "text of OpenSSL": _openssl_text,
     "compressed": lambda of: gzip.compress(_pem(of)),
+    "compressed in two parts": lambda of: gzip.compress(b"first") + gzip.compress(_pem(of)),
+    "compressed and cut short": lambda of: gzip.compress(_pem(of))[:-8],
     **{
         f"{name} {form}": lambda of, name=name, form=form: _number(of, name, form)  # type: ignore[misc]
         for name in ("d", "p", "q", "dmp1", "dmq1", "iqmp")

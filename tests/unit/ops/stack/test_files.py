@@ -1,0 +1,64 @@
+"""Files that several commands have in common: whole at every moment."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ops.stack import files
+
+
+def test_a_reader_never_finds_a_file_half_written(tmp_path: Path) -> None:
+    file, texts = tmp_path / "Pulumi.yaml", {"a" * 100_000, "b" * 200_000}
+    file.write_text(min(texts))
+    found, ended = set(), threading.Event()
+
+    def read() -> None:
+        while not ended.is_set():
+            found.add(file.read_text())
+
+    with ThreadPoolExecutor(1) as reader:
+        reading = reader.submit(read)
+        for _ in range(100):
+            for text in texts:
+                files.replace(file, text)
+        ended.set()
+        reading.result()
+    assert found <= texts
+    assert [each.name for each in tmp_path.iterdir()] == ["Pulumi.yaml"], "no draft is left"
+
+
+def test_what_a_file_holds_already_is_not_written_again(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.yaml"
+    files.replace(file, "name: idstack\n", mode=0o700)
+    before = file.stat()
+    files.replace(file, "name: idstack\n")
+    assert file.stat() == before
+    assert stat.S_IMODE(before.st_mode) == 0o700
+
+
+def test_of_two_that_write_once_the_first_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, synced = tmp_path / "passphrase", os.fsync
+
+    def overtake(handle: int) -> None:
+        """The other process writes between the look for a file and the write."""
+        synced(handle)
+        if not file.exists():
+            file.write_text("first")
+
+    monkeypatch.setattr(os, "fsync", overtake)
+    files.write_once(file, "second")
+    assert file.read_text() == "first"
+    assert [each.name for each in tmp_path.iterdir()] == ["passphrase"]
+
+
+def test_what_replaces_a_file_is_on_the_disk_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").read_text()))
+    files.replace(tmp_path / "Pulumi.yaml", "name: idstack\n")
+    assert synced == ["name: idstack\n"]
