@@ -22,9 +22,11 @@ from identity.clouds import (
     LOCAL_CLOUD,
     LOCAL_SUBSCRIPTION_ID,
     LOCAL_TENANT_ID,
+    Cloud,
 )
 from identity.login_kinds import LoginKind
 from identity.settings import ConfigurationError, Settings, load_settings
+from identity.settings.kms import key_vault_type_of
 from identity.settings.problems import NAMESPACE, Place, path_of
 from ops.stack import local_cloud
 from ops.stack.configuration import shared_stack_of
@@ -168,7 +170,7 @@ class _Copier:
         self._cluster(config.get("managementCluster"))
         self._propagation(config)
         for index, hosted in enumerate(_list(config.get("hostedClusters"))):
-            self._hosted(hosted, ("hostedClusters", index), cloud.vault_suffix if cloud else None)
+            self._hosted(hosted, ("hostedClusters", index), cloud)
         return config
 
     def _with_local_ids(self, value: Any, place: Place = ()) -> Any:
@@ -210,13 +212,11 @@ class _Copier:
                 given = propagation.get(key)
                 propagation[key] = min(given, most) if isinstance(given, int) else most
 
-    def _hosted(self, hosted: Any, place: Place, vault_suffix: str | None) -> None:
+    def _hosted(self, hosted: Any, place: Place, cloud: Cloud | None) -> None:
         if not isinstance(hosted, dict):
             return
         if isinstance(kms := hosted.get("kms"), dict):
-            for key in ("activeKey", "backupKey"):
-                if key in kms:
-                    kms[key] = self._key(kms[key], vault_suffix)
+            self._kms(kms, (*place, "kms"), cloud)
         for identity_field, identity in (hosted.get("identities") or {}).items():
             if isinstance(identity, dict):
                 self._credential(identity, hosted.get("name"), identity_field, place)
@@ -225,6 +225,17 @@ class _Copier:
         for workload in _list(hosted.get("workloads")):
             if isinstance(workload, dict):
                 workload |= {"command": _PLACEHOLDER, "args": []}
+
+    def _kms(self, kms: dict[str, Any], place: Place, cloud: Cloud | None) -> None:
+        suffix = cloud.vault_suffix if cloud else None
+        if (kms.get("keyVaultType") or key_vault_type_of(kms.get("activeKey"))) == "ManagedHSM":
+            # The local cloud has none. HyperShift's side is the same; the role is then one on a vault.
+            suffix = cloud.managed_hsm_suffix if cloud else None
+            kms.pop("keyVaultType", None)
+            self.left_out.append(f"{path_of(place)}: its managed HSM is a vault, on which the role is assigned by ARM")
+        for key in ("activeKey", "backupKey"):
+            if key in kms:
+                kms[key] = self._key(kms[key], suffix)
 
     def _key(self, key: Any, vault_suffix: str | None) -> Any:
         """A key of the local cloud, whose vaults have the public cloud's names."""

@@ -158,11 +158,31 @@ def test_what_the_program_would_refuse_is_refused_before_anything_is_started() -
     assert "idstack:location" in refused.value.message
 
 
-def test_a_managed_hsm_is_refused_with_its_reason() -> None:
+@pytest.mark.parametrize("named", [{}, {"keyVaultType": "ManagedHSM"}])
+@pytest.mark.parametrize(
+    ("cloud", "suffix"), [("AzurePublicCloud", "azure.net"), ("AzureUSGovernmentCloud", "usgovcloudapi.net")]
+)
+def test_a_managed_hsm_is_rehearsed_as_a_vault_and_said_so(cloud: str, suffix: str, named: dict[str, str]) -> None:
+    active, backup = "1" * 32, "2" * 32
+    keys = {
+        "activeKey": f"https://hsm-etcd.managedhsm.{suffix}/keys/etcd/{active}",
+        "backupKey": {"keyVaultName": "hsm-etcd", "keyName": "etcd", "keyVersion": backup},
+    }
+    copy = copy_of(stack_file(cloud=cloud, hostedClusters=[cluster(kms={**keys, **named})]))
+
+    [hosted] = copy.settings.hosted_clusters
+    assert hosted.kms is not None
+    assert not hosted.kms.is_managed_hsm
+    found = [(key.key_vault_name, key.key_version) for key in (hosted.kms.active_key, hosted.kms.backup_key) if key]
+    assert found == [("hsm-etcd", active), ("hsm-etcd", backup)]
+    assert copy.left_out == ("hostedClusters[0].kms: its managed HSM is a vault, on which the role is assigned by ARM",)
+
+
+def test_a_key_of_an_hsm_where_vaults_are_stated_is_refused() -> None:
     key = f"https://hsm-etcd.managedhsm.azure.net/keys/etcd/{'1' * 32}"
 
-    with pytest.raises(CommandError, match="which has no managed HSM"):
-        copy_of(stack_file(hostedClusters=[cluster(kms={"activeKey": key})]))
+    with pytest.raises(CommandError, match=r"the vaults of this cloud are at vault\.azure\.net"):
+        copy_of(stack_file(hostedClusters=[cluster(kms={"activeKey": key, "keyVaultType": "KeyVault"})]))
 
 
 def test_a_shared_stack_comes_with_its_clusters_and_the_other_way_round() -> None:
