@@ -55,8 +55,9 @@ class AzureClient:
     """Requests to one cloud by azure-core's pipeline; safe for many threads.
 
     A request that the service throttles or cannot answer (408, 429, 500 and 502 to 504) is repeated five times, when
-    `Retry-After` asks for it or with growing pauses. Every method raises AzureRefused for a sign-in that fails, for a
-    service that does not answer, and for every other error status but 404.
+    `Retry-After` asks for it or with growing pauses; one whose connection ends without an answer, once. Every method
+    raises AzureRefused for a sign-in that fails, for a service that does not answer, and for every other error status
+    but 404.
     """
 
     def __init__(self, cloud: Cloud, credential: TokenCredential, ca_file: str | None = None) -> None:
@@ -224,8 +225,9 @@ class AzureClient:
 
 
 def _retries() -> RetryPolicy[HttpRequest, HttpResponse]:
-    # A host that is out of reach stays so: its name is wrong, or the network.
-    return RetryPolicy(retry_total=_RETRIES, retry_status=_RETRIES, retry_connect=0, retry_read=0)
+    # A host that is out of reach stays so: its name is wrong, or the network. One that hangs up has most likely closed
+    # a connection that was idle for long, just when it was used again.
+    return RetryPolicy(retry_total=_RETRIES, retry_status=_RETRIES, retry_connect=0, retry_read=1)
 
 
 def _answer(client: _Client, request: HttpRequest) -> HttpResponse:

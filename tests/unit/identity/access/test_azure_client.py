@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from starlette.routing import Route
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AzureRefused
 from identity.clouds import CLOUDS, Cloud
-from localcloud.azure.shared.held import HeldDelivery
+from localcloud.azure.shared.held import HeldAnswer, HeldDelivery
 from tests.unit.azure_world import IssuedTokens
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import GROUP, ArmWorld
@@ -149,6 +150,21 @@ def test_an_answer_that_is_cut_short_is_no_failed_sign_in(
         pytest.raises(AzureRefused, match=said),
     ):
         ask(azure)
+
+
+@pytest.mark.parametrize("takes_effect", [False, True])
+def test_a_connection_that_ends_without_an_answer_is_made_anew_once(
+    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve, takes_effect: bool
+) -> None:
+    here = Cloud(**{**vars(cloud), "arm_endpoint": serve(world.arm)})
+    dropped = HeldAnswer("arm", status=None, after=takes_effect, count=1)
+    with AzureClient(here, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+        world.hold(answers=(dropped,))
+        assert azure.change_resource("PUT", GROUP, "2024-11-01", {"location": "eastus"}) is not None
+        world.hold(answers=(replace(dropped, count=2),))
+        with pytest.raises(AzureRefused, match=f"{GROUP} does not answer"):
+            azure.change_resource("PUT", GROUP, "2024-11-01", {"location": "eastus"})
+        assert azure.resource(GROUP, "2024-11-01") is not None
 
 
 def test_a_managed_hsm_is_asked_at_its_own_address_with_its_own_token(monkeypatch: pytest.MonkeyPatch) -> None:
