@@ -18,7 +18,7 @@ import yaml
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings.problems import NAMESPACE
-from ops.stack import configuration, disk, existing, files, hints, plugins, selections, state_file
+from ops.stack import configuration, disk, existing, files, hints, plugins, state_file, unreadable
 from ops.stack.environment import local_paths, variables
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.pulumi_runs import PulumiRuns
@@ -45,7 +45,7 @@ class Engine(PulumiRuns):
         name = yaml.safe_load((self.root / "Pulumi.yaml").read_text())["name"]
         # The stacks of a fleet are prepared side by side.
         files.replace(project / "Pulumi.yaml", f"name: {name}\nruntime: python\n")
-        selections.forget_unreadable(local_paths().home)
+        unreadable.remove(local_paths())
         self._capture("stack", "select", self.stack, "--create", directory=project)
         if not self.damage():
             configuration.keep_salt(project / self._file.name, self.state)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ops.stack import disk, lock, pinned_plugins, secrets_provider, state_file
+from ops.stack import disk, lock, pinned_plugins, secrets_provider, state_file, unreadable
 from ops.stack.deadline import Deadline
 from ops.stack.environment import ROOT, is_local, variables
 from ops.stack.errors import CommandError, RunInterrupted
@@ -95,7 +95,7 @@ class PulumiRuns:
             return found
         if state_file.is_unsound(errors) and (files := disk.unreadable_locks(backend, self.stack)):
             return lock.Locked(self.stack, (), is_local=self.is_local, command=command, unreadable=files)
-        return CommandError(said)
+        return CommandError("\n\n".join(filter(None, [said, unreadable.remedy(errors)])))
 
     def _capture(self, *arguments: str, directory: Path | None = None, standard_input: str = "") -> str:
         done = self._run(*arguments, directory=directory, standard_input=standard_input)

@@ -30,6 +30,15 @@ def test_a_stack_is_selected_without_the_engines_note_of_it(stack: LocalStack) -
     assert stack.name in note.read_text()
 
 
+@pytest.mark.parametrize("content", ["", "v", "version: "])
+def test_a_backend_is_read_without_the_version_of_its_layout(stack: LocalStack, content: str) -> None:
+    version = stack.state / "pulumi/backend/.pulumi/meta.yaml"
+    version.write_text(content)
+    stack.prepare()
+    assert yaml.safe_load(version.read_text()) == {"version": 1}
+    assert stack.idstack("down").returncode == 0, "the stack is still there"
+
+
 def test_a_stacks_salt_comes_back_out_of_its_state(stack: LocalStack) -> None:
     file = stack.state / "pulumi/Pulumi.local.yaml"
     salt = _salt(file)

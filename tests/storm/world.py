@@ -133,7 +133,7 @@ class World:
     def secrets(self) -> dict[str, list[Document]]:
         """The versions of each application's secret in the vault, the newest last."""
         with self._store() as store:
-            found = {} if store is None else {key.rpartition("/")[2]: each for key, each in store.items(SECRET_KIND)}
+            found = {} if store is None else {each["name"]: each for each in _live(store)}
         return {field: found[name]["versions"] for field, name in SECRETS.items() if name in found}
 
     def documents(self) -> dict[str, dict[str, Any]]:
@@ -258,13 +258,18 @@ def storm_world(root: Path) -> Iterator[World]:
 
 
 def _document(store: Store, name: str) -> dict[str, Any] | None:
-    for _, secret in store.items(SECRET_KIND):
+    for secret in _live(store):
         if secret["name"] == name and secret["versions"]:
             current = secret["versions"][-1]
             assert current["enabled"], f"{name} cannot be read"
             found: dict[str, Any] = json.loads(store.unseal(current["sealed"]))
             return found
     return None
+
+
+def _live(store: Store) -> Iterator[Document]:
+    """The secrets of the vaults, without those that are deleted and could be recovered: no pod gets one of these."""
+    return (each for _, each in store.items(SECRET_KIND) if each["deletedAt"] is None)
 
 
 def _thumbprint(file: Path) -> str:

@@ -185,6 +185,19 @@ def test_a_short_run_that_was_killed_says_so_and_names_the_way_on(
     )
 
 
+def test_a_backend_whose_version_is_cut_short_has_a_remedy(
+    engine: FakeEngine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What Pulumi 3.259 prints.
+    error = (
+        'error: corrupt store: unmarshal ".pulumi/meta.yaml": yaml: unmarshal errors:\n'
+        '  line 1: cannot unmarshal !!str `v` into struct { Version *int "yaml:\\"version\\"" }\n'
+    )
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: CompletedProcess([], 255, "", error))
+    with pytest.raises(CommandError, match=r"\.pulumi/meta\.yaml of the backend is cut short.*: delete it"):
+        Engine("dev", project).state()
+
+
 def test_after_the_deadline_no_engine_is_started(engine: FakeEngine, project: Path) -> None:
     with pytest.raises(RunInterrupted, match="time limit of 40 minutes has passed before `pulumi refresh` began"):
         Engine("dev", project, deadline=Deadline(40.0, time.monotonic())).refresh()
