@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import yaml
 
@@ -24,6 +24,13 @@ from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.standstill import Standstill
 from ops.stack.state import Plan, State, StateResource, errors_of
+
+# What the engine prints for a stack that its backend does not have.
+_MISSING: Final = "no stack named"
+# The engine lists a backend of files while other engines write their states: the draft of one is gone by the time that
+# it is looked at, which fails the whole listing (gocloud.dev/blob/fileblob).
+_VANISHED: Final = "list bucket: blob (code=NotFound)"
+_LISTINGS: Final = 10
 
 
 @dataclass(frozen=True)
@@ -271,6 +278,15 @@ class Engine(PulumiRuns):
         """The resources in the state; secrets are encrypted. A stack that does not exist is an error."""
         return self.state()["deployment"].get("resources") or []
 
+    def resources_if_any(self) -> list[StateResource]:
+        """As `resources`; none if there is no such stack. To list stacks the engine would read the states of all."""
+        try:
+            return self.resources()
+        except CommandError as error:
+            if _MISSING in error.message:
+                return []
+            raise
+
     def stacks(self) -> list[str]:
         """Names of all stacks of the project in the backend, in alphabetical order."""
         return sorted(each["name"] for each in self._listed())
@@ -285,7 +301,13 @@ class Engine(PulumiRuns):
 
     def _listed(self) -> list[dict[str, Any]]:
         directory = local_paths().engine if self.is_local else None
-        listed: list[dict[str, Any]] = json.loads(self._capture("stack", "ls", "--json", directory=directory))
+        for remaining in reversed(range(_LISTINGS)):
+            try:
+                listed: list[dict[str, Any]] = json.loads(self._capture("stack", "ls", "--json", directory=directory))
+                break
+            except CommandError as error:
+                if not remaining or _VANISHED not in error.message:
+                    raise
         return listed
 
     def _configuration(self) -> tuple[str, ...]:

@@ -43,9 +43,8 @@ def refuse_moves(engine: Engine) -> None:
     shared = shared_stack_of(own)
     if shared is None or not (new := _names(own) - clusters_in(engine.resources()).keys()):
         return
-    source = replace(engine, stack=shared)
     # A shared stack that is missing has the program's own message.
-    if shared in source.stacks() and (coming := new & clusters_in(source.resources()).keys()):
+    if coming := new & clusters_in(replace(engine, stack=shared).resources_if_any()).keys():
         raise _refused(engine, dict.fromkeys(coming, (shared, stack)))
 
 

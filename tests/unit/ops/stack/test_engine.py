@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from itertools import chain, repeat
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Final
 
 import pytest
 import yaml
@@ -196,6 +199,36 @@ def test_a_backend_whose_version_is_cut_short_has_a_remedy(
     monkeypatch.setattr("subprocess.run", lambda *_, **__: CompletedProcess([], 255, "", error))
     with pytest.raises(CommandError, match=r"\.pulumi/meta\.yaml of the backend is cut short.*: delete it"):
         Engine("dev", project).state()
+
+
+# What Pulumi 3.259 printed while other engines wrote.
+_VANISHED: Final = (
+    "error: list bucket: blob (code=NotFound): lstat /b/.pulumi/stacks/idstack/c66.json.18eac650c3b270f2.tmp: "
+    "no such file or directory\n"
+)
+
+
+@pytest.mark.parametrize(("failures", "is_listed"), [(2, True), (1000, False)])
+def test_stacks_are_listed_again_if_a_draft_was_gone_meanwhile(
+    engine: FakeEngine, project: Path, monkeypatch: pytest.MonkeyPatch, failures: int, is_listed: bool
+) -> None:
+    answers = chain(
+        repeat(CompletedProcess([], 255, "", _VANISHED), failures),
+        repeat(CompletedProcess([], 0, '[{"name": "dev"}]', "")),
+    )
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: next(answers))
+    with nullcontext() if is_listed else pytest.raises(CommandError, match="list bucket"):
+        assert Engine("dev", project).stacks() == ["dev"]
+
+
+@pytest.mark.parametrize("error", ["error: no stack named 'dev' found\n", "error: disk quota exceeded\n"])
+def test_a_missing_stack_has_no_resources_and_an_unreadable_one_is_an_error(
+    engine: FakeEngine, project: Path, monkeypatch: pytest.MonkeyPatch, error: str
+) -> None:
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: CompletedProcess([], 255, "", error))
+    is_missing = "no stack" in error
+    with nullcontext() if is_missing else pytest.raises(CommandError, match="disk quota"):
+        assert Engine("dev", project).resources_if_any() == []
 
 
 def test_after_the_deadline_no_engine_is_started(engine: FakeEngine, project: Path) -> None:

@@ -33,8 +33,8 @@ class FakeBackend:
         urn = f"urn:pulumi:{self.stack}::idstack::{_COMPONENT}::"
         return [*others, *({"urn": urn + name, "type": _COMPONENT} for name in self.states[self.stack])]
 
-    def stacks(self) -> list[str]:
-        return sorted(self.states)
+    def resources_if_any(self) -> list[dict[str, Any]]:
+        return self.resources() if self.stack in self.states else []
 
     def refuse(self) -> str:
         """Why a run is refused; empty if it is not."""
