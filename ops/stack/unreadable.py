@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
+from contextlib import suppress
 from typing import Final
 
 import yaml
@@ -23,14 +23,11 @@ def remove(paths: LocalPaths) -> None:
     another command is half there. A broken one fails every command: "unable to read workspace settings",
     "corrupt store".
     """
-    for note in (paths.home / "workspaces").glob("*-workspace.json"):
-        try:
-            json.loads(note.read_bytes())
-        except ValueError:
-            note.unlink(missing_ok=True)
-    version = paths.backend / _META
-    if version.exists() and not _is_version(version):
-        version.unlink(missing_ok=True)
+    notes = (paths.home / "workspaces").glob("*-workspace.json")
+    for file, is_whole in (*((note, _is_json) for note in notes), (paths.backend / _META, _is_version)):
+        with suppress(FileNotFoundError):  # another command may have deleted it just now
+            if not is_whole(file.read_bytes()):
+                file.unlink()
 
 
 def remedy(errors: str) -> str | None:
@@ -40,9 +37,17 @@ def remedy(errors: str) -> str | None:
     return f"{_META} of the backend is cut short, as after a loss of power: delete it, the engine writes it anew"
 
 
-def _is_version(file: Path) -> bool:
+def _is_json(content: bytes) -> bool:
     try:
-        found = yaml.safe_load(file.read_bytes())
+        json.loads(content)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_version(content: bytes) -> bool:
+    try:
+        found = yaml.safe_load(content)
     except yaml.YAMLError:
         return False
     return isinstance(found, dict) and isinstance(found.get("version"), int)
