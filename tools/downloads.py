@@ -8,6 +8,8 @@ import re
 import shutil
 import tarfile
 import urllib.request
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +30,24 @@ class NotDownloaded(Exception):
     """An archive is not to be had, or is not the pinned one; the message says which and why."""
 
 
+@dataclass(frozen=True)
+class Archive:
+    """One archive of a release, and where it lies."""
+
+    name: str
+    repository: str
+    version: str
+    folder: str
+
+    @property
+    def urls(self) -> tuple[str, str]:
+        """At GitHub, and at Pulumi's own site."""
+        return (
+            GITHUB.format(repository=self.repository, version=self.version, archive=self.name),
+            PULUMI.format(folder=self.folder, archive=self.name),
+        )
+
+
 def checksums(file: Path = CHECKSUMS) -> dict[str, str]:
     """SHA-256 in hex by the archive's name; raises ValueError at a line that is no checksum."""
     found = {}
@@ -46,14 +66,29 @@ def this_platform() -> tuple[str, str]:
     return platform.system().lower(), {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
 
 
-def cli_archive(version: str, system: str, processor: str) -> str:
-    """The name of the archive of Pulumi's CLI, which calls amd64 x64."""
-    return f"pulumi-v{version}-{system}-{'x64' if processor == 'amd64' else processor}.tar.gz"
+def cli_archive(version: str, system: str, processor: str) -> Archive:
+    """The archive of Pulumi's CLI, whose name calls amd64 x64."""
+    name = f"pulumi-v{version}-{system}-{'x64' if processor == 'amd64' else processor}.tar.gz"
+    return Archive(name, "pulumi", version, "sdk")
 
 
-def plugin_archive(name: str, version: str, system: str, processor: str) -> str:
-    """The name of the archive of a provider plugin."""
-    return f"pulumi-resource-{name}-v{version}-{system}-{processor}.tar.gz"
+def plugin_archive(name: str, version: str, system: str, processor: str) -> Archive:
+    """The archive of a provider plugin."""
+    archive = f"pulumi-resource-{name}-v{version}-{system}-{processor}.tar.gz"
+    return Archive(archive, f"pulumi-{name}", version, "plugins")
+
+
+def fetch_any(urls: Iterable[str], target: Path, checksum: str) -> None:
+    """`fetch` from the first place that has the archive; raises NotDownloaded with what each of them lacks."""
+    problems = []
+    for url in urls:
+        try:
+            fetch(url, target, checksum)
+        except NotDownloaded as error:
+            problems.append(str(error))
+        else:
+            return
+    raise NotDownloaded("; ".join(problems))
 
 
 def fetch(url: str, target: Path, checksum: str) -> None:

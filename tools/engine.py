@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from tools import downloads, pinned
-from tools.downloads import NotDownloaded
+from tools.downloads import Archive, NotDownloaded
 from tools.pinned import dotted, numbers
 from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint, report, run
 
@@ -49,7 +49,7 @@ def ensure() -> str:
     build = TOOLS / f"pulumi-{fingerprint([*pins, _LAUNCHER])}"
     minimum = pinned.version(_CLI_MODULE, "github.com/pulumi/pulumi/pkg/v3")
     archive = downloads.cli_archive(dotted(minimum), *downloads.this_platform())
-    checksum = downloads.checksums(_CHECKSUMS).get(archive)
+    checksum = downloads.checksums(_CHECKSUMS).get(archive.name)
     on_path = "" if wish else _identity_on_path()
     wanted = fingerprint([Path(__file__), build.name, wish, on_path, checksum or "", str(ROOT)])
     if RECORD.exists():
@@ -65,7 +65,9 @@ def ensure() -> str:
     return f"{version} {origin}"
 
 
-def _choose(build: Path, minimum: tuple[int, ...], archive: str, checksum: str | None, wish: str) -> tuple[Path, str]:
+def _choose(
+    build: Path, minimum: tuple[int, ...], archive: Archive, checksum: str | None, wish: str
+) -> tuple[Path, str]:
     on_path, not_on_path = (None, f"{VARIABLE}={PINNED}") if wish else _on_path(minimum)
     if on_path:
         return on_path, "from PATH"
@@ -76,7 +78,7 @@ def _choose(build: Path, minimum: tuple[int, ...], archive: str, checksum: str |
         return build, "built from tools/pulumi earlier"
     text = dotted(minimum)
     report(f"pulumi: {not_on_path}; trying the archive of Pulumi's release {text}")
-    not_downloaded = _download(downloaded, text, archive, checksum)
+    not_downloaded = _download(downloaded, archive, checksum)
     if not_downloaded is None:
         return downloaded, "downloaded"
     report(f"pulumi: {not_downloaded}; building from the pinned Go modules")
@@ -121,23 +123,21 @@ def _on_path(minimum: tuple[int, ...]) -> tuple[Path | None, str]:
     return directory, ""
 
 
-def _download(target: Path, version: str, archive: str, checksum: str | None) -> str | None:
+def _download(target: Path, archive: Archive, checksum: str | None) -> str | None:
     """Download the CLI into `target`; returns None, or why that is impossible."""
     if checksum is None:
-        return f"{_CHECKSUMS.name} has no checksum of {archive}"
-    packed, draft = TOOLS / archive, target.with_name(f"{target.name}.draft")
+        return f"{_CHECKSUMS.name} has no checksum of {archive.name}"
+    packed, draft = TOOLS / archive.name, target.with_name(f"{target.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        downloads.fetch(
-            downloads.GITHUB.format(repository="pulumi", version=version, archive=archive), packed, checksum
-        )
+        downloads.fetch_any(archive.urls, packed, checksum)
         downloads.unpack(packed, "pulumi", draft)
     except NotDownloaded as error:
         return str(error)
     finally:
         packed.unlink(missing_ok=True)
     if not (draft / "pulumi").exists() or not (draft / "pulumi-language-python").exists():
-        return f"{archive} has no Pulumi CLI with a Python language host"
+        return f"{archive.name} has no Pulumi CLI with a Python language host"
     shutil.rmtree(target, ignore_errors=True)
     draft.rename(target)
     return None

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from tools import downloads, pinned
-from tools.downloads import CHECKSUMS, GITHUB, PULUMI, NotDownloaded, checksums
+from tools.downloads import CHECKSUMS, Archive, NotDownloaded, checksums
 from tools.pinned import dotted
 from tools.steps import ROOT, report
 
@@ -26,24 +25,6 @@ _CLI: Final = ROOT / "tools/pulumi"
 _WORKFLOWS: Final = "linux-amd64"
 _PLATFORM: Final = re.compile(r"(linux|darwin)-(amd64|arm64)")
 _CLI_ARCHIVE: Final = re.compile(r"pulumi-v[\d.]+-.*")
-
-
-@dataclass(frozen=True)
-class Archive:
-    """One archive of a release, and where it lies."""
-
-    name: str
-    repository: str
-    version: str
-    folder: str
-
-    @property
-    def urls(self) -> tuple[str, str]:
-        """At GitHub, and at Pulumi's own site."""
-        return (
-            GITHUB.format(repository=self.repository, version=self.version, archive=self.name),
-            PULUMI.format(folder=self.folder, archive=self.name),
-        )
 
 
 def main(arguments: Sequence[str] = (), file: Path = CHECKSUMS) -> int:
@@ -68,12 +49,11 @@ def archives(platform: str) -> Iterator[Archive]:
     """The archives that this checkout needs on a platform, such as `linux-amd64`."""
     system, processor = platform.split("-")
     cli = dotted(pinned.version(_CLI, "github.com/pulumi/pulumi/pkg/v3"))
-    yield Archive(downloads.cli_archive(cli, system, processor), "pulumi", cli, "sdk")
+    yield downloads.cli_archive(cli, system, processor)
     lock = _LOCK.read_text(encoding="utf-8")
     for name in PLUGINS:
         version = dotted(pinned.numbers(re.search(rf"^pulumi-{name}==(\S+)", lock, re.MULTILINE)))
-        archive = downloads.plugin_archive(name, version, system, processor)
-        yield Archive(archive, f"pulumi-{name}", version, "plugins")
+        yield downloads.plugin_archive(name, version, system, processor)
 
 
 def checksum(archive: Archive) -> str:

@@ -1,29 +1,30 @@
 """The provider plugins of stacks on Azure: installed by checksum before the engine starts, which downloads nothing.
 
-The engine itself would download what is missing, and compares no checksum unless it is told one (pulumi/pulumi
-`sdk/go/common/workspace/plugins.go`, checksumSource). tools/checksums.txt has them, written by `make pin`.
+The engine itself would download what is missing, without a checksum. With one it refuses a whole archive that comes by
+HTTP/1.1, as from a proxy that ends TLS: it leaves out the bytes that come with the end (pulumi/pulumi
+`sdk/go/common/workspace/plugins.go`, checksumReader). So the archive is downloaded and compared here, and the engine
+unpacks it. tools/checksums.txt has the checksums, written by `make pin`.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
-from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError
+from tools import downloads
 
 NAMES: Final = ("azure-native", "azuread", "kubernetes")
-_CHECKSUMS: Final = ROOT / "tools/checksums.txt"
+_CHECKSUMS: Final = downloads.CHECKSUMS
 # azure-native has some hundred megabytes.
-DOWNLOADED_WITHIN: Final = 900.0  # seconds
-_PROCESSORS: Final = {"x86_64": "amd64", "aarch64": "arm64"}
+_UNPACKED_WITHIN: Final = 900.0  # seconds
 
 
 def provide(environment: Mapping[str, str]) -> None:
@@ -44,28 +45,44 @@ def provide(environment: Mapping[str, str]) -> None:
 
 def checksum(name: str, version: str) -> str | None:
     """SHA-256 in hex of a plugin's archive for this machine; None if it is not pinned."""
-    return _checksums().get((name, version))
+    archive = downloads.plugin_archive(name, version, *downloads.this_platform())
+    return downloads.checksums(_CHECKSUMS).get(archive.name)
 
 
 def install(name: str, version: str, environment: Mapping[str, str]) -> str | None:
-    """Let the engine download a plugin into the cache and compare its checksum; returns why that failed, if it did."""
+    """Put a plugin into the cache, if its archive has the pinned checksum; returns why that failed, if it did.
+
+    It is downloaded with the proxy and the certificates of this process.
+    """
     known = checksum(name, version)
     if known is None:
         return "tools/checksums.txt has no checksum of it for this machine, so it is not downloaded (`make pin`)"
     print(f"installing the {name} plugin {version} by its checksum", file=sys.stderr, flush=True)
-    command = ["pulumi", "plugin", "install", "resource", name, version]
+    archive = downloads.plugin_archive(name, version, *downloads.this_platform())
+    with TemporaryDirectory(prefix="idstack-plugin-") as folder:
+        file = Path(folder, archive.name)
+        try:
+            downloads.fetch_any(archive.urls, file, known)
+        except downloads.NotDownloaded as error:
+            return f"the {name} plugin {version} is not to be had: {error}"
+        return _unpack(name, version, file, environment)
+
+
+def _unpack(name: str, version: str, file: Path, environment: Mapping[str, str]) -> str | None:
+    """Let the engine put an archive into the cache; returns why that failed, if it did."""
+    command = ["pulumi", "plugin", "install", "resource", name, version, "--exact", "--file", str(file)]
     try:
         done = subprocess.run(
-            [*command, "--exact", "--checksum", known],
+            command,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=DOWNLOADED_WITHIN,
+            timeout=_UNPACKED_WITHIN,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"`{' '.join(command)}` did not end within {DOWNLOADED_WITHIN:.0f} s"
+        return f"`{' '.join(command)}` did not end within {_UNPACKED_WITHIN:.0f} s"
     if done.returncode == 0:
         return None
     last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
@@ -82,23 +99,20 @@ def _wanted() -> Iterator[tuple[str, str]]:
     """Name and version of every plugin: the SDKs' first, then what else is pinned."""
     current = [(name, metadata.version(f"pulumi-{name}")) for name in NAMES]
     yield from current
-    yield from (each for each in _checksums() if each not in current)
+    yield from (each for each in _pinned() if each not in current)
 
 
 def _is_there(name: str, version: str, environment: Mapping[str, str]) -> bool:
     return os.access(cached(name, version, environment), os.X_OK)
 
 
-def _checksums() -> dict[tuple[str, str], str]:
-    """Checksum by name and version, of this machine's archives."""
-    machine = platform.machine().lower()
-    ending = f"{platform.system().lower()}-{_PROCESSORS.get(machine, machine)}.tar.gz"
-    line = re.compile(
-        rf"^(?P<checksum>[0-9a-f]{{64}})  pulumi-resource-(?P<name>[a-z-]+)-v(?P<version>[\d.]+)-{re.escape(ending)}$",
-        re.MULTILINE,
-    )
-    found = line.finditer(_CHECKSUMS.read_text(encoding="utf-8"))
-    return {(each["name"], each["version"]): each["checksum"] for each in found}
+def _pinned() -> Iterator[tuple[str, str]]:
+    """Name and version of every plugin whose archive for this machine has a checksum."""
+    ending = re.escape("-".join(downloads.this_platform()))
+    archive = re.compile(rf"pulumi-resource-(?P<name>[a-z-]+)-v(?P<version>[\d.]+)-{ending}\.tar\.gz")
+    for name in downloads.checksums(_CHECKSUMS):
+        if match := archive.fullmatch(name):
+            yield match["name"], match["version"]
 
 
 def _refusal(unpinned: list[tuple[str, str]]) -> str:

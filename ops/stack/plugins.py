@@ -178,10 +178,10 @@ def _stated_version(executable: Path) -> str:
 
 
 def _download(name: str, version: str, base: Mapping[str, str]) -> str | None:
-    """Let Pulumi fetch a plugin into the user's cache; returns why it could not."""
+    """Put a plugin into the user's cache; returns why that failed, if it did."""
     if base.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "").lower() in ("true", "1"):
         return "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION forbids to download it"
-    # The caller's own network and home, and this checkout's engine.
+    # The caller's own home, and this checkout's engine.
     environment = {**base, "PATH": variables(LOCAL_STACK, base)["PATH"], "PULUMI_SKIP_UPDATE_CHECK": "1"}
     return install_pinned(name, version, environment)
 

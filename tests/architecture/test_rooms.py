@@ -20,7 +20,7 @@ ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "plugin": frozenset(),
     "components": frozenset({"identity"}),
     "provider": frozenset({"identity", "plugin"}),
-    "ops": frozenset({"identity"}),
+    "ops": frozenset({"identity", "tools"}),
     "emulated": frozenset({"identity", "plugin", "localcloud"}),
     "localcloud": frozenset(),
     "policies": frozenset({"identity"}),

@@ -113,6 +113,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.delenv("IDSTACK_PULUMI", raising=False)
     monkeypatch.setattr(downloads, "this_platform", lambda: ("linux", "amd64"))
     monkeypatch.setattr(downloads, "GITHUB", f"{machine.releases.as_uri()}/{{archive}}")
+    monkeypatch.setattr(downloads, "PULUMI", f"{tmp_path.as_uri()}/pulumi/{{archive}}")
     pins = {
         "pulumi": "go 1.25.11\nrequire github.com/pulumi/pulumi/pkg/v3 v3.100.2\n",
         "language-host": "go 1.25.11\nrequire github.com/pulumi/pulumi/sdk/v3 v3.79.0\n",

@@ -18,8 +18,8 @@ _HEAD = "# a head\n# of two lines\n"
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty tools/checksums.txt; GitHub and Pulumi's site are folders, and this machine is like the workflows'."""
-    monkeypatch.setattr(pin, "GITHUB", f"{tmp_path.as_uri()}/github/{{archive}}")
-    monkeypatch.setattr(pin, "PULUMI", f"{tmp_path.as_uri()}/pulumi/{{archive}}")
+    monkeypatch.setattr(downloads, "GITHUB", f"{tmp_path.as_uri()}/github/{{archive}}")
+    monkeypatch.setattr(downloads, "PULUMI", f"{tmp_path.as_uri()}/pulumi/{{archive}}")
     monkeypatch.setattr(downloads, "this_platform", lambda: ("linux", "amd64"))
     for place in ("github", "pulumi"):
         (tmp_path / place).mkdir()

@@ -2,53 +2,86 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shutil
+import tempfile
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from ops.stack import pinned_plugins
 from ops.stack.engine import Engine
-from ops.stack.environment import ROOT
+from ops.stack.environment import ROOT, variables
 from ops.stack.errors import CommandError
 from ops.stack.pinned_plugins import NAMES
 from tests.unit.ops.conftest import FakeEngine
+from tests.unit.ops.stack.releases import Releases
+from tools.downloads import this_platform
 
 VERSION = {name: metadata.version(f"pulumi-{name}") for name in NAMES}
-SUM = "0123456789abcdef" * 4
 
 
 @pytest.fixture
-def empty(engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache without plugins, on a machine of its own kind; returns the file with the checksums."""
+def releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Releases:
+    """Nothing is published yet; temporary folders lie in the test's own."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    return Releases.in_folder(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def empty(engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache without plugins, on a machine of its own kind."""
     shutil.rmtree(tmp_path / "pulumi-home")
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    return tmp_path / "checksums.txt"
 
 
-def pin(file: Path, name: str, version: str, machine: str = "darwin-arm64") -> None:
-    """A line of tools/checksums.txt."""
-    with file.open("a") as opened:
-        opened.write(f"{SUM}  pulumi-resource-{name}-v{version}-{machine}.tar.gz\n")
-
-
-def pin_all(file: Path) -> None:
+def pin_all(releases: Releases) -> None:
     for name, version in VERSION.items():
-        pin(file, name, version)
+        releases.publish(name, version)
+
+
+def installed(folder: Path, calls: list[str]) -> list[str]:
+    """The calls, with the temporary folder's name left out."""
+    return [re.sub(rf"{re.escape(str(folder))}/temporary/idstack-plugin-[^/]+/", "", call) for call in calls]
+
+
+def unpacked(name: str, version: str, machine: str = "darwin-arm64") -> str:
+    """How the engine is called once an archive is there."""
+    archive = f"pulumi-resource-{name}-v{version}-{machine}.tar.gz"
+    return f"plugin install resource {name} {version} --exact --file {archive}"
 
 
 @pytest.mark.parametrize("command", ["up", "preview", "destroy", "refresh", "proposed"])
-def test_every_command_installs_by_checksum_before_it_starts(engine: FakeEngine, empty: Path, command: str) -> None:
-    pin_all(empty)
+@pytest.mark.usefixtures("empty")
+def test_every_command_installs_by_checksum_before_it_starts(
+    engine: FakeEngine, releases: Releases, tmp_path: Path, command: str
+) -> None:
+    pin_all(releases)
 
     getattr(Engine("dev"), command)()
 
     *installs, own = engine.calls
-    assert installs == [f"plugin install resource {name} {VERSION[name]} --exact --checksum {SUM}" for name in NAMES]
+    assert installed(tmp_path, installs) == [unpacked(name, VERSION[name]) for name in NAMES]
     assert own.split()[0] == {"proposed": "preview"}.get(command, command)
+    assert not list((tmp_path / "temporary").iterdir()), "no archive is left"
+
+
+@pytest.mark.usefixtures("empty")
+def test_an_archive_that_github_lacks_is_taken_from_pulumis_site(
+    engine: FakeEngine, releases: Releases, tmp_path: Path
+) -> None:
+    pin_all(releases)
+    for archive in releases.github.iterdir():
+        archive.unlink()
+
+    Engine("dev").preview()
+
+    assert installed(tmp_path, engine.calls[:-1]) == [unpacked(name, VERSION[name]) for name in NAMES]
 
 
 def test_what_is_in_the_cache_is_not_installed_again(engine: FakeEngine) -> None:
@@ -58,21 +91,22 @@ def test_what_is_in_the_cache_is_not_installed_again(engine: FakeEngine) -> None
 
 
 def test_a_plugin_of_the_release_before_is_installed_as_long_as_it_is_pinned(
-    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: FakeEngine, releases: Releases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(platform, "system", lambda: "Linux")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    pin(tmp_path / "checksums.txt", "azuread", "1.2.3", "linux-amd64")
-    pin(tmp_path / "checksums.txt", "azuread", "1.2.2", "darwin-arm64")
+    releases.publish("azuread", "1.2.3", "linux-amd64")
+    releases.publish("azuread", "1.2.2", "darwin-arm64")
 
     Engine("dev").preview()
 
-    assert engine.calls[:-1] == [f"plugin install resource azuread 1.2.3 --exact --checksum {SUM}"]
+    assert installed(tmp_path, engine.calls[:-1]) == [unpacked("azuread", "1.2.3", "linux-amd64")]
 
 
-def test_without_a_checksum_nothing_is_downloaded_and_nothing_starts(engine: FakeEngine, empty: Path) -> None:
-    pin(empty, "azuread", VERSION["azuread"])
-    pin(empty, "kubernetes", VERSION["kubernetes"], "linux-amd64")
+@pytest.mark.usefixtures("empty")
+def test_without_a_checksum_nothing_is_downloaded_and_nothing_starts(engine: FakeEngine, releases: Releases) -> None:
+    releases.publish("azuread", VERSION["azuread"])
+    releases.publish("kubernetes", VERSION["kubernetes"], "linux-amd64")
 
     with pytest.raises(CommandError) as refused:
         Engine("dev").preview()
@@ -90,21 +124,49 @@ def test_without_a_checksum_nothing_is_downloaded_and_nothing_starts(engine: Fak
     assert engine.calls == []
 
 
-def test_a_download_that_fails_ends_the_command(engine: FakeEngine, empty: Path) -> None:
-    pin_all(empty)
-    script = engine.folder / "pulumi"
-    script.write_text("#!/bin/sh\necho 'error: invalid checksum, expected 01, actual 02' >&2\nexit 1\n")
+@pytest.mark.usefixtures("empty")
+def test_an_archive_with_another_checksum_never_reaches_the_engine(engine: FakeEngine, releases: Releases) -> None:
+    pin_all(releases)
+    for place in (releases.github, releases.pulumi):
+        for archive in place.glob("*azure-native*"):
+            archive.write_bytes(b"another")
 
     with pytest.raises(CommandError) as refused:
         Engine("dev").preview()
 
-    version = VERSION["azure-native"]
-    assert refused.value.format_message() == (
-        f"`pulumi plugin install resource azure-native {version}` failed: invalid checksum, expected 01, actual 02"
-    )
+    message = refused.value.format_message()
+    assert message.startswith(f"the azure-native plugin {VERSION['azure-native']} is not to be had: ")
+    assert message.count(" has the SHA-256 ") == 2, "both places are named"
+    assert engine.calls == []
 
 
-def test_local_stacks_need_no_checksum(engine: FakeEngine, empty: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("empty")
+def test_an_archive_that_the_engine_cannot_unpack_ends_the_command(
+    engine: FakeEngine, releases: Releases, tmp_path: Path
+) -> None:
+    pin_all(releases)
+    script = engine.folder / "pulumi"
+    script.write_text("#!/bin/sh\necho 'error: unpacking: gzip: invalid header' >&2\nexit 1\n")
+
+    with pytest.raises(CommandError) as refused:
+        Engine("dev").preview()
+
+    [message] = installed(tmp_path, [refused.value.format_message()])
+    call = unpacked("azure-native", VERSION["azure-native"])
+    assert message == f"`pulumi {call}` failed: unpacking: gzip: invalid header"
+
+
+def test_the_engine_itself_unpacks_the_archive_into_the_cache(releases: Releases, tmp_path: Path) -> None:
+    releases.publish("azuread", "1.2.3", "-".join(this_platform()))
+    environment = variables("dev", {"PATH": os.defpath, "PULUMI_HOME": str(tmp_path / "home")})
+
+    assert pinned_plugins.install("azuread", "1.2.3", environment) is None
+
+    assert os.access(pinned_plugins.cached("azuread", "1.2.3", environment), os.X_OK)
+
+
+@pytest.mark.usefixtures("empty")
+def test_local_stacks_need_no_checksum(engine: FakeEngine, tmp_path: Path) -> None:
     for file in ("Pulumi.yaml", "Pulumi.local.yaml"):
         shutil.copy(ROOT / file, tmp_path / file)
     local = Engine("local", tmp_path)

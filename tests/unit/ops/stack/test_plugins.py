@@ -5,33 +5,47 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
+import shutil
 import subprocess
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from ops.stack import environment, pinned_plugins, plugins
+from ops.stack import environment, plugins
 from ops.stack.environment import LocalPaths, local_paths, variables
 from ops.stack.errors import CommandError
 from ops.stack.pinned_plugins import NAMES
 from ops.stack.plugins import choose, choose_for, describe, install, installed, parse
 from tests.unit.emulated.plugin_executables import write_plugin
+from tests.unit.ops.stack.releases import Releases
 
 VERSION = {name: metadata.version(f"pulumi-{name}") for name in NAMES}
-CHECKSUM = "0123456789abcdef" * 4
 _ECHO = '#!/bin/sh\necho "$0 $*"\n'
 # Notes what it is asked for, and does as the file `outcome` beside it says.
 _PULUMI = """\
 #!/bin/sh
-echo "$* $PULUMI_HOME $HTTPS_PROXY" >> "$(dirname "$0")/calls"
+echo "$*" >> "$(dirname "$0")/calls"
 . "$(dirname "$0")/outcome"
 """
 
 
 @pytest.fixture
-def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """A caller with a home, a PATH and a local cloud of the test, and a `pulumi` that fetches nothing."""
+def releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Releases:
+    """Every plugin is published."""
+    found = Releases.in_folder(tmp_path, monkeypatch)
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    for name in NAMES:
+        found.publish(name, VERSION[name], "linux-amd64")
+    return found
+
+
+@pytest.fixture
+def caller(releases: Releases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A caller with a home, a PATH and a local cloud of the test, and a `pulumi` that unpacks nothing."""
+    assert releases
     folder = tmp_path / "engine"
     folder.mkdir()
     record = folder / "engine.json"
@@ -39,36 +53,29 @@ def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.setattr(environment, "_ENGINE_RECORD", record)
     (folder / "pulumi").write_text(_PULUMI)
     (folder / "pulumi").chmod(0o755)
-    fetches(tmp_path, "echo 'error: no such host' >&2; exit 1")
+    unpacks(tmp_path, "echo 'error: no space left on device' >&2; exit 1")
     (tmp_path / "bin").mkdir()
-    pins(tmp_path, monkeypatch, *NAMES)
     return {
         "HOME": str(tmp_path / "home"),
         "PATH": os.pathsep.join([str(tmp_path / "bin"), "/usr/bin", "/bin"]),
         "LOCALCLOUD_STATE_DIR": str(tmp_path / "state"),
-        "HTTPS_PROXY": "http://proxy.example.com",
     }
 
 
-def pins(folder: Path, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """These plugins have a checksum, for this machine."""
-    file = folder / "checksums.txt"
-    line = "{checksum}  pulumi-resource-{name}-v{version}-linux-amd64.tar.gz\n"
-    file.write_text("".join(line.format(checksum=CHECKSUM, name=name, version=VERSION[name]) for name in names))
-    monkeypatch.setattr(pinned_plugins, "_CHECKSUMS", file)
-    monkeypatch.setattr(platform, "system", lambda: "Linux")
-    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-
-
-def fetches(folder: Path, script: str) -> None:
-    """What `pulumi plugin install` does."""
+def unpacks(folder: Path, script: str) -> None:
+    """What `pulumi plugin install` does with an archive."""
     (folder / "engine/outcome").write_text(script)
 
 
+def archive(name: str) -> str:
+    """The file that is published."""
+    return f"pulumi-resource-{name}-v{VERSION[name]}-linux-amd64.tar.gz"
+
+
 def fetched(folder: Path) -> list[str]:
-    """The calls of `pulumi`."""
+    """The calls of `pulumi`, with the temporary folder's name left out."""
     calls = folder / "engine/calls"
-    return calls.read_text().splitlines() if calls.exists() else []
+    return re.sub(r"--file \S+/", "--file ", calls.read_text()).splitlines() if calls.exists() else []
 
 
 def cached(folder: Path, name: str) -> Path:
@@ -205,21 +212,19 @@ def test_what_is_no_plugin_on_path_is_passed_over_by_name(caller: dict[str, str]
 
 def test_a_missing_plugin_is_fetched_into_the_users_cache(caller: dict[str, str], tmp_path: Path) -> None:
     folder = f"{tmp_path}/home/.pulumi/plugins/resource-$4-v$5"
-    fetches(tmp_path, f'mkdir -p {folder}; cp "$0" {folder}/pulumi-resource-$4')
+    unpacks(tmp_path, f'mkdir -p {folder}; cp "$0" {folder}/pulumi-resource-$4')
 
     choose("azuread,azure-native", caller)
 
     assert fetched(tmp_path) == [
-        f"plugin install resource {name} {VERSION[name]} --exact --checksum {CHECKSUM}  http://proxy.example.com"
+        f"plugin install resource {name} {VERSION[name]} --exact --file {archive(name)}"
         for name in ("azure-native", "azuread")
     ]
     assert {each.name for each in installed(caller) if each.executable} == {"azuread", "azure-native"}
 
 
-def test_what_has_no_checksum_is_not_fetched(
-    caller: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pins(tmp_path, monkeypatch, "azure-native")
+def test_what_has_no_checksum_is_not_fetched(caller: dict[str, str], releases: Releases, tmp_path: Path) -> None:
+    releases.checksums.write_text("")
 
     assert (
         "tools/checksums.txt has no checksum of it for this machine, so it is not downloaded (`make pin`)\n"
@@ -227,15 +232,36 @@ def test_what_has_no_checksum_is_not_fetched(
     assert fetched(tmp_path) == []
 
 
-def test_what_is_not_to_be_had_is_named_with_what_to_do(caller: dict[str, str], tmp_path: Path) -> None:
+def test_an_archive_that_cannot_be_unpacked_is_named(caller: dict[str, str]) -> None:
+    refused = re.sub(r"--file \S+/", "--file ", refusal(caller, "azuread"))
+    assert (
+        f"is not there; `pulumi plugin install resource azuread {VERSION['azuread']} --exact --file "
+        f"{archive('azuread')}` failed: no space left on device\n"
+    ) in refused
+
+
+def test_what_is_not_to_be_had_is_named_with_what_to_do(
+    caller: dict[str, str], releases: Releases, tmp_path: Path
+) -> None:
+    places = [releases.github, releases.pulumi]
+    for place in places:
+        shutil.rmtree(place)
     cache, azure, entra = tmp_path / "home/.pulumi/plugins", VERSION["azure-native"], VERSION["azuread"]
+    missing = {
+        name: "; ".join(
+            f"{(place / archive(name)).as_uri()}: <urlopen error [Errno 2] No such file or directory: "
+            f"'{place / archive(name)}'>"
+            for place in places
+        )
+        for name in NAMES
+    }
     of_azure = (
         f"  azure-native {azure}: pulumi-resource-azure-native is not on PATH; {cache}/resource-azure-native-v{azure} "
-        f"is not there; `pulumi plugin install resource azure-native {azure}` failed: no such host\n"
+        f"is not there; the azure-native plugin {azure} is not to be had: {missing['azure-native']}\n"
     )
     of_entra = (
         f"  azuread {entra}: pulumi-resource-azuread is not on PATH; {cache}/resource-azuread-v{entra} is not there; "
-        f"`pulumi plugin install resource azuread {entra}` failed: no such host\n"
+        f"the azuread plugin {entra} is not to be had: {missing['azuread']}\n"
     )
     assert refusal(caller, "real").endswith("`make up` needs none of them")
     cached(tmp_path, "kubernetes")
