@@ -20,11 +20,15 @@ _INSTALL: Final = "install"
 _WITH_POLICIES: Final = frozenset({"up", "preview"})
 # The engine tells stacks of the local cloud by name; none of them is in a workspace.
 _STACK: Final = "workspace"
+# With it the engine knows `--event-log`, by which the agent follows a run (pulumi/pulumi `sdk/go/auto/stack.go`). It
+# reveals nothing, unlike the others of its prefix, so it is kept here and nowhere else.
+_EVENT_LOG: Final = "PULUMI_DEBUG_COMMANDS"
 
 
 def command(arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """The engine's command line and environment for the agent's arguments; raises CommandError without an engine."""
     environment = variables(_STACK, environ)
+    environment |= {name: value for name, value in environ.items() if name == _EVENT_LOG}
     engine = shutil.which("pulumi", path=environment["PATH"])
     if engine is None:
         raise CommandError("the image has no engine: build it as fleet/workspace/Containerfile says")

@@ -12,9 +12,12 @@ from typing import Final
 import pytest
 
 from ops.fleet.workspace.__main__ import command
+from ops.stack import pinned_plugins
 from ops.stack.environment import variables
 from tests.architecture.source import ROOT
 from tests.architecture.test_rooms import ROOMS
+from tests.unit.ops.stack.releases import Releases
+from tools.downloads import this_platform
 
 DIRECTORY: Final = ROOT / "ops/fleet/workspace"
 _AGENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PULUMI_HOME": "/share/home", "HOME": "/share/home"}
@@ -55,6 +58,23 @@ def test_what_the_image_runs_is_where_the_image_has_it() -> None:
     assert "ops/fleet/workspace/pulumi /usr/local/bin/pulumi" in final
     for script in ("pulumi", "prepare"):
         assert (DIRECTORY / script).stat().st_mode & 0o111, f"{script} is not executable"
+
+
+def test_the_pods_user_may_start_the_plugins_that_another_user_has_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    releases = Releases.in_folder(tmp_path, monkeypatch)
+    releases.publish("azuread", "1.2.3", "-".join(this_platform()))
+    environment = variables("workspace", {**_AGENT, "PULUMI_HOME": str(tmp_path / "pulumi")})
+    assert pinned_plugins.install("azuread", "1.2.3", environment) is None
+    plugin = pinned_plugins.cached("azuread", "1.2.3", environment)
+    assert not plugin.parent.stat().st_mode & 0o077, "the engine itself opens it"
+
+    [script] = [argument for keyword, argument in instructions()[0] if keyword == "RUN" and "chmod" in argument]
+    subprocess.run(["/bin/sh", "-c", script.replace("/opt/pulumi", str(tmp_path / "pulumi"))], check=True)
+
+    assert plugin.parent.stat().st_mode & 0o077 == 0o055
+    assert plugin.stat().st_mode & 0o077 == 0o055
 
 
 def test_the_engine_runs_with_what_idstack_gives_a_stack_on_azure() -> None:
@@ -102,6 +122,16 @@ def test_it_becomes_the_engine() -> None:
     done = _run("version", environment=_AGENT)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"v3\.\d+\.\d+\n", done.stdout)
+
+
+def test_the_engine_knows_the_option_by_which_the_agent_follows_a_run() -> None:
+    line = ("up", "--event-log", "/nowhere/events", "--help")
+
+    of_the_agent = _run(*line, environment={**_AGENT, "PULUMI_DEBUG_COMMANDS": "true"})
+    of_anybody = _run(*line, environment=_AGENT)
+
+    assert (of_the_agent.returncode, of_the_agent.stderr) == (0, "")
+    assert "unknown flag: --event-log" in of_anybody.stderr, "the engine needs no variable any more"
 
 
 def test_the_project_is_a_directory_of_links_to_the_image(tmp_path: Path) -> None:
