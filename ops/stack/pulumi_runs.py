@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ops.stack import disk, lock, pinned_plugins, secrets_provider, state_file, unreadable
+from ops.stack import disk, lock, pinned_plugins, secrets_provider, state_container, state_file, unreadable
 from ops.stack.deadline import Deadline
 from ops.stack.environment import ROOT, is_local, variables
 from ops.stack.errors import CommandError, RunInterrupted
@@ -91,7 +91,11 @@ class PulumiRuns:
 
     def _failure(self, errors: str, said: str, command: str = "") -> CommandError:
         backend = variables(self.stack).get("PULUMI_BACKEND_URL")
-        if found := state_file.damage(errors, self.stack, backend) or disk.trouble(errors, self.stack):
+        if found := (
+            state_file.damage(errors, self.stack, backend)
+            or disk.trouble(errors, self.stack)
+            or state_container.trouble(errors, self.stack)
+        ):
             return found
         if state_file.is_unsound(errors) and (files := disk.unreadable_locks(backend, self.stack)):
             return lock.Locked(self.stack, (), is_local=self.is_local, command=command, unreadable=files)

@@ -34,6 +34,6 @@ def allows_anyone(account: Document) -> bool:
     return bool(account["properties"].get("allowBlobPublicAccess"))
 
 
-def is_public(container: Document) -> bool:
-    """Whether anybody may read the container's blobs."""
-    return container["properties"]["publicAccess"] in ("Blob", "Container")
+def is_public(container: Document, *, listed: bool) -> bool:
+    """Whether anybody may read the container's blobs, or list them."""
+    return container["properties"]["publicAccess"] in ({"Container"} if listed else {"Blob", "Container"})

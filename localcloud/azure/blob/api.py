@@ -1,23 +1,26 @@
 """Blob Storage's data plane: block blobs, written whole by a role or the account's key, read by these or by anybody.
 
 The account is named by the Host header. Source: REST reference of Blob Storage (Put Blob, Get Blob, Delete Blob,
-"Authorize with Microsoft Entra ID", "Configure anonymous read access"). Left out: shared access signatures, blocks,
-ranges, conditions, leases, lists, and all of index tags but writing them with the blob.
+Copy Blob, List Blobs, "Authorize with Microsoft Entra ID", "Configure anonymous read access"). Left out: shared access
+signatures, blocks, ranges, conditions, leases, copies between accounts, and all of index tags but writing them with the
+blob.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from email.utils import format_datetime
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from localcloud.azure.blob import errors, shared_key, tags
+from localcloud.azure.blob import errors, listing, shared_key, tags
 from localcloud.azure.blob.account_keys import AccountKeys
 from localcloud.azure.blob.accounts import Accounts, allows_anyone, is_public
 from localcloud.azure.blob.contents import Blob, Blobs
@@ -30,6 +33,8 @@ from localcloud.azure.tenant.tokens import InvalidToken
 from localcloud.core.store import Document
 
 _PATH: Final = "/{container}/{name:path}"
+_LIST: Final = {"restype": "container", "comp": "list"}
+_COPY_SOURCE: Final = "x-ms-copy-source"
 _ACTION: Final = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
 # The first version that takes tokens of Entra ID.
 _FIRST_VERSION: Final = "2017-11-09"
@@ -39,9 +44,10 @@ def app(cloud: LocalAzure) -> Starlette:
     """The data plane of every storage account of the local cloud, to be served over TLS."""
     plane = _DataPlane(cloud)
     routes = [
-        plane.route("GET", "read", plane.get_blob),
-        plane.route("PUT", "write", plane.put_blob),
-        plane.route("DELETE", "delete", plane.delete_blob),
+        plane.route("GET", _PATH, "read", plane.get_blob),
+        plane.route("PUT", _PATH, "write", plane.put_blob),
+        plane.route("DELETE", _PATH, "delete", plane.delete_blob),
+        plane.route("GET", "/{container}", "read", plane.list_blobs),
         Route("/{path:path}", _not_emulated, methods=["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]),
     ]
     return service_app("blob", routes, faults=cloud.faults, holder=cloud.holder, render=errors.render)
@@ -67,7 +73,7 @@ class _DataPlane:
         self._blobs = Blobs(cloud.store)
         self._keys = AccountKeys(cloud.store)
 
-    def route(self, method: str, operation: str, handler: _Handler) -> Route:
+    def route(self, method: str, path: str, operation: str, handler: _Handler) -> Route:
         """A route behind the door: account, then caller, then container, in the service's own order."""
 
         async def admitted(request: Request) -> Response:
@@ -76,10 +82,20 @@ class _DataPlane:
             self._admit(request, account, container, operation)
             if container is None:
                 raise errors.container_not_found()
-            name = request.path_params["name"]
+            name = request.path_params.get("name", "")
             return await handler(_Visit(request, account["name"], container["name"], name))
 
-        return Route(_PATH, admitted, methods=[method])
+        return Route(path, admitted, methods=[method])
+
+    async def list_blobs(self, visit: _Visit) -> Response:
+        query = visit.request.query_params
+        if not _LIST.items() <= dict(query).items():
+            raise errors.not_emulated("operations of containers but List Blobs")
+        asked = listing.Asked.of(query)
+        blobs = self._blobs.below(visit.account, visit.container, asked.prefix)
+        endpoint = f"https://{visit.account}.blob.{cloud_of(visit.request.scope).storage_suffix}"
+        body = listing.page(visit.container, endpoint, asked, blobs)
+        return Response(body, media_type="application/xml")
 
     async def get_blob(self, visit: _Visit) -> Response:
         blob = self._blobs.get(visit.account, visit.container, visit.name)
@@ -87,8 +103,10 @@ class _DataPlane:
             raise errors.blob_not_found()
         cached = {"Cache-Control": blob.cache_control} if blob.cache_control else {}
         tagged = {"x-ms-tag-count": str(len(blob.tags))} if blob.tags else {}
+        # Each write makes the blob anew.
+        created = {"x-ms-creation-time": format_datetime(blob.changed, usegmt=True)}
         own = {"Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
-        headers = {**_headers(blob), **cached, **tagged, **own}
+        headers = {**_headers(blob), **created, **cached, **tagged, **own}
         return Response(blob.content, headers=headers)
 
     async def put_blob(self, visit: _Visit) -> Response:
@@ -96,6 +114,8 @@ class _DataPlane:
         kind = headers.get("x-ms-blob-type")
         if visit.request.query_params:
             raise errors.not_emulated("blocks, tags and properties")
+        if _COPY_SOURCE in headers:
+            return self._copy(visit)
         if kind is None:
             raise errors.header_missing()
         if kind != "BlockBlob":
@@ -111,6 +131,33 @@ class _DataPlane:
             tags.stated(headers),
         )
         return Response(status_code=201, headers=_headers(blob))
+
+    def _copy(self, visit: _Visit) -> Response:
+        """Copy Blob within an account, done at once; who may read the source was asked at the door."""
+        container, name = self._copied(visit.request, visit.account)
+        source = self._blobs.get(visit.account, container, name)
+        if source is None:
+            raise errors.blob_not_found()
+        blob = self._blobs.put(
+            visit.account,
+            visit.container,
+            visit.name,
+            source.content,
+            source.content_type,
+            source.cache_control,
+            tags.stated(visit.request.headers),
+        )
+        done = {"x-ms-copy-id": str(uuid.uuid4()), "x-ms-copy-status": "success"}
+        return Response(status_code=202, headers={**_headers(blob), **done})
+
+    def _copied(self, request: Request, account: str) -> tuple[str, str]:
+        """Container and name of the blob that a request copies."""
+        source = urlsplit(request.headers[_COPY_SOURCE])
+        suffix = cloud_of(request.scope).storage_suffix
+        if source.query or source.hostname != f"{account}.blob.{suffix}":
+            raise errors.not_emulated("copies between accounts, and of snapshots or versions")
+        container, _, name = unquote(source.path).lstrip("/").partition("/")
+        return container, name
 
     async def delete_blob(self, visit: _Visit) -> Response:
         if not self._blobs.delete(visit.account, visit.container, visit.name):
@@ -137,7 +184,7 @@ class _DataPlane:
                 raise errors.not_authenticated(challenge)
             if not allows_anyone(account):
                 raise errors.public_access_not_permitted()
-            if container is None or not is_public(container):
+            if container is None or not is_public(container, listed="name" not in request.path_params):
                 raise errors.resource_not_found()
             return
         try:
@@ -146,9 +193,13 @@ class _DataPlane:
             raise errors.bearer_refused(challenge) from None
         if request.headers.get("x-ms-version", "") < _FIRST_VERSION:
             raise errors.bearer_refused(challenge)
-        scope = f"{account['id']}/blobServices/default/containers/{request.path_params['container']}"
-        operations = [operation, *(["tags/write"] if tags.HEADER in request.headers else [])]
-        for each in operations:
+        needed = [(operation, request.path_params["container"])]
+        if tags.HEADER in request.headers:
+            needed.append(("tags/write", request.path_params["container"]))
+        if _COPY_SOURCE in request.headers:
+            needed.append(("read", self._copied(request, account["name"])[0]))
+        for each, name in needed:
+            scope = f"{account['id']}/blobServices/default/containers/{name}"
             if not self._cloud.authorization.allowed(caller.object_id, f"{_ACTION}/{each}", scope, data=True):
                 raise errors.permission_mismatch()
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from localcloud.core import clock
-from localcloud.core.store import Store
+from localcloud.core.store import Document, Store
 
 _KIND: Final = "blob"
 
@@ -39,11 +40,13 @@ class Blobs:
     def get(self, account: str, container: str, name: str) -> Blob | None:
         """A blob, None if there is none."""
         found = self._store.get(_KIND, _key(account, container, name))
-        if found is None:
-            return None
-        changed = datetime.fromisoformat(found["changed"])
-        content, tags = base64.b64decode(found["content"]), found.get("tags", {})
-        return Blob(content, found["contentType"], found["cacheControl"], tags, changed)
+        return None if found is None else _blob(found)
+
+    def below(self, account: str, container: str, prefix: str) -> Iterator[tuple[str, Blob]]:
+        """Name and blob of each one whose name begins so, in the order of the names."""
+        own = _key(account, container, "")
+        for key, found in self._store.items(_KIND, own + prefix):
+            yield key.removeprefix(own), _blob(found)
 
     def put(
         self,
@@ -85,6 +88,12 @@ class Blobs:
     def _delete_all(self, prefix: str) -> None:
         for key, _ in self._store.items(_KIND, prefix):
             self._store.delete(_KIND, key)
+
+
+def _blob(found: Document) -> Blob:
+    changed = datetime.fromisoformat(found["changed"])
+    content, tags = base64.b64decode(found["content"]), found.get("tags", {})
+    return Blob(content, found["contentType"], found["cacheControl"], tags, changed)
 
 
 def _key(account: str, container: str, name: str) -> str:

@@ -114,6 +114,15 @@ def header_invalid() -> ServiceError:
     )
 
 
+def parameter_out_of_range() -> ServiceError:
+    """400 for a query parameter whose value the operation cannot take."""
+    return ServiceError(
+        400,
+        "OutOfRangeQueryParameterValue",
+        "One of the query parameters specified in the request URI is outside the permissible range.",
+    )
+
+
 def not_emulated(what: str) -> ServiceError:
     """501: Azure would do this, the local cloud does not."""
     return ServiceError(501, "NotEmulated", f"The local cloud does not emulate {what} of Blob Storage.")

@@ -64,6 +64,7 @@ def app(cloud: LocalAzure) -> Starlette:
         plane.route("GET", keys, plane.get_key),
         plane.route("GET", keys + "/{version:path}", plane.get_key),
         plane.route("POST", f"{keys}/create", plane.create_key),
+        plane.route("POST", keys + "/{operation}", plane.use_key),
         plane.route("POST", keys + "/{version:path}/{operation}", plane.use_key),
         plane.route("GET", "/certificates", certificates.list),
         plane.route("POST", "/certificates/{name}/create", certificates.create),

@@ -113,6 +113,27 @@ def _on_private_account(cloud: CoverageCloud) -> httpx.Response:
     return request(cloud, "GET")
 
 
+def _listed(cloud: CoverageCloud, query: str) -> httpx.Response:
+    caller = issuer(cloud)
+    return request(cloud, "GET", f"/hc1oidc?{query}", caller=caller, headers=_VERSION)
+
+
+def _listed_by_anybody(cloud: CoverageCloud) -> httpx.Response:
+    issuer(cloud, "Blob")
+    return request(cloud, "GET", "/hc1oidc?restype=container&comp=list")
+
+
+def _copied(cloud: CoverageCloud, source: str) -> httpx.Response:
+    return _written(cloud, _VERSION | {"x-ms-copy-source": source})
+
+
+def _copied_from_a_closed_container(cloud: CoverageCloud) -> httpx.Response:
+    issuer(cloud)
+    caller = cloud.principal(("Storage Blob Data Contributor", f"{ACCOUNT}/blobServices/default/containers/hc1oidc"))
+    source = {"x-ms-copy-source": "https://hc1oidc.blob.core.windows.net/closed/jwks"}
+    return request(cloud, "PUT", caller=caller, headers=_VERSION | source)
+
+
 REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "unknown account": lambda cloud: request(cloud, "GET", host="nobody.blob.core.windows.net"),
     "write without a bearer": lambda cloud: _anonymous(cloud, "PUT"),
@@ -133,5 +154,13 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "absent blob": lambda cloud: _anonymous(cloud, "GET"),
     "write without a blob type": lambda cloud: _written(cloud, _VERSION),
     "tags that are not allowed": lambda cloud: _signed_write(cloud, headers=_BLOCK | {"x-ms-tags": "a=b%23"}),
+    "copy of an absent blob": lambda cloud: _copied(cloud, "https://hc1oidc.blob.core.windows.net/hc1oidc/absent"),
+    "copy from a closed container": _copied_from_a_closed_container,
+    "list for anybody of a container whose blobs alone are public": _listed_by_anybody,
+    "list of no entries": lambda cloud: _listed(cloud, "restype=container&comp=list&maxresults=0"),
+    "list after a marker that is none": lambda cloud: _listed(cloud, "restype=container&comp=list&marker=%21"),
+    "list with snapshots": lambda cloud: _listed(cloud, "restype=container&comp=list&include=snapshots"),
+    "container's properties": lambda cloud: _listed(cloud, "restype=container"),
+    "copy from another account": lambda cloud: _copied(cloud, "https://other.blob.core.windows.net/hc1oidc/jwks"),
     "blob that is not emulated": lambda cloud: _written(cloud, _VERSION | {"x-ms-blob-type": "PageBlob"}),
 }

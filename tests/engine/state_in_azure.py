@@ -1,0 +1,198 @@
+"""Where a stack on Azure keeps its state: a storage account and a vault's key, and who may use them.
+
+As `docs/pull-requests.md` and `docs/fleet.md` have it: a container, a key, and identities that trust the tokens of an
+issuer. The issuer's documents lie in a public container.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import requests
+
+from identity.catalogue import FEDERATED_AUDIENCE
+from identity.credentials.signing_key import DISCOVERY_PATH, discovery_document, jwks_document, make, public_half
+from identity.naming import role_definition_id
+from localcloud.core.client_variables import network
+from localcloud.core.clouds import LocalEnvironment
+from ops.stack.environment import variables
+from tests.engine.out_of_band import OutOfBand
+from tests.engine.service_accounts import GuestCluster
+from tests.harness import LocalStack
+
+BACKEND: Final = "azblob://pulumi-state?storage_account=stidstackstate"
+KEY: Final = "azurekeyvault://kv-etcd-local.vault.azure.net/keys/hc1-etcd"
+ISSUER: Final = "https://stidstackissuer.blob.core.windows.net/oidc"
+_SUBJECT: Final = "system:serviceaccount:idstack-fleet:{name}"
+_BLOB_CONTRIBUTOR: Final = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+_BLOB_READER: Final = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
+_CRYPTO_USER: Final = "12338af0-0e69-4776-bea7-57ae8d297424"
+_STORAGE: Final = "2023-05-01"
+_IDENTITIES: Final = "2023-01-31"
+_AUTHORIZATION: Final = "2022-04-01"
+# What is new takes effect at once: how long it takes in Azure is not what is asked here.
+FAULTS: Final[Mapping[str, Any]] = {
+    "replica_delays": [0.0],
+    "principal_delay": 0,
+    "role_delay": 0,
+    "federated_credential_write": 0,
+}
+_PROGRAM: Final = """\
+import pulumi
+pulumi.export("word", pulumi.Config().require_secret("word"))
+"""
+
+
+class StateInAzure(OutOfBand):
+    """The account, the key and the issuer, made as the local cloud's deployer, who assigns every role."""
+
+    def __init__(self, stack: LocalStack) -> None:
+        super().__init__(stack)
+        self._signing_key = make()
+        self._group = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/identity-local"
+        self._principals: dict[str, str] = {}
+        self.container = self._account("stidstackstate", "pulumi-state", "None")
+        self._publish()
+        self._reader_of_the_key = self._custom_role("keys/read", "keys/decrypt/action")
+
+    @property
+    def _vault_key(self) -> str:
+        return f"{self._group}/providers/Microsoft.KeyVault/vaults/kv-etcd-local/keys/hc1-etcd"
+
+    def writer(self, folder: Path) -> Engine:
+        """The engine as the deployer of an environment."""
+        return self._engine(folder, "writer", _BLOB_CONTRIBUTOR, _CRYPTO_USER)
+
+    def reader(self, folder: Path) -> Engine:
+        """The engine as the preview identity."""
+        return self._engine(folder, "reader", _BLOB_READER, self._reader_of_the_key)
+
+    def nobody(self, folder: Path) -> Engine:
+        """The engine as an identity without a role."""
+        return self._engine(folder, "nobody")
+
+    def blobs(self) -> dict[str, bytes]:
+        """What lies in the container, by name."""
+        prefix = "stidstackstate/pulumi-state/"
+        return {
+            key.removeprefix(prefix): document.encode()
+            for (kind, key), document in self._stack.contents().items()
+            if kind == "blob" and key.startswith(prefix)
+        }
+
+    def _engine(self, folder: Path, name: str, *roles: str) -> Engine:
+        identity = f"{self._group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
+        made = self.arm("PUT", identity, _IDENTITIES, {"location": "eastus"})["properties"]
+        subject = _SUBJECT.format(name=name)
+        trust = {"issuer": ISSUER, "subject": subject, "audiences": [FEDERATED_AUDIENCE]}
+        self.arm("PUT", f"{identity}/federatedIdentityCredentials/pod", _IDENTITIES, {"properties": trust})
+        for role, scope in zip(roles, (self.container, self._vault_key), strict=False):
+            self._assign(scope, role, made["principalId"])
+        folder.mkdir()
+        token = folder / "token"
+        token.write_text(GuestCluster(self._stack, ISSUER, self._signing_key).token(subject))
+        return Engine(folder, self._stack, made["clientId"], token)
+
+    def _assign(self, scope: str, role: str, principal: str) -> None:
+        properties = {
+            "roleDefinitionId": role_definition_id(self._stack.environment.subscription_id, role),
+            "principalId": principal,
+            "principalType": "ServicePrincipal",
+        }
+        path = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{uuid.uuid4()}"
+        self.arm("PUT", path, _AUTHORIZATION, {"properties": properties})
+
+    def _custom_role(self, *data_actions: str) -> str:
+        guid = str(uuid.uuid4())
+        permission = {"actions": [], "dataActions": [f"Microsoft.KeyVault/vaults/{each}" for each in data_actions]}
+        properties = {
+            "roleName": "State reader",
+            "type": "CustomRole",
+            "permissions": [permission],
+            "assignableScopes": [self._group],
+        }
+        path = f"{self._group}/providers/Microsoft.Authorization/roleDefinitions/{guid}"
+        self.arm("PUT", path, _AUTHORIZATION, {"properties": properties})
+        return guid
+
+    def _account(self, name: str, container: str, access: str) -> str:
+        account = f"{self._group}/providers/Microsoft.Storage/storageAccounts/{name}"
+        properties = {"allowBlobPublicAccess": access != "None", "allowSharedKeyAccess": access != "None"}
+        body = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "properties": properties}
+        self.arm("PUT", account, _STORAGE, body)
+        made = f"{account}/blobServices/default/containers/{container}"
+        self.arm("PUT", made, _STORAGE, {"properties": {"publicAccess": access}})
+        return made
+
+    def _publish(self) -> None:
+        """The issuer's documents, written by the deployer."""
+        container = self._account("stidstackissuer", "oidc", "Blob")
+        local = self._stack.environment
+        deployer: Any = self.graph("GET", f"/servicePrincipals(appId='{local.deployer_client_id}')")["id"]
+        self._assign(container, _BLOB_CONTRIBUTOR, deployer)
+        discovery = discovery_document(ISSUER)
+        documents = {DISCOVERY_PATH: discovery, "/openid/v1/jwks": jwks_document([public_half(self._signing_key).jwk])}
+        token = self._credential.get_token("https://storage.azure.com/.default").token
+        for path, content in documents.items():
+            headers = {
+                "Authorization": f"Bearer {token}",
+                "Host": "stidstackissuer.blob.core.windows.net",
+                "x-ms-version": "2024-11-04",
+                "x-ms-blob-type": "BlockBlob",
+            }
+            answer = requests.put(
+                f"{local.blob_endpoint}/oidc{path}", content, headers=headers, verify=local.ca_file, timeout=30
+            )
+            assert answer.ok, answer.text
+
+
+class Engine:
+    """The engine with the variables of a stack on Azure, signed in with a pod's token as Azure's webhook sets it up."""
+
+    def __init__(self, folder: Path, stack: LocalStack, client_id: str, token: Path) -> None:
+        self._folder = folder
+        local = stack.environment
+        (folder / "Pulumi.yaml").write_text(
+            f"name: state\nruntime: {{name: python, options: {{virtualenv: {stack.root / '.venv'}}}}}\n"
+        )
+        (folder / "__main__.py").write_text(_PROGRAM)
+        self._environment = variables(
+            "dev",
+            {
+                "HOME": str(folder),
+                "PATH": os.environ["PATH"],
+                "PULUMI_HOME": str(folder / "home"),
+                "PULUMI_BACKEND_URL": BACKEND,
+                "AZURE_TOKEN_CREDENTIALS": "WorkloadIdentityCredential",
+                "AZURE_FEDERATED_TOKEN_FILE": str(token),
+                "AZURE_CLIENT_ID": client_id,
+                "AZURE_TENANT_ID": local.tenant_id,
+                "AZURE_AUTHORITY_HOST": "https://login.microsoftonline.com/",
+                **network(LocalEnvironment.from_file(stack.state / "environment.json")),
+            },
+        )
+
+    def with_configuration_of(self, other: Engine) -> None:
+        """Take another one's file of the stack, as a checkout of the repository has it."""
+        name = "Pulumi.dev.yaml"
+        (self._folder / name).write_bytes((other._folder / name).read_bytes())
+
+    def run(self, *arguments: str, check: bool = True, **added: str) -> subprocess.CompletedProcess[str]:
+        """One command of the engine; a failure shows what it printed."""
+        environment: Mapping[str, str] = {**self._environment, **added}
+        done = subprocess.run(
+            ["pulumi", *arguments, "--non-interactive"],
+            cwd=self._folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert not check or done.returncode == 0, f"{arguments}: {done.stdout}\n{done.stderr}"
+        return done

@@ -1,0 +1,81 @@
+"""The engine keeps its state in a storage account and encrypts it with a vault's key, signed in with a pod's token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ops.stack.state_container import trouble
+from tests.engine.state_in_azure import FAULTS, KEY, Engine, StateInAzure
+from tests.harness import empty_project
+
+_STATE = ".pulumi/stacks/state/dev.json"
+
+
+@pytest.fixture(scope="module")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StateInAzure]:
+    stack = empty_project(tmp_path_factory.mktemp("state"), **FAULTS)
+    try:
+        stack.local_cloud("start")
+        stack.administer()
+        yield StateInAzure(stack)
+    finally:
+        stack.local_cloud("stop", "--remove")
+
+
+@pytest.fixture(scope="module")
+def writer(azure: StateInAzure, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    """The deployer, whose stack has been brought up once."""
+    engine = azure.writer(tmp_path_factory.mktemp("writer") / "project")
+    engine.run("stack", "init", "dev", "--secrets-provider", KEY)
+    engine.run("config", "set", "--secret", "word", "xyzzy", "--stack", "dev")
+    engine.run("up", "--yes", "--stack", "dev")
+    return engine
+
+
+def test_a_stack_comes_up_and_its_state_has_no_secret_in_clear(azure: StateInAzure, writer: Engine) -> None:
+    assert writer.run("stack", "output", "word", "--show-secrets", "--stack", "dev").stdout == "xyzzy\n"
+    assert "dev" in writer.run("stack", "ls").stdout
+
+    blobs = azure.blobs()
+    assert _STATE in blobs
+    assert not [name for name in blobs if "/locks/" in name]
+    assert not [name for name, content in blobs.items() if b"xyzzy" in content]
+
+
+def test_a_preview_needs_to_read_the_state_and_to_decrypt_and_no_more(
+    azure: StateInAzure, writer: Engine, tmp_path: Path
+) -> None:
+    reader = azure.reader(tmp_path / "project")
+    reader.with_configuration_of(writer)
+    before = azure.blobs()
+
+    assert "1 unchanged" in reader.run("preview", "--stack", "dev").stdout
+
+    assert azure.blobs() == before, "a preview writes nothing"
+    refused = reader.run("up", "--yes", "--skip-preview", "--stack", "dev", check=False)
+    assert azure.blobs() == before
+    told = str(trouble(refused.stderr, "dev"))
+    assert "took no write, and the engine crashed over it" in told, "the library names the reason: simplify the error"
+    assert told.endswith("Nothing has begun: run the command again then")
+
+
+def test_an_identity_without_a_role_sees_no_state(azure: StateInAzure, writer: Engine, tmp_path: Path) -> None:
+    nobody = azure.nobody(tmp_path / "project")
+    nobody.with_configuration_of(writer)
+
+    refused = nobody.run("preview", "--stack", "dev", check=False)
+
+    assert str(trouble(refused.stderr, "dev")).startswith(
+        "who runs this may not use the container of the state, stidstackstate.blob.core.windows.net/pulumi-state. "
+    )
+
+
+def test_a_stack_that_is_gone_leaves_its_history_alone(azure: StateInAzure, writer: Engine) -> None:
+    writer.run("stack", "init", "other", "--secrets-provider", KEY)
+    writer.run("stack", "rename", "another", "--stack", "other")
+    writer.run("stack", "rm", "another", "--yes")
+
+    assert [name for name in azure.blobs() if "/stacks/" in name and name.endswith(".json")] == [_STATE]

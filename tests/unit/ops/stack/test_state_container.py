@@ -1,0 +1,63 @@
+"""A state in a storage account: what a refusal or a crash of the engine over a failed write means, for a person."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.state_container import trouble
+from tests.unit.ops.conftest import FakeEngine
+
+REFUSED: Final = """\
+error: read ".pulumi/meta.yaml": blob (key ".pulumi/meta.yaml") (code=Unknown): GET https://stx.blob.core.windows.net/state/.pulumi%2Fmeta.yaml
+--------------------------------------------------------------------------------
+RESPONSE 403: 403 Forbidden
+ERROR CODE: AuthorizationPermissionMismatch
+"""
+CRASHED: Final = """\
+The Pulumi CLI encountered a fatal error. This is a bug!
+io.(*PipeReader).CloseWithError(...)
+gocloud.dev/blob/azureblob.(*writer).Close(0x89076da3db0)
+github.com/pulumi/pulumi/pkg/v3/backend/diy.(*diyBackend).{caller}(0x89077373830, {{0x4728ed0, 0x89077425800}})
+"""
+
+
+def test_a_refusal_names_the_container_and_the_roles() -> None:
+    assert str(trouble(REFUSED, "dev")) == (
+        "who runs this may not use the container of the state, stx.blob.core.windows.net/state. Reading takes the role "
+        "Storage Blob Data Reader on the container, changing a stack Storage Blob Data Contributor "
+        "(docs/pull-requests.md); a new assignment takes up to ten minutes"
+    )
+
+
+@pytest.mark.parametrize(
+    ("caller", "then"),
+    [
+        ("Lock", "Nothing has begun: run the command again then"),
+        (
+            "saveCheckpoint",
+            "The state may lack what was done last: `make recover STACK=dev` finds it then, and brings the stack up",
+        ),
+    ],
+)
+def test_a_crash_over_a_write_says_how_to_go_on(caller: str, then: str) -> None:
+    told = str(trouble(CRASHED.format(caller=caller), "dev"))
+    assert told.startswith("the container of the state took no write, and the engine crashed over it: ")
+    assert told.endswith(then)
+
+
+@pytest.mark.parametrize(
+    "errors", ["error: update failed", "PUT https://management.azure.com/x\n---\nRESPONSE 403: 403 Forbidden"]
+)
+def test_another_failure_is_no_matter_of_the_container(errors: str) -> None:
+    assert trouble(errors, "dev") is None
+
+
+def test_a_command_says_it_in_place_of_a_trace(engine: FakeEngine) -> None:
+    engine.fails(CRASHED.format(caller="Lock"))
+
+    with pytest.raises(CommandError, match="took no write"):
+        Engine("dev").preview()
