@@ -7,6 +7,7 @@ issuer. The issuer's documents lie in a public container.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import uuid
 from collections.abc import Mapping
@@ -15,7 +16,9 @@ from typing import Any, Final
 
 import requests
 
+from identity.access.azure_client import AzureClient
 from identity.catalogue import FEDERATED_AUDIENCE
+from identity.clouds import local_cloud
 from identity.credentials.signing_key import DISCOVERY_PATH, discovery_document, jwks_document, make, public_half
 from identity.naming import role_definition_id
 from localcloud.core.client_variables import network
@@ -42,9 +45,14 @@ FAULTS: Final[Mapping[str, Any]] = {
     "role_delay": 0,
     "federated_credential_write": 0,
 }
+# With BEGUN, a pipe, it says that it runs, and goes on until it is killed.
 _PROGRAM: Final = """\
+import os, signal
 import pulumi
 pulumi.export("word", pulumi.Config().require_secret("word"))
+if "BEGUN" in os.environ:
+    open(os.environ["BEGUN"], "w").close()
+    signal.pause()
 """
 
 
@@ -55,8 +63,8 @@ class StateInAzure(OutOfBand):
         super().__init__(stack)
         self._signing_key = make()
         self._group = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/identity-local"
-        self._principals: dict[str, str] = {}
         self.container = self._account("stidstackstate", "pulumi-state", "None")
+        self._assign(self.container, _BLOB_READER, self._deployer)
         self._publish()
         self._reader_of_the_key = self._custom_role("keys/read", "keys/decrypt/action")
 
@@ -75,6 +83,11 @@ class StateInAzure(OutOfBand):
     def nobody(self, folder: Path) -> Engine:
         """The engine as an identity without a role."""
         return self._engine(folder, "nobody")
+
+    def client(self) -> AzureClient:
+        """A client that reads the container, as whoever looks for what is broken."""
+        local = self._stack.environment
+        return AzureClient(local_cloud(local), self._credential, local.ca_file)
 
     def blobs(self) -> dict[str, bytes]:
         """What lies in the container, by name."""
@@ -97,6 +110,13 @@ class StateInAzure(OutOfBand):
         token = folder / "token"
         token.write_text(GuestCluster(self._stack, ISSUER, self._signing_key).token(subject))
         return Engine(folder, self._stack, made["clientId"], token)
+
+    @property
+    def _deployer(self) -> str:
+        """Object id of the deployer."""
+        client_id = self._stack.environment.deployer_client_id
+        found: str = self.graph("GET", f"/servicePrincipals(appId='{client_id}')")["id"]
+        return found
 
     def _assign(self, scope: str, role: str, principal: str) -> None:
         properties = {
@@ -133,8 +153,7 @@ class StateInAzure(OutOfBand):
         """The issuer's documents, written by the deployer."""
         container = self._account("stidstackissuer", "oidc", "Blob")
         local = self._stack.environment
-        deployer: Any = self.graph("GET", f"/servicePrincipals(appId='{local.deployer_client_id}')")["id"]
-        self._assign(container, _BLOB_CONTRIBUTOR, deployer)
+        self._assign(container, _BLOB_CONTRIBUTOR, self._deployer)
         discovery = discovery_document(ISSUER)
         documents = {DISCOVERY_PATH: discovery, "/openid/v1/jwks": jwks_document([public_half(self._signing_key).jwk])}
         token = self._credential.get_token("https://storage.azure.com/.default").token
@@ -155,13 +174,13 @@ class Engine:
     """The engine with the variables of a stack on Azure, signed in with a pod's token as Azure's webhook sets it up."""
 
     def __init__(self, folder: Path, stack: LocalStack, client_id: str, token: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         local = stack.environment
         (folder / "Pulumi.yaml").write_text(
             f"name: state\nruntime: {{name: python, options: {{virtualenv: {stack.root / '.venv'}}}}}\n"
         )
         (folder / "__main__.py").write_text(_PROGRAM)
-        self._environment = variables(
+        self.environment = variables(
             "dev",
             {
                 "HOME": str(folder),
@@ -180,15 +199,31 @@ class Engine:
     def with_configuration_of(self, other: Engine) -> None:
         """Take another one's file of the stack, as a checkout of the repository has it."""
         name = "Pulumi.dev.yaml"
-        (self._folder / name).write_bytes((other._folder / name).read_bytes())
+        (self.folder / name).write_bytes((other.folder / name).read_bytes())
 
-    def run(self, *arguments: str, check: bool = True, **added: str) -> subprocess.CompletedProcess[str]:
+    def killed(self, *arguments: str) -> None:
+        """Start a command, and kill it with all that it has started once the program runs."""
+        begun = self.folder / "begun"
+        os.mkfifo(begun)
+        process = subprocess.Popen(
+            ["pulumi", *arguments, "--non-interactive"],
+            cwd=self.folder,
+            env={**self.environment, "BEGUN": str(begun)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        begun.read_text()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """One command of the engine; a failure shows what it printed."""
-        environment: Mapping[str, str] = {**self._environment, **added}
         done = subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
-            cwd=self._folder,
-            env=environment,
+            cwd=self.folder,
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

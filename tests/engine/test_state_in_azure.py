@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ops.doctor.model.seen import known
+from ops.doctor.reading.backend import read_locks
+from ops.stack.engine import Engine as OwnEngine
+from ops.stack.lock import is_locked
 from ops.stack.state_container import trouble
 from tests.engine.state_in_azure import FAULTS, KEY, Engine, StateInAzure
 from tests.harness import empty_project
@@ -71,6 +76,23 @@ def test_an_identity_without_a_role_sees_no_state(azure: StateInAzure, writer: E
     assert str(trouble(refused.stderr, "dev")).startswith(
         "who runs this may not use the container of the state, stidstackstate.blob.core.windows.net/pulumi-state. "
     )
+
+
+def test_a_killed_run_leaves_a_lock_that_is_read_and_cancelled(
+    azure: StateInAzure, writer: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.killed("up", "--yes", "--skip-preview", "--stack", "dev")
+    for name, value in writer.environment.items():
+        monkeypatch.setenv(name, value)
+
+    [lock] = known(read_locks(OwnEngine("dev", writer.folder), azure.client))
+
+    assert (lock.runs, socket.gethostname() in lock.owner) == (False, True)
+    locked = writer.run("up", "--yes", "--stack", "dev", check=False).stderr
+    assert is_locked(locked)
+    writer.run("cancel", "--yes", "dev")
+    assert known(read_locks(OwnEngine("dev", writer.folder), azure.client)) == ()
+    assert "1 unchanged" in writer.run("up", "--yes", "--stack", "dev").stdout
 
 
 def test_a_stack_that_is_gone_leaves_its_history_alone(azure: StateInAzure, writer: Engine) -> None:
