@@ -40,6 +40,7 @@ _WAL: Final = "state.sqlite-wal"
 _WAL_HEADER: Final = struct.Struct(">4I8s8s")  # https://sqlite.org/fileformat2.html#walformat
 # Fields of the index (https://sqlite.org/walformat.html): all frames, and those that a checkpoint has begun to copy.
 _FRAMES, _COPIED = 16, 128
+_INDEX_HEADER_BYTES: Final = 136
 _FRAME_HEADER_BYTES: Final = 24
 
 
@@ -231,7 +232,11 @@ def _log(wal: Path, at: int) -> tuple[bytes, int]:
     if len(header) < _WAL_HEADER.size:
         return b"", 0
     _, _, page, _, salts, _ = _WAL_HEADER.unpack(header)
-    [frames] = struct.unpack_from("=I", index.read_bytes(), at)
+    content = index.read_bytes()
+    if len(content) < _INDEX_HEADER_BYTES:
+        # Begun, with three bytes (`unixLockSharedMemory`), by a process that ended before it had read the log.
+        return salts, wal.stat().st_size if at == _FRAMES else 0
+    [frames] = struct.unpack_from("=I", content, at)
     return salts, _WAL_HEADER.size + frames * (_FRAME_HEADER_BYTES + page)
 
 

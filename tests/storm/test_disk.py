@@ -120,3 +120,18 @@ def test_the_local_clouds_store_comes_back_as_it_was_at_some_moment(share: float
         since = [key for key, _ in store.items("since")]
         assert since == [f"{number:02}" for number in range(len(since))]
         assert (len(since) == 20) == (share == 1.0)
+
+
+def test_a_log_whose_index_was_never_made_counts_whole(tmp_path: Path) -> None:
+    made, found = tmp_path / "made", tmp_path / "found"
+    for folder in (made, found):
+        folder.mkdir()
+    with closing(sqlite3.connect(made / "state.sqlite")) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE kept (value)")
+        log = (made / "state.sqlite-wal").read_bytes()
+    (found / "state.sqlite-wal").write_bytes(log)
+    (found / "state.sqlite-shm").write_bytes(b"\0\0\0")
+
+    _, end = image(found).log
+    assert end == len(log) > 0
