@@ -97,6 +97,9 @@ class Storm:
             model.require_nothing_left(self.world)
             return
         if done.happened:
+            # A rotation lets time pass, and leaves alone what fell due meanwhile.
+            if model.is_renewal_due(self.world):
+                self._must("renew")
             self._must("up", "--expect-no-changes")
         was_older, self._is_older = self._is_older, False
         if was_older:

@@ -124,6 +124,11 @@ class Credentials:
                 )
 
 
+def is_renewal_due(world: World) -> bool:
+    """Whether an `up` would renew a certificate now."""
+    return any(delivered + _DAY <= world.clock for _, delivered in _current(world).values())
+
+
 def _current(world: World) -> dict[str, tuple[str, datetime]]:
     return {
         identity: (versions[-1]["tags"][THUMBPRINT], datetime.fromisoformat(versions[-1]["tags"][DELIVERED_AT]))
