@@ -22,6 +22,9 @@ _IMDS_VERSION: Final = "2018-02-01"
 _VAULT_VERSION: Final = "7.4"
 _DEFAULT_MODE: Final = 0o644
 _RULE: Final = "-" * 80
+# As azidentity shows them, in place of the local cloud's own address.
+_IMDS_TOKEN: Final = "http://169.254.169.254/metadata/identity/oauth2/token"
+_HELP: Final = "To troubleshoot, visit https://aka.ms/azsdk/go/identity/troubleshoot#managed-id"
 
 
 @dataclass(frozen=True)
@@ -82,15 +85,8 @@ class AzureProvider:
             response = await self._http.get(url, params=query, headers={"Metadata": "true"})
         except httpx.HTTPError as error:
             raise item.failure(f"ManagedIdentityCredential: failed to request token: {error}") from None
-        if response.status_code == HTTPStatus.BAD_REQUEST and request.client_id:
-            raise item.failure(
-                "ManagedIdentityCredential authentication failed. "
-                "the requested identity isn't assigned to this resource\n" + _refusal(str(response.url), response)
-            )
         if response.is_error:
-            raise item.failure(
-                f"ManagedIdentityCredential authentication failed.\n{_refusal(str(response.url), response)}"
-            )
+            raise item.failure(_sign_in_refusal(request, response))
         token: str = response.json()["access_token"]
         return token
 
@@ -120,15 +116,33 @@ class AzureProvider:
         return f"{self._cloud.vault_uri(vault)}/secrets/{item.object_name}/{item.object_version}"
 
 
+def _sign_in_refusal(request: MountRequest, response: httpx.Response) -> str:
+    """The message of azidentity's `AuthenticationFailedError`; it shows no query."""
+    is_unassigned = response.status_code == HTTPStatus.BAD_REQUEST and request.client_id
+    why = "the requested identity isn't assigned to this resource" if is_unassigned else ""
+    return (
+        f"ManagedIdentityCredential authentication failed. {why}\nGET {_IMDS_TOKEN}\n{_RULE}\n"
+        f"RESPONSE {_status(response)}\n{_RULE}\n{_indented(response)}\n{_RULE}\n{_HELP}"
+    )
+
+
+def _status(response: httpx.Response) -> str:
+    return f"{response.status_code}: {response.status_code} {HTTPStatus(response.status_code).phrase}"
+
+
+def _indented(response: httpx.Response) -> str:
+    try:
+        return json.dumps(response.json(), indent=2)
+    except ValueError:
+        return response.text or "Response contained no body"
+
+
 def _refusal(url: str, response: httpx.Response) -> str:
     """The message of an `azcore.ResponseError`."""
-    status = f"{response.status_code} {HTTPStatus(response.status_code).phrase}"
     try:
-        body = response.json()
-        code = body["error"]["code"] if isinstance(body["error"], dict) else body["error"]
-        shown = json.dumps(body, indent=2)
+        code = response.json()["error"]["code"]
     except (ValueError, KeyError, TypeError):
-        code, shown = "UNAVAILABLE", response.text
+        code = "UNAVAILABLE"
     return (
-        f"GET {url}\n{_RULE}\nRESPONSE {response.status_code}: {status}\nERROR CODE: {code}\n{_RULE}\n{shown}\n{_RULE}"
+        f"GET {url}\n{_RULE}\nRESPONSE {_status(response)}\nERROR CODE: {code}\n{_RULE}\n{_indented(response)}\n{_RULE}"
     )

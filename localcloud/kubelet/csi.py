@@ -54,9 +54,12 @@ async def fetch(
             f'provider not found: provider "{spec["provider"]}"'
         )
     try:
-        return await provider.mount(spec["parameters"])
+        files = await provider.mount(spec["parameters"])
     except ProviderError as error:
         raise _rpc(f"{failed} rpc error: code = Unknown desc = failed to mount objects, error: {error}") from None
+    if not files:
+        raise _rpc(f"{failed} missing object versions")
+    return files
 
 
 async def report(

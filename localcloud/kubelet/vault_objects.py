@@ -58,8 +58,13 @@ class VaultObject:
         return f"{self.object_type}/{self.object_name}"
 
     def mode(self, default: int) -> int:
-        """Permission bits of the file; `default` if the object gives none."""
-        return int(self.file_permission, 8) if self.file_permission else default
+        """Permission bits of the file; `default` if the object gives none, and no bit if what it gives is not octal.
+
+        The provider drops that error (Azure/secrets-store-csi-driver-provider-azure v1.8.2 `pkg/provider/provider.go`).
+        """
+        if not self.file_permission:
+            return default
+        return int(self.file_permission, 8) if re.fullmatch(r"[0-7]+", self.file_permission) else 0
 
     def failure(self, cause: object) -> ProviderError:
         """`cause` as the failure of this object."""
@@ -196,8 +201,6 @@ def _validate(item: VaultObject) -> None:
         raise item.failure("file name must be a relative path")
     if ".." in item.file_name:
         raise item.failure("file name must not contain '..'")
-    if item.file_permission and not re.fullmatch(r"[0-7]+", item.file_permission):
-        raise item.failure(f"file permission must be a valid octal number: {item.file_permission}")
     if item.object_type != "secret":
         # Keys and certificates: the local vault's keys are not readable, it has no certificates.
         raise item.failure(

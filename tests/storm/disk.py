@@ -34,6 +34,7 @@ _COMMAND_ENDS_WITHIN: Final = 420.0
 _SYNCED: Final = frozenset(
     {"state.sqlite", "state.sqlite-shm", "seal.key", "ca.pem", "server.pem", "expired-server.pem"}
 )
+_STOPPED: Final = frozenset("TtZX")  # proc_pid_stat(5): stopped, traced, a zombie, dead
 _UNWRITTEN: Final = 30.0  # seconds: what is younger is not on the disk yet (proc_sys_vm(5), `dirty_expire_centisecs`)
 _LOGS: Final = frozenset({".log", ".jsonl"})
 _WAL: Final = "state.sqlite-wal"
@@ -146,6 +147,8 @@ def frozen(stack: LocalStack) -> Iterator[None]:
     while new := set(processes(stack)) - stopped:  # one may have forked another before it was stopped
         for pid in new:
             _signal(pid, signal.SIGSTOP)
+        while any(map(_runs, new)):  # a thread that waits for its turn stops when it gets it
+            os.sched_yield()
         stopped |= new
     try:
         yield
@@ -250,6 +253,15 @@ def _entries(directory: Path) -> list[Path]:
     with suppress(OSError):
         return list(directory.iterdir())
     return []
+
+
+def _runs(pid: int) -> bool:
+    """Whether a thread of the process has neither stopped nor ended."""
+    states = []
+    for task in _entries(Path(f"/proc/{pid}/task")):
+        with suppress(OSError):  # it has ended meanwhile
+            states.append((task / "stat").read_text().rpartition(")")[2].split()[0])
+    return any(each not in _STOPPED for each in states)
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

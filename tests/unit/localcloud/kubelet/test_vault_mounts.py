@@ -238,6 +238,7 @@ def test_a_volume_that_the_driver_does_not_take_holds_the_pod_up(
         ({"provider": "vault"}, 'error connecting to provider "vault": provider not found: provider "vault"'),
         ({"provider": ""}, f"provider not set in {NAMESPACE}/cpo"),
         ({"parameters": None}, f"parameters not set in {NAMESPACE}/cpo"),
+        ({"parameters": {"objects": "array: []"}}, "missing object versions"),
     ],
 )
 def test_a_class_that_the_driver_does_not_take_holds_the_pod_up(

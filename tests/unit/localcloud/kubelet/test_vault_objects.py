@@ -136,8 +136,6 @@ def test_objects_that_are_no_list_of_strings_are_refused(text: str, message: str
         ("objectFormat: der", "invalid objectFormat: der, should be PEM or PFX"),
         ("objectAlias: /etc/passwd", "file name must be a relative path"),
         ("objectAlias: a/../b", "file name must not contain '..'"),
-        ("filePermission: rw", "file permission must be a valid octal number: rw"),
-        ("filePermission: 0o644", "file permission must be a valid octal number: 0o644"),
         ("objectVersionHistory: 3", "objectVersionHistory 3: the local kubelet mounts one version"),
     ],
 )
@@ -145,6 +143,11 @@ def test_an_invalid_object_fails_the_mount(field: str, message: str) -> None:
     text = objects("objectName: s", "objectType: secret", field)
 
     assert refusal(objects=text) == f"failed to get objectType:secret, objectName:s, objectVersion:: {message}"
+
+
+@pytest.mark.parametrize("permission", ["rw", "0o644", "9"])
+def test_a_permission_that_is_not_octal_leaves_none(permission: str) -> None:
+    assert entry(f"filePermission: {permission}").mode(0o644) == 0
 
 
 def test_only_secrets_are_mounted_and_only_they_have_an_encoding() -> None:
