@@ -1,7 +1,7 @@
 """A state in a storage account's container that the engine may not read, or could not write.
 
 A write that fails ends the engine with a nil pointer in place of the reason: gocloud.dev/blob/azureblob closes a pipe
-that it has already forgotten (`writer.Close`; seen with engine 3.259.0, whatever the failure).
+that it has already forgotten (`writer.open` and `writer.Close`; seen with engine 3.259.0 and a 403).
 """
 
 from __future__ import annotations

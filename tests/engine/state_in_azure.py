@@ -7,6 +7,7 @@ issuer. The issuer's documents lie in a public container.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import uuid
@@ -72,15 +73,15 @@ class StateInAzure(OutOfBand):
     def _vault_key(self) -> str:
         return f"{self._group}/providers/Microsoft.KeyVault/vaults/kv-etcd-local/keys/hc1-etcd"
 
-    def writer(self, folder: Path) -> Engine:
+    def writer(self, folder: Path) -> EngineOnAzure:
         """The engine as the deployer of an environment."""
         return self._engine(folder, "writer", _BLOB_CONTRIBUTOR, _CRYPTO_USER)
 
-    def reader(self, folder: Path) -> Engine:
+    def reader(self, folder: Path) -> EngineOnAzure:
         """The engine as the preview identity."""
         return self._engine(folder, "reader", _BLOB_READER, self._reader_of_the_key)
 
-    def nobody(self, folder: Path) -> Engine:
+    def nobody(self, folder: Path) -> EngineOnAzure:
         """The engine as an identity without a role."""
         return self._engine(folder, "nobody")
 
@@ -98,7 +99,7 @@ class StateInAzure(OutOfBand):
             if kind == "blob" and key.startswith(prefix)
         }
 
-    def _engine(self, folder: Path, name: str, *roles: str) -> Engine:
+    def _engine(self, folder: Path, name: str, *roles: str) -> EngineOnAzure:
         identity = f"{self._group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
         made = self.arm("PUT", identity, _IDENTITIES, {"location": "eastus"})["properties"]
         subject = _SUBJECT.format(name=name)
@@ -109,7 +110,7 @@ class StateInAzure(OutOfBand):
         folder.mkdir()
         token = folder / "token"
         token.write_text(GuestCluster(self._stack, ISSUER, self._signing_key).token(subject))
-        return Engine(folder, self._stack, made["clientId"], token)
+        return EngineOnAzure(folder, self._stack, made["clientId"], token)
 
     @property
     def _deployer(self) -> str:
@@ -170,7 +171,7 @@ class StateInAzure(OutOfBand):
             assert answer.ok, answer.text
 
 
-class Engine:
+class EngineOnAzure:
     """The engine with the variables of a stack on Azure, signed in with a pod's token as Azure's webhook sets it up."""
 
     def __init__(self, folder: Path, stack: LocalStack, client_id: str, token: Path) -> None:
@@ -196,7 +197,7 @@ class Engine:
             },
         )
 
-    def with_configuration_of(self, other: Engine) -> None:
+    def with_configuration_of(self, other: EngineOnAzure) -> None:
         """Take another one's file of the stack, as a checkout of the repository has it."""
         name = "Pulumi.dev.yaml"
         (self.folder / name).write_bytes((other.folder / name).read_bytes())
@@ -214,7 +215,11 @@ class Engine:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        begun.read_text()
+        pipe, ended = os.open(begun, os.O_RDONLY | os.O_NONBLOCK), os.pidfd_open(process.pid)
+        ready, _, _ = select.select([pipe, ended], [], [])
+        os.close(pipe)
+        os.close(ended)
+        assert pipe in ready, "the engine ended before the program began"
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 

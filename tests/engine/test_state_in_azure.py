@@ -10,10 +10,10 @@ import pytest
 
 from ops.doctor.model.seen import known
 from ops.doctor.reading.backend import read_locks
-from ops.stack.engine import Engine as OwnEngine
+from ops.stack.engine import Engine
 from ops.stack.lock import is_locked
 from ops.stack.state_container import trouble
-from tests.engine.state_in_azure import FAULTS, KEY, Engine, StateInAzure
+from tests.engine.state_in_azure import FAULTS, KEY, EngineOnAzure, StateInAzure
 from tests.harness import empty_project
 
 _STATE = ".pulumi/stacks/state/dev.json"
@@ -31,7 +31,7 @@ def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StateInAzure]:
 
 
 @pytest.fixture(scope="module")
-def writer(azure: StateInAzure, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+def writer(azure: StateInAzure, tmp_path_factory: pytest.TempPathFactory) -> EngineOnAzure:
     """The deployer, whose stack has been brought up once."""
     engine = azure.writer(tmp_path_factory.mktemp("writer") / "project")
     engine.run("stack", "init", "dev", "--secrets-provider", KEY)
@@ -40,7 +40,7 @@ def writer(azure: StateInAzure, tmp_path_factory: pytest.TempPathFactory) -> Eng
     return engine
 
 
-def test_a_stack_comes_up_and_its_state_has_no_secret_in_clear(azure: StateInAzure, writer: Engine) -> None:
+def test_a_stack_comes_up_and_its_state_has_no_secret_in_clear(azure: StateInAzure, writer: EngineOnAzure) -> None:
     assert writer.run("stack", "output", "word", "--show-secrets", "--stack", "dev").stdout == "xyzzy\n"
     assert "dev" in writer.run("stack", "ls").stdout
 
@@ -51,7 +51,7 @@ def test_a_stack_comes_up_and_its_state_has_no_secret_in_clear(azure: StateInAzu
 
 
 def test_a_preview_needs_to_read_the_state_and_to_decrypt_and_no_more(
-    azure: StateInAzure, writer: Engine, tmp_path: Path
+    azure: StateInAzure, writer: EngineOnAzure, tmp_path: Path
 ) -> None:
     reader = azure.reader(tmp_path / "project")
     reader.with_configuration_of(writer)
@@ -67,7 +67,7 @@ def test_a_preview_needs_to_read_the_state_and_to_decrypt_and_no_more(
     assert told.endswith("Nothing has begun: run the command again then")
 
 
-def test_an_identity_without_a_role_sees_no_state(azure: StateInAzure, writer: Engine, tmp_path: Path) -> None:
+def test_an_identity_without_a_role_sees_no_state(azure: StateInAzure, writer: EngineOnAzure, tmp_path: Path) -> None:
     nobody = azure.nobody(tmp_path / "project")
     nobody.with_configuration_of(writer)
 
@@ -79,23 +79,23 @@ def test_an_identity_without_a_role_sees_no_state(azure: StateInAzure, writer: E
 
 
 def test_a_killed_run_leaves_a_lock_that_is_read_and_cancelled(
-    azure: StateInAzure, writer: Engine, monkeypatch: pytest.MonkeyPatch
+    azure: StateInAzure, writer: EngineOnAzure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.killed("up", "--yes", "--skip-preview", "--stack", "dev")
     for name, value in writer.environment.items():
         monkeypatch.setenv(name, value)
 
-    [lock] = known(read_locks(OwnEngine("dev", writer.folder), azure.client))
+    [lock] = known(read_locks(Engine("dev", writer.folder), azure.client))
 
     assert (lock.runs, socket.gethostname() in lock.owner) == (False, True)
     locked = writer.run("up", "--yes", "--stack", "dev", check=False).stderr
     assert is_locked(locked)
     writer.run("cancel", "--yes", "dev")
-    assert known(read_locks(OwnEngine("dev", writer.folder), azure.client)) == ()
+    assert known(read_locks(Engine("dev", writer.folder), azure.client)) == ()
     assert "1 unchanged" in writer.run("up", "--yes", "--stack", "dev").stdout
 
 
-def test_a_stack_that_is_gone_leaves_its_history_alone(azure: StateInAzure, writer: Engine) -> None:
+def test_a_stack_that_is_gone_leaves_its_history_alone(azure: StateInAzure, writer: EngineOnAzure) -> None:
     writer.run("stack", "init", "other", "--secrets-provider", KEY)
     writer.run("stack", "rename", "another", "--stack", "other")
     writer.run("stack", "rm", "another", "--yes")
