@@ -35,6 +35,9 @@ _SYNCED: Final = frozenset(
     {"state.sqlite", "state.sqlite-shm", "seal.key", "ca.pem", "server.pem", "expired-server.pem"}
 )
 _STOPPED: Final = frozenset("TtZX")  # proc_pid_stat(5): stopped, traced, a zombie, dead
+# proc_pid_wchan(5) of a thread that waits for its child of vfork(2) to run a program, which no stopped child does
+# (kernel/fork.c; the compiler may put the first into the second).
+_AWAITS_CHILD: Final = frozenset({"wait_for_vfork_done", "kernel_clone"})
 _UNWRITTEN: Final = 30.0  # seconds: what is younger is not on the disk yet (proc_sys_vm(5), `dirty_expire_centisecs`)
 _LOGS: Final = frozenset({".log", ".jsonl"})
 _WAL: Final = "state.sqlite-wal"
@@ -147,7 +150,9 @@ def frozen(stack: LocalStack) -> Iterator[None]:
     while new := set(processes(stack)) - stopped:  # one may have forked another before it was stopped
         for pid in new:
             _signal(pid, signal.SIGSTOP)
-        while any(map(_runs, new)):  # a thread that waits for its turn stops when it gets it
+        ends_at = time.monotonic() + _ENDS_WITHIN
+        while running := [*filter(_runs, new)]:  # a thread that waits for its turn stops when it gets it
+            assert time.monotonic() < ends_at, f"processes {running} do not stop"
             os.sched_yield()
         stopped |= new
     try:
@@ -256,12 +261,13 @@ def _entries(directory: Path) -> list[Path]:
 
 
 def _runs(pid: int) -> bool:
-    """Whether a thread of the process has neither stopped nor ended."""
-    states = []
+    """Whether a thread of the process has neither stopped nor ended, and does not wait for a child to do something."""
     for task in _entries(Path(f"/proc/{pid}/task")):
         with suppress(OSError):  # it has ended meanwhile
-            states.append((task / "stat").read_text().rpartition(")")[2].split()[0])
-    return any(each not in _STOPPED for each in states)
+            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+            if state not in _STOPPED and (task / "wchan").read_text() not in _AWAITS_CHILD:
+                return True
+    return False
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

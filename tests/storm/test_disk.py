@@ -76,6 +76,27 @@ def test_nothing_of_the_stack_runs_while_it_is_frozen(stack: LocalStack, writer:
     assert outlasting(writer.pid) == ""
 
 
+def test_a_process_that_waits_for_a_stopped_child_counts_as_stopped(stack: LocalStack) -> None:
+    """A child of vfork(2), as `subprocess` starts one: its parent cannot stop before it has gone on."""
+    program = (
+        "import ctypes, os, signal\n"
+        "memory = ctypes.create_string_buffer(1 << 20)\n"
+        "start = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: os.write(1, b'\\n') and signal.pause())\n"
+        "vfork = 0x4000 | signal.SIGCHLD\n"  # CLONE_VFORK of clone(2)
+        "ctypes.CDLL(None).clone(start, ctypes.c_void_p(ctypes.addressof(memory) + (1 << 20)), vfork, None)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], cwd=stack.root, stdout=subprocess.PIPE, text=True) as parent:
+        _ready(parent)
+        both = processes(stack)
+        try:
+            with frozen(stack):
+                states = {pid: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in both}
+        finally:
+            kill(*both)
+    assert states.pop(parent.pid) == "D"
+    assert [*states.values()] == ["T"]
+
+
 def test_a_new_file_is_cut_unless_synced_and_one_that_replaced_another_is_whole(stack: LocalStack) -> None:
     (stack.state / "old").write_text("earlier")
     before = image(stack.state)
