@@ -18,7 +18,8 @@ from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
-from ops.sweep.left_over import LeftOver, delete, find
+from ops.sweep.left_over import delete, find
+from ops.sweep.model import LeftOver
 from ops.sweep.stacks import Stacks
 
 
@@ -34,8 +35,8 @@ def sweep(
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
     """List what is left over where the stack's configuration leads: role assignments whose principal is gone, and
-    applications, secrets and managed identities that carry our tags and belong to no stack, and certificates that no
-    stack has registered at its applications.
+    applications, secrets and managed identities that carry our tags and belong to no stack, and credentials of the
+    stacks' applications that no stack has: certificates of a lost state, and whatever somebody else added.
 
     Nothing that any stack of the backend names is listed. `--yes` deletes what is ours; it refuses while a stack cannot
     be read. Deleted secrets and applications can be recovered for some time.

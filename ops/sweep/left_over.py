@@ -1,5 +1,5 @@
-"""What Azure has that no stack of the backend names: role assignments, applications and certificates registered at
-them, secrets, managed identities.
+"""What Azure has that no stack of the backend names: role assignments, applications and credentials of them, secrets,
+managed identities.
 
 Each finding says why it is thought to be left over, and whether it is this program's. What may be somebody else's is
 listed, and never deleted.
@@ -8,10 +8,8 @@ listed, and never deleted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from datetime import datetime
-from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.deployer_rights import assigned, catalogue_roles
@@ -27,7 +25,8 @@ from identity.naming import (
     stack_tag,
 )
 from identity.settings import Settings
-from ops.sweep import registrations
+from ops.sweep import added_credentials, registrations
+from ops.sweep.model import CERTIFICATE, LeftOver, Swept
 from ops.sweep.stacks import Stacks
 
 _AUTHORIZATION: Final = "2022-04-01"
@@ -35,8 +34,6 @@ _KEY_VAULT: Final = "2024-11-01"
 _MANAGED_IDENTITY: Final = "2023-01-31"
 _ASSIGNMENTS: Final = "providers/Microsoft.Authorization/roleAssignments"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
-# Between application and key id, as azuread's ids have it.
-_CERTIFICATE: Final = "/certificate/"
 # Of role assignments that no identity of a hosted cluster has: the key-vault-user's.
 _COMPONENTS: Final = (
     *(row.component for row in CONTROL_PLANE),
@@ -44,41 +41,6 @@ _COMPONENTS: Final = (
     *(row.component for row in OPTIONAL),
     "key-vault-user",
 )
-
-
-class Swept(StrEnum):
-    """What is left over, in the order of deletion: assignments before the identities that they name."""
-
-    ROLE_ASSIGNMENT = "role assignment"
-    REGISTRATION = "registered certificate"
-    APPLICATION = "application"
-    SECRET = "secret"
-    MANAGED_IDENTITY = "managed identity"
-
-
-@dataclass(frozen=True)
-class LeftOver:
-    """One thing: its id (of ARM, or an application's path in Graph), a name for people, and why it is listed.
-
-    `not_ours` says why it is not deleted; None if it is this program's. `too_soon` says until when it is not deleted;
-    None if it may be.
-    """
-
-    kind: Swept
-    id: str
-    name: str
-    reason: str
-    not_ours: str | None = None
-    too_soon: str | None = None
-
-    @property
-    def is_deleted(self) -> bool:
-        """Whether `--yes` deletes it."""
-        return self.not_ours is None and self.too_soon is None
-
-    def to_json(self) -> dict[str, Any]:
-        """As `--json` prints it."""
-        return {**asdict(self), "ours": self.not_ours is None}
 
 
 def find(
@@ -114,6 +76,7 @@ def find(
     return [
         *known.assignments(settings),
         *_registrations(named, secrets, stacks, now),
+        *added_credentials.find(azure, named, stacks.name),
         *(each for each, _ in applications),
         *_secrets(secrets, stacks),
         *(each for each, _ in identities),
@@ -121,12 +84,12 @@ def find(
 
 
 def delete(azure: AzureClient, found: LeftOver) -> None:
-    """Delete one thing; raises AzureRefused. A secret and an application can be recovered for some time."""
+    """Delete one thing of ours; raises AzureRefused. A secret and an application can be recovered for some time."""
     match found.kind:
         case Swept.ROLE_ASSIGNMENT:
             azure.delete_resource(found.id, _AUTHORIZATION)
         case Swept.REGISTRATION:
-            application, _, key_id = found.id.partition(_CERTIFICATE)
+            application, _, key_id = found.id.partition(CERTIFICATE)
             withdraw(azure, application, key_id)
         case Swept.APPLICATION:
             azure.delete_directory_object(found.id)
@@ -135,6 +98,8 @@ def delete(azure: AzureClient, found: LeftOver) -> None:
             azure.vault(vault, "DELETE", f"/secrets/{name}")
         case Swept.MANAGED_IDENTITY:
             azure.delete_resource(found.id, _MANAGED_IDENTITY)
+        case Swept.CLIENT_SECRET | Swept.FEDERATED_CREDENTIAL:
+            raise ValueError(f"a {found.kind} is never this program's")
 
 
 def _foreign_stack(tag: str, project: str, stacks: Stacks) -> str | None:
@@ -153,7 +118,7 @@ def _registrations(
         free_at = rfc3339.render(each.free_at)
         yield LeftOver(
             Swept.REGISTRATION,
-            f"/applications/{each.application['id']}{_CERTIFICATE}{each.key_id}",
+            f"/applications/{each.application['id']}{CERTIFICATE}{each.key_id}",
             f"{each.thumbprint} of {each.application['displayName']}",
             "no stack has it, and the vault has a later one",
             too_soon=f"pods may sign in with it until {free_at}" if now < each.free_at else None,

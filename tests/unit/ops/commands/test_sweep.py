@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from ops.commands import sweep
-from ops.sweep.left_over import LeftOver, Swept
+from ops.sweep.model import LeftOver, Swept
 from ops.sweep.stacks import Stacks
 from tests.unit.components.world import configuration
 from tests.unit.ops.conftest import FakeEngine, Idstack

@@ -19,8 +19,9 @@ from identity.credentials.schedule import OVERLAP
 from identity.naming import STACK_TAG, role_assignment_name
 from identity.settings import Settings, load_settings
 from identity.settings.scopes import scope_ids
-from localcloud.azure.tenant.objects import Application, ServicePrincipal
-from ops.sweep.left_over import LeftOver, Swept, delete, find
+from localcloud.azure.tenant.objects import Application, PasswordCredential, ServicePrincipal
+from ops.sweep.left_over import delete, find
+from ops.sweep.model import LeftOver, Swept
 from ops.sweep.stacks import Stacks
 from tests.unit.components.world import configuration, hosted_cluster
 from tests.unit.identity.credentials.world import certificate
@@ -253,7 +254,6 @@ def test_a_certificate_of_no_stack_is_left_over_once_its_successor_is_in_use(
     made, _ = application(world, deployer, "idstack:dev:hc9-ingress-entra")
     unknown, lost = register(azure, made)
     known, current = register(azure, made)
-    register(azure, made, key="11111111-1111-4111-8111-111111111111")  # somebody else's
     stacks = naming(made.app_id, known, f"{VAULT}/secrets/ingress-hc9-json")
 
     deliver(world, current, ago=OVERLAP)
@@ -290,6 +290,41 @@ def test_deleting_a_certificate_leaves_the_others(
     assert [each["keyId"] for each in left["keyCredentials"]] == [kept]
 
 
+def test_what_somebody_else_added_to_a_stacks_application_is_listed(
+    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
+) -> None:
+    made, _ = application(world, deployer, "idstack:dev:hc9-ingress-entra")
+    password, _ = PasswordCredential.issue("by hand", NOW + timedelta(days=1))
+    trust = {"id": "federated-1", "name": "runner", "issuer": "https://issuer.example", "subject": "repo:x"}
+    world.cloud.directory.update(replace(made, passwords=(password,), federated=(trust,)))
+    imported, _ = register(azure, made, key="11111111-1111-4111-8111-111111111111")
+    added, thumbprint = register(azure, made, key="22222222-2222-4222-8222-222222222222")
+    register(azure, made)
+    path = f"/applications/{made.object_id}"
+
+    listed = found(azure, settings, naming(made.app_id, imported))
+
+    assert [(each.kind, each.id, each.name, each.reason) for each in listed] == [
+        (Swept.REGISTRATION, f"{path}/certificate/{added}", f"{thumbprint} of ingress-hc9", "no stack has it"),
+        (Swept.CLIENT_SECRET, f"{path}/password/{password.key_id}", "by hand of ingress-hc9", "no stack has it"),
+        (
+            Swept.FEDERATED_CREDENTIAL,
+            f"{path}/federatedIdentityCredentials/federated-1",
+            "runner of ingress-hc9",
+            "no stack has it, for repo:x of https://issuer.example",
+        ),
+    ]
+    assert {each.not_ours for each in listed} == {"this program did not add it"}
+    everything = naming(made.app_id, imported, added, password.key_id, "federated-1")
+    assert found(azure, settings, everything) == []
+
+
+@pytest.mark.parametrize("kind", [Swept.CLIENT_SECRET, Swept.FEDERATED_CREDENTIAL])
+def test_what_is_never_ours_is_never_deleted(azure: AzureClient, kind: Swept) -> None:
+    with pytest.raises(ValueError, match=f"a {kind} is never this program's"):
+        delete(azure, LeftOver(kind, "/applications/a/b/c", "c", "no stack has it"))
+
+
 def test_each_kind_is_deleted(
     azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
 ) -> None:
@@ -302,6 +337,7 @@ def test_each_kind_is_deleted(
     for each in things:
         delete(azure, each)
 
-    assert {each.kind for each in things} == set(Swept) - {Swept.REGISTRATION}
+    at_applications = {Swept.REGISTRATION, Swept.CLIENT_SECRET, Swept.FEDERATED_CREDENTIAL}
+    assert {each.kind for each in things} == set(Swept) - at_applications
     assert found(azure, settings) == []
     assert world.cloud.directory.application_by_app(made.app_id) is None
