@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import ssl
 import threading
@@ -19,6 +20,8 @@ from emulated.settings import AzureProviderSettings
 from plugin import PluginError, pause
 
 _TIMEOUT: Final = httpx.Timeout(60.0)
+# In errors of connections: nobody listens, or the certificate is not to be trusted.
+_NOT_AGAIN: Final = (f"[Errno {errno.ECONNREFUSED}]", "CERTIFICATE")
 
 
 class RefusalError(PluginError):
@@ -49,6 +52,11 @@ class Retry:
         """Seconds before retry `number`: what the service asks for, else the client's own schedule."""
         asked = response.headers.get("Retry-After", "")
         return float(asked) if asked.isdigit() else self.delay(number)
+
+
+def _ended_at_once(error: httpx.TransportError) -> bool:
+    """Whether a connection was taken and ended before a request could be sent; no certificate was refused."""
+    return isinstance(error, httpx.ConnectError) and not any(each in str(error) for each in _NOT_AGAIN)
 
 
 def never(_: httpx.Response) -> bool:
@@ -129,6 +137,7 @@ class RestClient:
         """Send a request, retried as the real client would; the last answer comes back whatever its status.
 
         Raises PluginError when nothing answers: unlike a real client this does not wait for a local cloud that is down.
+        One that ends a connection before the request is there does run, and is asked again.
         """
         for number in itertools.count(1):
             authorization = {"Authorization": f"Bearer {self._sign_in.token(self._scope)}"}
@@ -137,6 +146,9 @@ class RestClient:
                     method, path, params=params, json=body, headers={**authorization, **(headers or {})}
                 )
             except httpx.TransportError as error:
+                if _ended_at_once(error) and number <= self._retry.limit:
+                    self._sleep(self._retry.delay(number))
+                    continue
                 # One that answers in part, or with a certificate that is not to be trusted, does run.
                 runs = isinstance(error, httpx.ReadError | httpx.RemoteProtocolError) or "CERTIFICATE" in str(error)
                 what = "the answer cannot be taken" if runs else "the local cloud does not answer"

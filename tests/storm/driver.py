@@ -119,6 +119,7 @@ class Storm:
     def _failure(self, error: Exception) -> str:
         return (
             f"operation {len(self.log)} of the storm with seed {self.seed}, {self.log[-1]}: {error}\n\n"
+            f"the local cloud's log:\n{self.world.daemon_log()}\n\n"
             f'again: make storm SEED={self.seed} PLAN="{written(self.log)}"'
         )
 

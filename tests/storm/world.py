@@ -46,6 +46,7 @@ _PLUGINS: Final = ("emulated.azure_native", "emulated.azuread", "-m provider")
 # Without the language host: it asks now and then whether its engine is there (pulumi `rpcutil.Healthcheck`).
 _COMMANDS: Final = (*_ENGINE, *_PLUGINS, "emulated.kubernetes")
 _ENDS_WITHIN: Final = 300.0  # seconds, of a command after it was disturbed
+_LAST_LINES: Final = 40
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,11 @@ class World:
         """The thumbprint of what each replica of the pod has mounted, empty if it has nothing yet."""
         trees = Path(self.stack.environment.mounts_dir, NAMESPACE).glob(f".{POD}-*/")
         return [_thumbprint(tree / "mnt/certs" / SECRETS[MOUNTED]) for tree in trees]
+
+    def daemon_log(self) -> str:
+        """The last lines of the local cloud's log."""
+        log = self.stack.state / "daemon.log"
+        return "\n".join(log.read_text(errors="replace").splitlines()[-_LAST_LINES:]) if log.exists() else "none"
 
     def left_behind(self) -> list[str]:
         """The command lines of processes that outlive their command for longer than they need to end."""

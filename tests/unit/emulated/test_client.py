@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import certifi
 import pytest
@@ -16,6 +19,7 @@ from emulated.azure_native.arm import ArmClient
 from emulated.azuread.graph import RETRY as GRAPH_RETRY
 from emulated.client import DeployerCredential, RefusalError, RestClient, Retry
 from plugin import PluginError
+from tests.unit.hosts import Certificates, Host
 
 
 class _SignedIn(DeployerCredential):
@@ -120,6 +124,49 @@ def test_a_local_cloud_that_is_down_is_reported_at_once(ca_file: str) -> None:
     with pytest.raises(PluginError, match="the local cloud does not answer"):
         client.request("GET", "/x")
     assert waits == []
+
+
+@contextmanager
+def _ending(connections: int, host: Host | None, listener: socket.socket) -> Iterator[None]:
+    """Ends so many connections in their handshakes, each after it has read one byte or everything, then serves."""
+
+    def run() -> None:
+        for number in range(connections):
+            connection, _ = listener.accept()
+            connection.recv(1 if number % 2 else 1 << 16)
+            connection.close()
+        if host is not None:
+            host.run([listener])
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        if host is not None:
+            host.should_exit = True
+        thread.join()
+
+
+def test_a_connection_that_ends_in_its_handshake_is_made_again(certificates: Certificates, ca_file: str) -> None:
+    waits: list[float] = []
+    service = _Service([])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        host = Host(certificates.server_file, listener)
+        with _ending(2, host, listener), host.serving(service.app()) as url:
+            client = RestClient(url, "s", _SignedIn(), ca_file=ca_file, retry=GRAPH_RETRY, sleep=waits.append)
+            assert client.request("PUT", "/x").status_code == 200
+    assert (len(service.requests), waits) == (1, [1.0, 2.0])
+
+
+def test_a_service_that_ends_every_connection_is_asked_as_often_as_any(ca_file: str) -> None:
+    waits: list[float] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener, _ending(4, None, listener):
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        client = RestClient(url, "s", _SignedIn(), ca_file=ca_file, retry=ARM_RETRY, sleep=waits.append)
+        with pytest.raises(PluginError, match="/x: the local cloud does not answer"):
+            client.request("GET", "/x")
+    assert waits == [20.0, 60.0, 120.0]
 
 
 def test_a_certificate_that_is_not_trusted_is_no_local_cloud_that_is_down(serve: Callable[[Starlette], str]) -> None:
