@@ -30,9 +30,10 @@ _ONLY_DIRECTORIES: Final = 0x01000000
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 _ENDS_WITHIN: Final = 60.0  # seconds
 _COMMAND_ENDS_WITHIN: Final = 420.0
-# What their writers sync before they go on (`localcloud/core/files.py`, SQLite): no power loss takes any of it.
+# What their writers sync before they go on (`localcloud/core/files.py`, `ops/stack/files.py`, SQLite), and no command
+# could make again: no power loss takes any of it.
 _SYNCED: Final = frozenset(
-    {"state.sqlite", "state.sqlite-shm", "seal.key", "ca.pem", "server.pem", "expired-server.pem"}
+    {"state.sqlite", "state.sqlite-shm", "seal.key", "ca.pem", "server.pem", "expired-server.pem", "passphrase"}
 )
 _STOPPED: Final = frozenset("TtZX")  # proc_pid_stat(5): stopped, traced, a zombie, dead
 # proc_pid_wchan(5) of a thread that waits for its child of vfork(2) to run a program, which no stopped child does

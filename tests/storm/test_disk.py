@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from localcloud.core.store import SEAL_KEY_BYTES, Store
+from ops.stack.environment import LocalPaths
 from tests.harness import LocalStack
 from tests.storm.disk import Writes, frozen, image, kill, lose_power, outlasting, processes
 
@@ -106,9 +107,14 @@ def test_a_new_file_is_cut_unless_synced_and_one_that_replaced_another_is_whole(
     (stack.state / "draft").write_text("later")
     (stack.state / "draft").replace(stack.state / "old")
 
-    assert lose_power(stack, before, {stack.state / "twice"}, 0.5) == "new has 5 of 10 bytes"
+    paths = LocalPaths(stack.state)
+    paths.create()
+    passphrase = paths.passphrase.read_text()
 
-    assert {each.name: each.read_text() for each in stack.state.iterdir()} == {
+    assert lose_power(stack, before, {stack.state / "twice"}, 0.5) == "new has 5 of 10 bytes"
+    assert paths.passphrase.read_text() == passphrase
+
+    assert {each.name: each.read_text() for each in stack.state.iterdir() if each.is_file()} == {
         "new": "01234",
         "old": "later",
         "seal.key": "0123456789",
