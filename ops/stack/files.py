@@ -13,6 +13,7 @@ def replace(file: Path, text: str, *, mode: int = 0o600) -> None:
     """Write a file in a single step, unless it holds the text already."""
     if not file.exists() or file.read_bytes() != text.encode():
         _draft(file, text, mode).replace(file)
+        _sync(file.parent)
 
 
 def write_once(file: Path, text: str) -> None:
@@ -23,6 +24,7 @@ def write_once(file: Path, text: str) -> None:
     with suppress(FileExistsError):
         os.link(draft, file)  # unlike a rename, a link never replaces what is there
     draft.unlink()
+    _sync(file.parent)
 
 
 def _draft(file: Path, text: str, mode: int) -> Path:
@@ -34,3 +36,12 @@ def _draft(file: Path, text: str, mode: int) -> Path:
         # A rename may reach the disk before the content: after a loss of power the file would be empty.
         os.fsync(stream.fileno())
     return draft
+
+
+def _sync(directory: Path) -> None:
+    """Bring the names in a directory to the disk: after a loss of power a new file could be missing."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

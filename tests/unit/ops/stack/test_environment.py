@@ -191,11 +191,11 @@ def test_where_tokens_are_kept_is_the_users_choice(local: dict[str, str]) -> Non
     }
 
 
-def test_a_loss_of_power_leaves_no_empty_passphrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[str] = []
-    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").read_text()))
+def test_a_loss_of_power_leaves_the_passphrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").readlink()))
     paths = LocalPaths(tmp_path / "state")
 
     paths.create()
 
-    assert synced == [paths.passphrase.read_text()]
+    assert [path.parent for path in synced] == [paths.passphrase.parent, paths.passphrase.parent.parent]

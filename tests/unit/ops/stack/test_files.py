@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -57,8 +58,16 @@ def test_of_two_that_write_once_the_first_one_wins(tmp_path: Path, monkeypatch: 
     assert [each.name for each in tmp_path.iterdir()] == ["passphrase"]
 
 
-def test_what_replaces_a_file_is_on_the_disk_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[str] = []
-    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").read_text()))
-    files.replace(tmp_path / "Pulumi.yaml", "name: idstack\n")
-    assert synced == ["name: idstack\n"]
+@pytest.mark.parametrize("write", [files.replace, files.write_once])
+def test_content_is_on_the_disk_before_its_name_and_both_before_the_return(
+    write: Callable[[Path, str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str | list[str]] = []
+
+    def fsync(handle: int) -> None:
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        synced.append([each.name for each in path.iterdir()] if path.is_dir() else path.read_text())
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write(tmp_path / "passphrase", "correct horse")
+    assert synced == ["correct horse", ["passphrase"]]
