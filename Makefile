@@ -74,8 +74,8 @@ kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and r
 		tests/engine/test_credential_kills.py $(ARGS)
 
 # SEED draws the operations, by default another one each day; PLAN is a list of operations, as a failure prints it.
-storm: setup ## 300 operations on one stack, most of them killed or without power at some write (some three hours; SEED=7, PLAN="up ...")
-	@STORM_SEED="$(SEED)" STORM_PLAN="$(PLAN)" $(PYTHON) -m pytest -n 0 -m kills tests/storm $(ARGS)
+storm: setup ## 300 operations on one stack, most of them killed or without power at some write (some 75 minutes; SEED=7, PLAN="up ...")
+	@STORM_SEED="$(SEED)" STORM_PLAN="$(PLAN)" $(PYTHON) -m pytest -n 0 -m kills --show-capture=no tests/storm $(ARGS)
 
 year: setup ## A year of daily runs with upgrades, a lost week, a leaked key and an outage; writes year.md (needs the whole history)
 	@$(PYTHON) -m pytest -n 0 -s -m year tests/engine/test_year.py $(ARGS)
