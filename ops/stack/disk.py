@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from ops.stack.errors import CommandError
 
-_TROUBLE: Final = re.compile(
+_NO_WRITE: Final = re.compile(
     r"(?P<file>/\S+?)?(: )?(?P<why>no space left on device|disk quota exceeded|file too large|read-only file system)"
 )
 _BEGUN_LOCK: Final = re.compile(r"(?P<file>/\S+/\.pulumi/locks/\S+\.tmp): ")
@@ -29,13 +29,13 @@ def directory(backend: str | None) -> Path | None:
     return Path(unquote(f"{address.netloc}{address.path}")).expanduser() / ".pulumi"
 
 
-def trouble(errors: str, stack: str) -> CommandError | None:
+def failure(errors: str, stack: str) -> CommandError | None:
     """What to say if the disk of the backend is why the engine failed, else None.
 
     The drafts of its own locks are deleted, so that the next run finds none. `errors` is its standard error, the engine
     has ended.
     """
-    found = _TROUBLE.search(errors)
+    found = _NO_WRITE.search(errors)
     if found is None:
         return None
     begun = [Path(each["file"]) for each in _BEGUN_LOCK.finditer(errors)]

@@ -93,8 +93,8 @@ class PulumiRuns:
         backend = variables(self.stack).get("PULUMI_BACKEND_URL")
         if found := (
             state_file.damage(errors, self.stack, backend)
-            or disk.trouble(errors, self.stack)
-            or state_container.trouble(errors, self.stack)
+            or disk.failure(errors, self.stack)
+            or state_container.failure(errors, self.stack)
         ):
             return found
         if state_file.is_unsound(errors) and (files := disk.unreadable_locks(backend, self.stack)):

@@ -21,7 +21,7 @@ _ROLES: Final = (
 )
 
 
-def trouble(errors: str, stack: str) -> CommandError | None:
+def failure(errors: str, stack: str) -> CommandError | None:
     """What to say if the container of the state is why the engine failed, else None; `errors` is its standard error."""
     if refused := _REFUSED.search(errors):
         return CommandError(f"who runs this may not use the container of the state, {refused['container']}. {_ROLES}")

@@ -12,7 +12,7 @@ from ops.doctor.model.seen import known
 from ops.doctor.reading.backend import read_locks
 from ops.stack.engine import Engine
 from ops.stack.lock import is_locked
-from ops.stack.state_container import trouble
+from ops.stack.state_container import failure
 from tests.engine.state_in_azure import FAULTS, KEY, EngineOnAzure, StateInAzure
 from tests.harness import empty_project
 
@@ -62,7 +62,7 @@ def test_a_preview_needs_to_read_the_state_and_to_decrypt_and_no_more(
     assert azure.blobs() == before, "a preview writes nothing"
     refused = reader.run("up", "--yes", "--skip-preview", "--stack", "dev", check=False)
     assert azure.blobs() == before
-    told = str(trouble(refused.stderr, "dev"))
+    told = str(failure(refused.stderr, "dev"))
     assert "took no write, and the engine crashed over it" in told, "the library names the reason: simplify the error"
     assert told.endswith("Nothing has begun: run the command again then")
 
@@ -73,7 +73,7 @@ def test_an_identity_without_a_role_sees_no_state(azure: StateInAzure, writer: E
 
     refused = nobody.run("preview", "--stack", "dev", check=False)
 
-    assert str(trouble(refused.stderr, "dev")).startswith(
+    assert str(failure(refused.stderr, "dev")).startswith(
         "who runs this may not use the container of the state, stidstackstate.blob.core.windows.net/pulumi-state. "
     )
 

@@ -35,7 +35,7 @@ def test_a_lock_that_could_not_be_written_is_deleted_and_nothing_has_begun(locks
     draft.touch()
     other.write_text("{}")
 
-    found = disk.trouble(AT_THE_LOCK.format(file=draft), "dev")
+    found = disk.failure(AT_THE_LOCK.format(file=draft), "dev")
     assert str(found) == (
         f"the disk of the backend takes nothing (no space left on device: {draft}); nothing has begun. To go on, free "
         "some space there and run the command again"
@@ -48,7 +48,7 @@ def test_a_disk_that_fills_under_way_leaves_work_for_recover(tmp_path: Path) -> 
     state.parent.mkdir(parents=True)
     state.touch()
 
-    found = disk.trouble(UNDER_WAY.format(file=state), "dev")
+    found = disk.failure(UNDER_WAY.format(file=state), "dev")
     assert f"(no space left on device: {state}), so the state may lack what was done last" in str(found)
     assert "free some space there; then `make recover STACK=dev`" in str(found)
     assert state.exists()
@@ -59,11 +59,11 @@ def test_a_read_only_disk_is_to_be_made_writable() -> None:
         "no space left on device", "read-only file system"
     )
 
-    assert "nothing has begun. To go on, make it writable and run" in str(disk.trouble(errors, "dev"))
+    assert "nothing has begun. To go on, make it writable and run" in str(disk.failure(errors, "dev"))
 
 
 def test_another_failure_is_no_matter_of_the_disk() -> None:
-    assert disk.trouble("error: update failed", "dev") is None
+    assert disk.failure("error: update failed", "dev") is None
 
 
 @pytest.mark.parametrize("content", ["", '{"pid": 1'])

@@ -55,7 +55,7 @@ def test_pulumi_cloud_names_no_owner() -> None:
     assert owners(CONFLICT) == []
 
 
-# The engine's words for a state that is cut off, which no unlocking mends.
+# The engine's words for a state that is cut off, which no unlocking fixes.
 STATE = "error: getting snapshot: failed to load checkpoint: place 1: unexpected end of JSON input"
 
 

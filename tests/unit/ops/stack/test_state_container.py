@@ -8,7 +8,7 @@ import pytest
 
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state_container import trouble
+from ops.stack.state_container import failure
 from tests.unit.ops.conftest import FakeEngine
 
 REFUSED: Final = """\
@@ -26,7 +26,7 @@ github.com/pulumi/pulumi/pkg/v3/backend/diy.(*diyBackend).{caller}(0x89077373830
 
 
 def test_a_refusal_names_the_container_and_the_roles() -> None:
-    assert str(trouble(REFUSED, "dev")) == (
+    assert str(failure(REFUSED, "dev")) == (
         "who runs this may not use the container of the state, stx.blob.core.windows.net/state. Reading takes the role "
         "Storage Blob Data Reader on the container, changing a stack Storage Blob Data Contributor "
         "(docs/pull-requests.md); a new assignment takes up to ten minutes"
@@ -44,7 +44,7 @@ def test_a_refusal_names_the_container_and_the_roles() -> None:
     ],
 )
 def test_a_crash_over_a_write_says_how_to_go_on(caller: str, then: str) -> None:
-    told = str(trouble(CRASHED.format(caller=caller), "dev"))
+    told = str(failure(CRASHED.format(caller=caller), "dev"))
     assert told.startswith("the container of the state took no write, and the engine crashed over it: ")
     assert told.endswith(then)
 
@@ -53,7 +53,7 @@ def test_a_crash_over_a_write_says_how_to_go_on(caller: str, then: str) -> None:
     "errors", ["error: update failed", "PUT https://management.azure.com/x\n---\nRESPONSE 403: 403 Forbidden"]
 )
 def test_another_failure_is_no_matter_of_the_container(errors: str) -> None:
-    assert trouble(errors, "dev") is None
+    assert failure(errors, "dev") is None
 
 
 def test_a_command_says_it_in_place_of_a_trace(engine: FakeEngine) -> None:
