@@ -36,7 +36,8 @@ def sweep(
 ) -> None:
     """List what is left over where the stack's configuration leads: role assignments whose principal is gone, and
     applications, secrets and managed identities that carry our tags and belong to no stack, and credentials of the
-    stacks' applications that no stack has: certificates of a lost state, and whatever somebody else added.
+    stacks' applications, service principals and managed identities that no stack has: certificates of a lost state, and
+    whatever somebody else added.
 
     Nothing that any stack of the backend names is listed. `--yes` deletes what is ours; it refuses while a stack cannot
     be read. Deleted secrets and applications can be recovered for some time.

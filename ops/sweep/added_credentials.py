@@ -1,7 +1,7 @@
-"""Credentials that somebody else added to the stacks' applications: whoever has one signs in as the identity.
+"""Credentials that somebody else added to the stacks' identities: whoever has one signs in as the identity.
 
-This program registers certificates, each under a key id of its own, and adds neither client secrets nor federated
-credentials to an application.
+This program registers certificates at applications, each under a key id of its own, and federated credentials at
+managed identities. It adds neither to a service principal, whose own certificates and client secrets sign in, too.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from typing import Final
 
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.registered_certificates import thumbprint, thumbprint_of_ours
-from ops.sweep.model import CERTIFICATE, LeftOver, Swept
+from ops.sweep.model import CERTIFICATE, MANAGED_IDENTITY_API, LeftOver, Swept
 
 _NOT_OURS: Final = "this program did not add it"
+_FEDERATED: Final = "federatedIdentityCredentials"
 
 
-def find(
+def of_applications(
     azure: AzureClient, applications: Iterable[AzureObject], is_named: Callable[[str], bool]
 ) -> Iterator[LeftOver]:
-    """Those that no stack has; one request for each application.
+    """Those of applications and of their service principals; two requests for each application.
 
     Args:
         applications: of stacks, as Graph gives them.
@@ -29,20 +30,52 @@ def find(
     """
     for application in applications:
         path, owner = f"/applications/{application['id']}", application["displayName"]
-        for each in application.get("keyCredentials") or ():
-            if thumbprint_of_ours(each) is None and not is_named(each["keyId"]):
-                name = thumbprint(each) or each["keyId"]
-                yield _added(Swept.REGISTRATION, f"{path}{CERTIFICATE}{each['keyId']}", f"{name} of {owner}")
-        for each in application.get("passwordCredentials") or ():
-            if not is_named(each["keyId"]):
-                name = each.get("displayName") or each["keyId"]
-                yield _added(Swept.CLIENT_SECRET, f"{path}/password/{each['keyId']}", f"{name} of {owner}")
-        federated = f"{path}/federatedIdentityCredentials"
-        for each in (azure.directory_object(federated) or {}).get("value", ()):
+        certificates = application.get("keyCredentials") or ()
+        others = [each for each in certificates if thumbprint_of_ours(each) is None]
+        yield from _keys(path, owner, others, application.get("passwordCredentials"), is_named)
+        for each in (azure.directory_object(f"{path}/{_FEDERATED}") or {}).get("value", ()):
             if not is_named(each["id"]):
-                who = f"{each.get('subject')} of {each.get('issuer')}"
-                name = f"{each['name']} of {owner}"
-                yield _added(Swept.FEDERATED_CREDENTIAL, f"{federated}/{each['id']}", name, f", for {who}")
+                yield _federated(f"{path}/{_FEDERATED}/{each['id']}", owner, each["name"], each)
+        principal = azure.directory_object(f"/servicePrincipals(appId='{application['appId']}')")
+        if principal is not None:
+            path, owner = f"/servicePrincipals/{principal['id']}", f"the service principal of {owner}"
+            keys = principal.get("keyCredentials") or ()
+            yield from _keys(path, owner, keys, principal.get("passwordCredentials"), is_named)
+
+
+def of_managed_identities(
+    azure: AzureClient, identities: Iterable[AzureObject], is_named: Callable[[str], bool]
+) -> Iterator[LeftOver]:
+    """Federated credentials of managed identities, which are of stacks, as ARM gives them; a request for each.
+
+    Raises AzureRefused.
+    """
+    for identity in identities:
+        for each in azure.resources(f"{identity['id']}/{_FEDERATED}", MANAGED_IDENTITY_API):
+            if not is_named(each["id"]):
+                yield _federated(each["id"], identity["name"], each["name"], each["properties"])
+
+
+def _keys(
+    path: str,
+    owner: str,
+    certificates: Iterable[AzureObject],
+    passwords: Iterable[AzureObject] | None,
+    is_named: Callable[[str], bool],
+) -> Iterator[LeftOver]:
+    for each in certificates:
+        if not is_named(each["keyId"]):
+            name = thumbprint(each) or each["keyId"]
+            yield _added(Swept.REGISTRATION, f"{path}{CERTIFICATE}{each['keyId']}", f"{name} of {owner}")
+    for each in passwords or ():
+        if not is_named(each["keyId"]):
+            name = each.get("displayName") or each["keyId"]
+            yield _added(Swept.CLIENT_SECRET, f"{path}/password/{each['keyId']}", f"{name} of {owner}")
+
+
+def _federated(path: str, owner: str, name: str, trusted: AzureObject) -> LeftOver:
+    whom = f", for {trusted.get('subject')} of {trusted.get('issuer')}"
+    return _added(Swept.FEDERATED_CREDENTIAL, path, f"{name} of {owner}", whom)
 
 
 def _added(kind: Swept, path: str, name: str, whom: str = "") -> LeftOver:

@@ -1,5 +1,5 @@
-"""What Azure has that no stack of the backend names: role assignments, applications and credentials of them, secrets,
-managed identities.
+"""What Azure has that no stack of the backend names: role assignments, secrets, applications, managed identities, and
+credentials of these two.
 
 Each finding says why it is thought to be left over, and whether it is this program's. What may be somebody else's is
 listed, and never deleted.
@@ -26,12 +26,11 @@ from identity.naming import (
 )
 from identity.settings import Settings
 from ops.sweep import added_credentials, registrations
-from ops.sweep.model import CERTIFICATE, LeftOver, Swept
+from ops.sweep.model import CERTIFICATE, MANAGED_IDENTITY_API, LeftOver, Swept
 from ops.sweep.stacks import Stacks
 
 _AUTHORIZATION: Final = "2022-04-01"
 _KEY_VAULT: Final = "2024-11-01"
-_MANAGED_IDENTITY: Final = "2023-01-31"
 _ASSIGNMENTS: Final = "providers/Microsoft.Authorization/roleAssignments"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 # Of role assignments that no identity of a hosted cluster has: the key-vault-user's.
@@ -67,7 +66,10 @@ def find(
     named = [each for each in tagged if stacks.name(each["id"], each["appId"])]
     secrets = [] if vault_id is None else azure.resources(f"{vault_id}/secrets", _KEY_VAULT)
     applications = list(_applications(azure, project, stacks, [each for each in tagged if each not in named]))
-    identities = list(_managed_identities(azure, settings, project, stacks))
+    tagged_identities = _tagged_identities(azure, settings, project)
+    named_identities = [each for each in tagged_identities if stacks.name(each["id"], each["properties"]["clientId"])]
+    unnamed_identities = [each for each in tagged_identities if each not in named_identities]
+    identities = list(_managed_identities(project, stacks, unnamed_identities))
     gone = [(each, principal) for each, principal in [*applications, *identities] if each.not_ours is None]
     configured = {each.infra_id for each in settings.hosted_clusters}
     known = _Known(
@@ -76,7 +78,8 @@ def find(
     return [
         *known.assignments(settings),
         *_registrations(named, secrets, stacks, now),
-        *added_credentials.find(azure, named, stacks.name),
+        *added_credentials.of_applications(azure, named, stacks.name),
+        *added_credentials.of_managed_identities(azure, named_identities, stacks.name),
         *(each for each, _ in applications),
         *_secrets(secrets, stacks),
         *(each for each, _ in identities),
@@ -97,7 +100,7 @@ def delete(azure: AzureClient, found: LeftOver) -> None:
             vault, name = parse_arm_id(found.id).names
             azure.vault(vault, "DELETE", f"/secrets/{name}")
         case Swept.MANAGED_IDENTITY:
-            azure.delete_resource(found.id, _MANAGED_IDENTITY)
+            azure.delete_resource(found.id, MANAGED_IDENTITY_API)
         case Swept.CLIENT_SECRET | Swept.FEDERATED_CREDENTIAL:
             raise ValueError(f"a {found.kind} is never this program's")
 
@@ -142,15 +145,21 @@ def _applications(
         yield thing, str(principal.get("id", ""))
 
 
-def _managed_identities(
-    azure: AzureClient, settings: Settings, project: str, stacks: Stacks
-) -> Iterator[tuple[LeftOver, str]]:
-    """Managed identities with our tag, in the stack's resource group, each with the object id of its principal."""
+def _tagged_identities(azure: AzureClient, settings: Settings, project: str) -> list[AzureObject]:
+    """Managed identities with our tag, in the stack's resource group."""
     group = resource_group_id(settings.subscription_id, settings.resource_group)
-    for each in azure.resources(f"{group}/providers/{_IDENTITIES}", _MANAGED_IDENTITY):
-        tag = (each.get("tags") or {}).get(STACK_TAG, "")
-        if not tag.startswith(stack_tag(project, "")) or stacks.name(each["id"], each["properties"]["clientId"]):
-            continue
+    found = azure.resources(f"{group}/providers/{_IDENTITIES}", MANAGED_IDENTITY_API)
+    return [each for each in found if _tag_of(each).startswith(stack_tag(project, ""))]
+
+
+def _tag_of(identity: AzureObject) -> str:
+    return str((identity.get("tags") or {}).get(STACK_TAG, ""))
+
+
+def _managed_identities(project: str, stacks: Stacks, unnamed: Sequence[AzureObject]) -> Iterator[tuple[LeftOver, str]]:
+    """Managed identities with our tag that no stack has, each with the object id of its principal."""
+    for each in unnamed:
+        tag = _tag_of(each)
         reason = f"it has the tag {STACK_TAG}={tag}, and no stack has it"
         foreign = _foreign_stack(tag, project, stacks)
         yield (

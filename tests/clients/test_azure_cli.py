@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import pytest
 
+from identity.credentials.certificate import issue
 from tests.harness import LocalStack
 from tests.proofs import proof
 from tools import clients
@@ -109,6 +111,28 @@ def test_the_cli_makes_a_principal_with_a_role(az: Az, stack: LocalStack) -> Non
 
     assert [each["roleDefinitionName"] for each in roles] == ["Reader"]
     assert az("ad", "app", "list", "--display-name", "by-the-cli") == []
+
+
+@pytest.mark.parametrize("of", ["app", "sp"])
+def test_the_cli_takes_out_what_was_added_to_an_application_or_its_principal(az: Az, of: str) -> None:
+    """As docs/operations.md says of what `idstack sweep` lists."""
+    made = az("ad", "sp", "create-for-rbac", "--name", "by-the-cli")
+    credential, of_it = ("ad", of, "credential"), ("--id", made["appId"])
+    issued = issue("by-the-cli", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=1))
+    az(*credential, "reset", *of_it, "--append", "--display-name", "added")
+    az(*credential, "reset", *of_it, "--append", "--cert", issued.certificate_pem)
+
+    secrets = az(*credential, "list", *of_it)
+    for each in secrets:
+        az(*credential, "delete", *of_it, "--key-id", each["keyId"])
+    [certificate] = az(*credential, "list", *of_it, "--cert")
+    az(*credential, "delete", *of_it, "--cert", "--key-id", certificate["keyId"])
+    left = [*az(*credential, "list", *of_it), *az(*credential, "list", *of_it, "--cert")]
+    az("ad", "app", "delete", *of_it)
+
+    assert "added" in [each["displayName"] for each in secrets]
+    assert certificate["customKeyIdentifier"] == issued.thumbprint
+    assert left == []
 
 
 def test_the_cli_makes_a_principal_whose_certificate_is_in_a_vault(az: Az, stack: LocalStack) -> None:

@@ -199,7 +199,7 @@ class _Entra:
             else:
                 await self._issuers.verify(text, self._trusted_by(principal))
         elif "client_secret" in form:
-            self._check_secret(client_id, form["client_secret"])
+            self._check_secret(principal, form["client_secret"])
         else:
             raise errors.credential_missing()
         if principal.properties.get("accountEnabled") is False:
@@ -216,14 +216,15 @@ class _Entra:
             found = [] if application is None else list(application.federated)
         return [Trust(each["issuer"], each["subject"], audience) for each in found for audience in each["audiences"]]
 
-    def _check_secret(self, client_id: str, value: str) -> None:
-        application = self._cloud.directory.application_by_app(client_id)
-        passwords = () if application is None else application.passwords
+    def _check_secret(self, principal: ServicePrincipal, value: str) -> None:
+        """A client secret may be the application's or the service principal's own, as a certificate may."""
+        application = self._cloud.directory.application_by_app(principal.app_id)
+        passwords = (*principal.passwords, *(() if application is None else application.passwords))
         password = next((each for each in passwords if each.is_of(value)), None)
         if password is None:
-            raise errors.secret_invalid(client_id)
+            raise errors.secret_invalid(principal.app_id)
         if password.end <= clock.now():
-            raise errors.secret_expired(client_id)
+            raise errors.secret_expired(principal.app_id)
 
     def _client(self, client_id: str, replica: Replica) -> tuple[ServicePrincipal, tuple[KeyCredential, ...]]:
         """The principal that signs in under `client_id` and the certificates which the replica knows for it."""

@@ -67,6 +67,8 @@ class _Collection(ABC):
             *(Route(f"{member}/owners", self.owners, methods=["GET"]) for member in members),
             *(Route(f"{member}/owners/$ref", self.add_owner, methods=["POST"]) for member in members),
             *(Route(f"{member}/owners/{{owner}}/$ref", self.drop_owner, methods=["DELETE"]) for member in members),
+            *(Route(f"{member}/addPassword", self.add_password, methods=["POST"]) for member in members),
+            *(Route(f"{member}/removePassword", self.remove_password, methods=["POST"]) for member in members),
         ]
 
     @abstractmethod
@@ -131,10 +133,7 @@ class _Collection(ABC):
             self.directory.set_key_credentials(entry.object_id, keys)
 
     async def remove(self, request: Request) -> Response:
-        caller = self.caller(request)
-        entry = self.addressed(request)
-        permissions.require_write(caller, entry)
-        self.delete(entry.object_id)
+        self.delete(self.owned(request).object_id)
         return Response(status_code=204)
 
     async def owners(self, request: Request) -> Response:
@@ -165,12 +164,29 @@ class _Collection(ABC):
         return Response(status_code=204)
 
     async def drop_owner(self, request: Request) -> Response:
-        caller = self.caller(request)
-        entry, owner = self.addressed(request), request.path_params["owner"]
-        permissions.require_write(caller, entry)
+        entry, owner = self.owned(request), request.path_params["owner"]
         if owner not in entry.owners:
             raise representation.not_found(owner)
         self.directory.update(replace(entry, owners=tuple(each for each in entry.owners if each != owner)))
+        return Response(status_code=204)
+
+    async def add_password(self, request: Request) -> Response:
+        """Create a client secret; only this answer contains its value."""
+        entry = self.owned(request)
+        wanted = (await json_object(request)).get("passwordCredential") or {}
+        end = representation.password_end(wanted)
+        password, value = PasswordCredential.issue(wanted.get("displayName"), end)
+        self.directory.update(replace(entry, passwords=(*entry.passwords, password)))
+        answer = {**representation.password_json(password), "secretText": value}
+        return JSONResponse(odata.entity(request, "microsoft.graph.passwordCredential", answer))
+
+    async def remove_password(self, request: Request) -> Response:
+        entry = self.owned(request)
+        gone = str((await json_object(request)).get("keyId"))
+        kept = tuple(each for each in entry.passwords if each.key_id != gone)
+        if len(kept) == len(entry.passwords):
+            raise ServiceError(400, "Request_BadRequest", f"No password credential found with keyId '{gone}'.")
+        self.directory.update(replace(entry, passwords=kept))
         return Response(status_code=204)
 
     def caller(self, request: Request) -> Caller:
@@ -184,6 +200,12 @@ class _Collection(ABC):
         entry = self.by_app_id(app_id)
         if entry is None:
             raise representation.not_found(app_id)
+        return entry
+
+    def owned(self, request: Request) -> Entry:
+        """The member that the path names; raises 404, and 403 unless the caller may change it."""
+        caller, entry = self.caller(request), self.addressed(request)
+        permissions.require_write(caller, entry)
         return entry
 
     def present(self, object_id: str) -> Entry:
@@ -204,7 +226,6 @@ class _Applications(_Collection):
         for member in ("/v1.0/applications/{id}", "/v1.0/applications(appId='{app_id}')"):
             federated = f"{member}/federatedIdentityCredentials"
             routes += [
-                Route(f"{member}/addPassword", self.add_password, methods=["POST"]),
                 Route(federated, self.federated, methods=["GET"]),
                 Route(federated, self.add_federated, methods=["POST"]),
                 Route(f"{federated}/{{credential}}", self.remove_federated, methods=["DELETE"]),
@@ -234,16 +255,6 @@ class _Applications(_Collection):
     def delete(self, object_id: str) -> bool:
         return self.directory.delete_application(object_id)
 
-    async def add_password(self, request: Request) -> Response:
-        """Create a client secret; only this answer contains its value."""
-        entry = self._owned(request)
-        wanted = (await json_object(request)).get("passwordCredential") or {}
-        end = representation.password_end(wanted)
-        password, value = PasswordCredential.issue(wanted.get("displayName"), end)
-        self.directory.update(replace(entry, passwords=(*entry.passwords, password)))
-        answer = {**representation.password_json(password), "secretText": value}
-        return JSONResponse(odata.entity(request, "microsoft.graph.passwordCredential", answer))
-
     async def federated(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
         entry = self.addressed(request)
@@ -251,24 +262,22 @@ class _Applications(_Collection):
         return JSONResponse(odata.collection(request, "federatedIdentityCredentials", map(dict, entry.federated)))
 
     async def add_federated(self, request: Request) -> Response:
-        entry = self._owned(request)
+        entry = self._owned_application(request)
         made = representation.federated(await json_object(request))
         self.directory.update(replace(entry, federated=(*entry.federated, made)))
         return JSONResponse(odata.entity(request, "federatedIdentityCredentials", made), status_code=201)
 
     async def remove_federated(self, request: Request) -> Response:
-        entry, gone = self._owned(request), request.path_params["credential"]
+        entry, gone = self._owned_application(request), request.path_params["credential"]
         kept = tuple(each for each in entry.federated if gone not in (each["id"], each["name"]))
         if len(kept) == len(entry.federated):
             raise representation.not_found(gone)
         self.directory.update(replace(entry, federated=kept))
         return Response(status_code=204)
 
-    def _owned(self, request: Request) -> Application:
-        """The application that the path names; raises 404, and 403 unless the caller may change it."""
-        caller, entry = self.caller(request), self.addressed(request)
+    def _owned_application(self, request: Request) -> Application:
+        entry = self.owned(request)
         assert isinstance(entry, Application)
-        permissions.require_write(caller, entry)
         return entry
 
     async def upsert(self, request: Request) -> Response:

@@ -76,10 +76,9 @@ def to_json(entry: Application | ServicePrincipal, tenant_id: str, *, with_keys:
         "displayName": entry.display_name,
         "createdDateTime": rfc3339(entry.created_at),
         "keyCredentials": [_key_json(key, with_keys) for key in entry.key_credentials],
-        "passwordCredentials": [],
+        "passwordCredentials": [password_json(each) for each in entry.passwords],
     }
     if isinstance(entry, Application):
-        common["passwordCredentials"] = [password_json(each) for each in entry.passwords]
         return {**common, **_APPLICATION_DEFAULTS, **entry.properties}
     managed = entry.kind == "ManagedIdentity"
     return {

@@ -145,6 +145,7 @@ class DirectoryObject:
     Attributes:
         owners: object ids of the service principals that own it.
         keys: certificates, including those removed a moment ago (replicas may still accept them).
+        passwords: client secrets.
         properties: the plain properties Graph was given, under Graph's names.
     """
 
@@ -154,6 +155,7 @@ class DirectoryObject:
     created_at: datetime
     owners: tuple[str, ...] = ()
     keys: tuple[KeyCredential, ...] = ()
+    passwords: tuple[PasswordCredential, ...] = ()
     properties: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -170,6 +172,7 @@ class DirectoryObject:
             "createdAt": self.created_at.isoformat(),
             "owners": list(self.owners),
             "keys": [key.to_document() for key in self.keys],
+            "passwords": [each.to_document() for each in self.passwords],
             "properties": dict(self.properties),
         }
 
@@ -181,25 +184,16 @@ class Application(DirectoryObject):
     `federated` are its federated credentials as Graph prints them.
     """
 
-    passwords: tuple[PasswordCredential, ...] = ()
     federated: tuple[Mapping[str, Any], ...] = ()
 
     def to_document(self) -> Document:
         """The stored form."""
-        return {
-            **super().to_document(),
-            "passwords": [each.to_document() for each in self.passwords],
-            "federated": [dict(each) for each in self.federated],
-        }
+        return {**super().to_document(), "federated": [dict(each) for each in self.federated]}
 
     @classmethod
     def from_document(cls, document: Document) -> Application:
-        """The inverse of `to_document`. Applications of older local clouds have neither secrets nor federation."""
-        return cls(
-            **_common(document),
-            passwords=tuple(map(PasswordCredential.from_document, document.get("passwords", ()))),
-            federated=tuple(document.get("federated", ())),
-        )
+        """The inverse of `to_document`. Applications of older local clouds have no federation."""
+        return cls(**_common(document), federated=tuple(document.get("federated", ())))
 
 
 @dataclass(frozen=True)
@@ -243,5 +237,7 @@ def _common(document: Document) -> dict[str, Any]:
         "created_at": datetime.fromisoformat(document["createdAt"]),
         "owners": tuple(document["owners"]),
         "keys": tuple(KeyCredential.from_document(each) for each in document["keys"]),
+        # Objects of older local clouds have none.
+        "passwords": tuple(map(PasswordCredential.from_document, document.get("passwords", ()))),
         "properties": document["properties"],
     }

@@ -268,6 +268,10 @@ def _no_backing_application(cloud: CoverageCloud) -> httpx.Response:
     return _foreign_principal(cloud)
 
 
+def _no_such_password(cloud: CoverageCloud) -> httpx.Response:
+    return cloud.graph("POST", f"/applications/{_application(cloud)['id']}/removePassword", {"keyId": ONE})
+
+
 GRAPH: Final[Mapping[str, Provoke]] = {
     "no bearer": lambda cloud: cloud.graph("GET", "/applications", anonymous=True),
     "not the owner": _not_owned,
@@ -288,6 +292,7 @@ GRAPH: Final[Mapping[str, Provoke]] = {
     "key of another usage": lambda cloud: _keys(cloud, usage="Sign"),
     "key that begins before its certificate": lambda cloud: _keys(cloud, startDateTime="2020-01-01T00:00:00Z"),
     "key that ends after its certificate": lambda cloud: _keys(cloud, endDateTime="2099-01-01T00:00:00Z"),
+    "removal of an unknown client secret": _no_such_password,
     "filter that is not understood": lambda cloud: cloud.graph("GET", "/applications", filter="notes ne 'x'"),
 }
 

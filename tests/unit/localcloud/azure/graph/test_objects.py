@@ -1,97 +1,20 @@
-"""Graph: duplicates, owners, certificates through PATCH, filters, soft delete."""
+"""Graph: duplicates, owners, filters, pages, soft delete."""
 
 from __future__ import annotations
 
-import base64
 import ssl
 import uuid
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import httpx
-import pytest
-from azure.identity import ClientSecretCredential
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.access.login import AKS_CLIENT_APP_ID
 from identity.clouds import LOCAL_TENANT_ID
-from identity.credentials.certificate import issue
-from localcloud.azure.entra.api import app as entra
 from localcloud.azure.graph.api import app
 from localcloud.azure.graph.permissions import WRITE_ALL, WRITE_OWNED
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.objects import ServicePrincipal
 from tests.unit.hosts import Certificates, Serve
-
-GRAPH = "https://graph.microsoft.com"
-
-
-def signed_in(azure: LocalAzure, *roles: str) -> ServicePrincipal:
-    """A new service principal with these application permissions."""
-    application = azure.directory.create_application("caller")
-    principal = azure.directory.create_service_principal(application.app_id)
-    for role in roles:
-        azure.directory.grant(principal.object_id, role)
-    granted = azure.directory.service_principal(principal.object_id)
-    assert granted is not None
-    return granted
-
-
-As = Callable[[ServicePrincipal], httpx.Client]
-
-
-@pytest.fixture
-def caller_as(azure: LocalAzure, serve: Serve, certificates: Certificates) -> Iterator[As]:
-    """Clients of Graph that carry a service principal's token."""
-    base = serve(app(azure))
-    opened: list[httpx.Client] = []
-
-    def connect(principal: ServicePrincipal) -> httpx.Client:
-        bearer = {"Authorization": f"Bearer {azure.tokens.issue(principal, GRAPH)}"}
-        trusting = ssl.create_default_context(cafile=certificates.ca_file)
-        opened.append(httpx.Client(base_url=f"{base}/v1.0", headers=bearer, verify=trusting))
-        return opened[-1]
-
-    yield connect
-    for client in opened:
-        client.close()
-
-
-@pytest.fixture
-def deployer(azure: LocalAzure) -> ServicePrincipal:
-    return signed_in(azure, WRITE_OWNED)
-
-
-@pytest.fixture
-def graph(caller_as: As, deployer: ServicePrincipal) -> httpx.Client:
-    return caller_as(deployer)
-
-
-def created(graph: httpx.Client, name: str = "app", **properties: Any) -> dict[str, Any]:
-    answer = graph.post("/applications", json={"displayName": name, **properties})
-    assert answer.status_code == 201, answer.text
-    return dict(answer.json())
-
-
-def key(*, pem: bool = False, **changed: Any) -> dict[str, Any]:
-    """A keyCredential for a new certificate of 90 days."""
-    issued = issue("app", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=90))
-    certificate = x509.load_pem_x509_certificate(issued.certificate_pem.encode())
-    content = certificate.public_bytes(Encoding.PEM if pem else Encoding.DER)
-    body = {"type": "AsymmetricX509Cert", "usage": "Verify", "key": base64.b64encode(content).decode()}
-    return {**body, **changed}
-
-
-def code(answer: httpx.Response) -> tuple[int, str]:
-    return answer.status_code, answer.json()["error"]["code"]
-
-
-def values(answer: httpx.Response, name: str = "id") -> list[Any]:
-    return [item[name] for item in answer.json()["value"]]
+from tests.unit.localcloud.azure.graph.world import GRAPH, As, code, created, signed_in, values
 
 
 def test_two_applications_may_have_one_display_name(graph: httpx.Client) -> None:
@@ -177,62 +100,6 @@ def test_a_request_without_or_with_a_foreign_token_is_401(
         assert code(answer) == (401, "InvalidAuthenticationToken")
 
 
-def test_patching_certificates_keeps_those_named_by_their_key_id(graph: httpx.Client) -> None:
-    path = f"/applications/{created(graph)['id']}"
-    assert graph.patch(path, json={"keyCredentials": [key(displayName="a")]}).status_code == 204
-    current = graph.get(path).json()["keyCredentials"]
-    added = graph.patch(path, json={"keyCredentials": [*current, key(displayName="b", pem=True)]})
-
-    assert added.status_code == 204
-    both = graph.get(path).json()["keyCredentials"]
-    assert [each["displayName"] for each in both] == ["a", "b"]
-    assert [each["key"] for each in both] == [None, None], "content comes with $select alone"
-    selected = graph.get(path, params={"$select": "keyCredentials"}).json()
-    assert all(each["key"] for each in selected["keyCredentials"])
-    assert "appId" not in selected
-
-
-def test_a_certificate_keeps_the_key_id_that_a_client_gives_it(graph: httpx.Client) -> None:
-    path, wanted = f"/applications/{created(graph)['id']}", str(uuid.uuid4())
-    body = {"keyCredentials": [key(keyId=wanted)]}
-
-    assert [graph.patch(path, json=body).status_code for _ in range(2)] == [204, 204]
-    assert code(graph.patch(path, json={"keyCredentials": [key(keyId=wanted)]})) == (400, "Request_BadRequest")
-    assert [each["keyId"] for each in graph.get(path).json()["keyCredentials"]] == [wanted]
-
-
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        ({"keyId": "one"}, "Request_BadRequest"),
-        ({"key": "bm90IGEgY2VydGlmaWNhdGU="}, "Request_BadRequest"),
-        ({"usage": "Sign"}, "Request_BadRequest"),
-        ({"endDateTime": "2999-01-01T00:00:00Z"}, "KeyCredentialsInvalidEndDate"),
-        ({"startDateTime": "2000-01-01T00:00:00Z"}, "KeyCredentialsInvalidStartDate"),
-    ],
-)
-def test_a_bad_certificate_is_refused(graph: httpx.Client, changed: dict[str, Any], expected: str) -> None:
-    path = f"/applications/{created(graph)['id']}"
-
-    assert code(graph.patch(path, json={"keyCredentials": [key(**changed)]})) == (400, expected)
-    assert graph.get(path).json()["keyCredentials"] == []
-
-
-def test_a_certificate_without_an_rsa_key_is_refused(graph: httpx.Client) -> None:
-    private = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder(name, name, private.public_key(), 1, now, now + timedelta(days=1))
-        .sign(private, hashes.SHA256())
-        .public_bytes(Encoding.DER)
-    )
-    path = f"/applications/{created(graph)['id']}"
-    body = {"keyCredentials": [key(key=base64.b64encode(certificate).decode())]}
-
-    assert code(graph.patch(path, json=body)) == (400, "Request_BadRequest")
-
-
 def test_an_unknown_property_is_refused(graph: httpx.Client) -> None:
     answer = graph.post("/applications", json={"displayName": "app", "dispalyName": "x"})
 
@@ -247,15 +114,6 @@ def test_an_application_has_one_service_principal(graph: httpx.Client) -> None:
     assert principal.json()["servicePrincipalType"] == "Application"
     assert graph.get(f"/servicePrincipals(appId='{mine['appId']}')").json()["id"] == principal.json()["id"]
     assert code(graph.post("/servicePrincipals", json=body)) == (409, "Request_MultipleObjectsWithSameKeyValue")
-
-
-def test_a_managed_identity_takes_no_certificate(azure: LocalAzure, caller_as: As) -> None:
-    identity = azure.directory.create_managed_identity("/subscriptions/s/x", "identity")
-    everything = caller_as(signed_in(azure, WRITE_ALL))
-
-    path = f"/servicePrincipals/{identity.object_id}"
-    assert everything.get(path).json()["alternativeNames"] == ["isExplicit=True", "/subscriptions/s/x"]
-    assert everything.patch(path, json={"keyCredentials": [key()]}).status_code == 403
 
 
 def test_a_deleted_application_can_be_restored_or_purged(graph: httpx.Client) -> None:
@@ -292,53 +150,6 @@ def test_an_identifier_taken_meanwhile_blocks_the_restore(graph: httpx.Client) -
     created(graph, identifierUris=["api://mine"])
 
     assert code(graph.post(f"/directory/deletedItems/{mine['id']}/restore")) == (400, "Request_BadRequest")
-
-
-def test_a_client_secret_is_shown_once_and_signs_in(
-    azure: LocalAzure, caller_as: As, deployer: ServicePrincipal, serve: Serve, certificates: Certificates
-) -> None:
-    http = caller_as(deployer)
-    application = http.post("/applications", json={"displayName": "pipeline"}).json()
-    http.post("/servicePrincipals", json={"appId": application["appId"]}).raise_for_status()
-    path = f"/applications/{application['id']}"
-
-    shown = http.post(f"{path}/addPassword", json={"passwordCredential": {"displayName": "ci"}}).json()
-
-    listed = http.get(path)
-    [kept] = listed.json()["passwordCredentials"]
-    assert {**kept, "secretText": shown["secretText"]} == {
-        name: value for name, value in shown.items() if name != "@odata.context"
-    }
-    assert shown["secretText"] not in listed.text
-    credential = ClientSecretCredential(
-        azure.tenant_id,
-        application["appId"],
-        shown["secretText"],
-        authority=serve(entra(azure)),
-        disable_instance_discovery=True,
-        connection_verify=str(certificates.ca_file),
-    )
-    assert credential.get_token(f"{GRAPH}/.default").token
-    other = caller_as(signed_in(azure, WRITE_OWNED))
-    assert other.post(f"{path}/addPassword", json={}).status_code == 403
-
-
-def test_federated_credentials_are_added_listed_and_removed(caller_as: As, deployer: ServicePrincipal) -> None:
-    http = caller_as(deployer)
-    path = f"/applications/{http.post('/applications', json={'displayName': 'pipeline'}).json()['id']}"
-    wanted = {"name": "ci", "issuer": "https://issuer", "subject": "s", "audiences": ["api://AzureADTokenExchange"]}
-    federated = f"{path}/federatedIdentityCredentials"
-
-    made = http.post(federated, json=wanted)
-
-    assert made.status_code == 201
-    assert wanted.items() <= made.json().items()
-    assert [each["name"] for each in http.get(federated).json()["value"]] == ["ci"]
-    assert http.post(federated, json={**wanted, "subject": ""}).status_code == 400
-    assert http.post(federated, json={**wanted, "claims": "x"}).status_code == 400
-    assert http.delete(f"{federated}/ci").status_code == 204
-    assert http.delete(f"{federated}/ci").status_code == 404
-    assert http.get(federated).json()["value"] == []
 
 
 def test_what_clients_of_graph_send_beside_the_reference_is_taken(graph: httpx.Client) -> None:
