@@ -165,9 +165,13 @@ def _key_credential(body: dict[str, Any], existing: Mapping[str, KeyCredential])
 
 
 def _certificate(content: object) -> x509.Certificate:
-    """A certificate in base64 of DER, or of PEM (which the azuread provider sends); raises 400."""
+    """A certificate in base64 of DER, or of PEM (which the azuread provider sends); raises 400.
+
+    The base64 may have line breaks: `az ad app credential reset --cert` sends a PEM file's lines (azure-cli
+    `role/custom.py`, `_get_public`).
+    """
     try:
-        raw = base64.b64decode(str(content), validate=True)
+        raw = base64.b64decode("".join(str(content).split()), validate=True)
         is_pem = raw.lstrip().startswith(b"-----BEGIN")
         certificate = x509.load_pem_x509_certificate(raw) if is_pem else x509.load_der_x509_certificate(raw)
     except (binascii.Error, ValueError):

@@ -39,6 +39,14 @@ def test_patching_certificates_keeps_those_named_by_their_key_id(graph: httpx.Cl
     assert "appId" not in selected
 
 
+def test_a_certificate_may_come_in_lines_as_the_cli_sends_it(graph: httpx.Client) -> None:
+    path, body = f"/applications/{created(graph)['id']}", key()
+    in_lines = base64.encodebytes(base64.b64decode(body["key"])).decode()
+
+    assert "\n" in in_lines.strip()
+    assert graph.patch(path, json={"keyCredentials": [{**body, "key": in_lines}]}).status_code == 204
+
+
 def test_a_certificate_keeps_the_key_id_that_a_client_gives_it(graph: httpx.Client) -> None:
     path, wanted = f"/applications/{created(graph)['id']}", str(uuid.uuid4())
     body = {"keyCredentials": [key(keyId=wanted)]}
