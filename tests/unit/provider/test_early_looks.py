@@ -14,7 +14,7 @@ from provider.early_looks import EarlyLooks
 from provider.vault_secrets import SecretSeen, VaultSecret
 from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.provider.conftest import ADDRESS, SECRET
-from tests.unit.provider.test_renewal_schedule import PROGRAM, URN
+from tests.unit.provider.schedule_world import PROGRAM, URN
 
 COMMON = {name: ADDRESS[name] for name in ("cloud", "tenantId", "vaultId")}
 

@@ -2,72 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from identity.access.errors import AzureRefused
-from identity.credentials import rfc3339
-from identity.credentials.certificate import key_id
-from identity.credentials.renewal_request import RenewalRequest, write
 from localcloud.azure.tenant.objects import ServicePrincipal
 from plugin import UNKNOWN, PluginError, PropertyChange, Props, Secret
-from provider.early_looks import EarlyLooks
-from provider.renewal_schedule import RenewalScheduleResource
 from tests.unit.localcloud.arm_world import VAULT, ArmWorld
-from tests.unit.provider.conftest import ADDRESS, SECRET, SetClock, SignIn
+from tests.unit.provider.conftest import SECRET, SetClock, SignIn
+from tests.unit.provider.schedule_world import (
+    B2,
+    DELIVERED,
+    FIRST_ISSUE,
+    PROGRAM,
+    START,
+    URN,
+    changes,
+    checked,
+    deliver,
+    schedule,
+    vault,
+)
 
-URN = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress-schedule"
-START = datetime(2026, 1, 31, 9, 30, 15, tzinfo=UTC)
-# What a program writes, by the defaults of the settings.
-PROGRAM: Props = {
-    "lifetimeDays": 90,
-    "renewBeforeDays": 45,
-    "mode": "auto",
-    **ADDRESS,
-    "authorityHost": "https://127.0.0.1:1/",
-    "clientId": "6f2c1e7a-0000-4000-8000-00000000aaaa",
-}
-KEPT = {name: value for name, value in PROGRAM.items() if name != "mode"}
-FIRST_ISSUE = {
-    **KEPT,
-    "current": "a",
-    "a": {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90},
-    "renewal": "first certificate",
-    "schema": 2,
-}
-B2 = {"generation": 2, "notBefore": "2026-03-18T09:25:15Z", "validDays": 90}
-DELIVERED = {"name": "a1", "at": "2026-01-31T09:31:00Z"}
-
-schedule = RenewalScheduleResource(EarlyLooks())
-
-
-@pytest.fixture
-def vault(in_azure: ArmWorld, set_clock: SetClock) -> ArmWorld:
-    """The stack's vault at the start, without a secret."""
-    set_clock(START)
-    return in_azure
-
-
-def deliver(world: ArmWorld, name: str = "a1", at: str = "2026-01-31T09:31:00Z", secret: str = SECRET) -> None:
-    """Put the certificate of a slot into the vault, as far as ARM shows it."""
-    tags = {"generation": name, "delivered_at": at, "thumbprint": "AB" * 20}
-    world.call("PUT", f"{VAULT}/secrets/{secret}", {"tags": tags, "properties": {"value": name}})
-
-
-def checked(old: Props | None = None, **changes: Any) -> Props:
-    """The inputs after Check of the program's inputs with `changes`."""
-    result = schedule.check(URN, old, {**PROGRAM, **changes})
-    assert not result.failures, result.failures
-    return result.inputs
-
-
-def changes(old: Props, new: Props) -> set[str]:
-    """The changed properties, none of which may replace the schedule."""
-    diff = schedule.diff(URN, "id", old, old, new)
-    assert not any(change.replace for change in diff.changes.values())
-    return set(diff.changes)
+__all__ = ["vault"]
 
 
 @pytest.mark.parametrize("mode", ["auto", "hold"])
@@ -210,166 +168,6 @@ def test_a_clock_that_is_no_timestamp_is_refused(vault: ArmWorld, monkeypatch: p
     monkeypatch.setenv("IDSTACK_CLOCK", "tomorrow")
     with pytest.raises(PluginError, match="IDSTACK_CLOCK: found no timestamp; accepted: RFC 3339 such as 2026-01-31T"):
         checked()
-
-
-def asked(monkeypatch: pytest.MonkeyPatch, request: RenewalRequest, of: str = "hc1-ingress-schedule") -> None:
-    for name, value in write({of: request}).items():
-        monkeypatch.setenv(name, value)
-
-
-def test_a_renewal_that_is_asked_for_comes_before_hold(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    deliver(vault)
-    asked(monkeypatch, RenewalRequest.RENEW)
-    renewed = checked(FIRST_ISSUE, mode="hold")
-    assert (renewed["current"], renewed["renewal"]) == ("b", "slot b, asked for at 2026-01-31T09:30:15Z")
-
-
-def test_the_request_of_another_schedule_changes_nothing(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    deliver(vault)
-    asked(monkeypatch, RenewalRequest.FORCE, "hc2-ingress-schedule")
-    assert checked(FIRST_ISSUE)["current"] == "a"
-
-
-def test_too_soon_names_the_moment_and_the_ways_out(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = {**FIRST_ISSUE, "current": "b", "b": B2}
-    deliver(vault, "b2", rfc3339.render(START))
-    asked(monkeypatch, RenewalRequest.RENEW)
-    [failure] = schedule.check(URN, old, PROGRAM).failures
-    assert failure.reason.startswith("a certificate is needed (asked for at 2026-01-31T09:30:15Z), but one now would")
-    assert "until 2026-01-31T18:00:15Z: " in failure.reason
-    assert "if ingress-hc1-json was deleted from the vault, recover it" in failure.reason
-    assert "`idstack rotate --force`" in failure.reason
-    asked(monkeypatch, RenewalRequest.FORCE)
-    assert checked(old)["current"] == "a"
-
-
-def test_a_withdrawn_slot_leaves_the_inputs(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = {**FIRST_ISSUE, "current": "b", "b": B2}
-    deliver(vault, "b2")
-    asked(monkeypatch, RenewalRequest.WITHDRAW)
-    new = checked(old)
-    assert "a" not in new
-    assert schedule.diff(URN, "id", old, old, new).changes["a"] == PropertyChange("delete")
-    assert checked(new) == new
-
-
-def test_what_pods_have_is_not_withdrawn(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    deliver(vault)
-    asked(monkeypatch, RenewalRequest.WITHDRAW)
-    [failure] = schedule.check(URN, {**FIRST_ISSUE, "current": "b", "b": B2}, PROGRAM).failures
-    assert failure.reason.startswith(
-        "slot a is not withdrawn, because the certificate of slot b has not reached the vault"
-    )
-
-
-class RecordedGraph:
-    """Requests to change objects of the directory; `refusal` is what each of them raises."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, refusal: Exception | None = None) -> None:
-        self.requests: list[tuple[str, Any]] = []
-        self.registered: list[dict[str, str]] = []
-        self._refusal = refusal
-        monkeypatch.setattr("provider.cloud.client", lambda *_: self)
-
-    def directory_object(self, path: str) -> dict[str, Any]:
-        return {"keyCredentials": self.registered}
-
-    def change_directory_object(self, path: str, body: Any) -> None:
-        self.requests.append((path, body))
-        if self._refusal:
-            raise self._refusal
-
-
-def _updated(old: Props, new: Props, *, preview: bool = False) -> Props:
-    urn = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress-schedule"
-    return schedule.update(urn, "", old, old, new, preview=preview)
-
-
-def test_a_replacement_takes_every_certificate_out_before_the_state_has_it(
-    vault: ArmWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = checked()
-    deliver(vault)
-    asked(monkeypatch, RenewalRequest.REPLACE)
-    new = checked(old)
-    graph = RecordedGraph(monkeypatch)
-
-    assert ("a" in new, new["current"]) == (False, "b")
-    _updated(old, new, preview=True)
-    assert graph.requests == []
-    _updated(old, new)
-    assert graph.requests == [(f"/applications(appId='{new['clientId']}')", {"keyCredentials": []})]
-
-
-def test_a_withdrawal_takes_out_what_no_state_knows_and_nobody_elses(
-    vault: ArmWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = {**FIRST_ISSUE, "current": "b", "b": B2}
-    deliver(vault, "b2")
-    asked(monkeypatch, RenewalRequest.WITHDRAW)
-    new = checked(old)
-    seen = schedule._look(new)
-    graph = RecordedGraph(monkeypatch)
-    monkeypatch.setattr(schedule, "_look", lambda _: seen)
-    current, before, unknown = (
-        {"customKeyIdentifier": each * 20, "keyId": key_id(each * 20)} for each in ("AB", "CD", "EF")
-    )
-    somebody_elses = {**unknown, "keyId": "11111111-1111-4111-8111-111111111111"}
-    graph.registered = [before, current, unknown, somebody_elses]
-
-    _updated(old, new, preview=True)
-    assert graph.requests == []
-    _updated(old, new)
-
-    kept = [current, somebody_elses]
-    assert graph.requests == [(f"/applications(appId='{new['clientId']}')", {"keyCredentials": kept})]
-
-
-def test_after_a_replacement_what_the_vault_does_not_name_is_nobodys(
-    vault: ArmWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = checked()
-    # As the release before wrote it: nothing says which certificate it has.
-    vault.call("PUT", f"{VAULT}/secrets/{SECRET}", {"tags": {}, "properties": {"value": "a1"}})
-    with monkeypatch.context() as patch:
-        asked(patch, RenewalRequest.REPLACE)
-        replaced = checked(old, delivered="a1")
-
-    # Its gate failed, and its key with it: no slot may stay that nothing could prove.
-    for _ in range(2):
-        replaced = checked(replaced, delivered="a1")
-        assert (replaced["current"], "a" in replaced) == ("b", False)
-
-    name = f"b{replaced['b']['generation']}"
-    deliver(vault, name)
-    assert checked(replaced)["delivered"]["name"] == name
-    assert changes(replaced, checked(replaced)) == set()
-
-
-def test_a_replacement_that_entra_refuses_changes_nothing(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = checked()
-    asked(monkeypatch, RenewalRequest.REPLACE)
-    new = checked(old)
-    RecordedGraph(monkeypatch, AzureRefused("Graph is away"))
-    with pytest.raises(PluginError, match=r"no certificate was withdrawn, .* Graph is away\. Run the command again"):
-        _updated(old, new)
-
-
-def test_other_requests_withdraw_nothing_by_themselves(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = checked()
-    asked(monkeypatch, RenewalRequest.FORCE)
-    graph = RecordedGraph(monkeypatch)
-    _updated(old, old)
-    assert graph.requests == []
-
-
-def test_requests_of_another_form_are_refused_without_their_text(
-    vault: ArmWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("IDSTACK_RENEWALS", '["marker"]')
-    with pytest.raises(PluginError, match="IDSTACK_RENEWALS: found ") as refused:
-        checked(FIRST_ISSUE)
-    assert "marker" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
