@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,6 +30,13 @@ settings.register_profile("deep", max_examples=400, deadline=None, derandomize=T
 settings.register_profile("search", max_examples=400, deadline=None, derandomize=False)
 settings.load_profile("quick")
 _UNITS: Final = PROJECT / "tests/unit"
+
+
+def pytest_configure() -> None:
+    # A shell starts what runs in the background with SIGINT ignored; the tests of interruptions, and the commands that
+    # they start, would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
