@@ -118,8 +118,8 @@ class Engine(PulumiRuns):
         except CommandError as error:
             lines = log.read_text().splitlines() if log.exists() else []
             found = [existing.hint(existing.read(lines), self.stack), hints.hint(lines, self.stack, command)]
-            if not isinstance(error, state_file.StateDamaged) and (full := disk.failure("".join(lines), self.stack)):
-                found.append(str(full))
+            if not isinstance(error, state_file.StateDamaged) and (failure := disk.failure("".join(lines), self.stack)):
+                found.append(str(failure))
             if not any(found):
                 raise
             raise CommandError("\n\n".join([str(error), *filter(None, found)])) from None

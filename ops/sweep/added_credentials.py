@@ -1,7 +1,8 @@
 """Credentials that somebody else added to the stacks' identities: whoever has one signs in as the identity.
 
-This program registers certificates at applications, each under a key id of its own, and federated credentials at
-managed identities. It adds neither to a service principal, whose own certificates and client secrets sign in, too.
+This program registers certificates at applications, each under a key id of its own, and adds federated credentials to
+managed identities. It makes no client secret, and adds nothing to a service principal, whose own credentials sign in as
+its application's do.
 """
 
 from __future__ import annotations

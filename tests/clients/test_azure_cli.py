@@ -95,10 +95,13 @@ def test_the_cli_makes_and_deletes_an_identity(az: Az) -> None:
         *("--issuer", "https://issuer.example.com/", "--subject", "system:serviceaccount:a:b", "--audiences", "a"),
     )
     listed = az("identity", "federated-credential", "list", *federated)
+    az("identity", "federated-credential", "delete", *federated, "--name", "one", "--yes")
+    left = az("identity", "federated-credential", "list", *federated)
     az("identity", "delete", *of_it)
 
     assert made["principalId"]
     assert [each["name"] for each in listed] == ["one"]
+    assert left == []
     assert "by-the-cli" not in [each["name"] for each in az("identity", "list")]
 
 
@@ -133,6 +136,23 @@ def test_the_cli_takes_out_what_was_added_to_an_application_or_its_principal(az:
 
     assert "added" in [each["displayName"] for each in secrets]
     assert thumbprint(certificate) == issued.thumbprint
+    assert left == []
+
+
+def test_the_cli_takes_a_federated_credential_out_of_an_application(az: Az) -> None:
+    """The same."""
+    made = az("ad", "app", "create", "--display-name", "by-the-cli")
+    federated, of_it = ("ad", "app", "federated-credential"), ("--id", made["appId"])
+    audiences = ["api://AzureADTokenExchange"]
+    trust = {"name": "added", "issuer": "https://issuer.example", "subject": "s", "audiences": audiences}
+    az(*federated, "create", *of_it, "--parameters", json.dumps(trust))
+
+    added = az(*federated, "list", *of_it)
+    az(*federated, "delete", *of_it, "--federated-credential-id", "added")
+    left = az(*federated, "list", *of_it)
+    az("ad", "app", "delete", *of_it)
+
+    assert [each["name"] for each in added] == ["added"]
     assert left == []
 
 
