@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from plugin import PluginError, Props, Provider, Resource, serve
@@ -12,6 +13,7 @@ from provider.early_looks import LOOK_AT_SECRETS, EarlyLooks
 from provider.hsm_role_assignment import HsmRoleAssignmentResource
 from provider.issuer_documents import IssuerDocumentsResource
 from provider.namespace_guard import NamespaceGuardResource
+from provider.registration_proof import REQUIRE_REGISTRABLE, require_registrable
 from provider.renewal_schedule import RenewalScheduleResource
 from provider.sign_in_gate import SignInGateResource
 from provider.signing_key import SigningKeyResource
@@ -30,6 +32,11 @@ RESOURCES: Final[dict[str, Resource]] = {
     "idstack:index:SigningKeySecret": SigningKeySecretResource(),
     "idstack:index:HsmRoleAssignment": HsmRoleAssignmentResource(),
 }
+# What a program asks besides; nothing comes back but a refusal.
+FUNCTIONS: Final[dict[str, Callable[[Props], None]]] = {
+    LOOK_AT_SECRETS: _LOOKS.begin,
+    REQUIRE_REGISTRABLE: require_registrable,
+}
 
 
 class IdstackProvider(Provider):
@@ -46,10 +53,13 @@ class IdstackProvider(Provider):
             raise PluginError(f'the idstack plugin has no "{type_token}": it has {", ".join(RESOURCES)}') from None
 
     def invoke(self, token: str, args: Props) -> Props:
-        """Begin looks at secrets (`provider/early_looks.py`); raises `PluginError` for any other function."""
-        if token != LOOK_AT_SECRETS:
+        """Begin looks at secrets (`provider/early_looks.py`), or require that a certificate may be registered
+        (`provider/registration_proof.py`); raises `PluginError` for any other function.
+        """
+        function = FUNCTIONS.get(token)
+        if function is None:
             return super().invoke(token, args)
-        _LOOKS.begin(args)
+        function(args)
         return {}
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from identity.access.azure_client import AzureClient
 from identity.access.azure_connection import connected
 from identity.access.errors import LoginRefused
+from identity.clouds import LOCAL_CLOUD
 from plugin import PluginError
 
 # One for each cloud and tenant, with its connections and tokens, for as long as the plugin lives.
@@ -25,3 +26,8 @@ def client(cloud: str, tenant_id: str) -> AzureClient:
             except LoginRefused as error:
                 raise PluginError(str(error)) from None
         return _CLIENTS[cloud, tenant_id]
+
+
+def command_line(cloud: str, command: str) -> str:
+    """The command of a client of Azure as a person types it for that cloud; the local one sets its environment."""
+    return f".venv/bin/idstack local exec -- {command}" if cloud == LOCAL_CLOUD else command

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from identity.access.errors import AccessError
-from identity.access.registered_certificates import withdraw_all_but
+from identity.access.registered_certificates import begins_of_ours, withdraw_all_but
 from identity.credentials import renewal_request, rfc3339, schedule
 from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (
+    SLOTS,
     Decision,
     Delivery,
-    NotDelivered,
-    NotYet,
     ObservedSecret,
+    RenewalRefused,
     Slot,
-    SlotName,
     Slots,
     Terms,
 )
@@ -37,17 +38,18 @@ from plugin import (
     PluginError,
     PropertyChange,
     Props,
+    ReadResult,
     diff_properties,
     unwrap,
 )
 from provider import clock, cloud, schema
 from provider.early_looks import EarlyLooks
 from provider.inputs import Inputs
+from provider.schedule_refusals import in_words
 from provider.state_only import StateOnly
 from provider.vault_secrets import SecretMetadata, SecretSeen, VaultSecret
 
 _MODES: Final = ("auto", "hold")
-_SLOTS: Final = get_args(SlotName)
 # Where the secret is.
 _ADDRESS: Final = ("vaultId", "secretName")
 # What a document in the vault was made of: if one of these changes, it takes another certificate to write another.
@@ -59,7 +61,8 @@ _STRINGS: Final = ("cloud", "tenantId", *_DOCUMENT, _OWNER)
 _DELIVERED: Final = "delivered"
 # In its place from a revocation to the next delivery: nothing in the vault signs in.
 _NOTHING: Final = {"name": "nothing"}
-_DECIDED: Final = ("current", *_SLOTS, "renewal")
+# Of a slot: what a refresh found.
+_WITHDRAWN: Final = "withdrawn"
 
 
 class RenewalScheduleResource(StateOnly):
@@ -69,7 +72,7 @@ class RenewalScheduleResource(StateOnly):
 
     Inputs after Check, and outputs: the same, `current` (`a` or `b`), `a` and `b` (`generation`, `notBefore`,
     `validDays`; for a slot without a certificate absent, in outputs empty), `renewal` (the newest one, kept until the
-    next).
+    next). After a refresh a slot is `withdrawn` whose certificate nobody can sign in with.
     """
 
     def __init__(self, looks: EarlyLooks) -> None:
@@ -96,7 +99,11 @@ class RenewalScheduleResource(StateOnly):
         seen = self._look(new)
         vault = _vault(seen.found)
         if old is None:
-            return Checked(settings | _written(schedule.initial(now, lifetime, vault)))
+            clock.require_right(seen.here, seen.date)
+            try:
+                return Checked(settings | _written(schedule.initial(now, lifetime, vault)))
+            except RenewalRefused as refusal:
+                return Checked(new, [CheckFailure("", in_words(refusal, None, vault, new))])
         known = unwrap(old)
         schema.require(known)
         terms = Terms(
@@ -111,10 +118,8 @@ class RenewalScheduleResource(StateOnly):
         slots = _slots(known)
         try:
             decision = schedule.decide(slots, vault, self._known(known, new), now, terms)
-        except NotYet as refusal:
-            return Checked(new, [CheckFailure("", _too_soon(refusal, new))])
-        except NotDelivered:
-            return Checked(new, [CheckFailure("", _not_delivered(slots))])
+        except RenewalRefused as refusal:
+            return Checked(new, [CheckFailure("", in_words(refusal, slots, vault, new))])
         if decision.slots != slots:
             clock.require_right(seen.here, seen.date)
         written = _written(decision, known["renewal"])
@@ -131,6 +136,31 @@ class RenewalScheduleResource(StateOnly):
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
         """The outputs are the inputs, in a preview as well."""
         return Created("" if preview else _name(urn), _outputs(inputs))
+
+    def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
+        """The state, in which a slot is withdrawn whose certificate is neither registered at Entra ID nor in the vault.
+
+        Whoever took it out meant it to stay out, after a leak for instance: no later run registers it again.
+        """
+        found = super().read(urn, id, inputs, state)
+        if found is None or not (known := unwrap(inputs)):
+            return found
+        try:
+            azure = cloud.client(known["cloud"], known["tenantId"])
+            begins = begins_of_ours(azure, f"/applications(appId='{known[_OWNER]}')")
+        except AccessError as error:
+            raise PluginError(f"which certificates are registered at Entra ID cannot be seen: {error}") from None
+        if begins is None:
+            return found
+        slots = _slots(known)
+        shown = slots.shown_by(_vault(self._look(known).found))
+        in_vault = None if shown is None else shown.slot
+        read: Props = {
+            name: _slot(replace(slot, is_withdrawn=slot.not_before not in begins and name != in_vault))
+            for name in SLOTS
+            if (slot := slots.slot(name)) is not None
+        }
+        return ReadResult(id, found.inputs | read, found.state | read)
 
     def update(
         self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
@@ -204,14 +234,14 @@ def _vault(found: SecretMetadata | None) -> ObservedSecret:
     if found is None:
         return ObservedSecret()
     not_before = None if found.not_before is None else datetime.fromtimestamp(found.not_before, UTC)
-    return ObservedSecret(True, _delivery(found), not_before)
+    return ObservedSecret(True, _delivery(found), not_before, datetime.fromtimestamp(found.created, UTC))
 
 
 def _delivery(found: SecretMetadata) -> Delivery | None:
-    try:
-        at = rfc3339.parse(found.tags.get(DELIVERED_AT, ""))
-    except ValueError:
-        at = datetime.fromtimestamp(found.created, UTC)
+    # Anybody who may write secrets may edit a tag, and nobody the time at which a version was created.
+    at = datetime.fromtimestamp(found.created, UTC)
+    with suppress(ValueError):
+        at = min(at, rfc3339.parse(found.tags.get(DELIVERED_AT, "")))
     return Delivery.named(found.tags.get(GENERATION, ""), at)
 
 
@@ -223,7 +253,7 @@ def _begun(old: Mapping[str, Any], name: str) -> datetime | None:
 def _written(decision: Decision, before: str = "") -> Props:
     slots, delivered = decision.slots, decision.delivered
     record = {} if delivered is None else {_DELIVERED: {"name": delivered.name, "at": rfc3339.render(delivered.at)}}
-    written = {name: _slot(slot) for name in _SLOTS if (slot := slots.slot(name)) is not None}
+    written: Props = {name: _slot(slot) for name in SLOTS if (slot := slots.slot(name)) is not None}
     return schema.marked({"current": slots.current, **written, "renewal": decision.why or before, **record})
 
 
@@ -232,40 +262,24 @@ def _slot(slot: Slot) -> Props:
         "generation": slot.generation,
         "notBefore": rfc3339.render(slot.not_before),
         "validDays": slot.valid_days,
-    }
+    } | ({_WITHDRAWN: True} if slot.is_withdrawn else {})
 
 
 def _slots(old: Mapping[str, Any]) -> Slots:
-    return Slots(old["current"], *(_read(old.get(name)) for name in _SLOTS))
+    return Slots(old["current"], *(_read(old.get(name)) for name in SLOTS))
 
 
 def _read(written: Mapping[str, Any] | None) -> Slot | None:
     if written is None:
         return None
-    return Slot(written["generation"], rfc3339.parse(written["notBefore"]), written["validDays"])
+    begin, days = rfc3339.parse(written["notBefore"]), written["validDays"]
+    return Slot(written["generation"], begin, days, written.get(_WITHDRAWN, False))
 
 
 def _outputs(inputs: Props) -> Props:
     """A slot without a certificate is empty: an output that is missing in a preview is unknown to the program."""
-    return {name: {} for name in _SLOTS} | _without_delivery(inputs)
+    return {name: {} for name in SLOTS} | _without_delivery(inputs)
 
 
 def _without_delivery(inputs: Props) -> Props:
     return {name: value for name, value in inputs.items() if name != _DELIVERED}
-
-
-def _too_soon(refusal: NotYet, inputs: Mapping[str, Any]) -> str:
-    return (
-        f"a certificate is needed ({refusal.reason}), but one now would replace that of slot {refusal.spare}, with "
-        f"which pods may still sign in until {rfc3339.render(refusal.until)}: they load a new one when the CSI driver "
-        f"has polled and at the latest 6 hours later. Wait until then (if {inputs['secretName']} was deleted from the "
-        "vault, recover it), or run `idstack rotate --force`, which names those pods"
-    )
-
-
-def _not_delivered(slots: Slots) -> str:
-    return (
-        f"slot {slots.spare} is not withdrawn, because the certificate of slot {slots.current} has not reached the "
-        "vault yet: run `make up` until it has, then try again; `idstack rotate --revoke --now` takes a leaked key out "
-        "first"
-    )

@@ -94,7 +94,7 @@ class VaultSecret:
         """The current version's value, by the vault itself: it takes a role that reads secrets (Key Vault Secrets
         Officer). A secret that is gone raises AzureRefused, too.
         """
-        found = self.azure.vault(self._vault, "GET", f"/secrets/{self.name}")
+        found = self.azure.vault(self.vault, "GET", f"/secrets/{self.name}")
         if found is None:
             raise AzureRefused(f"{self.id} does not exist; recover it, or correct its name")
         return str(found["value"])
@@ -119,14 +119,15 @@ class VaultSecret:
         for each in found:
             if each["attributes"].get("enabled", True):
                 path = f"/secrets/{self.name}/{_version(each)}"
-                self.azure.vault(self._vault, "PATCH", path, {"attributes": {"enabled": False}})
+                self.azure.vault(self.vault, "PATCH", path, {"attributes": {"enabled": False}})
 
     def delete(self) -> None:
         """Delete the secret with all its versions; the vault keeps it for its retention period."""
-        self.azure.vault(self._vault, "DELETE", f"/secrets/{self.name}")
+        self.azure.vault(self.vault, "DELETE", f"/secrets/{self.name}")
 
     @property
-    def _vault(self) -> str:
+    def vault(self) -> str:
+        """The vault's name."""
         return parse_arm_id(self.vault_id).name
 
     def _changed(self, verb: str, properties: Mapping[str, Any], tags: Mapping[str, str]) -> SecretMetadata:
@@ -140,7 +141,7 @@ class VaultSecret:
         versions: list[AzureObject] = []
         page: str | None = f"/secrets/{self.name}/versions"
         while page:
-            answer = self.azure.vault(self._vault, "GET", page) or {}
+            answer = self.azure.vault(self.vault, "GET", page) or {}
             versions += answer.get("value") or []
             page = answer.get("nextLink")
         return versions

@@ -13,15 +13,19 @@ from typing import Any, Final
 
 import pulumi
 import pulumi_azuread as azuread
+from cryptography import x509
 
 from components.azure.credential_secret import CredentialDates, CredentialSummary, IssuedDocument, summary_of
 from components.azure.plugin_resources import Certificate, RenewalSchedule, SignInGate
+from components.azure.providers import provider_error
 from identity.credentials import rfc3339
+from identity.credentials.certificate import thumbprint
 from identity.credentials.renewal_date import age_when_due
 from identity.naming import stack_tag
 from identity.settings import Settings
 
 SLOTS: Final = ("a", "b")
+REQUIRE_REGISTRABLE: Final = "idstack:index:requireRegistrable"
 
 # RFC 5280 appendix A, ub-common-name.
 _COMMON_NAME_LENGTH: Final = 64
@@ -62,6 +66,7 @@ class EntraApplication(pulumi.ComponentResource):
     def __init__(self, name: str, args: EntraApplicationArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:EntraApplication", name, None, opts)
         self._name, self._args = name, args
+        self._proof = pulumi.ResourceHook(f"{name}-proof", self._require_registrable)
         # The permission Application.ReadWrite.OwnedBy covers owned objects only. The identity of the first run stays
         # the owner: a preview by another identity must not show a change.
         ownership = pulumi.ResourceOptions(parent=self, ignore_changes=["owners"])
@@ -141,7 +146,11 @@ class EntraApplication(pulumi.ComponentResource):
             start_date=certificate.not_before,
             end_date=certificate.not_after,
             # A slot that is issued anew is not the one that pods have, and an application holds few keys.
-            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                delete_before_replace=True,
+                hooks=pulumi.ResourceHookBinding(before_create=[self._proof]),
+            ),
         )
         gate = SignInGate(
             f"{self._name}-gate-{slot}",
@@ -176,6 +185,28 @@ class EntraApplication(pulumi.ComponentResource):
                 )
             ),
         )
+
+    async def _require_registrable(self, creation: pulumi.ResourceHookArgs) -> None:
+        """Stop a registration that only the state gives a reason for (`provider/registration_proof.py`).
+
+        A refresh takes one out of the state that somebody took out of Entra ID, and the engine would make it again.
+        """
+        # azuread marks it as a secret.
+        value = await pulumi.Output.from_input((creation.new_inputs or {})["value"]).future()
+        certificate = x509.load_pem_x509_certificate(str(value).encode())
+        args, settings = self._args, self._args.settings
+        question = {
+            "cloud": settings.cloud.name,
+            "tenantId": settings.tenant_id,
+            "vaultId": args.vault_id,
+            "secretName": args.secret_name,
+            "thumbprint": thumbprint(certificate),
+            "notBefore": rfc3339.render(certificate.not_valid_before_utc),
+        }
+        try:
+            await pulumi.runtime.invoke_async(REQUIRE_REGISTRABLE, question)
+        except Exception as error:
+            raise pulumi.RunError(provider_error(error)) from None
 
     def _dates(self, not_before: str, not_after: str) -> CredentialDates:
         start, end = rfc3339.parse(not_before), rfc3339.parse(not_after)

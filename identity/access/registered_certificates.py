@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
+from datetime import datetime
 from typing import Final
 
 from identity.access.azure_client import AzureClient, AzureObject
@@ -32,6 +33,18 @@ def thumbprint_of_ours(credential: AzureObject) -> str | None:
     """The thumbprint of a certificate under the key id that this program gives it; None for any other credential."""
     found = thumbprint(credential)
     return found if found and str(credential.get("keyId", "")).lower() == key_id(found) else None
+
+
+def begins_of_ours(azure: AzureClient, application: str) -> frozenset[datetime] | None:
+    """When the certificates of this program's at an application (its path in Graph) begin, in UTC and whole seconds.
+
+    None for an application that is gone. Raises AzureRefused.
+    """
+    found = azure.directory_object(f"{application}?$select=keyCredentials")
+    if found is None:
+        return None
+    ours = (each for each in found.get("keyCredentials") or [] if thumbprint_of_ours(each))
+    return frozenset(datetime.fromisoformat(each["startDateTime"]).replace(microsecond=0) for each in ours)
 
 
 def withdraw(azure: AzureClient, application: str, key_id: str) -> None:

@@ -4,13 +4,17 @@ An identity has two slots. The *current* one is in its secret, or about to be wr
 holds the certificate before it, as pods may use that one for hours, until they load the new one. A renewal issues the
 spare's slot anew and makes it current.
 
-What was delivered decides, and only the vault shows that. A certificate that was issued but never reached the vault is
+What was delivered decides, and the vault shows that. A certificate that was issued but never reached the vault is
 issued again in its own slot: its key is lost, and no pod has it. The slot that pods use stays as it is.
+
+No witness decides alone. What the vault shows and a newer delivery that the stack has recorded are both in use, so
+neither is issued again; where they leave no slot, the rule refuses (decision record 0076).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, Self, TypeAlias
@@ -21,6 +25,7 @@ from identity.credentials.renewal_date import age_when_due
 from identity.credentials.renewal_request import RenewalRequest
 
 SlotName: TypeAlias = Literal["a", "b"]
+SLOTS: Final[tuple[SlotName, ...]] = ("a", "b")
 
 # The CSI driver's rotation poll: an hour in ARO's production.
 LONGEST_POLL: Final = timedelta(hours=1)
@@ -33,16 +38,23 @@ OVERLAP: Final = LONGEST_POLL + timedelta(hours=6) + timedelta(minutes=90)
 # (msi-dataplane pkg/dataplane/reloadCredentials.go:165-194).
 _STEP: Final = timedelta(seconds=1)
 _ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
+# A restored state is behind the vault by the renewals since: so many are one a day for 27 years. A secret that is
+# further ahead has an edited tag.
+_MOST_AHEAD: Final = 10_000
 _GENERATION: Final = re.compile(r"(?P<slot>[ab])(?P<generation>[1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One certificate: the how-many-eth of its identity, from when (UTC, whole seconds) and how long it lives."""
+    """One certificate: the how-many-eth of its identity, from when (UTC, whole seconds) and how long it lives.
+
+    `is_withdrawn`: a refresh found it neither registered at Entra ID nor in the vault, so nobody can sign in with it.
+    """
 
     generation: int
     not_before: datetime
     valid_days: int
+    is_withdrawn: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,11 +81,14 @@ class Delivery:
 
 @dataclass(frozen=True)
 class ObservedSecret:
-    """What the vault shows of the secret: whether there is one, whose certificate, and its `nbf` if it has one."""
+    """What the vault shows of the secret: whether there is one, whose certificate by its tags, its `nbf` if it has
+    one, and when the version was created (UTC).
+    """
 
     exists: bool = False
     delivery: Delivery | None = None
     not_before: datetime | None = None
+    created: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +120,22 @@ class Slots:
         """Whether the certificate that was delivered is one of the two."""
         slot = self.slot(delivery.slot)
         return slot is not None and slot.generation == delivery.generation
+
+    def shown_by(self, vault: ObservedSecret) -> Delivery | None:
+        """Which of the two certificates the vault has, by tags and `nbf`; None for another one, or if they disagree.
+
+        A secret of another life of the identity, recovered from its deletion, may have the same name and begins at
+        another second. Of a secret whose tags somebody removed or edited the date alone tells.
+        """
+        tagged, start = vault.delivery, vault.not_before
+        named = tagged if tagged and self.have(tagged) else None
+        if start is None:
+            return named
+        for name in SLOTS:
+            slot = self.slot(name)
+            if slot is not None and slot.not_before == start and (named is None or named.slot == name):
+                return Delivery(name, slot.generation, tagged.at if tagged else vault.created or start)
+        return None
 
     def with_slot(self, name: SlotName, slot: Slot | None) -> Slots:
         """The slots with one of them replaced."""
@@ -138,7 +169,11 @@ class Decision:
     delivered: Delivery | None
 
 
-class NotYet(Exception):
+class RenewalRefused(Exception):
+    """No certificate can be issued, or withdrawn, as the witnesses are."""
+
+
+class NotYet(RenewalRefused):
     """Pods may still use both certificates, so neither slot can be issued anew. `until` is when the spare is free."""
 
     def __init__(self, spare: SlotName, until: datetime, reason: str) -> None:
@@ -148,44 +183,70 @@ class NotYet(Exception):
         self.reason = reason
 
 
-class NotDelivered(Exception):
-    """The spare cannot be withdrawn: its certificate is the one that pods have."""
+class NotDelivered(RenewalRefused):
+    """The spare cannot be withdrawn: the vault does not show the current certificate."""
+
+
+class Contradiction(RenewalRefused):
+    """The witnesses disagree, and no slot can be issued anew without taking what pods may use. The text says how."""
+
+
+class BeginsInFuture(RenewalRefused):
+    """A certificate would have to begin later than now, to come after one that begins at `at`."""
+
+    def __init__(self, at: datetime) -> None:
+        super().__init__(rfc3339.render(at))
+        self.at = at
 
 
 def initial(now: datetime, lifetime_days: int, vault: ObservedSecret) -> Decision:
-    """Slot `a` issued now. It comes after whatever an earlier life of the identity left in the vault."""
-    generation = vault.delivery.generation + 1 if vault.delivery else 1
-    slot = Slot(generation, _later(now, vault.not_before), lifetime_days)
-    return Decision(Slots("a", slot, None), "first certificate", None)
+    """Slot `a` issued now. It comes after whatever an earlier life of the identity left in the vault.
+
+    Raises BeginsInFuture.
+    """
+    start = _start(now, [vault.not_before])
+    return Decision(Slots("a", Slot(_next_number([], vault), start, lifetime_days), None), "first certificate", None)
 
 
 def decide(slots: Slots, vault: ObservedSecret, known: Delivery | None, now: datetime, terms: Terms) -> Decision:
     """What becomes of the slots at `now`.
 
-    `known` is the last delivery that the stack knows of. It counts only where the vault shows none of the two
-    certificates: after somebody deleted or overwrote the secret, pods still use what they have loaded. Raises NotYet,
-    and NotDelivered for a withdrawal that would take what pods use.
+    `known` is the last delivery that the stack has recorded. It counts where the vault shows an older one of the two
+    certificates, or none: pods still use what they have loaded. Raises NotYet, Contradiction, BeginsInFuture, and
+    NotDelivered for a withdrawal that would take what pods use.
     """
+    _start(now, [vault.not_before])
+    issue = _Issue(slots, vault, known, now, terms)
+    shown, delivered = issue.shown, issue.delivered
+    if shown is not None and (again := slots.slot(shown.slot)) is not None and again.is_withdrawn:
+        # The vault came back after the refresh. What it shows may be registered.
+        slots = slots.with_slot(shown.slot, replace(again, is_withdrawn=False))
+        return decide(slots, vault, known, now, terms)
     if terms.request is RenewalRequest.REPLACE:
-        alone = _issued(slots, slots.spare, vault, now, terms.lifetime_days).with_slot(slots.current, None)
+        alone = issue.in_slot(slots.spare).with_slot(slots.current, None)
         return Decision(replace(alone, current=slots.spare), f"alone, asked for at {rfc3339.render(now)}", None)
-    in_vault = vault.delivery if _is_shown(vault, slots) else None
-    delivered = in_vault or (known if known and slots.have(known) else None)
-    if delivered is None or delivered.slot != slots.current:
-        return _undelivered(slots, vault, delivered, now, terms)
+    spare = slots.slot(slots.spare)
+    if spare is not None and spare.is_withdrawn:
+        emptied = decide(slots.with_slot(slots.spare, None), vault, known, now, terms)
+        gone = f"slot {slots.spare}, as {slots.spare}{spare.generation} is not registered at Entra ID any more"
+        return replace(emptied, why=emptied.why or gone)
     if terms.request is RenewalRequest.WITHDRAW:
-        is_empty = slots.slot(slots.spare) is None
-        why = None if is_empty else f"slot {slots.spare}, withdrawn at {rfc3339.render(now)}"
-        return Decision(slots.with_slot(slots.spare, None), why, delivered)
-    why = _reason(slots, terms, now, is_in_vault=in_vault is not None)
+        if shown is None or shown != delivered or shown.slot != slots.current:
+            raise NotDelivered
+        withdrawn = None if spare is None else f"slot {slots.spare}, withdrawn at {rfc3339.render(now)}"
+        return Decision(slots.with_slot(slots.spare, None), withdrawn, delivered)
+    issue.require_agreement()
+    if delivered is None or delivered.slot != slots.current:
+        return _undelivered(issue)
+    why = _reason(slots, terms, now, is_in_vault=shown is not None)
     if why is None:
         return Decision(slots, None, delivered)
     if now < (free := spare_is_free(slots, delivered)) and terms.request is not RenewalRequest.FORCE:
-        # A secret that somebody else wrote, and what is due, can wait.
-        if terms.request is None and not terms.is_stale and (in_vault or vault.exists):
+        # What is due can wait.
+        if terms.request is None and not terms.is_stale and shown is not None:
             return Decision(slots, None, delivered)
         raise NotYet(slots.spare, free, why)
-    renewed = replace(_issued(slots, slots.spare, vault, now, terms.lifetime_days), current=slots.spare)
+    renewed = replace(issue.in_slot(slots.spare), current=slots.spare)
     return Decision(renewed, f"slot {renewed.current}, {why}", delivered)
 
 
@@ -215,47 +276,101 @@ def _reason(slots: Slots, terms: Terms, now: datetime, *, is_in_vault: bool) -> 
     return f"due since {rfc3339.render(due)}" if not terms.hold and now >= due else None
 
 
-def _undelivered(
-    slots: Slots, vault: ObservedSecret, delivered: Delivery | None, now: datetime, terms: Terms
-) -> Decision:
+@dataclass(frozen=True)
+class _Issue:
+    """What the witnesses say, and a slot issued anew by it."""
+
+    slots: Slots
+    vault: ObservedSecret
+    known: Delivery | None
+    now: datetime
+    terms: Terms
+
+    @property
+    def shown(self) -> Delivery | None:
+        """Which of the two certificates the vault has."""
+        return self.slots.shown_by(self.vault)
+
+    @property
+    def delivered(self) -> Delivery | None:
+        """The newest delivery of a certificate that can still sign in: the vault's, or a later one on record."""
+        known = self.known if self.known and self.slots.have(self.known) else None
+        slot = None if known is None else self.slots.slot(known.slot)
+        recorded = known if slot is not None and not slot.is_withdrawn else None
+        found = [each for each in (self.shown, recorded) if each is not None]
+        # For one and the same certificate the vault says when.
+        return max(found, key=lambda each: each.generation, default=None)
+
+    @property
+    def may_have_any(self) -> bool:
+        """Whether the vault has something of which nobody can tell that it is none of the two certificates."""
+        vault = self.vault
+        is_another = vault.delivery is not None and not self.slots.have(vault.delivery)
+        return vault.exists and self.shown is None and not is_another and not self.terms.is_replaced
+
+    def require_agreement(self) -> None:
+        """Raises Contradiction if the next certificate may take the place of one that pods use.
+
+        With an empty slot it takes nobody's, and whoever forces it accepts that.
+        """
+        vault, shown, delivered = self.vault, self.shown, self.delivered
+        if self.terms.request is RenewalRequest.FORCE or self.slots.slot(self.slots.spare) is None:
+            return
+        if shown is not None and delivered is not None and shown.generation < delivered.generation:
+            raise Contradiction(
+                f"has {shown.name} again, which is older than {delivered.name}, delivered at "
+                f"{rfc3339.render(delivered.at)}: pods that were there before use {delivered.name}, and pods that have "
+                f"started since use {shown.name}"
+            )
+        if self.may_have_any:
+            found = "no tags of this stack" if vault.delivery is None else f"the tag {vault.delivery.name}"
+            start = "no nbf" if vault.not_before is None else f"nbf {rfc3339.render(vault.not_before)}"
+            names = (f"{name}{slot.generation}" for name in SLOTS if (slot := self.slots.slot(name)) is not None)
+            raise Contradiction(
+                f"was written or edited by somebody else: it has {found}, and {start}, so pods may have been given any "
+                f"of {' and '.join(names)}"
+            )
+
+    def in_slot(self, name: SlotName) -> Slots:
+        """The slots with the one called `name` issued now, later than everything that a loader may have seen."""
+        there = [each for each in (self.slots.a, self.slots.b) if each is not None]
+        last = 0 if self.delivered is None else self.delivered.generation
+        # A certificate that was never delivered was never loaded, and may have been issued by a wrong clock.
+        seen = [each.not_before for each in there if each.not_before <= self.now or each.generation <= last]
+        number = _next_number([each.generation for each in there], self.vault)
+        start = _start(self.now, [self.vault.not_before, *seen])
+        return self.slots.with_slot(name, Slot(number, start, self.terms.lifetime_days))
+
+
+def _undelivered(issue: _Issue) -> Decision:
     """The current certificate never reached the vault: issue it again; on hold go back to the one that did."""
-    if terms.request is RenewalRequest.WITHDRAW:
-        raise NotDelivered
+    slots, terms, delivered = issue.slots, issue.terms, issue.delivered
     if delivered is not None and terms.hold and terms.request is None and not terms.is_stale:
         return Decision(replace(slots, current=delivered.slot), "on hold", delivered)
     lost = f"{slots.current}{slots.issued.generation}"
-    is_unknown = vault.exists and vault.delivery is None and not terms.is_replaced
-    if delivered is None and is_unknown and slots.slot(slots.spare) is None:
-        # Nobody can tell what this secret holds. If it is the current certificate after all, it stays registered.
-        renewed = replace(_issued(slots, slots.spare, vault, now, terms.lifetime_days), current=slots.spare)
+    is_empty = slots.slot(slots.spare) is None
+    if delivered is None and is_empty and issue.may_have_any and not slots.issued.is_withdrawn:
+        # If it is the current certificate after all, it stays registered.
+        renewed = replace(issue.in_slot(slots.spare), current=slots.spare)
         return Decision(renewed, f"slot {renewed.current}, as the vault does not show {lost}", None)
-    again = _issued(slots, slots.current, vault, now, terms.lifetime_days)
-    return Decision(again, f"slot {slots.current}, again, as {lost} never reached the vault", delivered)
+    why = "is not registered at Entra ID any more" if slots.issued.is_withdrawn else "never reached the vault"
+    return Decision(issue.in_slot(slots.current), f"slot {slots.current}, again, as {lost} {why}", delivered)
 
 
-def _is_shown(vault: ObservedSecret, slots: Slots) -> bool:
-    """Whether the vault has one of the two certificates.
+def _next_number(own: Iterable[int], vault: ObservedSecret) -> int:
+    """Counted through both slots and the vault, so that no two certificates of an identity have the same name."""
+    newest = max(own, default=0)
+    in_vault = vault.delivery.generation if vault.delivery else 0
+    return max(newest, in_vault if in_vault <= newest + _MOST_AHEAD else 0) + 1
 
-    A secret of another life of the identity, recovered from its deletion, may have the same name and begins at another
-    second.
+
+def _start(now: datetime, seen: Iterable[datetime | None]) -> datetime:
+    """The time of issue: valid a little before `now`, and later than all that a loader may have seen.
+
+    Raises BeginsInFuture: Entra ID refuses what is not valid yet, and each successor would be later still.
     """
-    if vault.delivery is None or not slots.have(vault.delivery):
-        return False
-    slot = slots.slot(vault.delivery.slot)
-    return vault.not_before is None or (slot is not None and slot.not_before == vault.not_before)
-
-
-def _issued(slots: Slots, name: SlotName, vault: ObservedSecret, now: datetime, lifetime_days: int) -> Slots:
-    """The slots with the one called `name` issued at `now`, later than everything that a loader may have seen."""
-    there = [each for each in (slots.a, slots.b) if each is not None]
-    # Counted through both slots and the vault, so that no two certificates of an identity have the same name.
-    numbered: list[Slot | Delivery] = [*there, *([vault.delivery] if vault.delivery else [])]
-    generation = max(each.generation for each in numbered) + 1
-    start = _later(now, vault.not_before, *(each.not_before for each in there))
-    return slots.with_slot(name, Slot(generation, start, lifetime_days))
-
-
-def _later(now: datetime, *than: datetime | None) -> datetime:
-    """The time of issue: valid a little before `now`, and later than all of `than`."""
     start = (now.astimezone(UTC) - CLOCK_SKEW).replace(microsecond=0)
-    return max([start, *(each + _STEP for each in than if each is not None)])
+    latest = max((each for each in seen if each is not None), default=_ALWAYS)
+    if latest + _STEP > now + CLOCK_SKEW:
+        raise BeginsInFuture(latest)
+    return max(start, latest + _STEP)

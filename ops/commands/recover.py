@@ -40,8 +40,10 @@ def recover(
     local = start_local_cloud(screen) if engine.is_local else None
     engine.prepare()
     screen.step("pulumi refresh")
-    settle.unlock_and_refresh(engine, local, screen.console.print, owner_is_gone=unlock)
+    state = settle.unlock_and_refresh(engine, local, screen.console.print, owner_is_gone=unlock)
     bring_up_to_date(engine, screen.console.print)
+    for line in settle.withdrawn_since(engine, local, state["deployment"].get("resources") or ()):
+        screen.console.print(line)
     screen.step("things that exist but are not in the state")
     found = settle.find_orphans(engine, local, screen.console.print)
     for each in found:

@@ -9,9 +9,10 @@ import typer
 
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.up import start_local_cloud
-from ops.recovery import orphans
+from ops.recovery import orphans, settle
 from ops.stack import backup as backups
 from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 
 
 def restore(
@@ -24,8 +25,7 @@ def restore(
     found = backups.read(file)
     engine = Engine(stack, output=screen.output)
     is_written = engine.write_configuration(found.configuration)
-    if engine.is_local:
-        start_local_cloud(screen)
+    local = start_local_cloud(screen) if engine.is_local else None
     backups.restore(engine, found)
     differs = not is_written and engine.configuration_text() != found.configuration
     if as_json:
@@ -45,6 +45,10 @@ def restore(
     if differs:
         commit = f" (commit {found.commit})" if found.commit else ""
         lines.append(f"Its configuration has changed since the backup{commit}; it stays as it is.")
+    try:
+        lines += settle.withdrawn_since(engine, local, found.resources)
+    except CommandError as error:
+        lines.append(f"Which of its certificates were taken out of use since cannot be seen now: {error}")
     lines.append(f"`make recover STACK={stack}` looks up what has happened since, then brings the stack up.")
     lines.append(f"Afterwards: {orphans.certificates_since(stack)}.")
     screen.console.print("\n".join(lines), markup=False)

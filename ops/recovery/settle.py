@@ -16,7 +16,7 @@ from identity.access.errors import AccessError
 from identity.clouds import LocalEnvironment
 from ops.access.azure import deployer
 from ops.access.management_cluster import stack_access
-from ops.recovery import orphans
+from ops.recovery import orphans, withdrawn
 from ops.recovery.finders import APPLICATION, REGISTRATION, Finders
 from ops.recovery.kubernetes_objects import KubernetesObjects, connected
 from ops.recovery.orphans import Orphan
@@ -25,7 +25,7 @@ from ops.stack.environment import variables
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.lock import Locked
 from ops.stack.renewable import RenewedType
-from ops.stack.state import Plan, StateResource, name_of
+from ops.stack.state import Plan, State, StateResource, name_of
 
 _AT_ONCE: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
 _OWN: Final = "idstack:index:"
@@ -35,14 +35,14 @@ _KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"
 
 def unlock_and_refresh(
     engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None], *, owner_is_gone: bool = False
-) -> None:
+) -> State:
     """Refresh the state, and unlock it first if the process that locked it does not run any more.
 
     A state that is cut short is that of the newest copy again, before; without one it is empty, if no run has ended.
 
     Raises Locked if it does run, or may, and CommandError if the state is empty now and a run may have made something.
     `owner_is_gone`: a person knows that none runs on another machine either.
-    `report` prints a line for the user.
+    `report` prints a line for the user. Returns the state after the first refresh.
     """
     if damaged := engine.damage():
         report(damaged.put_back())
@@ -65,6 +65,7 @@ def unlock_and_refresh(
     if unmarked != state:
         engine.replace_state(unmarked)
         _refresh(engine, local, report)
+    return state
 
 
 def _refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> None:
@@ -112,6 +113,14 @@ def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment
         for each in resources
         if each.get("parent") in parents and (each["type"] == REGISTRATION or each["type"].startswith(_OWN))
     }
+
+
+def withdrawn_since(engine: Engine, local: LocalEnvironment | None, resources: Sequence[StateResource]) -> list[str]:
+    """What to say of the certificates in a state that were taken out of use since it was written."""
+    if not any(each["type"] == RenewedType.SCHEDULE for each in resources):
+        return []
+    with deployer(engine.stack, engine.configured(), local) as clients:
+        return withdrawn.in_words(withdrawn.withdrawn(clients, resources))
 
 
 def find_orphans(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> list[Orphan]:

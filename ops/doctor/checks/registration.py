@@ -32,13 +32,19 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     elif identity.thumbprint is not None and identity.thumbprint not in found.certificates:
         yield Fault(
             evidence=f"the certificate {identity.thumbprint} is not registered on the application {client}",
-            fix=world.repair,
+            fix=_out_or_in_again(world, identity),
         )
     elif identity.thumbprint is not None and (end := found.certificates[identity.thumbprint]) <= world.now:
         yield Fault(
             evidence=f"the registration of {identity.thumbprint} ended at {rfc3339.render(end)}",
             fix=renewal(world, identity),
         )
+
+
+def _out_or_in_again(world: StackWorld, identity: Identity) -> str:
+    """Whoever took the certificate out knows why; the vault still has its key."""
+    revocation = world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}", "--revoke", "--now")
+    return f"if somebody took it out because its key leaked, {revocation}; otherwise {world.repair} registers it again"
 
 
 CHECK = of_identity(Stage.SIGN_IN, "registration", (Part.APPLICATIONS,), _find)

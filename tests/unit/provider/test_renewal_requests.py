@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from identity.credentials.certificate import key_id
 from identity.credentials.renewal_request import RenewalRequest, write
 from plugin import PluginError, PropertyChange, Props
 from tests.unit.localcloud.arm_world import VAULT, ArmWorld
-from tests.unit.provider.conftest import SECRET
+from tests.unit.provider.conftest import SECRET, SetClock
 from tests.unit.provider.schedule_world import (
     B2,
     FIRST_ISSUE,
@@ -47,13 +48,16 @@ def test_the_request_of_another_schedule_changes_nothing(vault: ArmWorld, monkey
     assert checked(FIRST_ISSUE)["current"] == "a"
 
 
-def test_too_soon_names_the_moment_and_the_ways_out(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_soon_names_the_moment_and_the_ways_out(
+    vault: ArmWorld, monkeypatch: pytest.MonkeyPatch, set_clock: SetClock
+) -> None:
     old = {**FIRST_ISSUE, "current": "b", "b": B2}
-    deliver(vault, "b2", rfc3339.render(START))
+    set_clock(START + timedelta(days=46))
+    deliver(vault, "b2", rfc3339.render(START + timedelta(days=46)))
     asked(monkeypatch, RenewalRequest.RENEW)
     [failure] = schedule.check(URN, old, PROGRAM).failures
-    assert failure.reason.startswith("a certificate is needed (asked for at 2026-01-31T09:30:15Z), but one now would")
-    assert "until 2026-01-31T18:00:15Z: " in failure.reason
+    assert failure.reason.startswith("a certificate is needed (asked for at 2026-03-18T09:30:15Z), but one now would")
+    assert "until 2026-03-18T18:00:15Z: " in failure.reason
     assert "if ingress-hc1-json was deleted from the vault, recover it" in failure.reason
     assert "`idstack rotate --force`" in failure.reason
     asked(monkeypatch, RenewalRequest.FORCE)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pulumi
 import pytest
 
 from components.azure.entra_application import EntraApplication
+from identity.credentials.certificate import issue
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import PROVEN_AT, RENEWED, UNKNOWN, a_uuid, issued
 from tests.unit.components.world import DEPLOYER, TENANT, VAULT, entra_application_args
@@ -29,6 +31,8 @@ NOT_AFTER = {"a": "2027-02-19T08:55:00Z", "b": "2027-04-05T08:55:00Z"}
 # Of the secret cpo-hc1-json: some days before half of the life.
 RENEW_AFTER = {"a": "2027-01-02T18:24:08Z", "b": "2027-02-16T18:24:08Z"}
 NUMBER = {"a": 1, "b": 2}
+
+CERTIFICATE_OF_A_STATE = issue("cpo", not_before=datetime(2026, 11, 21, 8, 55, tzinfo=UTC), lifetime=timedelta(days=90))
 
 slots = pytest.mark.parametrize("slot", ["a", "b"])
 
@@ -242,3 +246,37 @@ def test_its_outputs_are_ids_and_what_may_be_shown(application: RecordingMonitor
 
     assert set(outputs) == {"client_id", "principal_id", "shown"}
     assert (outputs["client_id"], outputs["principal_id"]) == (CLIENT_ID, a_uuid("cpo-principal"))
+
+
+def proof(answer: Any) -> RecordingMonitor:
+    """The question that comes before the engine creates a registration, with this answer of the plugin."""
+
+    async def build() -> None:
+        source = EntraApplication("cpo", entra_application_args())
+        value = pulumi.Output.secret(CERTIFICATE_OF_A_STATE.certificate_pem)
+        creation = pulumi.ResourceHookArgs("", "", "", "", new_inputs={"value": value})
+        await source._require_registrable(creation)
+
+    return run(build, invokes={"idstack:index:requireRegistrable": answer}, refused=True)
+
+
+def test_each_registration_asks_first_whether_it_may_be_made(renewed: RecordingMonitor) -> None:
+    assert [list(each.request.hooks.before_create) for each in renewed.all(REGISTRATION)] == [["cpo-proof"]] * 2
+
+
+def test_the_plugin_is_asked_for_the_certificate_and_its_secret() -> None:
+    monitor = proof({})
+    assert monitor.failure is None
+    [asked] = [each.arguments for each in monitor.invoked if each.function == "idstack:index:requireRegistrable"]
+    assert asked == {
+        "cloud": "AzurePublicCloud",
+        "tenantId": TENANT,
+        "vaultId": VAULT,
+        "secretName": "cpo-hc1-json",
+        "thumbprint": CERTIFICATE_OF_A_STATE.thumbprint,
+        "notBefore": "2026-11-21T08:55:00Z",
+    }
+
+
+def test_what_the_plugin_refuses_is_not_registered() -> None:
+    assert str(proof(ValueError("it is not registered again")).failure) == "it is not registered again"

@@ -1,0 +1,40 @@
+"""`idstack:index:requireRegistrable`: whether a certificate may be registered at Entra ID.
+
+A state keeps certificates that were taken out of use since, after a leak too. So one alone is no reason to register it:
+this process has its key, or the vault shows that it was delivered (decision record 0076).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from identity.access.errors import AccessError
+from identity.credentials import rfc3339
+from identity.credentials.secret_tags import THUMBPRINT
+from plugin import PluginError, Props
+from provider import keys
+from provider.vault_secrets import VaultSecret
+
+REQUIRE_REGISTRABLE: Final = "idstack:index:requireRegistrable"
+
+
+def require_registrable(args: Props) -> None:
+    """Raises `PluginError` for a certificate that nobody may register.
+
+    `args`: `cloud`, `tenantId`, `vaultId` and `secretName` of its identity's secret; `thumbprint` (SHA-1, upper-case
+    hexadecimal) and `notBefore` (RFC 3339) of the certificate.
+    """
+    if keys.find(args["thumbprint"]) is not None:
+        return
+    secret = VaultSecret.of(args)
+    try:
+        found = secret.metadata()
+    except AccessError as error:
+        raise PluginError(f"whether {secret.id} has the certificate cannot be seen: {error}") from None
+    begin = rfc3339.parse(args["notBefore"]).timestamp()
+    if found is not None and found.tags.get(THUMBPRINT) == args["thumbprint"] and found.not_before == begin:
+        return
+    raise PluginError(
+        f"the certificate {args['thumbprint']} is not registered again: somebody took it out of Entra ID, and "
+        f"{secret.id} does not show it. `make recover` notes that, and the next run issues another one"
+    )

@@ -1,0 +1,73 @@
+"""Which certificates of a state are neither registered at Entra ID nor in the vault."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+
+from identity.access.azure_client import AzureClient
+from identity.credentials.certificate import IssuedCertificate, issue, key_id
+from localcloud.azure.tenant.objects import KeyCredential
+from ops.recovery.withdrawn import in_words, withdrawn
+from ops.stack.state import StateResource
+from tests.unit.localcloud.arm_world import VAULT, ArmWorld
+
+BEGIN = datetime(2026, 11, 21, 17, 13, 57, tzinfo=UTC)
+PARENT = "urn:pulumi:dev::idstack::idstack:azure:EntraApplication::hc1-kms-entra"
+SECRET = "kms-hc1-json"
+
+
+def resource(kind: str, name: str, **properties: str) -> StateResource:
+    urn = f"urn:pulumi:dev::idstack::idstack:azure:EntraApplication${kind}::hc1-kms-entra-{name}"
+    return {"urn": urn, "type": kind, "custom": True, "parent": PARENT, "inputs": properties, "outputs": properties}
+
+
+def state(client_id: str, *certificates: IssuedCertificate) -> list[StateResource]:
+    schedule = resource(
+        "idstack:index:RenewalSchedule", "schedule", clientId=client_id, vaultId=VAULT, secretName=SECRET
+    )
+    found = [
+        resource(
+            "idstack:index:Certificate",
+            f"certificate-{slot}",
+            thumbprint=each.thumbprint,
+            keyId=key_id(each.thumbprint),
+        )
+        for slot, each in zip("ab", certificates, strict=True)
+    ]
+    return [schedule, *found]
+
+
+def test_what_is_neither_registered_nor_in_the_vault_is_named(world: ArmWorld, azure: AzureClient) -> None:
+    world.create_vault()
+    owner = world.cloud.directory.create_application("kms", owners=(world.deployer.object_id,))
+    first, second = (
+        issue("kms", not_before=BEGIN + timedelta(days=day), lifetime=timedelta(days=90)) for day in (0, 1)
+    )
+    resources = state(owner.app_id, first, second)
+    assert withdrawn(azure, resources) == [
+        f"hc1-kms-entra-certificate-a: {first.thumbprint}",
+        f"hc1-kms-entra-certificate-b: {second.thumbprint}",
+    ]
+
+    key = KeyCredential.of(x509.load_pem_x509_certificate(first.certificate_pem.encode()))
+    world.cloud.directory.set_key_credentials(owner.object_id, [key])
+    world.call(
+        "PUT", f"{VAULT}/secrets/{SECRET}", {"tags": {"thumbprint": second.thumbprint}, "properties": {"value": "x"}}
+    )
+    found = withdrawn(azure, resources)
+    assert found == [f"hc1-kms-entra-certificate-a: {first.thumbprint}"], "another key id is another registration"
+
+
+def test_of_an_application_that_is_gone_nothing_is_said(azure: AzureClient) -> None:
+    certificate = issue("kms", not_before=BEGIN, lifetime=timedelta(days=90))
+    resources = state("6f2c1e7a-0000-4000-8000-00000000aaaa", certificate, certificate)
+    assert withdrawn(azure, resources) == []
+
+
+def test_the_words_say_that_they_stay_out() -> None:
+    assert in_words([]) == []
+    heading, line = in_words(["hc1-kms-entra-certificate-a: AB"])
+    assert heading.endswith("They stay out, and the next run issues others in their place:")
+    assert line == "  hc1-kms-entra-certificate-a: AB"

@@ -1,0 +1,215 @@
+"""What a schedule makes of a vault, of dates and of an Entra ID that disagree; and what may be registered."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from identity.credentials import rfc3339
+from identity.credentials.certificate import IssuedCertificate, issue, key_id
+from localcloud.azure.tenant.objects import Application
+from plugin import PluginError, Props
+from provider import cloud, keys
+from provider.__main__ import IdstackProvider
+from tests.unit.localcloud.arm_world import VAULT, ArmWorld
+from tests.unit.provider.conftest import ADDRESS, SECRET, SetClock
+from tests.unit.provider.schedule_world import (
+    B2,
+    FIRST_ISSUE,
+    PROGRAM,
+    START,
+    URN,
+    checked,
+    schedule,
+    vault,
+)
+
+__all__ = ["vault"]
+
+BOTH: Props = {**FIRST_ISSUE, "current": "b", "b": B2}
+LATER = START + timedelta(days=60)
+A1, B2_BEGIN = (rfc3339.parse(str(each["notBefore"])) for each in (FIRST_ISSUE["a"], B2))
+
+
+def shown(world: ArmWorld, name: str, not_before: datetime, thumbprint: str = "AB" * 20, **tags: str) -> None:
+    """Put a certificate into the vault with its dates, as far as ARM shows it."""
+    body = {
+        "tags": {"generation": name, "delivered_at": rfc3339.render(not_before), "thumbprint": thumbprint, **tags},
+        "properties": {"value": name, "attributes": {"nbf": int(not_before.timestamp())}},
+    }
+    assert world.call("PUT", f"{VAULT}/secrets/{SECRET}", body).is_success
+
+
+def refusal(old: Props | None) -> str:
+    """The reason of Check's only failure."""
+    [failure] = schedule.check(URN, old, PROGRAM).failures
+    return failure.reason
+
+
+@pytest.fixture
+def application(vault: ArmWorld) -> Application:
+    """The identity's application, which the deployer owns."""
+    return vault.cloud.directory.create_application("hc1-ingress", owners=(vault.deployer.object_id,))
+
+
+@pytest.fixture
+def certificate() -> IssuedCertificate:
+    """Slot `a`'s."""
+    return issue("hc1-ingress", not_before=A1, lifetime=timedelta(days=730))
+
+
+def register(application: Application, *certificates: IssuedCertificate) -> None:
+    """Make these the registered certificates."""
+    credentials = [
+        {
+            "type": "AsymmetricX509Cert",
+            "usage": "Verify",
+            "keyId": key_id(each.thumbprint),
+            "key": base64.b64encode(_der(each)).decode(),
+            "startDateTime": rfc3339.render(each.not_before),
+            "endDateTime": rfc3339.render(each.not_after),
+        }
+        for each in certificates
+    ]
+    client = cloud.client("local", ADDRESS["tenantId"])
+    client.change_directory_object(f"/applications/{application.object_id}", {"keyCredentials": credentials})
+
+
+def _der(certificate: IssuedCertificate) -> bytes:
+    return x509.load_pem_x509_certificate(certificate.certificate_pem.encode()).public_bytes(Encoding.DER)
+
+
+def refreshed(application: Application, state: Props) -> Props:
+    """The inputs after a refresh; the outputs have the same slots."""
+    known = state | {"clientId": application.app_id}
+    found = schedule.read(URN, "id", known, known | {"b": {}} if "b" not in known else known)
+    assert found is not None
+    assert all(found.inputs[name] == found.state[name] for name in ("a", "b") if name in found.inputs)
+    return found.inputs
+
+
+def test_a_refresh_notes_what_was_taken_out_of_entra(
+    vault: ArmWorld, application: Application, certificate: IssuedCertificate, set_clock: SetClock
+) -> None:
+    shown(vault, "b2", B2_BEGIN)
+    second = issue("hc1-ingress", not_before=B2_BEGIN, lifetime=timedelta(days=730))
+    register(application, certificate, second)
+    assert refreshed(application, BOTH) == BOTH | {"clientId": application.app_id}
+
+    register(application, second)
+    noted = refreshed(application, BOTH)
+    assert (noted["a"], noted["b"]) == ({**FIRST_ISSUE["a"], "withdrawn": True}, B2)
+
+    set_clock(LATER)
+    emptied = checked(noted, clientId=application.app_id, mode="hold")
+    assert "a" not in emptied, "the program registers nothing for it"
+    assert emptied["renewal"] == "slot a, as a1 is not registered at Entra ID any more"
+
+    register(application, certificate, second)
+    assert refreshed(application, noted)["a"] == FIRST_ISSUE["a"], "whoever took it out has put it back"
+
+
+def test_a_refresh_leaves_what_the_vault_shows(vault: ArmWorld, application: Application) -> None:
+    shown(vault, "a1", A1)
+    assert refreshed(application, FIRST_ISSUE)["a"] == FIRST_ISSUE["a"]
+    vault.vault("DELETE", f"/secrets/{SECRET}")
+    assert refreshed(application, FIRST_ISSUE)["a"]["withdrawn"] is True
+
+
+def test_a_refresh_of_an_application_that_is_gone_changes_nothing(vault: ArmWorld) -> None:
+    read = schedule.read(URN, "id", FIRST_ISSUE, FIRST_ISSUE)
+    assert read is not None
+    assert (read.inputs, read.state) == (FIRST_ISSUE, FIRST_ISSUE)
+
+
+def test_an_older_certificate_in_the_vault_is_refused_in_words(vault: ArmWorld, set_clock: SetClock) -> None:
+    shown(vault, "b2", B2_BEGIN)
+    set_clock(LATER)
+    seen = checked(BOTH, mode="hold")
+    shown(vault, "a1", A1)
+
+    reason = refusal(seen)
+
+    assert "ingress-hc1-json in the vault has a1 again, which is older than b2, delivered at 2026-03-18T" in reason
+    assert "run `idstack rotate --force`: it issues another certificate in slot a, and pods that use" in reason
+
+
+def test_a_date_in_the_future_is_refused_with_the_command_that_corrects_it(
+    vault: ArmWorld, set_clock: SetClock
+) -> None:
+    set_clock(LATER)
+    shown(vault, "b2", datetime(2036, 1, 1, tzinfo=UTC))
+    command = (
+        "`.venv/bin/idstack local exec -- az keyvault secret set-attributes --vault-name kv-idstack-local "
+        "--name ingress-hc1-json --not-before 2026-03-18T09:25:15Z`"
+    )
+    for old in (BOTH, {**BOTH, "delivered": {"name": "b2", "at": "2026-03-18T09:31:00Z"}}):
+        assert "begins (nbf) at 2036-01-01T00:00:00Z, later than now" in refusal(old)
+        assert command in refusal(old)
+    assert "--not-before <when its certificate begins>`" in refusal(None)
+
+
+def test_the_tag_of_a_delivery_counts_no_more_than_the_versions_creation(vault: ArmWorld, set_clock: SetClock) -> None:
+    shown(vault, "b2", B2_BEGIN, delivered_at="2036-01-01T00:00:00Z")
+    created = datetime.now(UTC)
+    set_clock(created + timedelta(days=1))
+    renewed = checked(BOTH)
+    assert (renewed["current"], renewed["delivered"]["name"]) == ("a", "b2"), "it is due, and the overlap is over"
+    assert rfc3339.parse(renewed["delivered"]["at"]) <= created
+
+
+def test_a_wrong_clock_issues_no_first_certificate_either(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Wrong(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + timedelta(hours=5)
+
+    monkeypatch.setattr("provider.vault_secrets.datetime", Wrong)
+    with pytest.raises(PluginError, match=r"this machine's clock is wrong: it shows .*, Azure .*; set it right"):
+        checked(None)
+
+
+def test_a_state_whose_first_certificate_begins_in_the_future_is_not_stuck(vault: ArmWorld) -> None:
+    far = {"generation": 1, "notBefore": "2027-01-31T09:25:15Z", "validDays": 90}
+    assert checked({**FIRST_ISSUE, "a": far})["a"] == {**FIRST_ISSUE["a"], "generation": 2}
+
+
+def _question(certificate: IssuedCertificate) -> Props:
+    begin = rfc3339.render(certificate.not_before)
+    return {**ADDRESS, "thumbprint": certificate.thumbprint, "notBefore": begin}
+
+
+def test_what_this_process_issued_may_be_registered(certificate: IssuedCertificate) -> None:
+    keys.remember(certificate)
+    try:
+        assert IdstackProvider().invoke("idstack:index:requireRegistrable", _question(certificate)) == {}
+    finally:
+        keys.forget(certificate.thumbprint)
+
+
+def test_so_may_what_the_vault_shows_and_nothing_else(vault: ArmWorld, certificate: IssuedCertificate) -> None:
+    ask = IdstackProvider().invoke
+    shown(vault, "a1", certificate.not_before, certificate.thumbprint)
+    assert ask("idstack:index:requireRegistrable", _question(certificate)) == {}
+
+    for name, begin, thumbprint in (
+        ("b2", B2_BEGIN, "CD" * 20),
+        ("a1", B2_BEGIN, certificate.thumbprint),
+        ("a1", certificate.not_before, "CD" * 20),
+    ):
+        shown(vault, name, begin, thumbprint)
+        with pytest.raises(PluginError, match=r"is not registered again: somebody took it out .*`make recover`"):
+            ask("idstack:index:requireRegistrable", _question(certificate))
+
+
+def test_without_a_look_at_the_vault_nothing_is_registered(
+    vault: ArmWorld, certificate: IssuedCertificate, sign_in: Any
+) -> None:
+    sign_in(vault.principal())
+    with pytest.raises(PluginError, match=r"whether .*ingress-hc1-json has the certificate cannot be seen: .*403"):
+        IdstackProvider().invoke("idstack:index:requireRegistrable", _question(certificate))
