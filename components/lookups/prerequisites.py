@@ -25,6 +25,7 @@ from components.azure.providers import Providers, management_cluster_id, provide
 from components.lookups.azure_objects import (
     AzureLookup,
     created_cluster,
+    earlier_documents,
     imported_identities,
     is_stored,
     managed_identity,
@@ -35,7 +36,7 @@ from components.lookups.azure_objects import (
 )
 from components.lookups.delivered_secrets import look_at_secrets
 from components.lookups.hosted_cluster_manifest import read_manifests
-from components.lookups.imported_documents import read_document, read_stored
+from components.lookups.imported_documents import read_document, read_stored, stored_before
 from components.lookups.infrastructure_checks import compare_infrastructure
 from components.lookups.issuer_check import read_existing_keys
 from identity.access.azure_rbac import CREATING, FAILED, AksCluster
@@ -89,7 +90,8 @@ async def look_up(
     """
     vault = vault_of(settings, shared)
     required = list(required_lookups(settings, shared, vault))
-    lookups = list(dict.fromkeys([*(lookup for _, lookup in required), *optional_lookups(settings)]))
+    optional = [*optional_lookups(settings), *earlier_documents(settings, vault)]
+    lookups = list(dict.fromkeys([*(lookup for _, lookup in required), *optional]))
     answers, _ = await asyncio.gather(
         asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True),
         look_at_secrets(settings, vault),
@@ -271,6 +273,7 @@ class _PrerequisitesBuilder:
                     client_id=principal.client_id,
                     object_encoding=identity.object_encoding,
                 )
+                self._refuse_older(document, identity, place)
         except InvalidCredential as error:
             self._problems.append(_unusable((*place, "credential"), error))
         except (OSError, UnicodeDecodeError) as error:
@@ -286,6 +289,23 @@ class _PrerequisitesBuilder:
         else:
             return ImportedCredentialArgs(principal=principal, document=document)
         return None
+
+    def _refuse_older(self, document: ImportedDocument, identity: IdentitySettings, place: Place) -> None:
+        """Refuse a document that is older than the vault's; a run that only renews writes none."""
+        secret = self._answers.get(stored_secret(self._vault, identity))
+        if secret is None or renewal_request.is_renewal_run(os.environ):
+            return
+        before = stored_before(secret, parse_arm_id(self._vault).name, identity.secret_name)
+        if why := before.why_it_stays(document.thumbprint, document.dates.not_before):
+            self._problems.append(
+                Problem(
+                    place=(*place, "credential", "file"),
+                    rule="credential-document-older",
+                    found=f'"{document.path}", whose document is older than that of the vault: {why}',
+                    accepted="a document that begins later than the vault's, or the same one",
+                    fix=before.ways_out,
+                )
+            )
 
 
 def _unusable(place: Place, error: InvalidCredential) -> Problem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from components.azure.imported_credential import (
 )
 from components.azure.providers import register_providers
 from components.lookups.prerequisites import Prerequisites, look_up
-from identity.credentials import renewal_request
+from identity.credentials import renewal_request, rfc3339
 from tests.unit.components import world
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, run
@@ -296,6 +297,52 @@ def test_a_document_in_a_file_is_read(msi_document: str, tmp_path: Path) -> None
 
     assert isinstance(found.document, ImportedDocument)
     assert found.document.path == str(tmp_path / "ciro.json")
+
+
+@pytest.mark.parametrize(
+    ("age", "tags", "is_refused"),
+    [
+        (timedelta(minutes=-1), {"thumbprint": "A" * 40}, True),
+        (timedelta(minutes=-1), None, True),
+        (timedelta(0), {"thumbprint": "A" * 40}, True),
+        (timedelta(0), None, False),
+        (timedelta(minutes=1), {"thumbprint": "A" * 40}, False),
+        (None, {"thumbprint": "A" * 40}, False),
+    ],
+)
+def test_a_document_older_than_the_vaults_is_refused_before_any_resource(
+    program: Program, msi_document: str, tmp_path: Path, age: timedelta | None, tags: Any, is_refused: bool
+) -> None:
+    path = tmp_path / "credential.json"
+    path.write_text(msi_document)
+    begins = rfc3339.parse(json.loads(msi_document)["not_before"])
+    attributes = {} if age is None else {"notBefore": int((begins - age).timestamp())}
+    invokes = lookups(getSecret={"properties": {"attributes": attributes}, "tags": tags})
+    clusters = with_managed_identity({"file": str(path)})
+
+    recorder = program(
+        lookups_only=not is_refused, options={"refused": is_refused}, hostedClusters=clusters, invokes=invokes
+    )
+
+    place = "hostedClusters[0].identities.imageRegistry.credential.file"
+    assert recorder.problems == ([(place, "credential-document-older")] if is_refused else [])
+    assert (recorder.failure is not None) is is_refused
+
+
+def test_the_same_document_and_a_renewal_are_not_refused(
+    program: Program, msi_document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "credential.json"
+    path.write_text(msi_document)
+    end = {"notBefore": int(rfc3339.parse(json.loads(msi_document)["not_after"]).timestamp())}
+    clusters = with_managed_identity({"file": str(path)})
+    same = imported(lookups(), {"file": str(path)}).document
+    assert isinstance(same, ImportedDocument)
+
+    for tags, environment in (({"thumbprint": same.thumbprint}, ""), (None, "{}")):
+        monkeypatch.setenv(renewal_request.VARIABLE, environment)
+        answer = {"properties": {"attributes": end}, "tags": tags}
+        assert program(lookups_only=True, hostedClusters=clusters, invokes=lookups(getSecret=answer)).failure is None
 
 
 def test_objects_are_looked_up_by_the_names_in_their_ids(stack: RecordingMonitor) -> None:
