@@ -56,6 +56,8 @@ class AksCluster:
     @property
     def trouble(self) -> str:
         """What its state explains, and what helps; empty for a state that explains nothing."""
+        if self.state == "Succeeded":
+            return ""
         found = parse_arm_id(self.id)
         where = shlex.join(["--resource-group", found.resource_group, "--name", found.name])
         if self.state == DELETING:
@@ -64,8 +66,6 @@ class AksCluster:
             return f'"{found.name}" is stopped: `az aks start {where}` starts it'
         if self.state in FAILED:
             return f'the last operation on "{found.name}" is {self.state}: `az aks update {where}` repeats it'
-        if self.state == "Succeeded":
-            return ""
         end = "--created" if self.state == CREATING else "--updated"
         return f'"{found.name}" is {self.state}: wait until that has ended (`az aks wait {where} {end}`)'
 
