@@ -35,7 +35,7 @@ async def main() -> pulumi.Inputs:
             check_credential_losses(settings, shared, last)
         providers = register_providers(settings)
         deployer = await check_tenant(settings, providers)
-        prerequisites = await look_up(settings, providers, shared)
+        prerequisites = await look_up(settings, providers, shared, last)
         aks = prerequisites.management_cluster
         kubeconfig = await check_access(settings, providers, aks)
         handed_over: frozenset[str] = frozenset()

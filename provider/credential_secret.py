@@ -10,7 +10,8 @@ from typing import Any, Final
 from identity.access.errors import AccessError
 from identity.credentials import rfc3339
 from identity.credentials.document import InvalidCredential, encode, validate, wrap
-from identity.credentials.schedule import Delivery
+from identity.credentials.replacement import StoredBefore
+from identity.credentials.schedule import OVERLAP, Delivery
 from identity.credentials.secret_tags import (
     CANNOT_RENEW_AFTER,
     DELIVERED_AT,
@@ -19,6 +20,7 @@ from identity.credentials.secret_tags import (
     RENEW_AFTER,
     THUMBPRINT,
 )
+from identity.naming import parse_arm_id
 from identity.state_schema import PROPERTY
 from plugin import (
     UNKNOWN,
@@ -132,6 +134,8 @@ class CredentialSecretResource(Resource):
         try:
             found = secret.metadata()
             if not is_other and found is not None:
+                if found.version != old_state.get("version") and not _holds(found, new_inputs):
+                    raise PluginError(_not_ours(found, new_inputs, old_state))
                 amended = self._amended(secret, new_inputs, found)
                 if _INTERRUPTED in old_inputs:
                     _disable(secret, amended, found)
@@ -152,6 +156,8 @@ class CredentialSecretResource(Resource):
         if found is not None and _holds(found, inputs) and _FILE not in inputs:
             written = self._amended(secret, inputs, found)
         else:
+            if found is not None and _FILE in inputs:
+                _require_later(secret, inputs, found)
             now = rfc3339.render(clock.now(inputs["cloud"]))
             written = secret.write(_properties(inputs) | {"value": _value(inputs)}, _tags(inputs, now))
         keys.forget(inputs["thumbprint"])
@@ -174,6 +180,30 @@ def _disable(secret: VaultSecret, written: SecretMetadata, before: SecretMetadat
             f"certificates: {error}. Let the deployer list and update secrets in the vault (role Key Vault Secrets "
             "Officer) and reach it over the network, then run the command again"
         ) from None
+
+
+def _not_ours(found: SecretMetadata, inputs: Props, state: Props) -> str:
+    """Why the tags of a version stay: they would say that it holds the stack's certificate."""
+    free = rfc3339.render(rfc3339.parse(state["deliveredAt"]) + OVERLAP)
+    is_issued = _FILE not in inputs
+    way = (
+        f"From {free} on `idstack renew` or the next `up` writes another certificate; "
+        "`idstack rotate --force --identity <identity>` does so now, and names the pods that may not sign in"
+        if is_issued
+        else f"If theirs is newer, put it into {inputs[_FILE]}; otherwise have a later one issued, and put that there"
+    )
+    return (
+        f"{found.id} has the version {found.version}, which somebody else wrote, and not {state.get('version')}, which "
+        f"this stack wrote with the certificate {inputs['thumbprint']}. Nothing was changed. {way}"
+    )
+
+
+def _require_later(secret: VaultSecret, inputs: Props, found: SecretMetadata) -> None:
+    """Raises PluginError for a document from a file that is older than the one in the vault."""
+    begins = None if found.not_before is None else datetime.fromtimestamp(found.not_before, UTC)
+    before = StoredBefore(parse_arm_id(secret.vault_id).name, secret.name, found.tags.get(THUMBPRINT), begins)
+    if why := before.why_it_stays(inputs["thumbprint"], rfc3339.parse(inputs["notBefore"])):
+        raise PluginError(f"the document in {inputs[_FILE]} was not written: {why}. You can {before.ways_out}")
 
 
 def _value(inputs: Props) -> str:

@@ -15,10 +15,9 @@ from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity.access.aks import cluster_id
 from identity.naming import dns_prefix, node_resource_group
 from identity.roles import AKS_RBAC_CLUSTER_ADMIN_ROLE
+from identity.secrets_store import ADD_ON
 from identity.settings import CreationSettings, ManagementClusterSettings, Settings
 
-# The name in the AKS API; `az` calls the add-on azure-keyvault-secrets-provider.
-ADD_ON: Final = "azureKeyvaultSecretsProvider"
 _POOL: Final = "system"
 # Takes the place of HyperShift's RBAC key in the name of the role assignment.
 _COMPONENT: Final = "deployer"

@@ -12,7 +12,7 @@ from components.azure.aks_access import PUBLIC_FQDN, access_args, required_kinds
 from components.azure.providers import Providers, provider_error
 from identity.access import permissions
 from identity.access.api_server import AccessRequirements, ApiServer
-from identity.access.azure_rbac import AksCluster
+from identity.access.azure_rbac import AksCluster, explained
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
 from identity.settings import ManagementClusterSettings, Settings
@@ -33,12 +33,14 @@ async def check_access(settings: Settings, providers: Providers, aks: AksCluster
     cluster = settings.management_cluster
     if cluster is None or aks is None or not settings.writes_to_management_cluster or cluster.kubeconfig is not None:
         return None
+    if aks.is_off:
+        raise pulumi.RunError(f"idstack:managementCluster: {aks.trouble}. Nothing was changed.")
     try:
         kubeconfig = await aks_kubeconfig(settings, cluster, providers)
         required = AccessRequirements() if cluster.create is not None else _requirements(settings)
         await asyncio.to_thread(_wait_until_ready, kubeconfig, aks, required)
     except AccessError as error:
-        raise pulumi.RunError(f"idstack:managementCluster: {error}. Nothing was changed.") from None
+        raise pulumi.RunError(f"idstack:managementCluster: {explained(error, aks)}. Nothing was changed.") from None
     return kubeconfig
 
 

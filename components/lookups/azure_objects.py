@@ -80,6 +80,13 @@ def optional_lookups(settings: Settings) -> Iterator[AzureLookup]:
             yield private_zone_link(hosted, hosted.dns.private_zone_id, settings.subscription_id)
 
 
+def earlier_documents(settings: Settings, vault: str) -> Iterator[AzureLookup]:
+    """The secrets that documents from files are written to, which the vault may have already."""
+    for hosted in settings.hosted_clusters:
+        for _, identity in imported_identities(hosted):
+            yield stored_secret(vault, identity)
+
+
 def created_cluster(settings: Settings) -> AzureLookup | None:
     """The look-up of the management cluster, if the stack makes it."""
     cluster = settings.management_cluster

@@ -17,7 +17,7 @@ from components.azure.providers import Providers, management_cluster_id
 from components.kubernetes.provider import file_content
 from components.lookups.access_check import aks_kubeconfig
 from identity.access.api_server import ApiServer
-from identity.access.azure_rbac import AksCluster
+from identity.access.azure_rbac import AksCluster, explained
 from identity.access.control_planes import control_planes, described, unreadable
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
@@ -54,7 +54,7 @@ async def check_control_planes(
         raise ConfigurationError([_without_cluster(owned)])
     if cluster.kubeconfig is None and aks is None:
         return frozenset()
-    found = await _found(settings, cluster, providers, kubeconfig, sorted(namespaces))
+    found = await _found(settings, cluster, providers, aks, kubeconfig, sorted(namespaces))
     if problems := list(_problems(settings, configured, owned, found)):
         raise ConfigurationError(problems)
     handed_over = frozenset(name for name, namespace in owned.items() if namespace in found)
@@ -70,6 +70,7 @@ async def _found(
     settings: Settings,
     cluster: ManagementClusterSettings,
     providers: Providers,
+    aks: AksCluster | None,
     kubeconfig: Kubeconfig | None,
     namespaces: list[str],
 ) -> Mapping[str, str]:
@@ -78,10 +79,10 @@ async def _found(
             kubeconfig = Kubeconfig.parse(file_content(cluster, Path(cluster.kubeconfig)), cluster.kubeconfig)
         elif kubeconfig is None:
             kubeconfig = await aks_kubeconfig(settings, cluster, providers)
-        aks = AksCluster(management_cluster_id(settings, cluster))
-        return await asyncio.to_thread(_read, kubeconfig, aks, cluster.context, namespaces)
+        server = AksCluster(management_cluster_id(settings, cluster))
+        return await asyncio.to_thread(_read, kubeconfig, server, cluster.context, namespaces)
     except AccessError as error:
-        text = f"idstack:managementCluster: {unreadable(namespaces, error)}"
+        text = f"idstack:managementCluster: {unreadable(namespaces, explained(error, aks))}"
         if pulumi.runtime.is_dry_run():
             pulumi.log.warn(f"{text}. This is a preview: `up` looks again")
             return {}

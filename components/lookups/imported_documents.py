@@ -12,6 +12,8 @@ from components.azure.imported_credential import ImportedDocument, StoredDocumen
 from identity.credentials import rfc3339
 from identity.credentials.certificate import CLOCK_SKEW
 from identity.credentials.document import InvalidCredential, validate, wrap
+from identity.credentials.replacement import StoredBefore
+from identity.credentials.secret_tags import THUMBPRINT
 from identity.settings import ImportedCredentialSettings
 
 
@@ -69,6 +71,12 @@ def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
         not_after=None if ends is None else rfc3339.render(ends),
         renew_after=(secret.get("tags") or {}).get("renew_after"),
     )
+
+
+def stored_before(secret: Mapping[str, Any], vault: str, name: str) -> StoredBefore:
+    """What a vault has under the name that a document from a file is written to; `secret` as in `read_stored`."""
+    begins = _moment((secret["properties"].get("attributes") or {}).get("notBefore"))
+    return StoredBefore(vault, name, (secret.get("tags") or {}).get(THUMBPRINT), begins)
 
 
 def _moment(seconds: int | None) -> datetime | None:

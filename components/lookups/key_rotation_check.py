@@ -13,7 +13,7 @@ from components.azure.providers import Providers, management_cluster_id
 from components.kubernetes.provider import file_content
 from components.lookups.access_check import aks_kubeconfig
 from identity.access.api_server import ApiServer
-from identity.access.azure_rbac import AksCluster
+from identity.access.azure_rbac import AksCluster, explained
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
 from identity.outputs import StackOutputs, encryption_keys
@@ -48,8 +48,8 @@ async def check_key_rotations(
             for vault in dropped_vaults(each, encryption_keys(last, each.name)):
                 pulumi.log.warn(
                     f"the KMS identity of {each.name} loses its role on {vault}, and whether HyperShift still needs "
-                    f"the key there cannot be seen ({error}): status.secretEncryption of the HostedCluster must say "
-                    "Completed"
+                    f"the key there cannot be seen ({explained(error, aks)}): status.secretEncryption of the "
+                    "HostedCluster must say Completed"
                 )
         return
     problems = [problem for index, document in found.items() for problem in unfinished(settings, index, document)]
@@ -79,7 +79,7 @@ async def _found(
     if cluster is None:
         raise AccessError("the stack has no managementCluster")
     if cluster.kubeconfig is None and aks is None:
-        return {}  # the stack makes the cluster, and nothing runs there yet
+        return {}  # the stack makes the cluster, and it is not there, or nothing can run there yet
     if kubeconfig is None:
         kubeconfig = await _kubeconfig(settings, cluster, providers)
     aks = AksCluster(management_cluster_id(settings, cluster))

@@ -6,6 +6,7 @@ The results are plain values, so every preview knows them.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,11 +21,11 @@ from components.azure.imported_credential import (
     ImportedDocument,
     StoredDocument,
 )
-from components.azure.management_cluster import ADD_ON
 from components.azure.providers import Providers, management_cluster_id, provider_error
 from components.lookups.azure_objects import (
     AzureLookup,
     created_cluster,
+    earlier_documents,
     imported_identities,
     is_stored,
     managed_identity,
@@ -35,12 +36,15 @@ from components.lookups.azure_objects import (
 )
 from components.lookups.delivered_secrets import look_at_secrets
 from components.lookups.hosted_cluster_manifest import read_manifests
-from components.lookups.imported_documents import read_document, read_stored
+from components.lookups.imported_documents import read_document, read_stored, stored_before
 from components.lookups.infrastructure_checks import compare_infrastructure
 from components.lookups.issuer_check import read_existing_keys
-from identity.access.azure_rbac import AksCluster
+from identity.access.azure_rbac import CREATING, FAILED, AksCluster
+from identity.credentials import renewal_request
 from identity.credentials.document import InvalidCredential
 from identity.naming import parse_arm_id
+from identity.outputs import StackOutputs
+from identity.secrets_store import ACCEPTED, ADD_ON, rotation_command, rotation_fault
 from identity.settings import (
     ConfigurationError,
     HostedClusterSettings,
@@ -56,9 +60,9 @@ from identity.settings.problems import Place
 class Prerequisites:
     """The results of the look-ups.
 
-    - `management_cluster`: the cluster as ARM describes it; `node_resource_group`: the resource group of its nodes;
-      `add_on_identity`: the identity of its secrets-store add-on. If the stack makes the cluster, only the first can be
-      set, once the cluster is ready.
+    - `management_cluster`: the cluster as ARM describes it, None if there is none, or none yet;
+      `node_resource_group`: the resource group of its nodes; `add_on_identity`: the identity of its secrets-store
+      add-on. If the stack makes the cluster, only the first can be set.
     - `imported`: the managed identities' credentials by hosted cluster and catalogue field.
     - `manifests`: the user's parts of the HostedClusters by hosted cluster.
     - `signing_key_files`: by hosted cluster the id of the signing key in the file that the configuration names.
@@ -76,14 +80,18 @@ class Prerequisites:
         return {name: each for (owner, name), each in self.imported.items() if owner == cluster}
 
 
-async def look_up(settings: Settings, providers: Providers, shared: CredentialStore | None) -> Prerequisites:
+async def look_up(
+    settings: Settings, providers: Providers, shared: CredentialStore | None, last: StackOutputs[Any]
+) -> Prerequisites:
     """Look everything up, side by side. Raises ConfigurationError with all that is missing or cannot be used.
 
-    `shared` is the shared stack's vault, None if the vault is this stack's own.
+    `shared` is the shared stack's vault, None if the vault is this stack's own; `last` are the outputs of the last
+    complete run.
     """
     vault = vault_of(settings, shared)
     required = list(required_lookups(settings, shared, vault))
-    lookups = list(dict.fromkeys([*(lookup for _, lookup in required), *optional_lookups(settings)]))
+    optional = [*optional_lookups(settings), *earlier_documents(settings, vault)]
+    lookups = list(dict.fromkeys([*(lookup for _, lookup in required), *optional]))
     answers, _ = await asyncio.gather(
         asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True),
         look_at_secrets(settings, vault),
@@ -99,7 +107,8 @@ async def look_up(settings: Settings, providers: Providers, shared: CredentialSt
     builder = _PrerequisitesBuilder(
         {lookup: answer for lookup, answer in found.items() if isinstance(answer, Mapping)}, vault, problems
     )
-    prerequisites = replace(builder.build(settings), signing_key_files=keys.of_files)
+    aks = None if settings.management_cluster is None else builder.cluster(settings, settings.management_cluster, last)
+    prerequisites = replace(builder.build(settings), management_cluster=aks, signing_key_files=keys.of_files)
     problems += keys.problems
     if problems:
         raise ConfigurationError(problems)
@@ -129,11 +138,9 @@ def _not_found(place: Place, lookup: AzureLookup, error: object) -> Problem:
     )
 
 
-def _aks_cluster(settings: Settings, answer: Mapping[str, Any]) -> AksCluster | None:
-    cluster = settings.management_cluster
-    if cluster is None or (cluster.create is not None and answer.get("provisioningState") != "Succeeded"):
-        return None
-    return AksCluster.of(management_cluster_id(settings, cluster), answer)
+def _profile(cluster: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The secrets-store add-on in AKS's answer."""
+    return (cluster.get("addonProfiles") or {}).get(ADD_ON) or {}
 
 
 class _PrerequisitesBuilder:
@@ -159,22 +166,64 @@ class _PrerequisitesBuilder:
         self._problems += manifests.problems
         cluster_answer = self._cluster(settings.management_cluster)
         is_created = created_cluster(settings) is not None
+        self._rotation(settings.management_cluster, cluster_answer)
         return Prerequisites(
-            management_cluster=_aks_cluster(settings, cluster_answer),
             node_resource_group=None if is_created else cluster_answer.get("nodeResourceGroup"),
             add_on_identity=None if is_created else self._add_on(settings, cluster_answer),
             imported=imported,
             manifests=manifests.documents,
         )
 
+    def cluster(
+        self, settings: Settings, cluster: ManagementClusterSettings, last: StackOutputs[Any]
+    ) -> AksCluster | None:
+        """The management cluster; None for one that is not there, or that nothing can run on yet."""
+        answer = self._cluster(cluster)
+        if not answer:
+            return None
+        aks = AksCluster.of(management_cluster_id(settings, cluster), answer)
+        if cluster.create is None:
+            return aks
+        if aks.state == CREATING or (aks.state in FAILED and "managementClusterId" not in last):
+            pulumi.log.info(f'"{cluster.name}" is {aks.state}, so nothing runs there yet: the run goes on without it')
+            return None
+        return aks
+
     def _cluster(self, cluster: ManagementClusterSettings | None) -> Mapping[str, Any]:
         return {} if cluster is None else self._answers.get(management_cluster(cluster), {})
+
+    def _rotation(self, cluster: ManagementClusterSettings | None, answer: Mapping[str, Any]) -> None:
+        """Whoever the key-vault-user is, the add-on mounts the secrets, if the cluster runs it."""
+        fault = rotation_fault(_profile(answer))
+        if cluster is None or fault is None:
+            return
+        command = rotation_command(cluster.resource_group, cluster.name)
+        if cluster.create is not None:
+            pulumi.log.warn(
+                f'the secrets-store add-on of "{cluster.name}" was changed outside of the stack: {fault}. An `up` with '
+                f"--refresh puts it right, and so does `{command}`"
+            )
+        elif renewal_request.cannot_wait(os.environ):
+            pulumi.log.warn(
+                f'the secrets-store add-on of "{cluster.name}": {fault}. Restart the pods that use what is replaced, '
+                f"and put it right: `{command}`"
+            )
+        else:
+            self._problems.append(
+                Problem(
+                    place=("managementCluster", "name"),
+                    rule="add-on-rotation",
+                    found=f'"{cluster.name}" with the secrets-store add-on, but {fault}',
+                    accepted=ACCEPTED,
+                    fix=f"`{command}`",
+                )
+            )
 
     def _add_on(self, settings: Settings, answer: Mapping[str, Any]) -> ExistingIdentity | None:
         is_wanted = settings.shared_stack is None and settings.key_vault_user.source == "aks-addon"
         if not is_wanted or settings.management_cluster is None or not answer:
             return None
-        add_on = (answer.get("addonProfiles") or {}).get(ADD_ON) or {}
+        add_on = _profile(answer)
         identity = add_on.get("identity") or {}
         if add_on.get("enabled") and identity.get("clientId") and identity.get("objectId"):
             return ExistingIdentity(client_id=identity["clientId"], object_id=identity["objectId"])
@@ -224,6 +273,7 @@ class _PrerequisitesBuilder:
                     client_id=principal.client_id,
                     object_encoding=identity.object_encoding,
                 )
+                self._refuse_older(document, identity, place)
         except InvalidCredential as error:
             self._problems.append(_unusable((*place, "credential"), error))
         except (OSError, UnicodeDecodeError) as error:
@@ -239,6 +289,23 @@ class _PrerequisitesBuilder:
         else:
             return ImportedCredentialArgs(principal=principal, document=document)
         return None
+
+    def _refuse_older(self, document: ImportedDocument, identity: IdentitySettings, place: Place) -> None:
+        """Refuse a document that is older than the vault's; a run that only renews writes none."""
+        secret = self._answers.get(stored_secret(self._vault, identity))
+        if secret is None or renewal_request.is_renewal_run(os.environ):
+            return
+        before = stored_before(secret, parse_arm_id(self._vault).name, identity.secret_name)
+        if why := before.why_it_stays(document.thumbprint, document.dates.not_before):
+            self._problems.append(
+                Problem(
+                    place=(*place, "credential", "file"),
+                    rule="credential-document-older",
+                    found=f'"{document.path}", whose document is older than that of the vault: {why}',
+                    accepted="a document that begins later than the vault's, or the same one",
+                    fix=before.ways_out,
+                )
+            )
 
 
 def _unusable(place: Place, error: InvalidCredential) -> Problem:

@@ -39,16 +39,24 @@ def is_renewal_run(environ: Mapping[str, str]) -> bool:
     return bool(environ.get(VARIABLE))
 
 
+def cannot_wait(environ: Mapping[str, str]) -> bool:
+    """Whether somebody asked not to wait, as after a leak; raises ValueError for a variable of another form."""
+    return any(each is not RenewalRequest.RENEW for each in _requests(environ).values())
+
+
 def read(schedule: str, environ: Mapping[str, str]) -> RenewalRequest | None:
     """What is asked of the schedule of that name; raises ValueError for a variable of another form."""
+    return _requests(environ).get(schedule)
+
+
+def _requests(environ: Mapping[str, str]) -> dict[str, RenewalRequest]:
     text = environ.get(VARIABLE)
     if not text:
-        return None
+        return {}
     try:
-        requests = {name: RenewalRequest(request) for name, request in json.loads(text).items()}
+        return {name: RenewalRequest(request) for name, request in json.loads(text).items()}
     except (ValueError, AttributeError, TypeError):
         raise ValueError(
             f"{VARIABLE}: found another text; accepted: a JSON object of {', '.join(RenewalRequest)} by schedule; "
             "`idstack rotate` sets it"
         ) from None
-    return requests.get(schedule)

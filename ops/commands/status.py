@@ -76,7 +76,7 @@ def show(stack: str, screen: Screen, metrics: Path | None = None) -> list[Row]:
     found, now = rows(outputs, answers), datetime.now(UTC)
     managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
     if metrics is not None:
-        write_metrics(metrics, render_metrics(stack, found, managed.rows, now))
+        write_metrics(metrics, render_metrics(stack, found, managed.rows, state.mounts if state else (), now))
     if screen.as_json:
         document = {"stack": stack, "rows": [row.to_json(now) for row in found], "managedIdentities": managed.to_json()}
         if state is not None:

@@ -15,6 +15,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
+from ops.outputs.cluster_state import MountedVersion
 from ops.outputs.managed_identities import ManagedIdentityRow
 from ops.outputs.rows import Row
 from ops.stack.errors import CommandError
@@ -24,8 +25,17 @@ _LABELS: Final = ("stack", "cluster", "identity")
 _READABLE: Final = 0o644  # node_exporter runs as a user of its own
 
 
-def render(stack: str, rows: Sequence[Row], managed: Sequence[ManagedIdentityRow], now: datetime) -> bytes:
-    """The metrics of a stack in Prometheus' text format; an identity without a date has none."""
+def render(
+    stack: str,
+    rows: Sequence[Row],
+    managed: Sequence[ManagedIdentityRow],
+    mounts: Sequence[MountedVersion],
+    now: datetime,
+) -> bytes:
+    """The metrics of a stack in Prometheus' text format; an identity without a date has none.
+
+    `mounts` is empty if the management cluster could not be asked.
+    """
     registry = CollectorRegistry()
 
     def gauge(name: str, meaning: str, labels: Sequence[str] = _LABELS) -> Gauge:
@@ -37,6 +47,7 @@ def render(stack: str, rows: Sequence[Row], managed: Sequence[ManagedIdentityRow
     overdue = gauge("renewal_overdue", "1 if the renewal should have happened, else 0")
     signs_in = gauge("signs_in", "1 if each mount signs in and makes its proof call, else 0; only where probes answer")
     wrong = gauge("managed_identity_wrong", "1 if Azure does not have it as the stack made it, else 0")
+    old = gauge("mount_is_old", "1 if a pod has mounted another version than the vault's, else 0")
     for row in rows:
         where = (stack, row.cluster, row.identity)
         overdue.labels(*where).set(row.is_overdue(now))
@@ -48,7 +59,18 @@ def render(stack: str, rows: Sequence[Row], managed: Sequence[ManagedIdentityRow
             signs_in.labels(*where).set(row.is_green)
     for each in managed:
         wrong.labels(stack, each.cluster, each.identity).set(each.is_wrong)
+    for (cluster, identity), states in _states(mounts).items():
+        if states & {"current", "old"}:
+            old.labels(stack, cluster, identity).set("old" in states)
     return generate_latest(registry)
+
+
+def _states(mounts: Sequence[MountedVersion]) -> dict[tuple[str, str], set[str]]:
+    """What the pods have mounted, by hosted cluster and identity."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for each in mounts:
+        found.setdefault((each.cluster, each.identity), set()).add(each.state)
+    return found
 
 
 def write(file: Path, metrics: bytes) -> None:

@@ -26,11 +26,11 @@ from identity.naming import (
 )
 from identity.settings import Settings
 from ops.sweep import added_credentials, registrations
+from ops.sweep import secrets as vault_secrets
 from ops.sweep.model import CERTIFICATE, MANAGED_IDENTITY_API, LeftOver, Swept
 from ops.sweep.stacks import Stacks
 
 _AUTHORIZATION: Final = "2022-04-01"
-_KEY_VAULT: Final = "2024-11-01"
 _ASSIGNMENTS: Final = "providers/Microsoft.Authorization/roleAssignments"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 # Of role assignments that no identity of a hosted cluster has: the key-vault-user's.
@@ -64,7 +64,7 @@ def find(
     """
     tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{stack_tag(project, '')}'))")
     named = [each for each in tagged if stacks.name(each["id"], each["appId"])]
-    secrets = [] if vault_id is None else azure.resources(f"{vault_id}/secrets", _KEY_VAULT)
+    secrets = [] if vault_id is None else vault_secrets.read(azure, vault_id)
     applications = list(_applications(azure, project, stacks, [each for each in tagged if each not in named]))
     tagged_identities = _tagged_identities(azure, settings, project)
     named_identities = [each for each in tagged_identities if stacks.name(each["id"], each["properties"]["clientId"])]

@@ -112,7 +112,10 @@ def test_a_deleted_application_comes_back_with_its_certificates(rotating: Rotati
 
 
 def _another_cluster(stack: LocalStack) -> None:
-    """The management cluster goes with all that is in it; another one gets its name, empty, at another address."""
+    """The management cluster goes with all that is in it; another one gets its name, empty, at another address.
+
+    Its add-on is as `az aks enable-addons` makes it, unless somebody asks for more.
+    """
     someone, cluster = OutOfBand(stack), stack.outputs["managementClusterId"]
     with stack.kubernetes() as objects:
         objects.delete(_NAMESPACE).raise_for_status()
@@ -138,6 +141,14 @@ def _another_cluster(stack: LocalStack) -> None:
     assert not stack.environment.kubernetes_endpoint.endswith(f":{taken}")
 
 
+def _with_add_on(someone: OutOfBand, cluster: str, config: dict[str, str]) -> None:
+    """What `az aks update --enable-secret-rotation --rotation-poll-interval` does."""
+    found = someone.arm("GET", cluster, _AKS)
+    profile = {"enabled": True, "config": config}
+    properties = {**found["properties"], "addonProfiles": {"azureKeyvaultSecretsProvider": profile}}
+    someone.arm("PUT", cluster, _AKS, {**found, "properties": properties})
+
+
 def test_a_lost_management_cluster_is_followed_by_one_of_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,11 +162,16 @@ def test_a_lost_management_cluster_is_followed_by_one_of_its_name(
         client = Client(lambda: bare_sign_in(mounted))
         try:
             client.await_sign_ins(1)
+            refused = stack.idstack("recover", check=False)
+            rotates = {"enableSecretRotation": "true", "rotationPollInterval": "2m"}
+            _with_add_on(OutOfBand(stack), stack.outputs["managementClusterId"], rotates)
             stack.idstack("recover")  # ends well only when every probe has signed in
             client.await_sign_ins(5)
         finally:
             client.stop()
 
+        assert refused.returncode == 1
+        assert "secret rotation is off" in refused.stdout
         assert client.failures == []
         assert stack.control_plane == rows, "credentials and applications are those of before"
         assert stack.outputs["keyVaultUserClientId"] != reader, "the new cluster's add-on has an identity of its own"

@@ -107,8 +107,10 @@ class VaultSecrets(ResourceType):
         return JSONResponse(_secret_resource(vault, secret.current))
 
     async def list(self, call: Call) -> Response:
+        """Without tags, as in Azure's own example (keyvault 2026-02-01, `listSecrets.json`)."""
         vault = _vault(call)
-        return collection(_secret_resource(vault, each.current) for each in Secrets(call.cloud.store).all(vault))
+        found = (_secret_resource(vault, each.current) for each in Secrets(call.cloud.store).all(vault))
+        return collection({name: value for name, value in each.items() if name != "tags"} for each in found)
 
     async def put(self, call: Call) -> Response:
         vault, properties = _vault(call), _secret_properties(call)

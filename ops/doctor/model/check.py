@@ -44,6 +44,7 @@ class Part(StrEnum):
     ACCESS = "to sign in to the management cluster"
     VAULT = "Reader on the key vault"
     SECRETS = "Reader on the key vault, for the metadata of its secrets"
+    ADD_ON = "Reader on the management cluster"
     ROLES = "Reader at the scopes of the role assignments"
     APPLICATIONS = "Application.Read.All in Microsoft Graph"
     CONTROL_PLANES = "get and list on the objects of the control plane's namespace"

@@ -78,8 +78,8 @@ class OwnVault:
 class StackState:
     """A stack that was brought up.
 
-    `own_vault` is None, and `reader_roles` is empty, if the vault is a shared stack's. `pending` are the operations
-    that a killed engine left half done, in words.
+    `management_cluster` is its ARM id, None if the configuration has none. `own_vault` is None, and `reader_roles` is
+    empty, if the vault is a shared stack's. `pending` are the operations that a killed engine left half done, in words.
     """
 
     cluster_side: Literal["stack", "hypershift"]
@@ -88,6 +88,7 @@ class StackState:
     tenant_id: str
     key_vault_user: str  # client id
     attach_command: str | None
+    management_cluster: str | None
     clusters: tuple[Cluster, ...]
     own_vault: OwnVault | None
     reader_roles: tuple[ExpectedRole, ...]

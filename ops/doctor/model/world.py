@@ -77,6 +77,14 @@ class SeenSecret:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeenAddOn:
+    """The secrets-store add-on of an AKS cluster as ARM shows it."""
+
+    is_enabled: bool
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeenRole:
     """A role assignment as ARM shows it."""
 
@@ -199,7 +207,8 @@ class SeenControlPlane:
 class StackWorld:
     """One look at a stack. In the mappings, None stands for what does not exist.
 
-    `decryption` is why the stack's secrets cannot be decrypted, None if they can. `secrets` are by name, `roles` by
+    `decryption` is why the stack's secrets cannot be decrypted, None if they can. `add_on` is the management
+    cluster's, None if there is no such cluster. `secrets` are by name, `roles` by
     ARM id, `applications` by client id, `control_planes` by hosted cluster.
     """
 
@@ -212,6 +221,7 @@ class StackWorld:
     access: SeenAccess | Unread
     vault: SeenVault | Unread | None
     secrets: Mapping[str, SeenSecret | Unread | None]
+    add_on: SeenAddOn | Unread | None
     roles: Mapping[str, SeenRole | Unread | None]
     applications: Mapping[str, SeenApplication | Unread | None]
     control_planes: Mapping[str, SeenControlPlane | Unread]

@@ -13,13 +13,15 @@ from identity.access.errors import AccessError
 from identity.access.registered_certificates import thumbprint
 from identity.credentials import rfc3339
 from identity.credentials.secret_tags import THUMBPRINT
+from identity.secrets_store import ADD_ON
 from ops.doctor.model.check import Part
 from ops.doctor.model.expected import StackState
 from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import SeenApplication, SeenRole, SeenSecret, SeenVault
+from ops.doctor.model.world import SeenAddOn, SeenApplication, SeenRole, SeenSecret, SeenVault
 
 _KEY_VAULT: Final = "2024-11-01"
 _AUTHORIZATION: Final = "2022-04-01"
+_AKS: Final = "2025-09-01"
 _AT_ONCE: Final = 8
 _LONGEST: Final = 300  # of a refusal, which ends with the service's JSON
 T = TypeVar("T")
@@ -31,6 +33,7 @@ class AzureView:
 
     vault: SeenVault | Unread | None
     secrets: Mapping[str, SeenSecret | Unread | None]
+    add_on: SeenAddOn | Unread | None
     roles: Mapping[str, SeenRole | Unread | None]
     applications: Mapping[str, SeenApplication | Unread | None]
 
@@ -40,6 +43,7 @@ def unseen(why: Unread, state: StackState) -> AzureView:
     return AzureView(
         vault=why,
         secrets=dict.fromkeys(_secrets(state), why),
+        add_on=why,
         roles=dict.fromkeys(_roles(state), why),
         applications=dict.fromkeys(_applications(state), why),
     )
@@ -55,6 +59,12 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
     def secret(name: str) -> SeenSecret | None:
         found = azure.resource(f"{state.vault_id}/secrets/{name}", _KEY_VAULT)
         return None if found is None else _secret(found)
+
+    def add_on() -> SeenAddOn | None:
+        if state.management_cluster is None:
+            return None
+        found = azure.resource(state.management_cluster, _AKS)
+        return None if found is None else _add_on(found["properties"])
 
     def role(assignment: str) -> SeenRole | None:
         found = azure.resource(assignment, _AUTHORIZATION)
@@ -75,6 +85,7 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
 
         return AzureView(
             vault=_seen(vault) if Part.VAULT in parts and state.is_up else Unread("it was not looked for"),
+            add_on=_seen(add_on) if Part.ADD_ON in parts else Unread("it was not looked for"),
             secrets=each(Part.SECRETS, _secrets(state), secret),
             roles=each(Part.ROLES, _roles(state), role),
             applications=each(Part.APPLICATIONS, _applications(state), application),
@@ -121,6 +132,11 @@ def _secret(found: AzureObject) -> SeenSecret:
         expires=_date(attributes.get("exp")),
         thumbprint=(found.get("tags") or {}).get(THUMBPRINT),
     )
+
+
+def _add_on(properties: AzureObject) -> SeenAddOn:
+    profile = (properties.get("addonProfiles") or {}).get(ADD_ON) or {}
+    return SeenAddOn(is_enabled=bool(profile.get("enabled")), config=profile.get("config") or {})
 
 
 def _date(seconds: int | None) -> datetime | None:

@@ -35,6 +35,7 @@ def expected(state: State) -> StackState:
         tenant_id=outputs.get("tenantId", ""),
         key_vault_user=outputs.get("keyVaultUserClientId", ""),
         attach_command=outputs.get("keyVaultUserAttachCommand"),
+        management_cluster=outputs.get("managementClusterId"),
         clusters=tuple(_clusters(outputs.get("hostedClusters") or {}, side, roles)),
         own_vault=_own_vault(resources),
         reader_roles=tuple(_of(_READER, roles)),

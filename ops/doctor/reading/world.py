@@ -29,7 +29,7 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import namespaces_of
 
-_AZURE: Final = frozenset({Part.VAULT, Part.SECRETS, Part.ROLES, Part.APPLICATIONS})
+_AZURE: Final = frozenset({Part.VAULT, Part.SECRETS, Part.ADD_ON, Part.ROLES, Part.APPLICATIONS})
 _CLUSTER: Final = frozenset({Part.ACCESS, Part.CONTROL_PLANES, Part.REPORTS})
 _NOT_WANTED: Final = Unread("it was not looked for")
 
@@ -74,6 +74,7 @@ def look(sources: DoctorSources, parts: Set[Part]) -> StackWorld:
         access=access,
         vault=azure.vault,
         secrets=azure.secrets,
+        add_on=azure.add_on,
         roles=azure.roles,
         applications=azure.applications,
         control_planes=control_planes,
@@ -89,7 +90,7 @@ def _state(engine: Engine) -> StackState | Unread:
 
 def _azure(sources: DoctorSources, state: StackState | Unread, parts: Collection[Part]) -> AzureView:
     if isinstance(state, Unread) or not set(parts) & _AZURE:
-        return AzureView(vault=_NOT_WANTED, secrets={}, roles={}, applications={})
+        return AzureView(vault=_NOT_WANTED, secrets={}, add_on=_NOT_WANTED, roles={}, applications={})
     try:
         with sources.azure() as clients:
             return read_azure(clients, state, parts)

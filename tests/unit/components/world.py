@@ -20,6 +20,7 @@ SUBSCRIPTION, TENANT, GROUPS = specification.SUBSCRIPTION, specification.TENANT,
 VNET, SUBNET, SECURITY_GROUP = specification.VNET, specification.SUBNET, specification.SECURITY_GROUP
 DEPLOYER = "dddddddd-0000-4000-8000-000000000001"
 DEPLOYER_CLIENT = "dddddddd-0000-4000-8000-000000000002"
+ROTATION = {"enableSecretRotation": "true", "rotationPollInterval": "2m"}
 ADD_ON = {"clientId": "aaaaaaaa-0000-4000-8000-000000000001", "objectId": "aaaaaaaa-0000-4000-8000-000000000002"}
 REGISTRY = {"clientId": "bbbbbbbb-0000-4000-8000-000000000001", "principalId": "bbbbbbbb-0000-4000-8000-000000000002"}
 KUBECONFIG = "apiVersion: v1\nkind: Config\n"
@@ -145,7 +146,9 @@ def lookups(**changes: Any) -> Mapping[str, Any]:
         "azure-native:managedidentity:getUserAssignedIdentity": REGISTRY,
         "azure-native:containerservice:getManagedCluster": {
             "nodeResourceGroup": "MC_aks-dev_aks-mgmt-dev_eastus",
-            "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True, "identity": ADD_ON}},
+            "addonProfiles": {
+                "azureKeyvaultSecretsProvider": {"enabled": True, "identity": ADD_ON, "config": ROTATION}
+            },
         },
     }
     for word, answer in changes.items():

@@ -13,6 +13,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from identity.credentials.probe.metrics import Metrics
+from ops.outputs.cluster_state import MountedVersion
 from ops.outputs.managed_identities import ManagedIdentityRow
 from ops.outputs.metrics import render
 from ops.outputs.probes import ProbeResult
@@ -34,8 +35,9 @@ def exported() -> dict[str, set[str]]:
     """Labels by the name of each series that a probe or `status --metrics` exports, but for what Prometheus adds."""
     row = Row("hc1", "ingress", "c", "s", "p", NOW, NOW, None, (ProbeResult("pod", None, "no answer"),))
     identity = ManagedIdentityRow("hc1", "acrPull", "c", "id", "AcrPull", "exists", ())
+    mounted = MountedVersion("hc1", "ingress", "pod", "v1", True, "v2")
     found: dict[str, set[str]] = {}
-    for source in (Metrics().render(), render("dev", [row], [identity], NOW)):
+    for source in (Metrics().render(), render("dev", [row], [identity], [mounted], NOW)):
         for family in text_string_to_metric_families(source.decode()):
             for sample in family.samples:
                 found.setdefault(sample.name, set()).update(sample.labels)

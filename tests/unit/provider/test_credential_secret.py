@@ -13,6 +13,7 @@ import pytest
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate, issue
 from identity.credentials.document import encode, validate
+from identity.credentials.schedule import OVERLAP
 from plugin import UNKNOWN, PluginError, PropertyChange, Props
 from provider import keys
 from provider.credential_secret import CredentialSecretResource
@@ -26,9 +27,9 @@ CLIENT = "6f2c1e7a-0000-4000-8000-00000000aaaa"
 resource = CredentialSecretResource()
 
 
-def issued() -> IssuedCertificate:
+def issued(age: timedelta = timedelta(minutes=5)) -> IssuedCertificate:
     """A certificate whose key the plugin has in memory."""
-    made = issue("ingress-hc1", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=90))
+    made = issue("ingress-hc1", not_before=datetime.now(UTC) - age, lifetime=timedelta(days=90))
     keys.remember(made)
     return made
 
@@ -162,6 +163,41 @@ def test_other_tags_keep_the_version(in_azure: ArmWorld) -> None:
         "thumbprint": certificate.thumbprint,
         "delivered_at": state["deliveredAt"],
     }
+
+
+@pytest.mark.parametrize("theirs", [{}, {"tags": {"thumbprint": "A" * 40, "generation": "b7"}}])
+def test_a_version_that_somebody_else_wrote_gets_no_tags_of_ours(in_azure: ArmWorld, theirs: dict[str, Any]) -> None:
+    old = inputs(issued())
+    state = created(old)
+    foreign = in_azure.vault("PUT", f"/secrets/{SECRET}", {"value": "theirs", **theirs}).json()["id"].rpartition("/")[2]
+    before = in_azure.call("GET", ID).json()
+    new = checked({**old, "tags": {"environment": "prod"}}, old)
+
+    with pytest.raises(PluginError) as refused:
+        resource.update(URN, ID, old, state, new, preview=False)
+
+    assert in_azure.call("GET", ID).json() == before
+    free = rfc3339.render(rfc3339.parse(state["deliveredAt"]) + OVERLAP)
+    assert str(refused.value) == (
+        f"{ID} has the version {foreign}, which somebody else wrote, and not {state['version']}, which this stack "
+        f"wrote with the certificate {old['thumbprint']}. Nothing was changed. From {free} on `idstack renew` or the "
+        "next `up` writes another certificate; `idstack rotate --force --identity <identity>` does so now, and names "
+        "the pods that may not sign in"
+    )
+
+
+def test_a_later_version_with_this_very_credential_is_ours(in_azure: ArmWorld) -> None:
+    old = inputs(issued())
+    state = created(old)
+    tags = in_azure.call("GET", ID).json()["tags"]
+    in_azure.vault("PUT", f"/secrets/{SECRET}", {"value": json.dumps(value(in_azure)), "tags": tags})
+
+    updated = resource.update(
+        URN, ID, old, state, checked({**old, "tags": {"environment": "prod"}}, old), preview=False
+    )
+
+    assert updated["version"] != state["version"]
+    assert in_azure.call("GET", ID).json()["tags"]["environment"] == "prod"
 
 
 def test_what_was_written_with_a_credential_stays_until_the_next(in_azure: ArmWorld) -> None:
@@ -351,6 +387,32 @@ def test_another_encoding_of_a_file_is_written_without_another_certificate(in_az
     resource.update(URN, ID, old, state, new, preview=False)
     text = in_azure.vault("GET", f"/secrets/{SECRET}").json()["value"]
     assert validate(text, now=datetime.now(UTC), object_encoding="base64").thumbprint == certificate.thumbprint
+
+
+def test_an_older_document_is_not_written_over_a_newer_one(in_azure: ArmWorld, tmp_path: Path) -> None:
+    """A second machine has a file that is older than the stack's."""
+    newer, older = issued(), issued(timedelta(days=2))
+    old = imported(document(tmp_path, newer), newer)
+    state = created(old)
+    path = document(tmp_path, older)
+
+    with pytest.raises(PluginError) as refused:
+        resource.update(URN, ID, old, state, imported(path, older), preview=False)
+
+    assert validate(json.dumps(value(in_azure)), now=datetime.now(UTC)).thumbprint == newer.thumbprint
+    for each in (path, rfc3339.render(older.not_before), rfc3339.render(newer.not_before), f"--name {SECRET}"):
+        assert str(each) in str(refused.value)
+
+
+def test_a_later_document_is_written_whoever_wrote_the_one_before(in_azure: ArmWorld, tmp_path: Path) -> None:
+    older, newer = issued(timedelta(days=2)), issued()
+    old = imported(document(tmp_path, older), older)
+    state = created(old)
+    in_azure.vault("PUT", f"/secrets/{SECRET}", {"value": "theirs", "attributes": {"nbf": 1}})
+
+    resource.update(URN, ID, old, state, imported(document(tmp_path, newer), newer), preview=False)
+
+    assert validate(json.dumps(value(in_azure)), now=datetime.now(UTC)).thumbprint == newer.thumbprint
 
 
 def test_another_path_of_the_same_document_is_no_change(in_azure: ArmWorld, tmp_path: Path) -> None:

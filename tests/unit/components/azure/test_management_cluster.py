@@ -13,7 +13,7 @@ from tests.unit.access_world import FakeApiServer, skeleton
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.simulation import UNKNOWN
-from tests.unit.components.world import ADD_ON, DEPLOYER, MANAGEMENT_CLUSTER, ROLES, TENANT, lookups
+from tests.unit.components.world import ADD_ON, DEPLOYER, MANAGEMENT_CLUSTER, ROLES, ROTATION, TENANT, lookups
 from tests.unit.hosts import Serve
 
 AKS = "azure-native:containerservice:ManagedCluster"
@@ -33,7 +33,7 @@ READY: dict[str, Any] = {
     "provisioningState": "Succeeded",
     "resourceUID": "f00d",
     "nodeResourceGroup": "MC_aks-dev_aks-mgmt-dev_eastus",
-    "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True, "identity": ADD_ON}},
+    "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True, "identity": ADD_ON, "config": ROTATION}},
 }
 
 
@@ -227,6 +227,67 @@ def test_a_cluster_in_creation_is_left_to_the_gate(world: NewClusterScenario, tm
     access_world.program(tmp_path / "bin", code=1, error="idstack: not yet")
 
     assert world.run_lookups().one(GATE).name == "cluster-access-gate"
+
+
+@pytest.mark.parametrize("state", ["Updating", "Upgrading", "Scaling"])
+def test_a_cluster_that_is_being_changed_is_there(world: NewClusterScenario, state: str) -> None:
+    world.answers[GET] = {**READY, "provisioningState": state}
+    recorder = world.run_lookups()
+
+    assert [each.function for each in recorder.invoked].count(USER) == 2, "before the first resource, and for the stack"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (
+            {"provisioningState": "Deleting"},
+            '"aks-mgmt-dev" is being deleted: wait until that has ended '
+            "(`az aks wait --resource-group aks-dev --name aks-mgmt-dev --deleted`)",
+        ),
+        (
+            {"powerState": {"code": "Stopped"}},
+            '"aks-mgmt-dev" is stopped: `az aks start --resource-group aks-dev --name aks-mgmt-dev` starts it',
+        ),
+    ],
+)
+def test_a_cluster_that_cannot_be_used_is_named_with_what_helps(
+    world: NewClusterScenario, answer: dict[str, Any], reason: str
+) -> None:
+    world.answers[GET] = {**READY, **answer}
+
+    recorder = world.run(options={"refused": True})
+
+    assert str(recorder.failure) == f"idstack:managementCluster: {reason}. Nothing was changed."
+    assert recorder.all(AKS) == []
+
+
+def test_a_failed_operation_hides_nothing_of_a_cluster_that_was_in_use(
+    world: NewClusterScenario, tmp_path: Path
+) -> None:
+    world.answers[GET] = {**READY, "provisioningState": "Failed"}
+    access_world.program(tmp_path / "bin", code=1, error="idstack: not yet")
+    last = {"outputs": {"managementClusterId": MANAGEMENT_CLUSTER}, "secretOutputNames": []}
+
+    assert world.run_lookups().one(GATE).name == "cluster-access-gate", "its creation failed, and is tried again"
+    world.answers["pulumi:pulumi:readStackOutputs"] = last
+    assert (
+        'the last operation on "aks-mgmt-dev" is Failed: '
+        "`az aks update --resource-group aks-dev --name aks-mgmt-dev` repeats it. Nothing was changed."
+    ) in str(world.run(options={"refused": True}).failure)
+
+
+def test_an_add_on_that_was_changed_by_hand_is_put_right_by_the_stack(
+    world: NewClusterScenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr("pulumi.log.warn", warned.append)
+    world.answers[GET] = {**READY, "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True, "config": None}}}
+
+    assert world.run(stack=ALONE, outputs={AKS: {"addonProfiles": READY["addonProfiles"]}}).one(AKS)
+    [warning] = warned
+    assert "secret rotation is off" in warning
+    assert "An `up` with --refresh puts it right" in warning
 
 
 def test_its_resource_group_must_exist(world: NewClusterScenario) -> None:

@@ -79,6 +79,16 @@ def test_the_backup_key_stays_while_hypershift_encrypts_anew(
     assert run("kv-b", "kv-a").failure is None
 
 
+def test_a_cluster_that_is_being_updated_is_asked_as_well(existing_cluster: ExistingClusterScenario, run: Run) -> None:
+    """The stack makes the cluster: only one that is not there has no HostedCluster."""
+    hypershift_says(existing_cluster, active="kv-a", target="kv-b")
+    asked = "azure-native:containerservice:getManagedCluster"
+    existing_cluster.answers[asked] = {**existing_cluster.answers[asked], "provisioningState": "Updating"}
+    created = {**CLUSTER, "create": {"nodePool": {"vmSize": "Standard_D4s_v5"}, "azureRBAC": True}}
+
+    assert run("kv-b", managementCluster=created).problems == [(BACKUP, "kms-rotation-unfinished")]
+
+
 def test_a_managed_hsm_keeps_its_role_in_the_same_way(existing_cluster: ExistingClusterScenario, run: Run) -> None:
     existing_cluster.answers["azure-native:keyvault:getManagedHsm"] = {}
     hypershift_says(existing_cluster, active="hsm-a", target="hsm-b", wanted="hsm-b")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from components.azure.imported_credential import (
 )
 from components.azure.providers import register_providers
 from components.lookups.prerequisites import Prerequisites, look_up
+from identity.credentials import renewal_request, rfc3339
 from tests.unit.components import world
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, run
@@ -23,6 +26,7 @@ from tests.unit.components.refusals import GONE, PROVIDERS, refused
 from tests.unit.components.world import (
     ADD_ON,
     REGISTRY,
+    ROTATION,
     hosted_cluster,
     lookups,
     with_managed_identity,
@@ -107,8 +111,8 @@ def test_an_object_named_twice_is_looked_up_once_and_reported_twice(program: Pro
     [
         {"nodeResourceGroup": "MC_aks"},
         cluster_answer(enabled=False, identity=ADD_ON),
-        cluster_answer(enabled=True),
-        cluster_answer(enabled=True, identity={"clientId": ADD_ON["clientId"]}),
+        cluster_answer(enabled=True, config=ROTATION),
+        cluster_answer(enabled=True, config=ROTATION, identity={"clientId": ADD_ON["clientId"]}),
     ],
     ids=["never on", "off", "without an identity", "with half an identity"],
 )
@@ -118,6 +122,68 @@ def test_a_disabled_add_on_is_an_error_with_the_command_that_enables_it(
     problems = refused(program, invokes=lookups(getManagedCluster=answer))
 
     assert problems == [("keyVaultUser.source", "add-on-disabled")]
+
+
+@pytest.mark.parametrize(
+    ("config", "found"),
+    [
+        (None, "secret rotation is off"),
+        ({"enableSecretRotation": "false", "rotationPollInterval": "2m"}, "secret rotation is off"),
+        ({"rotationPollInterval": "2m"}, "secret rotation is off"),
+        ({"enableSecretRotation": "true", "rotationPollInterval": "12h"}, "rotationPollInterval is 12h"),
+        ({"enableSecretRotation": "true", "rotationPollInterval": "1h0m1s"}, "rotationPollInterval is 1h0m1s"),
+        ({"enableSecretRotation": "true", "rotationPollInterval": "daily"}, 'rotationPollInterval is "daily"'),
+        ({"enableSecretRotation": "true", "rotationPollInterval": "0s"}, 'rotationPollInterval is "0s"'),
+    ],
+)
+def test_an_add_on_that_brings_no_renewed_certificate_in_time_is_refused(
+    program: Program, config: dict[str, str] | None, found: str
+) -> None:
+    answer = cluster_answer(enabled=True, identity=ADD_ON, config=config)
+    own = {"source": "created", "name": "kv-user"}
+
+    recorders = [
+        program(options={"refused": True, **options}, invokes=lookups(getManagedCluster=answer), **more)
+        for options, more in (({}, {}), ({}, {"keyVaultUser": own}), ({"preview": True}, {}))
+    ]
+
+    for recorder in recorders:
+        assert recorder.problems == [("managementCluster.name", "add-on-rotation")]
+        assert found in str(recorder.failure)
+        assert (
+            "`az aks update --resource-group aks-dev --name aks-mgmt-dev --enable-secret-rotation "
+            "--rotation-poll-interval 2m`"
+        ) in str(recorder.failure)
+
+
+@pytest.mark.parametrize("poll", [None, "2m", "1h", "60m", "3600s", "0.5h", "1m30s"])
+def test_an_add_on_that_polls_within_the_hour_is_accepted(program: Program, poll: str | None) -> None:
+    config = {"enableSecretRotation": "true", **({} if poll is None else {"rotationPollInterval": poll})}
+    answer = cluster_answer(enabled=True, identity=ADD_ON, config=config)
+
+    assert program(lookups_only=True, invokes=lookups(getManagedCluster=answer)).failure is None
+
+
+def test_without_the_add_on_another_driver_mounts_and_is_not_asked(program: Program) -> None:
+    own = {"source": "created", "name": "kv-user"}
+    answer = {"nodeResourceGroup": "MC_aks"}
+
+    assert program(lookups_only=True, keyVaultUser=own, invokes=lookups(getManagedCluster=answer)).failure is None
+
+
+@pytest.mark.parametrize(("request_", "is_refused"), [("renew", True), ("force", False), ("withdraw", False)])
+def test_a_leaked_certificate_is_replaced_whatever_the_add_on_does(
+    program: Program, monkeypatch: pytest.MonkeyPatch, request_: str, is_refused: bool
+) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr("pulumi.log.warn", warned.append)
+    monkeypatch.setenv(renewal_request.VARIABLE, json.dumps({"hc1-disk-entra-renewal": request_}))
+    answer = cluster_answer(enabled=True, identity=ADD_ON)
+
+    recorder = program(lookups_only=True, options={"refused": is_refused}, invokes=lookups(getManagedCluster=answer))
+
+    assert (recorder.failure is not None) is is_refused
+    assert len(warned) == (not is_refused)
 
 
 def test_a_missing_management_cluster_is_not_blamed_for_its_add_on_too(program: Program) -> None:
@@ -199,7 +265,7 @@ def imported(invokes: Mapping[str, Any], credential: Mapping[str, str]) -> Impor
     looked_up: list[Prerequisites] = []
 
     async def build() -> None:
-        looked_up.append(await look_up(settings, register_providers(settings), None))
+        looked_up.append(await look_up(settings, register_providers(settings), None, {}))
 
     run(build, invokes=invokes)
     assert looked_up[0].imported_of("hc2") == {}
@@ -231,6 +297,52 @@ def test_a_document_in_a_file_is_read(msi_document: str, tmp_path: Path) -> None
 
     assert isinstance(found.document, ImportedDocument)
     assert found.document.path == str(tmp_path / "ciro.json")
+
+
+@pytest.mark.parametrize(
+    ("age", "tags", "is_refused"),
+    [
+        (timedelta(minutes=-1), {"thumbprint": "A" * 40}, True),
+        (timedelta(minutes=-1), None, True),
+        (timedelta(0), {"thumbprint": "A" * 40}, True),
+        (timedelta(0), None, False),
+        (timedelta(minutes=1), {"thumbprint": "A" * 40}, False),
+        (None, {"thumbprint": "A" * 40}, False),
+    ],
+)
+def test_a_document_older_than_the_vaults_is_refused_before_any_resource(
+    program: Program, msi_document: str, tmp_path: Path, age: timedelta | None, tags: Any, is_refused: bool
+) -> None:
+    path = tmp_path / "credential.json"
+    path.write_text(msi_document)
+    begins = rfc3339.parse(json.loads(msi_document)["not_before"])
+    attributes = {} if age is None else {"notBefore": int((begins - age).timestamp())}
+    invokes = lookups(getSecret={"properties": {"attributes": attributes}, "tags": tags})
+    clusters = with_managed_identity({"file": str(path)})
+
+    recorder = program(
+        lookups_only=not is_refused, options={"refused": is_refused}, hostedClusters=clusters, invokes=invokes
+    )
+
+    place = "hostedClusters[0].identities.imageRegistry.credential.file"
+    assert recorder.problems == ([(place, "credential-document-older")] if is_refused else [])
+    assert (recorder.failure is not None) is is_refused
+
+
+def test_the_same_document_and_a_renewal_are_not_refused(
+    program: Program, msi_document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "credential.json"
+    path.write_text(msi_document)
+    end = {"notBefore": int(rfc3339.parse(json.loads(msi_document)["not_after"]).timestamp())}
+    clusters = with_managed_identity({"file": str(path)})
+    same = imported(lookups(), {"file": str(path)}).document
+    assert isinstance(same, ImportedDocument)
+
+    for tags, environment in (({"thumbprint": same.thumbprint}, ""), (None, "{}")):
+        monkeypatch.setenv(renewal_request.VARIABLE, environment)
+        answer = {"properties": {"attributes": end}, "tags": tags}
+        assert program(lookups_only=True, hostedClusters=clusters, invokes=lookups(getSecret=answer)).failure is None
 
 
 def test_objects_are_looked_up_by_the_names_in_their_ids(stack: RecordingMonitor) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from identity.access.azure_rbac import AksCluster, role_for
+from identity.access.azure_rbac import AksCluster, explained, role_for
+from identity.access.errors import AccessError
 from identity.access.permissions import Permission, permissions
 from identity.roles import AKS_RBAC_ADMIN_ROLE, AKS_RBAC_CLUSTER_ADMIN_ROLE, Role
 from localcloud.azure.authorization import built_in_roles
 
+CLUSTER = "/subscriptions/s/resourceGroups/aks-dev/providers/Microsoft.ContainerService/managedClusters/aks-1"
 _ACTIONS = {
     "get": "read",
     "list": "read",
@@ -61,3 +63,25 @@ def test_the_stack_as_a_whole_needs_the_wider_one() -> None:
 )
 def test_arm_reports_whether_azure_rbac_decides(properties: dict[str, object], expected: bool) -> None:
     assert AksCluster.of("/id", properties) == AksCluster("/id", expected)
+
+
+@pytest.mark.parametrize(
+    ("properties", "state", "is_off", "helps"),
+    [
+        ({"provisioningState": "Succeeded", "powerState": {"code": "Running"}}, "Succeeded", False, ""),
+        ({"provisioningState": "Updating"}, "Updating", False, "--updated"),
+        ({"provisioningState": "Creating"}, "Creating", False, "--created"),
+        ({"provisioningState": "Deleting"}, "Deleting", True, "--deleted"),
+        ({"provisioningState": "Failed"}, "Failed", False, "az aks update"),
+        ({"provisioningState": "Succeeded", "powerState": {"code": "Stopped"}}, "Stopped", True, "az aks start"),
+    ],
+)
+def test_a_state_of_the_cluster_explains_a_refusal(
+    properties: dict[str, object], state: str, is_off: bool, helps: str
+) -> None:
+    cluster = AksCluster.of(CLUSTER, properties)
+
+    assert (cluster.state, cluster.is_off) == (state, is_off)
+    assert helps in cluster.trouble
+    assert explained(AccessError("no answer"), cluster).startswith("no answer; " if helps else "no answer")
+    assert explained(AccessError("no answer"), None) == "no answer"

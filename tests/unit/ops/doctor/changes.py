@@ -10,6 +10,7 @@ from ops.doctor.model.expected import ExpectedRole
 from ops.doctor.model.seen import Unread, known
 from ops.doctor.model.world import (
     RefusedValue,
+    SeenAddOn,
     SeenApplication,
     SeenConfiguration,
     SeenContainer,
@@ -77,6 +78,15 @@ def vault(**changes: Any) -> Change:
         vault = known(world.vault)
         assert isinstance(vault, SeenVault)
         return worlds.all_unmounted(replace(world, vault=replace(vault, **changes)), FORBIDDEN)
+
+    return change
+
+
+def add_on(**config: str) -> Change:
+    def change(world: StackWorld) -> StackWorld:
+        found = known(world.add_on)
+        assert isinstance(found, SeenAddOn)
+        return replace(world, add_on=replace(found, config={**found.config, **config}))
 
     return change
 

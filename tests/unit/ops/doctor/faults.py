@@ -104,6 +104,8 @@ FAULTS: Final = (
         "reader-role",
         changes.reader_role(SeenRole(principal_id=OTHER, role_definition_id="4633458b-17de-408a-b874-0445c86b69e6")),
     ),
+    of_stack("no rotation of secrets", Stage.MOUNT, "rotation", changes.add_on(enableSecretRotation="false")),
+    of_stack("a slow poll", Stage.MOUNT, "rotation", changes.add_on(rotationPollInterval="12h")),
     InjectedFault("secret deleted", Stage.VAULT, "secret", IMPORTED, changes.secret_gone),
     InjectedFault("secret disabled", Stage.VAULT, "secret", IMPORTED, changes.secret(enabled=False)),
     InjectedFault("secret expired", Stage.VAULT, "secret", ISSUED, changes.secret_expired),

@@ -13,7 +13,7 @@ from identity.access.azure_client import AzureClient
 from identity.access.errors import AzureRefused
 from ops.doctor.model.check import Part
 from ops.doctor.model.seen import Unread, known
-from ops.doctor.model.world import SeenApplication, SeenSecret, SeenVault
+from ops.doctor.model.world import SeenAddOn, SeenApplication, SeenSecret, SeenVault
 from ops.doctor.reading.azure import AzureView, read_azure, unseen
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.doctor.changes import ISSUED
@@ -105,12 +105,25 @@ def test_a_vault_is_its_tenant_its_kind_of_access_and_its_network() -> None:
     )
 
 
+def test_the_add_on_is_whether_it_runs_and_its_text() -> None:
+    config = {"enableSecretRotation": "false", "rotationPollInterval": "2m"}
+    profiles = {"azureKeyvaultSecretsProvider": {"enabled": True, "config": config}}
+    cluster = str(STATE.management_cluster)
+
+    def seen(properties: Any) -> Any:
+        return read(FakeAzure({cluster: {"properties": properties}}), Part.ADD_ON).add_on
+
+    assert seen({"addonProfiles": profiles}) == SeenAddOn(is_enabled=True, config=config)
+    assert seen({"addonProfiles": None}) == SeenAddOn(is_enabled=False, config={})
+    assert read(FakeAzure(), Part.ADD_ON).add_on is None
+
+
 def test_a_refusal_leaves_each_thing_unread_and_is_cut_short() -> None:
     azure = FakeAzure(refused=AzureRefused(f"reading x:\n 403 {'{' * 1000}", 403))
 
-    view = read(azure, Part.VAULT, Part.SECRETS, Part.ROLES, Part.APPLICATIONS)
+    view = read(azure, Part.VAULT, Part.SECRETS, Part.ADD_ON, Part.ROLES, Part.APPLICATIONS)
 
-    for each in (view.vault, *view.secrets.values(), *view.roles.values(), *view.applications.values()):
+    for each in (view.vault, view.add_on, *view.secrets.values(), *view.roles.values(), *view.applications.values()):
         assert isinstance(each, Unread)
         assert each.why.startswith("reading x: 403")
         assert len(each.why) <= 300
@@ -120,5 +133,5 @@ def test_an_azure_out_of_reach_leaves_everything_unread() -> None:
     why = Unread("no answer")
     view = unseen(why, STATE)
 
-    assert (view.vault, set(view.secrets.values())) == (why, {why})
+    assert (view.vault, view.add_on, set(view.secrets.values())) == (why, why, {why})
     assert view.roles.keys() == read(FakeAzure(), Part.ROLES).roles.keys()

@@ -10,6 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ops.outputs import metrics
+from ops.outputs.cluster_state import MountedVersion
 from ops.outputs.managed_identities import ManagedIdentityRow
 from ops.outputs.probes import ProbeResult
 from ops.outputs.rows import Row
@@ -20,9 +21,11 @@ ROW = Row("hc1", "ingress", "c", "s", "p", NOW + timedelta(days=30), NOW - timed
 LABELS = {"stack": "dev", "cluster": "hc1", "identity": "ingress"}
 
 
-def samples(*rows: Row, managed: tuple[ManagedIdentityRow, ...] = ()) -> dict[str, list[tuple[dict[str, str], float]]]:
+def samples(
+    *rows: Row, managed: tuple[ManagedIdentityRow, ...] = (), mounts: tuple[MountedVersion, ...] = ()
+) -> dict[str, list[tuple[dict[str, str], float]]]:
     found: dict[str, list[tuple[dict[str, str], float]]] = {}
-    text = metrics.render("dev", rows, managed, NOW).decode()
+    text = metrics.render("dev", rows, managed, mounts, NOW).decode()
     for family in text_string_to_metric_families(text):
         for each in family.samples:
             found.setdefault(each.name.removeprefix("idstack_status_"), []).append((each.labels, each.value))
@@ -59,6 +62,18 @@ def test_a_managed_identity_that_is_missing_is_wrong() -> None:
     found = samples(managed=(there, replace(there, identity="b", state="missing")))
     values = [(labels["identity"], value) for labels, value in found["managed_identity_wrong"]]
     assert values == [("a", 0.0), ("b", 1.0)]
+
+
+def test_an_identity_is_old_if_one_of_its_pods_is() -> None:
+    current = MountedVersion("hc1", "disk", "disk-a", "v2", True, "v2")
+    old = replace(current, pod="disk-b", version="v1")
+    unknown = replace(current, identity="file", current=None)
+    absent = replace(old, identity="ingress", is_mounted=False)
+
+    found = samples(mounts=(current, old, replace(current, identity="kms"), unknown, absent))
+
+    values = [(labels["identity"], value) for labels, value in found["mount_is_old"]]
+    assert values == [("disk", 1.0), ("kms", 0.0)], "of what is not known there is nothing"
 
 
 def test_the_file_appears_whole_and_for_everybody(tmp_path: Path) -> None:

@@ -74,6 +74,16 @@ def test_the_add_ons_identity_is_a_managed_identity_that_the_nodes_carry(world: 
     assert principal(world, identity["objectId"]) is not None
 
 
+def test_the_add_on_rotates_no_secrets_unless_somebody_asks_for_it(world: ArmWorld) -> None:
+    def config(**profile: Any) -> Any:
+        profiles = put(world, addonProfiles={ADD_ON: {"enabled": True, **profile}})["properties"]["addonProfiles"]
+        return profiles[ADD_ON].get("config")
+
+    asked = {"enableSecretRotation": "true", "rotationPollInterval": "2m"}
+    assert config() is None
+    assert config(config=asked) == asked
+
+
 def test_a_second_put_changes_what_it_names_and_keeps_every_identity(world: ArmWorld) -> None:
     before = put(world, oidcIssuerProfile={"enabled": True})
 

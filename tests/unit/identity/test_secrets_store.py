@@ -1,0 +1,74 @@
+"""Whether the add-on of AKS brings a renewed certificate into the pods within the time that a renewal counts on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from identity.credentials.schedule import LONGEST_POLL
+from identity.secrets_store import duration, rotation_command, rotation_fault
+
+
+def add_on(**config: Any) -> dict[str, Any]:
+    return {"enabled": True, "config": config}
+
+
+def polling(text: str) -> str | None:
+    return rotation_fault(add_on(enableSecretRotation="true", rotationPollInterval=text))
+
+
+@given(hours=st.integers(0, 99), minutes=st.integers(0, 999), seconds=st.integers(0, 9999))
+def test_every_time_of_go_up_to_an_hour_is_accepted_and_none_beyond(hours: int, minutes: int, seconds: int) -> None:
+    interval = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    text = f"{hours}h{minutes}m{seconds}s"
+
+    if interval:
+        assert duration(text) == interval
+    assert (polling(text) is None) is (timedelta(0) < interval <= LONGEST_POLL)
+
+
+@given(st.text(max_size=20))
+def test_any_other_text_is_refused_and_nothing_is_raised(text: str) -> None:
+    try:
+        accepted = not text or timedelta(0) < duration(text) <= LONGEST_POLL
+    except ValueError:
+        accepted = False
+
+    assert (polling(text) is None) is accepted
+
+
+@pytest.mark.parametrize("text", ["", "2", "2 m", "m", "-2m", "1d", "0s", "0h0m", "2m!", ".5h", "٢m"])
+def test_what_the_driver_does_not_read_is_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match=text or "^$"):
+        duration(text)
+
+
+@pytest.mark.parametrize(
+    ("config", "fault"),
+    [
+        ({}, "secret rotation is off"),
+        ({"enableSecretRotation": "false"}, "secret rotation is off"),
+        ({"enableSecretRotation": True}, None),
+        ({"enableSecretRotation": "True"}, None),
+    ],
+)
+def test_rotation_is_off_unless_it_is_on(config: dict[str, Any], fault: str | None) -> None:
+    found = rotation_fault(add_on(**config))
+
+    assert (found is None) is (fault is None)
+    assert (fault or "") in (found or "")
+
+
+@pytest.mark.parametrize("profile", [{}, {"enabled": False}, {"enabled": False, "config": None}])
+def test_of_another_driver_nothing_is_known(profile: dict[str, Any]) -> None:
+    assert rotation_fault(profile) is None
+
+
+def test_the_command_can_be_typed() -> None:
+    assert rotation_command("aks dev", "aks-1") == (
+        "az aks update --resource-group 'aks dev' --name aks-1 --enable-secret-rotation --rotation-poll-interval 2m"
+    )
