@@ -11,7 +11,7 @@ from identity.access.errors import AccessError
 from identity.credentials import rfc3339
 from identity.credentials.document import InvalidCredential, encode, validate, wrap
 from identity.credentials.replacement import StoredBefore
-from identity.credentials.schedule import OVERLAP, Delivery
+from identity.credentials.schedule import Delivery
 from identity.credentials.secret_tags import (
     CANNOT_RENEW_AFTER,
     DELIVERED_AT,
@@ -184,12 +184,10 @@ def _disable(secret: VaultSecret, written: SecretMetadata, before: SecretMetadat
 
 def _not_ours(found: SecretMetadata, inputs: Props, state: Props) -> str:
     """Why the tags of a version stay: they would say that it holds the stack's certificate."""
-    free = rfc3339.render(rfc3339.parse(state["deliveredAt"]) + OVERLAP)
-    is_issued = _FILE not in inputs
     way = (
-        f"From {free} on `idstack renew` or the next `up` writes another certificate; "
-        "`idstack rotate --force --identity <identity>` does so now, and names the pods that may not sign in"
-        if is_issued
+        "Make the stack's version current again, value and tags, or run `idstack rotate --force --identity <identity>`: "
+        "it writes another certificate, and names the pods that may not sign in until they load it"
+        if _FILE not in inputs
         else f"If theirs is newer, put it into {inputs[_FILE]}; otherwise have a later one issued, and put that there"
     )
     return (

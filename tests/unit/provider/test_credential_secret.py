@@ -13,7 +13,6 @@ import pytest
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate, issue
 from identity.credentials.document import encode, validate
-from identity.credentials.schedule import OVERLAP
 from plugin import UNKNOWN, PluginError, PropertyChange, Props
 from provider import keys
 from provider.credential_secret import CredentialSecretResource
@@ -177,12 +176,11 @@ def test_a_version_that_somebody_else_wrote_gets_no_tags_of_ours(in_azure: ArmWo
         resource.update(URN, ID, old, state, new, preview=False)
 
     assert in_azure.call("GET", ID).json() == before
-    free = rfc3339.render(rfc3339.parse(state["deliveredAt"]) + OVERLAP)
     assert str(refused.value) == (
         f"{ID} has the version {foreign}, which somebody else wrote, and not {state['version']}, which this stack "
-        f"wrote with the certificate {old['thumbprint']}. Nothing was changed. From {free} on `idstack renew` or the "
-        "next `up` writes another certificate; `idstack rotate --force --identity <identity>` does so now, and names "
-        "the pods that may not sign in"
+        f"wrote with the certificate {old['thumbprint']}. Nothing was changed. Make the stack's version current again, "
+        "value and tags, or run `idstack rotate --force --identity <identity>`: it writes another certificate, and "
+        "names the pods that may not sign in until they load it"
     )
 
 
