@@ -1,6 +1,7 @@
 """Graph's routes: applications and service principals (same shape, one class), the deleted items, users' groups.
 
-Graph's own reads are consistent here; what lags behind the directory is ARM (`Directory.is_replicated`) and sign-in.
+Each read of an application or service principal meets a replica, which may be behind in its certificates
+(`Faults.graph_delays`): a PATCH replaces the whole list, and the list that it is made of may be an old one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from localcloud.azure.graph.throttle import GraphThrottle
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, json_object, service_app
 from localcloud.azure.tenant.objects import Application, PasswordCredential, ServicePrincipal
+from localcloud.azure.tenant.replicas import Replicas
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core import clock
 
@@ -54,6 +56,9 @@ class _Collection(ABC):
         self.directory = cloud.directory
         self._door = door
         self._tenant_id = cloud.tenant_id
+        self._replicas = Replicas(
+            lambda: cloud.holder.now().graph_delays or cloud.faults.graph_delays, cloud.faults.random()
+        )
 
     def routes(self) -> Sequence[BaseRoute]:
         collection = f"/v1.0/{self.name}"
@@ -90,7 +95,8 @@ class _Collection(ABC):
 
     async def list(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
-        items = (representation.to_json(entry, self._tenant_id) for entry in self.entries())
+        known = self._replicas.choose().knows_until
+        items = (representation.to_json(entry.seen_until(known), self._tenant_id) for entry in self.entries())
         return JSONResponse(odata.collection(request, self.name, items))
 
     async def create(self, request: Request) -> Response:
@@ -107,7 +113,7 @@ class _Collection(ABC):
 
     async def read(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
-        entry = self.addressed(request)
+        entry = self.addressed(request).seen_until(self._replicas.choose().knows_until)
         item = representation.to_json(entry, self._tenant_id, with_keys="keyCredentials" in odata.selected(request))
         return JSONResponse(odata.entity(request, self.name, item))
 

@@ -98,6 +98,7 @@ class HeldFaults:
         deliveries: the first that strikes a request delivers its answer.
         replication: certificates that Entra ID does not accept.
         replica_delays: as `Faults.replica_delays`, which it overrides unless it is empty.
+        graph_delays: likewise as `Faults.graph_delays`.
         token_lifetime: as `Faults.token_lifetime`, which it overrides.
         date_shift: as `Faults.date_shift`, which it overrides by service.
         expired_tls: services whose server certificate has expired, for connections that begin now.
@@ -112,6 +113,7 @@ class HeldFaults:
     date_shift: Mapping[Service, float] = field(default_factory=dict)
     deliveries: tuple[HeldDelivery, ...] = ()
     replica_delays: tuple[Annotated[float, Field(ge=0)], ...] = ()
+    graph_delays: tuple[Annotated[float, Field(ge=0)], ...] = ()
     token_lifetime: tuple[Annotated[int, Field(ge=1)], int] | None = None
     expired_tls: tuple[Service, ...] = ()
     read_only_vaults: tuple[Annotated[str, AfterValidator(str.lower)], ...] = ()

@@ -231,6 +231,7 @@ def test_every_service_of_azure_can_be_held() -> None:
         st.lists(_REPLICATION).map(tuple),
         deliveries=st.lists(_DELIVERIES).map(tuple),
         replica_delays=st.lists(st.floats(0, 3600)).map(tuple),
+        graph_delays=st.lists(st.floats(0, 3600)).map(tuple),
         token_lifetime=st.none() | st.tuples(st.integers(1, 9), st.integers(9, 99)),
         expired_tls=st.lists(st.sampled_from(SERVICES)).map(tuple),
         disk=st.none() | st.sampled_from(Disk),
