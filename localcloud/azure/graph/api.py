@@ -1,7 +1,7 @@
 """Graph's routes: applications and service principals (same shape, one class), the deleted items, users' groups.
 
-Each read of an application or service principal meets a replica, which may be behind in its certificates
-(`Faults.graph_delays`): a PATCH replaces the whole list, and the list that it is made of may be an old one.
+Each read of applications or service principals meets a replica, which may be behind in their certificates
+(`Faults.graph_delays`, `HeldFaults.lags`). A PATCH replaces the list, and it may have been made of an old one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from starlette.applications import Starlette
@@ -56,9 +57,8 @@ class _Collection(ABC):
         self.directory = cloud.directory
         self._door = door
         self._tenant_id = cloud.tenant_id
-        self._replicas = Replicas(
-            lambda: cloud.holder.now().graph_delays or cloud.faults.graph_delays, cloud.faults.random()
-        )
+        self._holder = cloud.holder
+        self._replicas = Replicas(lambda: cloud.faults.graph_delays, cloud.faults.random())
 
     def routes(self) -> Sequence[BaseRoute]:
         collection = f"/v1.0/{self.name}"
@@ -95,7 +95,7 @@ class _Collection(ABC):
 
     async def list(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
-        known = self._replicas.choose().knows_until
+        known = await self._known(request)
         items = (representation.to_json(entry.seen_until(known), self._tenant_id) for entry in self.entries())
         return JSONResponse(odata.collection(request, self.name, items))
 
@@ -113,9 +113,16 @@ class _Collection(ABC):
 
     async def read(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
-        entry = self.addressed(request).seen_until(self._replicas.choose().knows_until)
+        entry = self.addressed(request).seen_until(await self._known(request))
         item = representation.to_json(entry, self._tenant_id, with_keys="keyCredentials" in odata.selected(request))
         return JSONResponse(odata.entity(request, self.name, item))
+
+    async def _known(self, request: Request) -> datetime:
+        """Up to when the replica that answers a read has seen everything."""
+        for each in self._holder.now().lags:
+            if (await each.is_about("graph", request.scope, request.receive))[0] and self._holder.strikes(each):
+                return each.since
+        return self._replicas.choose().knows_until
 
     async def change(self, request: Request) -> Response:
         caller = self.caller(request)
