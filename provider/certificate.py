@@ -19,6 +19,7 @@ from plugin import (
     Props,
     contains_unknown,
     diff_properties,
+    pause,
 )
 from provider import clock, cloud, keys, schema
 from provider.inputs import Inputs
@@ -113,7 +114,9 @@ class CertificateResource(StateOnly):
         if application is None:
             return
         try:
-            withdraw(cloud.client(inputs["cloud"], inputs["tenantId"]), application, state["keyId"])
+            azure = cloud.client(inputs["cloud"], inputs["tenantId"])
+            # The first certificate of an application is alone there.
+            withdraw(azure, application, state["keyId"], pause, may_be_last=True)
         except AccessError as error:
             raise PluginError(f"whether the certificate {id} is still registered cannot be seen: {error}") from None
 

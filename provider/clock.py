@@ -13,7 +13,7 @@ from plugin import PluginError
 # RFC 3339; stops the clock of a local stack at that moment, for tests of renewals.
 CLOCK_VARIABLE: Final = "IDSTACK_CLOCK"
 # Entra ID takes an assertion from a clock that is this much wrong, and a certificate begins this long before its issue.
-_TOLERANCE: Final = timedelta(minutes=5)
+TOLERANCE: Final = timedelta(minutes=5)
 
 
 def now(cloud: str) -> datetime:
@@ -38,7 +38,7 @@ def require_right(here: datetime, azure: datetime | None) -> None:
     """
     if azure is None:
         return
-    if abs(here - azure) > _TOLERANCE:
+    if abs(here - azure) > TOLERANCE:
         raise PluginError(
             f"no certificate was issued, as this machine's clock is wrong: it shows {rfc3339.render(here)}, Azure "
             f"{rfc3339.render(azure)}; set it right, then run the command again"

@@ -185,8 +185,8 @@ def _disable(secret: VaultSecret, written: SecretMetadata, before: SecretMetadat
 def _not_ours(found: SecretMetadata, inputs: Props, state: Props) -> str:
     """Why the tags of a version stay: they would say that it holds the stack's certificate."""
     way = (
-        "Make the stack's version current again, value and tags, or run `idstack rotate --force --identity <identity>`: "
-        "it writes another certificate, and names the pods that may not sign in until they load it"
+        "Make the stack's version current again, value and tags, or run `idstack rotate --force --identity "
+        "<identity>`: it writes another certificate, and names the pods that may not sign in until they load it"
         if _FILE not in inputs
         else f"If theirs is newer, put it into {inputs[_FILE]}; otherwise have a later one issued, and put that there"
     )

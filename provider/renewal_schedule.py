@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from identity.access.errors import AccessError
-from identity.access.registered_certificates import begins_of_ours, withdraw_all_but
+from identity.access.registered_certificates import begins_of_ours, withdraw_all, withdraw_all_but
 from identity.credentials import renewal_request, rfc3339, schedule
 from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (
@@ -40,6 +40,7 @@ from plugin import (
     Props,
     ReadResult,
     diff_properties,
+    pause,
     unwrap,
 )
 from provider import clock, cloud, schema
@@ -180,13 +181,14 @@ class RenewalScheduleResource(StateOnly):
         try:
             azure = cloud.client(inputs["cloud"], inputs["tenantId"])
             if request is RenewalRequest.REPLACE:
-                azure.change_directory_object(application, {"keyCredentials": []})
+                withdraw_all(azure, application, pause)
             found = self._look(inputs).found if request is RenewalRequest.WITHDRAW else None
-            if found is not None and (current := found.tags.get(THUMBPRINT)):
-                withdraw_all_but(azure, application, current)
+            if found is not None:
+                begins = rfc3339.parse(inputs[inputs["current"]]["notBefore"])
+                withdraw_all_but(azure, application, found.tags.get(THUMBPRINT), begins, pause)
         except AccessError as error:
             raise PluginError(
-                f"no certificate was withdrawn, the leaked one may still be registered: {error}. Run the command again"
+                f"the leaked certificate may still be registered: {error}. Run the command again"
             ) from None
 
     def _look(self, inputs: Mapping[str, Any]) -> SecretSeen:

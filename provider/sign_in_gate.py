@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.sign_in import SignInFailed, prove
 from plugin import UNKNOWN, Checked, Created, Diff, PluginError, Props, diff_properties, pause
-from provider import keys, schema
+from provider import clock, keys, schema
 from provider.inputs import Inputs
 from provider.state_only import StateOnly
 
@@ -65,10 +65,27 @@ def _proven(inputs: Props) -> Props:
             f"the key of the certificate {inputs['thumbprint']} is gone: the run that issued it ended before the vault "
             "had it. Run the command again, which issues another certificate"
         )
+    _require_valid(issued)
     try:
         return inputs | {"provenAt": _proof(inputs, issued)}
     except (SignInFailed, ValueError) as error:
         raise PluginError(str(error)) from None
+
+
+def _require_valid(issued: IssuedCertificate) -> None:
+    """Raises PluginError for a certificate that Entra ID would call expired, again and again until the time-out."""
+    now = datetime.now(UTC)
+    if issued.not_before > now + clock.TOLERANCE:
+        wrong = f"begins at {rfc3339.render(issued.not_before)}"
+    elif issued.not_after <= now:
+        wrong = f"ended at {rfc3339.render(issued.not_after)}"
+    else:
+        return
+    raise PluginError(
+        f"the certificate {issued.thumbprint} {wrong}, and it is {rfc3339.render(now)}: nobody can sign in with it, "
+        "so it was not delivered. If this machine's clock is wrong, set it right, and correct the secret's `nbf` if "
+        "somebody edited that; then run the command again"
+    )
 
 
 def _proof(inputs: Props, issued: IssuedCertificate) -> str:

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final
 
-from localcloud.azure.shared.held import FaultHolder, HeldAnswer, HeldFaults, HeldReplication
+from localcloud.azure.shared.held import FaultHolder, HeldAnswer, HeldFaults, HeldLag, HeldReplication
 from localcloud.core.state_directory import StateDirectory
 from tests.harness import LocalStack
 
-Fault = HeldAnswer | HeldReplication
+Fault = HeldAnswer | HeldReplication | HeldLag
 DROPPED: Final = None
 """As a status: the connection is closed without an answer."""
 
@@ -37,6 +37,7 @@ def held(stack: LocalStack, *faults: Fault, date_shift: Mapping[str, float] | No
         HeldFaults(
             answers=(*(each for each in faults if isinstance(each, HeldAnswer)), *before.answers),
             replication=(*(each for each in faults if isinstance(each, HeldReplication)), *before.replication),
+            lags=(*(each for each in faults if isinstance(each, HeldLag)), *before.lags),
             date_shift={**before.date_shift, **(date_shift or {})},
         ),
     )

@@ -1,15 +1,39 @@
-"""A leaked key that is taken out of use although no other certificate can be delivered."""
+"""A leaked key that is taken out of use although no other certificate can be delivered, or Graph shows an old list."""
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
-from tests.engine.clients import bare_sign_in, read
+from localcloud.azure.shared.held import HeldLag
+from tests.engine.clients import await_refusal, bare_sign_in, read, secrets_of
 from tests.engine.held_faults import gate_refuses, held
 from tests.harness import LocalStack
+
+
+def test_a_revocation_that_reads_an_old_list_keeps_the_new_certificate(
+    small: LocalStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", small.environment.ca_file)
+    file = next(Path(small.environment.mounts_dir, "clusters-hc1").glob("*/mnt/certs/cloud-provider-hc1-json"))
+    leaked = read(file)
+    # The schedule asks for the application by its client id. The first answers are of before the new certificate.
+    old = HeldLag("graph", ("GET",), "appId=", since=datetime.now(UTC), count=4)
+    # azuread asks for it by its object id, until it has seen it five times in a row.
+    some = HeldLag("graph", ("GET",), "/applications/", since=datetime.now(UTC), count=4)
+
+    with held(small, old, some):
+        small.idstack("rotate", "--identity", "cloudProvider", "--revoke")
+
+    await_refusal(leaked)
+    delivered = small.control_plane["cloudProvider"]["thumbprint"]
+    with secrets_of(small) as vault:
+        assert bare_sign_in(json.loads(vault.get_secret(file.name).value or "")) == delivered
+    assert small.preview() == {}
 
 
 def test_a_leaked_key_is_out_although_the_new_gate_fails_and_stays_out(

@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.engine.clients import Client
-from tests.storm import model
-from tests.storm.plan import Kind, Operation, Recovery, written
-from tests.storm.world import Done, World
+from azure.core.exceptions import ClientAuthenticationError
+
+from tests.engine.clients import Client, bare_sign_in
+from tests.storm import model, tampering
+from tests.storm.plan import TAMPERING, Kind, Operation, Recovery, written
+from tests.storm.world import PAUSE, Done, World
 
 _SEARCHED_EVERY: Final = 25  # operations
 
@@ -44,6 +46,9 @@ class Storm:
             model.require_no_key_in_clear(self.world)
 
     def _carry_out(self, operation: Operation, chance: random.Random) -> None:
+        if operation.kind in TAMPERING:
+            self._withstand(operation)
+            return
         world, disturbance = self.world, operation.disturbance
         credentials = model.Credentials(world)
         command = world.command(operation)
@@ -61,6 +66,56 @@ class Storm:
             assert disturbance is not None
             self._recover(operation, command, done, disturbance.recovery)
         self._require(operation, credentials, done)
+
+    def _withstand(self, operation: Operation) -> None:
+        """What somebody does behind the stack's back, and what puts it right."""
+        world = self.world
+        credentials, used = model.Credentials(world), world.documents()
+        identity, _, how = operation.argument.partition("-")
+        self.report(f"{len(self.log)} {operation}")
+        self.happened["tampered with"] += 1
+        match operation.kind:
+            case Kind.LAG:
+                with tampering.late_reads(world, len(self.log)):
+                    self._must(*world.command(operation))
+            case Kind.RESTORE:
+                backup = str(world.stack.root / "backup.json")
+                self._must("backup", "--output", backup)
+                self._must(*world.command(operation))
+                tampering.lose_the_backend(world)
+                self._must("restore", backup)
+                self._must("recover")
+                self._is_older = True
+            case _:
+                pods = Client(lambda: bare_sign_in(used[identity]), pause=PAUSE)
+                try:
+                    if operation.kind is Kind.EDIT:
+                        tampering.edit(world, identity, how)
+                    else:
+                        tampering.put_back(world, identity, with_tags=not how)
+                    self._renew_or_force(operation, identity)
+                finally:
+                    pods.stop()
+                model.require(not pods.refusals, "what pods have was refused", pods.refusals[-1:])
+                bare_sign_in(used[identity])
+        self._require(operation, credentials, Done((), 0, ""))
+
+    def _renew_or_force(self, operation: Operation, identity: str) -> None:
+        """A renewal heals what was edited or put back, or refuses it in words and leaves it alone."""
+        before = len(self.world.secrets()[identity])
+        try:
+            in_vault = bare_sign_in(self.world.documents()[identity])
+        except ClientAuthenticationError:
+            in_vault = ""  # it was withdrawn before it was put back
+        done = self._run(*self.world.command(operation))
+        model.require_a_way_out(done)
+        is_registered = in_vault in {"", *model.registered_thumbprints(self.world)}
+        model.require(is_registered, "what new pods have from the vault was taken out", in_vault)
+        if done.code == 0:
+            return
+        model.require(len(self.world.secrets()[identity]) == before, "it was refused, and written", done.printed)
+        self._must("rotate", "--identity", identity, "--force")
+        self._must("renew")
 
     def _recover(self, operation: Operation, command: tuple[str, ...], done: Done, recovery: Recovery) -> None:
         """What a person does who does, or does not, know of `idstack recover`."""
@@ -110,10 +165,11 @@ class Storm:
         credentials.require_as_expected(operation, was_undisturbed=not done.happened, was_older=was_older)
 
     def _require_no_refusal(self, operation: Operation) -> None:
-        """Nobody was refused, unless every certificate was taken out of use on purpose."""
+        """Nobody was refused, unless every certificate was taken out of use on purpose, or an old one put back."""
         for identity, client in self.clients.items():
             refusals, client.refusals[:] = list(client.refusals), []
-            if not operation.argument.endswith("-now"):
+            is_put_back = operation.kind is Kind.PUT_BACK and operation.argument.startswith(identity)
+            if not operation.argument.endswith("-now") and not is_put_back:
                 model.require(not refusals, f"what the vault had for {identity} was refused", refusals)
 
     def _failure(self, error: Exception) -> str:

@@ -26,11 +26,14 @@ _KEYS: Final = (
 # An error names what stopped it or what to do: whoever was killed, who does not answer, who has the lock, what exists.
 _CAUSES: Final = re.compile(
     r"was killed by signal 9|exited prematurely|make recover|make up|idstack import|Connection refused|does not answer|"
-    r"it is too soon|not rotated:|is withdrawn|has not reached the vault|does the kubelet run",
+    r"it is too soon|not rotated:|is withdrawn|has not reached the vault|does the kubelet run|"
+    r"rotate --force|set-attributes",
     re.IGNORECASE,
 )
 PUT_BACK: Final = "the state was cut short, and is that of"
 """What `idstack recover` prints of a copy that takes the state's place."""
+# What puts right what somebody has edited or put back.
+_WAY_OUT: Final = re.compile(r"idstack rotate --force|az keyvault secret set-attributes")
 _DAY: Final = timedelta(days=1)
 _MOUNTED_WITHIN: Final = 60.0  # seconds
 
@@ -44,6 +47,11 @@ def require_a_cause(done: Done) -> None:
     require("Traceback (most recent call last)" not in done.printed, "a trace was printed", done.printed)
     require(done.code == 0 or bool(_CAUSES.search(done.printed)), "the error names no cause", done.printed)
     require(not any(each in done.printed.encode() for each in _KEYS), "a private key was printed", done.command)
+
+
+def require_a_way_out(done: Done) -> None:
+    """A command that met what somebody had edited or put back healed it, or refused it and named the way out."""
+    require(done.code == 0 or bool(_WAY_OUT.search(done.printed)), "it names no way out", done.printed)
 
 
 def require_nothing_left(world: World) -> None:
@@ -108,17 +116,19 @@ class Credentials:
             is_changed = now[identity][0] != thumbprint
             is_due = delivered + _DAY <= self._world.clock
             match operation.kind:
-                case Kind.RENEW:
+                case Kind.PUT_BACK | Kind.EDIT if identity == asked:
+                    require(is_changed, "no other certificate took the place", identity)
+                case Kind.RENEW | Kind.PUT_BACK | Kind.EDIT:
                     require(
                         is_changed == is_due or was_older, "a renewal renews what is due", (identity, self._before, now)
                     )
-                case Kind.ROTATE | Kind.REVOKE if identity == asked:
+                case Kind.ROTATE | Kind.REVOKE | Kind.RESTORE | Kind.LAG if identity == asked:
                     require(is_changed or not was_undisturbed, "it was not rotated", identity)
                 case _:
                     require(is_due or was_older or not is_changed, "a certificate changed for no reason", identity)
-            if operation.kind is Kind.REVOKE and identity == asked:
+            if operation.kind in (Kind.REVOKE, Kind.RESTORE, Kind.LAG) and identity == asked:
                 require(
-                    thumbprint not in _registered_thumbprints(self._world),
+                    thumbprint not in registered_thumbprints(self._world),
                     "a leaked certificate is still registered",
                     identity,
                 )
@@ -136,7 +146,8 @@ def _current(world: World) -> dict[str, tuple[str, datetime]]:
     }
 
 
-def _registered_thumbprints(world: World) -> set[str]:
+def registered_thumbprints(world: World) -> set[str]:
+    """What the applications have registered, whatever a replica shows."""
     return {
         hashlib.sha1(base64.b64decode(key["certificate"]), usedforsecurity=False).hexdigest().upper()
         for each in documents(world.stack, "entra-application")

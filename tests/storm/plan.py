@@ -15,6 +15,8 @@ from typing import Final, Self
 
 APPLICATIONS: Final = ("cloudProvider", "nodePoolManagement")
 """The identities of `small_stack` with certificates of their own."""
+EDITS: Final = ("generation", "delivered", "thumbprint", "nbf")
+"""What is changed of a secret."""
 _TEXT: Final = re.compile(
     r"(?P<kind>[a-z]+)(:(?P<argument>[\w-]+))?(/(?P<victim>[a-z]+)@(?P<write>\d+)(~(?P<kept>\d+))?/(?P<recovery>[a-z]+))?"
 )
@@ -30,6 +32,14 @@ class Kind(StrEnum):
     REVOKE = "revoke"
     SCALE = "scale"
     DOWN = "down"
+    PUT_BACK = "putback"
+    EDIT = "edit"
+    RESTORE = "restore"
+    LAG = "lag"
+
+
+TAMPERING: Final = (Kind.PUT_BACK, Kind.EDIT, Kind.RESTORE, Kind.LAG)
+"""What somebody does behind the stack's back, or Azure by itself. Nobody is killed meanwhile."""
 
 
 class Victim(StrEnum):
@@ -109,6 +119,14 @@ _RULES: Final[Mapping[Kind, _Rule]] = {
     Kind.REVOKE: _Rule(2, 120, (*APPLICATIONS, *(f"{each}-now" for each in APPLICATIONS))),
     Kind.SCALE: _Rule(2, 12, ("0", "1", "2", "3")),
     Kind.DOWN: _Rule(1, 200),
+    # An older version of an identity's secret is put back, with its tags or bare; then a day passes, and `renew` runs.
+    Kind.PUT_BACK: _Rule(3, 170, (*APPLICATIONS, *(f"{each}-bare" for each in APPLICATIONS))),
+    # A tag, or the `nbf`, of the newest version is changed; likewise.
+    Kind.EDIT: _Rule(3, 170, tuple(f"{each}-{what}" for each in APPLICATIONS for what in EDITS)),
+    # `backup`, then a leak is revoked, the backend lost, and what was backed up brought back.
+    Kind.RESTORE: _Rule(3, 400, APPLICATIONS),
+    # A leak is revoked while Graph's reads are late.
+    Kind.LAG: _Rule(3, 120, APPLICATIONS),
 }
 _FIRST_UP: Final = 1500
 _VICTIMS: Final[Mapping[Kind, Sequence[Victim]]] = {Kind.SCALE: (Victim.DAEMON, Victim.KUBELET, Victim.MACHINE)}
@@ -124,6 +142,8 @@ def drawn(seed: int, operations: int, kills: int, days: int) -> list[Operation]:
         kinds = [kind for kind, rule in _RULES.items() if is_up or not rule.needs_stack]
         if sum(each.kind is Kind.RENEW for each in plan) == days:
             kinds = [kind for kind in kinds if kind is not Kind.RENEW]
+        if number in disturbed:
+            kinds = [kind for kind in kinds if kind not in TAMPERING]
         [kind] = chance.choices(kinds, [_RULES[each].weight for each in kinds])
         writes = _RULES[kind].writes if is_up else _FIRST_UP
         disturbance = _disturbance(chance, kind, writes) if number in disturbed else None

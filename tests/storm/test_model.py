@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from tests.storm.model import Broken, require_a_cause
+from tests.storm.model import Broken, require_a_cause, require_a_way_out
 from tests.storm.world import Done
 
 _KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ=="
@@ -41,3 +41,13 @@ def test_what_a_command_must_not_print_is_found(code: int, printed: str, broken:
 )
 def test_a_command_may_fail_if_it_says_why(code: int, printed: str) -> None:
     require_a_cause(Done(("up",), code, printed))
+
+
+@pytest.mark.parametrize(
+    "printed", ["`idstack rotate --force` gets out", "`az keyvault secret set-attributes --id ...`"]
+)
+def test_what_was_tampered_with_may_be_refused_if_the_way_out_is_named(printed: str) -> None:
+    require_a_way_out(Done(("renew",), 1, printed))
+    require_a_way_out(Done(("renew",), 0, ""))
+    with pytest.raises(Broken, match="it names no way out"):
+        require_a_way_out(Done(("renew",), 1, "it is too soon"))

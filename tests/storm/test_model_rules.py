@@ -199,6 +199,10 @@ def test_a_key_in_a_file_or_in_what_was_printed_is_found(world: FakeWorld) -> No
         (Kind.ROTATE, "nodePoolManagement", False, True, True, "a certificate changed for no reason"),
         (Kind.REVOKE, "cloudProvider", False, False, True, "it was not rotated"),
         (Kind.REVOKE, "cloudProvider-now", False, False, True, "it was not rotated"),
+        (Kind.EDIT, "cloudProvider-nbf", True, False, True, "no other certificate took the place"),
+        (Kind.EDIT, "cloudProvider-nbf", False, True, True, None),
+        (Kind.PUT_BACK, "nodePoolManagement-bare", True, False, True, "a renewal renews what is due"),
+        (Kind.LAG, "cloudProvider", False, False, True, "it was not rotated"),
         (Kind.UP, "", False, True, True, "a certificate changed for no reason"),
         (Kind.UP, "", True, True, True, None),
         (Kind.UP, "", False, False, True, None),
@@ -227,8 +231,11 @@ def test_a_state_that_was_older_may_cost_another_certificate(world: FakeWorld, k
     before.require_as_expected(Operation(kind), was_undisturbed=False, was_older=True)
 
 
+@pytest.mark.parametrize("kind", [Kind.REVOKE, Kind.RESTORE, Kind.LAG])
 @pytest.mark.parametrize("removed", [None, "2026-11-23T00:00:00Z"])
-def test_a_leaked_certificate_that_is_still_registered_is_found(world: FakeWorld, removed: str | None) -> None:
+def test_a_leaked_certificate_that_is_still_registered_is_found(
+    world: FakeWorld, removed: str | None, kind: Kind
+) -> None:
     leaked = b"certificate"
     thumbprint = hashlib.sha1(leaked, usedforsecurity=False).hexdigest().upper()
     world.versions = {"cloudProvider": [version(thumbprint)]}
@@ -236,7 +243,7 @@ def test_a_leaked_certificate_that_is_still_registered_is_found(world: FakeWorld
     world.versions["cloudProvider"] = [version("new")]
     world.certificates = [{"certificate": base64.b64encode(leaked).decode(), "removedAt": removed}]
 
-    revoked = Operation(Kind.REVOKE, "cloudProvider")
+    revoked = Operation(kind, "cloudProvider")
     if removed:
         before.require_as_expected(revoked, was_undisturbed=True)
         return

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.storm.plan import Disturbance, Kind, Operation, Recovery, Victim, drawn, parsed, written
+from tests.storm.plan import TAMPERING, Disturbance, Kind, Operation, Recovery, Victim, drawn, parsed, written
 from tests.storm.test_storm import DAYS, KILLS, OPERATIONS
 
 _arguments = st.from_regex(r"[\w-]*", fullmatch=True)
@@ -38,7 +38,9 @@ def test_a_nightly_storm_is_as_long_as_it_should_be(seed: int) -> None:
     assert sum(each.disturbance is not None for each in plan) >= 200
     assert sum(each.kind is Kind.RENEW for each in plan) == 60, "simulated days"
     assert {each.disturbance.victim for each in plan if each.disturbance} == set(Victim)
-    assert {each.kind for each in plan} == set(Kind)
+    assert {each.kind for each in plan} | {*TAMPERING} == set(Kind)
+    assert sum(each.kind in TAMPERING for each in plan) >= 10
+    assert not any(each.disturbance for each in plan if each.kind in TAMPERING)
 
 
 @given(st.integers(0), st.integers(1, 60))

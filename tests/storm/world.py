@@ -39,7 +39,7 @@ MOUNTED: Final = "cloudProvider"
 # More than any storm lets pass: no certificate may begin in the future. One of two years is valid all the while.
 _DAYS: Final = 200
 _BETWEEN_ROTATIONS: Final = timedelta(hours=9)  # pods need the certificate before for eight and a half
-_PAUSE: Final = 0.3  # seconds between two sign-ins
+PAUSE: Final = 0.3  # seconds between two sign-ins
 _NOTHING_YET: Final = "no credential"
 _ENGINE: Final = ("pulumi ",)
 _PLUGINS: Final = ("emulated.azure_native", "emulated.azuread", "-m provider")
@@ -79,13 +79,13 @@ class World:
     def command(self, operation: Operation) -> tuple[str, ...]:
         """Let the time pass that the operation needs, change the configuration as it says, and return what to run."""
         match operation.kind:
-            case Kind.RENEW:
+            case Kind.RENEW | Kind.PUT_BACK | Kind.EDIT:
                 self._pass(timedelta(days=1))
                 return ("renew",)
             case Kind.ROTATE:
                 self._pass(_BETWEEN_ROTATIONS)
                 return ("rotate", "--identity", operation.argument)
-            case Kind.REVOKE:
+            case Kind.REVOKE | Kind.RESTORE | Kind.LAG:
                 self._pass(_BETWEEN_ROTATIONS)
                 identity, _, now = operation.argument.partition("-")
                 return ("rotate", "--identity", identity, "--revoke", *(("--now",) if now else ()))
@@ -168,7 +168,7 @@ class World:
     @contextmanager
     def signing_in(self) -> Iterator[dict[str, Client]]:
         """A client of each application, which reads the vault's credential anew for each sign-in, until the end."""
-        clients = {each: Client(lambda each=each: self._sign_in(each), pause=_PAUSE) for each in SECRETS}  # type: ignore[misc]
+        clients = {each: Client(lambda each=each: self._sign_in(each), pause=PAUSE) for each in SECRETS}  # type: ignore[misc]
         try:
             yield clients
         finally:

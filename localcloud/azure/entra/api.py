@@ -19,13 +19,13 @@ from starlette.routing import Route
 from localcloud.azure.arm.managedidentity import FEDERATED_CREDENTIALS
 from localcloud.azure.entra import assertion, errors, sessions
 from localcloud.azure.entra.federation import Issuers, Trust
-from localcloud.azure.entra.replicas import Replica, Replicas
 from localcloud.azure.entra.sessions import Sessions
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.http import service_app
 from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
 from localcloud.azure.tenant.people import User
+from localcloud.azure.tenant.replicas import Replica, Replicas
 from localcloud.azure.tenant.resources import PUBLIC_CLIENTS, first_party_audiences
 from localcloud.core import clock
 from localcloud.core.clouds import CLOUDS
@@ -62,7 +62,9 @@ class _Entra:
         self._cloud = cloud
         self._issuers = issuers
         self._tenant = cloud.tenant_id
-        self._replicas = Replicas(cloud.faults, cloud.holder)
+        self._replicas = Replicas(
+            lambda: cloud.holder.now().replica_delays or cloud.faults.replica_delays, cloud.faults.random()
+        )
         self._sessions = Sessions(cloud.store, cloud.faults, cloud.people)
 
     async def metadata(self, request: Request) -> Response:

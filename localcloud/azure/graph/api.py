@@ -1,6 +1,7 @@
 """Graph's routes: applications and service principals (same shape, one class), the deleted items, users' groups.
 
-Graph's own reads are consistent here; what lags behind the directory is ARM (`Directory.is_replicated`) and sign-in.
+Each read of applications or service principals meets a replica, which may be behind in their certificates
+(`Faults.graph_delays`, `HeldFaults.lags`). A PATCH replaces the list, and it may have been made of an old one.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from starlette.applications import Starlette
@@ -22,6 +24,7 @@ from localcloud.azure.graph.throttle import GraphThrottle
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, json_object, service_app
 from localcloud.azure.tenant.objects import Application, PasswordCredential, ServicePrincipal
+from localcloud.azure.tenant.replicas import Replicas
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core import clock
 
@@ -54,6 +57,8 @@ class _Collection(ABC):
         self.directory = cloud.directory
         self._door = door
         self._tenant_id = cloud.tenant_id
+        self._holder = cloud.holder
+        self._replicas = Replicas(lambda: cloud.faults.graph_delays, cloud.faults.random())
 
     def routes(self) -> Sequence[BaseRoute]:
         collection = f"/v1.0/{self.name}"
@@ -90,7 +95,8 @@ class _Collection(ABC):
 
     async def list(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
-        items = (representation.to_json(entry, self._tenant_id) for entry in self.entries())
+        known = await self._known(request)
+        items = (representation.to_json(entry.seen_until(known), self._tenant_id) for entry in self.entries())
         return JSONResponse(odata.collection(request, self.name, items))
 
     async def create(self, request: Request) -> Response:
@@ -107,9 +113,16 @@ class _Collection(ABC):
 
     async def read(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
-        entry = self.addressed(request)
+        entry = self.addressed(request).seen_until(await self._known(request))
         item = representation.to_json(entry, self._tenant_id, with_keys="keyCredentials" in odata.selected(request))
         return JSONResponse(odata.entity(request, self.name, item))
+
+    async def _known(self, request: Request) -> datetime:
+        """Up to when the replica that answers a read has seen everything."""
+        for each in self._holder.now().lags:
+            if (await each.is_about("graph", request.scope, request.receive))[0] and self._holder.strikes(each):
+                return each.since
+        return self._replicas.choose().knows_until
 
     async def change(self, request: Request) -> Response:
         caller = self.caller(request)

@@ -127,8 +127,8 @@ def key_credentials(body: list[dict[str, Any]], existing: tuple[KeyCredential, .
     """The certificates after a PATCH: the whole list, in which an existing one may be named by its `keyId` alone.
 
     Raises:
-        ServiceError: 400 for anything but an RSA certificate for verification, for dates outside the certificate's, and
-            for other content under an existing `keyId`.
+        ServiceError: 400 for anything but an RSA certificate for verification, for dates outside the certificate's,
+            for an end that has passed, and for other content under an existing `keyId`.
     """
     known = {key.key_id: key for key in existing}
     return [_key_credential(each, known) for each in body]
@@ -159,7 +159,7 @@ def _key_credential(body: dict[str, Any], existing: Mapping[str, KeyCredential])
     start, end = _date(body, "startDateTime", key.start), _date(body, "endDateTime", key.end)
     if not key.start <= start:
         raise ServiceError(400, "KeyCredentialsInvalidStartDate", "Key credential start date is invalid.")
-    if not start < end <= key.end:
+    if not max(start, clock.now()) < end <= key.end:
         raise ServiceError(400, "KeyCredentialsInvalidEndDate", "Key credential end date is invalid.")
     return replace(key, start=start, end=end)
 

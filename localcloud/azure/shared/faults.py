@@ -26,6 +26,8 @@ VAULT_REQUESTS: Final[_Limits] = {"create": (300, 30), "create_key": (20, 2), "k
 """Of one vault, what it takes in 10 s: 300 new versions of secrets and imports, 20 new keys, 4,000 other requests for
 keys and 4,000 for the rest (keyvault/throttle.py)."""
 
+_REPLICATED: Final = {"replica_delays", "graph_delays"}
+
 _LIMITED: Final[Mapping[str, _Limits]] = {
     "arm_requests": ARM_REQUESTS,
     "graph_requests": GRAPH_REQUESTS,
@@ -39,6 +41,8 @@ class Faults:
 
     Attributes:
         replica_delays: one entry per replica of Entra: how long after a change (principal, certificate) it knows it.
+        graph_delays: one entry per replica of Graph: how long after a change of an application's or service principal's
+            certificates a read shows it.
         principal_delay: how long ARM answers `PrincipalNotFound` for a new principal.
         role_delay: how long a new role assignment has no effect.
         federated_credential_write: how long a write of a federated credential keeps others of its identity out.
@@ -58,6 +62,7 @@ class Faults:
     """
 
     replica_delays: tuple[float, ...] = (0.0, 0.5, 1.5)
+    graph_delays: tuple[float, ...] = (0.0,)
     principal_delay: float = 1.0
     role_delay: float = 1.0
     federated_credential_write: float = 0.2
@@ -92,10 +97,10 @@ class Faults:
         known = [each.name for each in fields(cls)]
         if not isinstance(given, dict) or not set(given) <= set(known):
             raise ValueError(f"{FAULTS_VARIABLE} {text}: a JSON object with keys among {', '.join(known)} is expected")
-        if "replica_delays" in given:
-            given["replica_delays"] = tuple(given["replica_delays"])
-            if not given["replica_delays"]:
-                raise ValueError(f"{FAULTS_VARIABLE} replica_delays []: Entra needs at least one replica")
+        for setting in _REPLICATED & set(given):
+            given[setting] = tuple(given[setting])
+            if not given[setting]:
+                raise ValueError(f"{FAULTS_VARIABLE} {setting} []: at least one replica is needed")
         if "token_lifetime" in given:
             given["token_lifetime"] = tuple(given["token_lifetime"])
         for setting, defaults in _LIMITED.items():

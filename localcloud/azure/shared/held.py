@@ -77,6 +77,20 @@ class HeldDelivery(Match):
 
 
 @dataclass(frozen=True)
+class HeldLag(Match):
+    """A read of Graph is answered by a replica that has seen no change of certificates after `since`."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    since: AwareDatetime = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.service != "graph":
+            raise ValueError(f"reads of graph lag, not those of {self.service}")
+
+
+@dataclass(frozen=True)
 class HeldReplication:
     """Entra ID accepts no certificate that was registered after `since`; `client_id` None means any application's.
 
@@ -96,6 +110,7 @@ class HeldFaults:
     Attributes:
         answers: the first that strikes a request answers it.
         deliveries: the first that strikes a request delivers its answer.
+        lags: the first that strikes a read of Graph is answered by a late replica; `Faults.graph_delays` are the rest.
         replication: certificates that Entra ID does not accept.
         replica_delays: as `Faults.replica_delays`, which it overrides unless it is empty.
         token_lifetime: as `Faults.token_lifetime`, which it overrides.
@@ -111,6 +126,7 @@ class HeldFaults:
     replication: tuple[HeldReplication, ...] = ()
     date_shift: Mapping[Service, float] = field(default_factory=dict)
     deliveries: tuple[HeldDelivery, ...] = ()
+    lags: tuple[HeldLag, ...] = ()
     replica_delays: tuple[Annotated[float, Field(ge=0)], ...] = ()
     token_lifetime: tuple[Annotated[int, Field(ge=1)], int] | None = None
     expired_tls: tuple[Service, ...] = ()

@@ -29,6 +29,10 @@ RETENTION = timedelta(days=30)
 """How long Entra keeps a deleted application or service principal restorable."""
 
 
+# A delay that is held while the local cloud runs (`HeldFaults`) may begin after the removal of a certificate.
+_LONGEST_HELD = timedelta(hours=1)
+
+
 @dataclass(frozen=True)
 class DeletedObject:
     """An application or service principal in `directory/deletedItems`."""
@@ -188,7 +192,9 @@ class Directory:
             now = clock.now()
             existing = {key.key_id: key for key in entry.key_credentials}
             wanted = {key.key_id: key for key in credentials}
-            kept_until = now - timedelta(seconds=max(self._faults.replica_delays))
+            kept_until = now - max(
+                _LONGEST_HELD, timedelta(seconds=max(*self._faults.replica_delays, *self._faults.graph_delays))
+            )
             fading = [key for key in entry.keys if key.removed_at is not None and key.removed_at > kept_until]
             fading += [replace(key, removed_at=now) for key_id, key in existing.items() if key_id not in wanted]
             current = [existing.get(key_id, replace(key, added_at=now)) for key_id, key in wanted.items()]

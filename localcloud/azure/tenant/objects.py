@@ -8,9 +8,9 @@ import hmac
 import secrets
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -162,6 +162,10 @@ class DirectoryObject:
     def key_credentials(self) -> tuple[KeyCredential, ...]:
         """The certificates registered now."""
         return tuple(key for key in self.keys if key.removed_at is None)
+
+    def seen_until(self, instant: datetime) -> Self:
+        """The object as a replica shows it that has seen everything up to `instant`. Only certificates are late."""
+        return replace(self, keys=tuple(replace(key, removed_at=None) for key in self.keys if key.known_at(instant)))
 
     def to_document(self) -> Document:
         """The stored form."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -14,7 +15,10 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from emulated.azuread.graph import GraphClient
 from emulated.azuread.provider import AzureAd
 from identity.credentials.certificate import issue
+from localcloud.azure.shared.held import HeldFaults, HeldLag
 from localcloud.core import clock
+from localcloud.core.clouds import LocalEnvironment
+from localcloud.core.state_directory import StateDirectory
 from plugin import UNKNOWN, Created, PluginError, PropertyChange, Props, Secret
 from tests.unit.emulated.plugin_calls import checked, create, delete, read, urn
 
@@ -310,3 +314,45 @@ def test_data_sources_find_exactly_one(azuread: AzureAd, application: tuple[Prop
     assert (found["id"], found["displayName"]) == (created.id, created.state["displayName"])
     with pytest.raises(PluginError, match="No application found with displayName: nobody"):
         azuread.invoke(token, {"displayName": "nobody"})
+
+
+@pytest.fixture
+def late(environment: LocalEnvironment) -> Iterator[Callable[..., None]]:
+    """Lets reads of applications be answered as before `since`: so many, after the first `skip`."""
+    file = StateDirectory(Path(environment.state_dir)).held_faults_file
+
+    def hold(since: datetime, *, skip: int, count: int) -> None:
+        lag = HeldLag("graph", ("GET",), "/applications/", since=since, skip=skip, count=count)
+        file.write_text(HeldFaults(lags=(lag,)).to_json())
+
+    yield hold
+    file.unlink(missing_ok=True)
+
+
+def _key_ids(azuread: AzureAd, application: Created) -> list[str]:
+    return [each["keyId"] for each in _graph(azuread).get(application.id)["keyCredentials"]]
+
+
+def test_late_reads_after_a_write_are_waited_for(
+    azuread: AzureAd, application: tuple[Props, Created], certificate: str, late: Callable[..., None]
+) -> None:
+    _, app = application
+    late(clock.now(), skip=1, count=7)
+    inputs, first = create(azuread, CERTIFICATE, _registration(app, certificate))
+    _, second = create(azuread, CERTIFICATE, _registration(app, certificate))
+    late(clock.now(), skip=1, count=7)
+    delete(azuread, CERTIFICATE, inputs, first)
+
+    assert _key_ids(azuread, app) == [second.state["keyId"]]
+
+
+def test_a_late_read_before_a_write_loses_what_came_after_it(
+    azuread: AzureAd, application: tuple[Props, Created], certificate: str, late: Callable[..., None]
+) -> None:
+    _, app = application
+    before = clock.now()
+    create(azuread, CERTIFICATE, _registration(app, certificate))
+    late(before, skip=0, count=1)
+    _, second = create(azuread, CERTIFICATE, _registration(app, certificate))
+
+    assert _key_ids(azuread, app) == [second.state["keyId"]], "as the real one reads once"

@@ -170,6 +170,12 @@ def test_a_state_of_another_release_is_refused_in_words(schema: Any) -> None:
         resource.check(URN, {**INPUTS, "schema": schema}, INPUTS)
 
 
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not pause between the reads after a removal."""
+    monkeypatch.setattr("provider.certificate.pause", lambda _: None)
+
+
 def registered(world: ArmWorld, owner: ServicePrincipal, *certificates: Props) -> tuple[str, str]:
     """An application of the deployer with the certificates; its path, and its object id."""
     application = world.cloud.directory.create_application("ingress-hc1", owners=[owner.object_id])

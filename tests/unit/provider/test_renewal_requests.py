@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -88,9 +89,10 @@ class RecordedGraph:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, refusal: Exception | None = None) -> None:
         self.requests: list[tuple[str, Any]] = []
-        self.registered: list[dict[str, str]] = []
+        self.registered: list[dict[str, Any]] = []
         self._refusal = refusal
         monkeypatch.setattr("provider.cloud.client", lambda *_: self)
+        monkeypatch.setattr("provider.renewal_schedule.pause", lambda _: None)
 
     def directory_object(self, path: str) -> dict[str, Any]:
         return {"keyCredentials": self.registered}
@@ -99,6 +101,7 @@ class RecordedGraph:
         self.requests.append((path, body))
         if self._refusal:
             raise self._refusal
+        self.registered = body["keyCredentials"]
 
 
 def _updated(old: Props, new: Props, *, preview: bool = False) -> Props:
@@ -133,7 +136,8 @@ def test_a_withdrawal_takes_out_what_no_state_knows_and_nobody_elses(
     graph = RecordedGraph(monkeypatch)
     monkeypatch.setattr(schedule, "_look", lambda _: seen)
     current, before, unknown = (
-        {"customKeyIdentifier": each * 20, "keyId": key_id(each * 20)} for each in ("AB", "CD", "EF")
+        {"customKeyIdentifier": each * 20, "keyId": key_id(each * 20), "startDateTime": B2["notBefore"]}
+        for each in ("AB", "CD", "EF")
     )
     somebody_elses = {**unknown, "keyId": "11111111-1111-4111-8111-111111111111"}
     graph.registered = [before, current, unknown, somebody_elses]
@@ -144,6 +148,42 @@ def test_a_withdrawal_takes_out_what_no_state_knows_and_nobody_elses(
 
     kept = [current, somebody_elses]
     assert graph.requests == [(f"/applications(appId='{new['clientId']}')", {"keyCredentials": kept})]
+
+
+@pytest.mark.parametrize(
+    ("changes", "tags", "reason"),
+    [
+        ({"startDateTime": "2026-01-31T09:25:15Z"}, {}, r"begins at 2026-01-31T09:25:15Z at .* 2026-03-18T09:25:15Z"),
+        ({}, {"thumbprint": "CD" * 20}, rf"did not have {'CD' * 20}, which"),
+        ({}, {"thumbprint": None}, "has no tag `thumbprint`"),
+    ],
+)
+def test_a_tag_that_contradicts_what_is_registered_withdraws_nothing(
+    vault: ArmWorld, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], tags: dict[str, str | None], reason: str
+) -> None:
+    old = {**FIRST_ISSUE, "current": "b", "b": B2}
+    deliver(vault, "b2")
+    asked(monkeypatch, RenewalRequest.WITHDRAW)
+    new = checked(old)
+    seen = schedule._look(new)
+    assert seen.found is not None
+    kept = {name: value for name, value in {**seen.found.tags, **tags}.items() if value is not None}
+    monkeypatch.setattr(schedule, "_look", lambda _: replace(seen, found=replace(seen.found, tags=kept)))
+    graph = RecordedGraph(monkeypatch)
+    named: dict[str, Any] = {
+        "customKeyIdentifier": "AB" * 20,
+        "keyId": key_id("AB" * 20),
+        "startDateTime": B2["notBefore"],
+    }
+    leaked = {**named, "customKeyIdentifier": "EF" * 20, "keyId": key_id("EF" * 20)}
+    graph.registered = [{**named, **changes}, leaked]
+
+    with pytest.raises(
+        PluginError, match=rf"may still be registered: .*{reason}.* Nothing was removed\. Run the command"
+    ):
+        _updated(old, new)
+
+    assert graph.requests == []
 
 
 def test_after_a_replacement_what_the_vault_does_not_name_is_nobodys(
@@ -172,7 +212,7 @@ def test_a_replacement_that_entra_refuses_changes_nothing(vault: ArmWorld, monke
     asked(monkeypatch, RenewalRequest.REPLACE)
     new = checked(old)
     RecordedGraph(monkeypatch, AzureRefused("Graph is away"))
-    with pytest.raises(PluginError, match=r"no certificate was withdrawn, .* Graph is away\. Run the command again"):
+    with pytest.raises(PluginError, match=r"leaked certificate may still be registered: Graph is away\. Run"):
         _updated(old, new)
 
 

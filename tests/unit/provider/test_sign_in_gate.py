@@ -36,9 +36,9 @@ URN = "urn:pulumi:dev::idstack::idstack:index:SignInGate::hc1-ingress-gate-a"
 resource = SignInGateResource()
 
 
-def certificate() -> IssuedCertificate:
-    """A certificate whose key the plugin has in memory."""
-    made = issue("gate", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=90))
+def certificate(age: timedelta = timedelta(minutes=5)) -> IssuedCertificate:
+    """A certificate whose key the plugin has in memory; it began so long ago."""
+    made = issue("gate", not_before=datetime.now(UTC) - age, lifetime=timedelta(days=90))
     keys.remember(made)
     return made
 
@@ -217,6 +217,29 @@ def test_a_key_that_is_gone_is_an_error_that_says_what_to_do(tenant: GateTenant)
     with pytest.raises(PluginError, match=rf"certificate {issued.thumbprint} is gone.* Run the command again"):
         resource.create(URN, tenant.inputs(issued, "some id"), preview=False)
     assert tenant.answers == []
+
+
+@pytest.mark.parametrize(
+    ("age", "wrong"),
+    [
+        (timedelta(minutes=-6), "begins at {0.not_before:%Y-%m-%dT%H:%M:%SZ}"),
+        (timedelta(days=90), "ended at {0.not_after:%Y-%m-%dT%H:%M:%SZ}"),
+    ],
+    ids=["not yet", "no longer"],
+)
+def test_a_certificate_that_is_not_valid_now_is_refused_before_entra_is_asked(
+    tenant: GateTenant, age: timedelta, wrong: str
+) -> None:
+    issued = certificate(age)
+    with pytest.raises(PluginError, match=rf"{issued.thumbprint} {wrong.format(issued)}, and it is .* `nbf`"):
+        resource.create(URN, tenant.inputs(issued, "some id"), preview=False)
+    assert tenant.answers == []
+
+
+def test_a_clock_within_the_tolerance_is_good_enough(tenant: GateTenant, time: Time) -> None:
+    time.pass_by(timedelta(minutes=5))
+    issued = certificate(timedelta(minutes=-4))
+    assert resource.create(URN, tenant.inputs(issued, tenant.register(issued)), preview=False).id
 
 
 def test_another_way_of_proving_is_taken_over_without_a_sign_in(tenant: GateTenant, time: Time) -> None:

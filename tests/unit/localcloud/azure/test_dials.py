@@ -15,17 +15,19 @@ from azure.identity import CertificateCredential
 from azure.keyvault.secrets import SecretClient
 from cryptography import x509
 
+from identity.access.azure_client import AzureClient
 from identity.credentials.certificate import IssuedCertificate, issue
 from localcloud.azure.entra.api import app as entra_app
-from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery
+from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery, HeldLag
 from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.tls import ensure_certificate, expired_file
+from tests.unit.azure_world import azure, cloud, deployer
 from tests.unit.hosts import Certificates, Serve, running
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, vault_body, world
 from tests.unit.localcloud.azure.keyvault.conftest import PrincipalCredential
 
-__all__ = ["world"]
+__all__ = ["azure", "cloud", "deployer", "world"]
 _ARM = "https://management.azure.com"
 _GROUP = f"{GROUP}?api-version=2024-11-01"
 
@@ -228,6 +230,10 @@ def signing_in(world: ArmWorld, serve: Serve, certificates: Certificates) -> Sig
     return SigningIn(world, serve(entra_app(world.cloud)), str(certificates.ca_file))
 
 
+def _issued() -> IssuedCertificate:
+    return issue("test", not_before=clock.now() - timedelta(days=30), lifetime=timedelta(days=90))
+
+
 class SigningIn:
     """An application with a certificate that was registered just now."""
 
@@ -237,9 +243,7 @@ class SigningIn:
         application = world.cloud.directory.create_application("client")
         world.cloud.directory.create_service_principal(application.app_id)
         self.client_id = application.app_id
-        self.issued: IssuedCertificate = issue(
-            "test", not_before=clock.now() - timedelta(days=30), lifetime=timedelta(days=90)
-        )
+        self.issued: IssuedCertificate = _issued()
         certificate = x509.load_pem_x509_certificate(self.issued.certificate_pem.encode())
         world.cloud.directory.set_key_credentials(application.object_id, [KeyCredential.of(certificate)])
 
@@ -274,6 +278,35 @@ def test_a_replica_that_lags_for_an_hour_refuses_until_then(world: ArmWorld, sig
         signing_in()
     world.hold(replica_delays=(0.0,))
     assert signing_in()
+
+
+def test_whoever_writes_an_old_list_back_undoes_what_came_after_it(
+    world: ArmWorld, deployer: ServicePrincipal, azure: AzureClient
+) -> None:
+    directory = world.cloud.directory
+    application = directory.create_application("client", owners=[deployer.object_id])
+    path = f"/applications/{application.object_id}?$select=keyCredentials"
+    old, new = (KeyCredential.of(x509.load_pem_x509_certificate(_issued().certificate_pem.encode())) for _ in range(2))
+    with clock.moved_ahead(timedelta(hours=-1)):
+        directory.set_key_credentials(application.object_id, [old])
+    directory.set_key_credentials(application.object_id, [new])
+
+    def read() -> tuple[list[Any], set[str]]:
+        found = azure.directory_object(path) or {}
+        listed = azure.directory_objects("/applications", "displayName eq 'client'")
+        assert [each["keyId"] for each in listed[0]["keyCredentials"]] == [
+            each["keyId"] for each in found["keyCredentials"]
+        ]
+        return found["keyCredentials"], {each["keyId"] for each in found["keyCredentials"]}
+
+    assert read()[1] == {new.key_id}
+    world.hold(lags=(HeldLag("graph", operation="GET application", since=clock.now() - timedelta(minutes=1)),))
+    listed, ids = read()
+    assert ids == {old.key_id}
+    azure.change_directory_object(path.partition("?")[0], {"keyCredentials": listed})
+    world.hold()
+
+    assert read()[1] == {old.key_id}
 
 
 def test_a_token_is_good_for_as_long_as_it_is_held(world: ArmWorld, signing_in: SigningIn, client: Client) -> None:

@@ -29,7 +29,15 @@ from identity.credentials.certificate import issue
 from localcloud.azure.entra.api import app as entra_app
 from localcloud.azure.local_azure import assemble
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
-from localcloud.azure.shared.held import Disk, FaultHolder, HeldAnswer, HeldDelivery, HeldFaults, HeldReplication
+from localcloud.azure.shared.held import (
+    Disk,
+    FaultHolder,
+    HeldAnswer,
+    HeldDelivery,
+    HeldFaults,
+    HeldLag,
+    HeldReplication,
+)
 from localcloud.azure.shared.http import json_object, service_app
 from localcloud.azure.shared.matching import SERVICES
 from localcloud.azure.tenant.objects import KeyCredential
@@ -61,6 +69,7 @@ _DELIVERIES = st.builds(
     bytes_per_second=st.none() | st.floats(0.1, 99),
     cut=st.none() | st.floats(0, 0.9),
 )
+_LAGS = st.builds(HeldLag, service=st.just("graph"), since=st.datetimes(timezones=st.just(UTC)))
 _REPLICATION = st.builds(
     HeldReplication,
     since=st.datetimes(timezones=st.just(UTC)),
@@ -231,6 +240,7 @@ def test_every_service_of_azure_can_be_held() -> None:
         st.lists(_REPLICATION).map(tuple),
         deliveries=st.lists(_DELIVERIES).map(tuple),
         replica_delays=st.lists(st.floats(0, 3600)).map(tuple),
+        lags=st.lists(_LAGS).map(tuple),
         token_lifetime=st.none() | st.tuples(st.integers(1, 9), st.integers(9, 99)),
         expired_tls=st.lists(st.sampled_from(SERVICES)).map(tuple),
         disk=st.none() | st.sampled_from(Disk),
@@ -238,6 +248,11 @@ def test_every_service_of_azure_can_be_held() -> None:
 )
 def test_what_is_written_is_read(held: HeldFaults) -> None:
     assert HeldFaults.parse(held.to_json()) == held
+
+
+def test_reads_of_graph_alone_lag() -> None:
+    with pytest.raises(ValueError, match="reads of graph lag, not those of arm"):
+        HeldLag("arm", since=_SINCE)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from identity.credentials.signing_key import make, public_half
 from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.tenant.objects import KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.core import clock
+from localcloud.core.clock import rfc3339
 from tests.unit.localcloud.arm_world import SUBSCRIPTION, send
 from tests.unit.localcloud.coverage.cloud import AKS_CLIENT, AUTHORITY, CoverageCloud
 
@@ -292,6 +293,7 @@ GRAPH: Final[Mapping[str, Provoke]] = {
     "key of another usage": lambda cloud: _keys(cloud, usage="Sign"),
     "key that begins before its certificate": lambda cloud: _keys(cloud, startDateTime="2020-01-01T00:00:00Z"),
     "key that ends after its certificate": lambda cloud: _keys(cloud, endDateTime="2099-01-01T00:00:00Z"),
+    "key that has ended": lambda cloud: _keys(cloud, endDateTime=rfc3339(clock.now() - timedelta(days=1))),
     "removal of an unknown client secret": _no_such_password,
     "filter that is not understood": lambda cloud: cloud.graph("GET", "/applications", filter="notes ne 'x'"),
 }

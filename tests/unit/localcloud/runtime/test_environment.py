@@ -207,10 +207,10 @@ def test_the_deployers_file_holds_the_registered_certificate(ready: Callable[[],
 
 def test_faults_come_from_the_environment_and_unknown_ones_are_refused() -> None:
     turned = Faults.from_environment(
-        {FAULTS_VARIABLE: '{"replica_delays": [0, 9], "latency": {"arm PUT": 1, "arm": 2}}'}
+        {FAULTS_VARIABLE: '{"replica_delays": [0, 9], "graph_delays": [2], "latency": {"arm PUT": 1, "arm": 2}}'}
     )
 
-    assert turned.replica_delays == (0, 9)
+    assert (turned.replica_delays, turned.graph_delays) == ((0, 9), (2,))
     assert (turned.latency_of("arm", "PUT"), turned.latency_of("arm", "GET"), turned.latency_of("imds", "GET")) == (
         1,
         2,
@@ -223,6 +223,6 @@ def test_faults_come_from_the_environment_and_unknown_ones_are_refused() -> None
     assert free.graph_requests == {"unit": (3500, 350), "tenant_write": (18000, 60)}
     assert (free.vault_requests, free.arm_requests) == (Faults().vault_requests, Faults().arm_requests)
     unknown = [f'{{"{each}": {{"writes": [1, 1]}}}}' for each in ("arm_requests", "graph_requests", "vault_requests")]
-    for wrong in ('{"replica_delay": 1}', "[]", '{"replica_delays": []}', *unknown):
+    for wrong in ('{"replica_delay": 1}', "[]", '{"replica_delays": []}', '{"graph_delays": []}', *unknown):
         with pytest.raises(ValueError, match=FAULTS_VARIABLE):
             Faults.from_environment({FAULTS_VARIABLE: wrong})

@@ -275,8 +275,13 @@ def test_a_certificate_of_no_stack_is_left_over_once_its_successor_is_in_use(
 
 
 def test_deleting_a_certificate_leaves_the_others(
-    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal
+    azure: AzureClient,
+    world: ArmWorld,
+    settings: Settings,
+    deployer: ServicePrincipal,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("identity.access.registered_certificates._BETWEEN_READS", 0)
     made, _ = application(world, deployer, "idstack:dev:hc9-ingress-entra")
     register(azure, made)
     kept, current = register(azure, made)

@@ -20,6 +20,8 @@ from localcloud.azure.entra.api import app as entra
 from localcloud.azure.graph.permissions import WRITE_ALL, WRITE_OWNED
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.core import clock
+from localcloud.core.clock import rfc3339
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.azure.graph.world import GRAPH, As, code, created, key, signed_in
 
@@ -62,6 +64,7 @@ def test_a_certificate_keeps_the_key_id_that_a_client_gives_it(graph: httpx.Clie
         ({"keyId": "one"}, "Request_BadRequest"),
         ({"key": "bm90IGEgY2VydGlmaWNhdGU="}, "Request_BadRequest"),
         ({"usage": "Sign"}, "Request_BadRequest"),
+        ({"endDateTime": rfc3339(clock.now())}, "KeyCredentialsInvalidEndDate"),
         ({"endDateTime": "2999-01-01T00:00:00Z"}, "KeyCredentialsInvalidEndDate"),
         ({"startDateTime": "2000-01-01T00:00:00Z"}, "KeyCredentialsInvalidStartDate"),
     ],

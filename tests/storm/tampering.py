@@ -1,0 +1,67 @@
+"""What happens behind the stack's back in a storm: to an identity's secret, to the backend, to what Graph answers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from identity.credentials.secret_tags import DELIVERED_AT, GENERATION, THUMBPRINT
+from localcloud.azure.shared.held import HeldLag
+from tests.engine.held_faults import held
+from tests.engine.out_of_band import OutOfBand
+from tests.storm.world import SECRETS, World
+
+# Of the newest version, by what a storm's operation calls them. A date in the year 2036 is after any storm.
+_TAGS: Final = {
+    "generation": {GENERATION: "b999999999"},
+    "delivered": {DELIVERED_AT: "2000-01-01T00:00:00Z"},
+    "thumbprint": {THUMBPRINT: "AB" * 20},
+}
+_LATE: Final = datetime(2036, 1, 1, tzinfo=UTC)
+_LAGS_FOR: Final = 40.0  # seconds
+
+
+def put_back(world: World, identity: str, *, with_tags: bool) -> None:
+    """Write what the vault had before, if it had anything, as the newest version, as after a restore."""
+    name, versions = SECRETS[identity], world.secrets()[identity]
+    if len(versions) == 1:
+        return
+    with OutOfBand(world.stack).secrets() as vault:
+        vault.update_secret_properties(name, versions[-2]["version"], enabled=True)
+        older = vault.get_secret(name, versions[-2]["version"])
+        kept: dict[str, Any] = {"content_type": older.properties.content_type}
+        if with_tags:
+            kept |= {
+                "tags": older.properties.tags,
+                "not_before": older.properties.not_before,
+                "expires_on": older.properties.expires_on,
+            }
+        vault.set_secret(name, older.value or "", **kept)
+
+
+def edit(world: World, identity: str, what: str) -> None:
+    """Change a tag of the newest version (`generation`, `delivered`, `thumbprint`), or its `nbf`."""
+    name, newest = SECRETS[identity], world.secrets()[identity][-1]
+    change: dict[str, Any] = {"not_before": _LATE}
+    if what != "nbf":
+        change = {"tags": {**newest["tags"], **_TAGS[what]}}
+    with OutOfBand(world.stack).secrets() as vault:
+        vault.update_secret_properties(name, newest["version"], **change)
+
+
+def lose_the_backend(world: World) -> None:
+    """The state of every stack is gone."""
+    shutil.rmtree(world.stack.state / "pulumi/backend/.pulumi")
+
+
+@contextmanager
+def late_reads(world: World, seed: int) -> Iterator[None]:
+    """For a while half of the stack's own reads of an application's certificates show none that came after this."""
+    now = datetime.now(UTC)
+    with held(
+        world.stack, HeldLag("graph", ("GET",), "appId=", since=now, probability=0.5, seed=seed, seconds=_LAGS_FOR)
+    ):
+        yield
