@@ -70,7 +70,7 @@ def changes(target: Engine) -> dict[str, str]:
         raise CommandError(
             f"the cluster is in {target.stack} now, and nothing has changed in Azure, but its next `up` would:{listed}"
             f"\nDo not run it: Pulumi.{target.stack}.yaml differs from the first stack's configuration in what these "
-            f"are made of. Correct it until `make preview STACK={target.stack}` shows updates alone"
+            f"are made of. Correct it until `make preview STACK={target.stack}` shows none of them"
         )
     return planned
 
