@@ -22,7 +22,7 @@ from components.lookups.prerequisites import Prerequisites
 from identity import checkout
 from identity.outputs import HostedClusterOutput, StackOutputs, delivered, encryption_keys
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.credential_loss import addresses
+from identity.settings.credential_loss import addresses, reader_address
 
 
 class IdentityStack:
@@ -88,6 +88,8 @@ class IdentityStack:
             outputs["keyVaultUserAttachCommand"] = self._attach_command
         if self._reader is not None:
             outputs["keyVaultUserObjectId"] = self._reader
+        if (in_use := reader_address(self._settings)) is not None:
+            outputs["keyVaultUserInUse"] = in_use
         commit = checkout.commit(Path.cwd(), pulumi.get_stack())
         if commit is not None:
             outputs["commit"] = commit

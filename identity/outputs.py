@@ -35,11 +35,13 @@ class CredentialAddress(TypedDict):
     """Where one credential in use is found (`identity/settings/credential_loss.py`).
 
     `secret` is an ARM id; the guest cluster's identities have none. `principal` is the ARM id of a managed identity, or
-    the credential source if the stack makes the identity itself.
+    the credential source if the stack makes the identity itself; of an issuer that the stack makes, its storage
+    account. `location` is the region of what the stack makes, in which Azure moves nothing.
     """
 
     secret: NotRequired[str]
     principal: str
+    location: NotRequired[str]
 
 
 class KmsKeySpec(TypedDict):
@@ -175,8 +177,8 @@ class StackOutputs(TypedDict, Generic[Leaf], total=False):
     Only a stack with a management cluster has `managementClusterId`. Only a stack that creates its key-vault-user has
     `keyVaultUserAttachCommand`: the shell command that gives the identity to the nodes. `commit` is that of the last
     run that was no mere renewal (`identity/checkout.py`); it is missing if the project was not in a git repository.
-    Only a stack with `readerScope: secrets` has `keyVaultUserObjectId`: whoever writes secrets into its vault gives the
-    key-vault-user its role on each.
+    Only a stack that creates its key-vault-user has `keyVaultUserInUse`. Only a stack with `readerScope: secrets` has
+    `keyVaultUserObjectId`: whoever writes secrets into its vault gives the key-vault-user its role on each.
     """
 
     keyVaultId: str  # ARM id
@@ -184,6 +186,7 @@ class StackOutputs(TypedDict, Generic[Leaf], total=False):
     keyVaultUri: Leaf
     keyVaultUserClientId: Leaf
     keyVaultUserObjectId: Leaf
+    keyVaultUserInUse: CredentialAddress
     tenantId: str
     clusterSide: Literal["stack", "hypershift"]
     hostedClusters: dict[str, HostedClusterOutput[Leaf]]  # by name

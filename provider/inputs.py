@@ -43,6 +43,16 @@ class Inputs:
         self.refuse(name, "a string that is not empty")
         return None
 
+    def integers(self, name: str, *, least: int) -> list[int]:
+        """The list of integers called `name`; empty if it is unknown or refused."""
+        value = self._properties.get(name)
+        if isinstance(value, list):
+            found = [each for each in value if isinstance(each, int) and not isinstance(each, bool) and each >= least]
+            if len(found) == len(value):
+                return found
+        self.refuse(name, f"a list of integers, {least} at least")
+        return []
+
     def boolean(self, name: str) -> None:
         """Refuse what is neither true nor false."""
         if not isinstance(self._properties.get(name), bool):

@@ -43,7 +43,11 @@ _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 15.0
 _PASSING: Final = frozenset({None, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 # It lets a rotation go faster than its order; it says nothing about the documents.
-_FORCE: Final = "force"
+_LEAKED: Final = "leaked"
+_AFTER_A_LEAK: Final = (
+    "After a leak, name the key that has leaked in serviceAccountSigningKey.leaked of the hosted cluster: it goes at "
+    "once, and pods whose tokens it signed cannot sign in to Azure until the kubelet has renewed them"
+)
 _SINCE, _SIGNING_SINCE = "publishedSince", "signingSince"
 # Only a refresh has it among the inputs, so the next update writes them again.
 _CHANGED: Final = "changed"
@@ -51,10 +55,10 @@ _CHANGED: Final = "changed"
 
 class IssuerDocumentsResource(Resource):
     """Inputs of a program: `cloud`, `tenantId`, `issuer` (its https URL), `keys` (each `generation` and `jwk`),
-    `signing` (the generation that signs), `force` (whether a rotation may go faster than its order).
+    `signing` (the generation that signs), `leaked` (generations that go before the order of a rotation lets them).
 
-    Inputs after Check, and outputs: the same but `force`, `publishedSince` (RFC 3339 by generation) and `signingSince`;
-    after a refresh `changed`, if what anybody gets there differs.
+    Inputs after Check, and outputs: the same but `leaked`, `publishedSince` (RFC 3339 by generation) and
+    `signingSince`; after a refresh `changed`, if what anybody gets there differs.
     """
 
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
@@ -66,10 +70,10 @@ class IssuerDocumentsResource(Resource):
         generations = _generations(new.get("keys"))
         if not generations:
             inputs.refuse("keys", "a list of one generation and jwk at least")
-        inputs.boolean(_FORCE)
+        leaked = inputs.integers(_LEAKED, least=1)
         if old is not None:
             schema.require(old)
-        marked = schema.marked({name: value for name, value in new.items() if name != _FORCE})
+        marked = schema.marked({name: value for name, value in new.items() if name != _LEAKED})
         if inputs.failures:
             return Checked(marked, inputs.failures)
         now = clock.now(new["cloud"])
@@ -77,10 +81,10 @@ class IssuerDocumentsResource(Resource):
             publication = (
                 signing_keys.first(generations, new["signing"], now)
                 if old is None
-                else signing_keys.changed(_publication(old), generations, new["signing"], now, force=new[_FORCE])
+                else signing_keys.changed(_publication(old), generations, new["signing"], now, leaked=leaked)
             )
         except TooEarly as error:
-            return Checked(marked, [CheckFailure("keys", f"{error}. allowCredentialLoss lets it go faster")])
+            return Checked(marked, [CheckFailure("keys", f"{error}. {_AFTER_A_LEAK}")])
         return Checked(marked | _written(publication))
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:

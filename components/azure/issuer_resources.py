@@ -57,7 +57,7 @@ class IssuerDocuments(PluginResource):
     """The discovery document and the keys of an issuer (`provider/issuer_documents.py`).
 
     Args: `cloud` (name), `tenant_id`, `issuer` (its address), `keys` (generation and JWK of each), `signing` (the
-    generation that signs), `force` (whether a rotation may go faster than its order).
+    generation that signs), `leaked` (generations that go before the order of a rotation lets them).
 
     Outputs: `published_since` (RFC 3339 by generation) and `signing_since`, both known in previews.
     """
@@ -71,7 +71,7 @@ class IssuerDocuments(PluginResource):
         issuer: str,
         keys: Sequence[Mapping[str, pulumi.Input[Any]]],
         signing: int,
-        force: bool,
+        leaked: Sequence[int],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs: dict[str, pulumi.Input[Any]] = {
@@ -80,7 +80,7 @@ class IssuerDocuments(PluginResource):
             "issuer": issuer,
             "keys": list(keys),
             "signing": signing,
-            "force": force,
+            "leaked": list(leaked),
         }
         super().__init__("IssuerDocuments", name, inputs, ("published_since", "signing_since"), opts)
 

@@ -108,7 +108,7 @@ class OidcIssuer(pulumi.ComponentResource):
             issuer=cluster.issuer_url,
             keys=[{"generation": generation, "jwk": key.jwk} for generation, key in keys.items()],
             signing=wanted.signing,
-            force=cluster.name in settings.allow_credential_loss,
+            leaked=wanted.leaked,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[container, role]),
         )
         self.signing_key = SigningKeyFacts(

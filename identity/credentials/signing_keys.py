@@ -6,7 +6,7 @@ signed until its last token has expired.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -37,18 +37,22 @@ def first(published: Iterable[int], signing: int, now: datetime) -> Publication:
     return Publication(dict.fromkeys(published, now), signing, now)
 
 
-def changed(before: Publication, published: Iterable[int], signing: int, now: datetime, *, force: bool) -> Publication:
-    """The publication after a change; raises TooEarly for a step that would cost tokens their use, unless `force`."""
+def changed(
+    before: Publication, published: Iterable[int], signing: int, now: datetime, *, leaked: Collection[int] = ()
+) -> Publication:
+    """The publication after a change; raises TooEarly for a step that would cost tokens their use.
+
+    A key that has `leaked` goes at once, and the one after it signs at once: tokens of both may be refused for a while.
+    """
     kept = set(published)
     since = {number: before.since.get(number, now) for number in sorted(kept)}
     if signing == before.signing:
         changed_to = Publication(since, signing, before.signing_since)
     else:
         changed_to = Publication(since, signing, now)
-        if not force:
+        if before.signing not in leaked:
             _require_published(signing, before, now)
-    if not force:
-        _require_expired(set(before.since) - kept, before, changed_to, now)
+    _require_expired(set(before.since) - kept - set(leaked), before, changed_to, now)
     return changed_to
 
 

@@ -7,36 +7,48 @@ it would leave behind. Decision record 0011.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
-from identity.naming import secret_id
+from identity.naming import managed_identity_id, resource_id, secret_id
 from identity.outputs import CredentialAddress, HostedClusterOutput, StackOutputs
 from identity.settings.hosted_clusters import HostedClusterSettings, IdentitySettings
 from identity.settings.managed_identities import managed_identity_of
 from identity.settings.model import Settings
-from identity.settings.problems import ConfigurationError, Problem, to_remove, to_set
+from identity.settings.problems import ConfigurationError, Place, Problem, to_remove, to_set
 
 _PLACE: Final = ("allowCredentialLoss",)
+_LOCATION: Final = ("location",)
+# The signing key's place among the credentials of a cluster whose issuer the stack makes.
+_ISSUER: Final = "issuer"
+# What `allowCredentialLoss` names for the identity that all clusters' secrets are read with.
+_READER: Final = "key-vault-user"
 
 
 @dataclass(frozen=True)
 class Loss:
-    """The credentials that one hosted cluster would lose, a line for each.
+    """The credentials that one hosted cluster would lose, a line for each; or that all of them would, of the vault.
 
-    `successor` is the index of a new cluster with its `infraID`: no run can replace the one by the other.
+    `successor` is the index of a new cluster with its `infraID`: no run can replace the one by the other. `regions` are
+    those that keep what would be replaced only because its region is another, by the place in the configuration.
     """
 
     cluster: str
     lines: tuple[str, ...]
     successor: int | None = None
+    regions: Mapping[Place, str] = field(default_factory=dict)
 
 
 def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str) -> dict[str, CredentialAddress]:
-    """By field: the secret (ARM id) and whose credential is in it, or the managed identity that the stack makes."""
+    """By field: the secret (ARM id) and whose credential is in it, or the managed identity that the stack makes.
+
+    An address has whatever forces Azure's resource to be replaced: its id, and its region. Besides, `issuer` is the
+    storage account of an issuer that the stack makes, without which no token of a service account is good.
+    """
     found: dict[str, CredentialAddress] = {
         row.field: {
             "secret": secret_id(vault_id, cluster.identity(row).secret_name),
@@ -47,8 +59,24 @@ def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str)
     }
     managed: tuple[DataPlaneIdentity | OptionalManagedIdentity, ...] = (*DATA_PLANE, *cluster.optional_rows)
     for identity in managed:
-        found[identity.field] = {"principal": managed_identity_of(settings, cluster, identity)}
+        found[identity.field] = {
+            "principal": managed_identity_of(settings, cluster, identity),
+            "location": _location(settings, cluster, identity.field),
+        }
+    if cluster.issuer == "create" and cluster.issuer_name is not None:
+        account = ("Microsoft.Storage/storageAccounts", cluster.issuer_name)
+        issuer = resource_id(settings.subscription_id, settings.resource_group, *account)
+        found[_ISSUER] = {"principal": issuer, "location": settings.location}
     return found
+
+
+def reader_address(settings: Settings) -> CredentialAddress | None:
+    """The key-vault-user that the stack makes; None if it makes none."""
+    name = settings.key_vault_user.name
+    if name is None or settings.shared_stack is not None:
+        return None
+    identity = managed_identity_id(settings.subscription_id, settings.resource_group, name)
+    return {"principal": identity, "location": settings.location}
 
 
 def losses(settings: Settings, vault_id: str, outputs: StackOutputs[str]) -> list[Loss]:
@@ -63,12 +91,17 @@ def losses(settings: Settings, vault_id: str, outputs: StackOutputs[str]) -> lis
     for name, described in sorted(before.items()):
         in_use = described.get("credentialsInUse") or {}
         loss = (
-            Loss(name, tuple(_changes(in_use, addresses(settings, now[name], vault_id))))
+            _loss(name, in_use, addresses(settings, now[name], vault_id), partial(_location_place, settings, name))
             if name in now
             else _renamed(name, described, new)
         )
         if loss.lines and in_use:
             found.append(loss)
+    if reader := outputs.get("keyVaultUserInUse"):
+        address = reader_address(settings)
+        known = {} if address is None else {_READER: address}
+        loss = _loss(_READER, {_READER: reader}, known, lambda _: _LOCATION)
+        found += [loss] if loss.lines else []
     return found
 
 
@@ -93,12 +126,39 @@ def _principal(identity: IdentitySettings) -> str:
     return identity.resource_id or identity.source
 
 
-def _changes(before: Mapping[str, CredentialAddress], now: Mapping[str, CredentialAddress]) -> Iterator[str]:
-    for field in (row.field for row in (*CONTROL_PLANE, *DATA_PLANE, *OPTIONAL) if row.field in before):
-        pairs = zip(_parts(before[field]), _parts(now.get(field)), strict=True)
-        for old, new in (pair for pair in pairs if pair[0].lower() != pair[1].lower()):
-            yield f"{field}: {' -> '.join(_shortened(old, new or 'nothing'))}"
-            break
+def _location(settings: Settings, cluster: HostedClusterSettings, field: str) -> str:
+    given = cluster.data_plane_identities.get(field)
+    return (given and given.location) or settings.location
+
+
+def _location_place(settings: Settings, cluster: str, field: str) -> Place:
+    """The key that the region of a managed identity, or of an issuer, is taken from."""
+    for index, each in enumerate(settings.hosted_clusters):
+        given = each.data_plane_identities.get(field)
+        if each.name == cluster and given is not None and given.location is not None:
+            return ("hostedClusters", index, "dataPlaneIdentities", field, "location")
+    return _LOCATION
+
+
+def _loss(
+    name: str,
+    before: Mapping[str, CredentialAddress],
+    now: Mapping[str, CredentialAddress],
+    place_of: Callable[[str], Place],
+) -> Loss:
+    lines, regions = [], {}
+    fields = (*(row.field for row in (*CONTROL_PLANE, *DATA_PLANE, *OPTIONAL)), _ISSUER, _READER)
+    for each in (each for each in fields if each in before):
+        old, new = before[each], now.get(each)
+        pairs = zip(_parts(old), _parts(new), strict=True)
+        if changed := next((pair for pair in pairs if pair[0].lower() != pair[1].lower()), None):
+            lines.append(f"{each}: {' -> '.join(_shortened(changed[0], changed[1] or 'nothing'))}")
+        elif new is not None and (region := old.get("location", "")) != new.get("location", "") and region:
+            lines.append(
+                f"{each}: {old['principal'].rpartition('/')[2]} in {region} -> in {new.get('location', 'no region')}"
+            )
+            regions[place_of(each)] = region
+    return Loss(name, tuple(lines), regions=regions)
 
 
 def _parts(address: CredentialAddress | None) -> tuple[str, str]:
@@ -126,12 +186,18 @@ def _renamed(name: str, described: HostedClusterOutput[str], new: list[tuple[int
 
 def _problem(loss: Loss, settings: Settings) -> Problem:
     index = len(settings.allow_credential_loss)
+    kept = "put back what changed"
+    if loss.regions:
+        commands = ", ".join(to_set(place, region) for place, region in loss.regions.items())
+        kept += (
+            f" ({commands}: Azure moves nothing from region to region, and a managed identity is good in all of them)"
+        )
     return Problem(
         place=_PLACE,
         found="".join((f"{loss.cluster} would lose credentials in use:", *(f"\n    - {each}" for each in loss.lines))),
         rule="credential-loss",
         accepted=f"a configuration that keeps them, or {loss.cluster} named here",
-        fix=f"put back what changed; or, once nobody uses them, {to_set((*_PLACE, index), loss.cluster)}, "
+        fix=f"{kept}; or, once nobody uses them, {to_set((*_PLACE, index), loss.cluster)}, "
         f"and after `pulumi up` {to_remove(_PLACE)}",
     )
 

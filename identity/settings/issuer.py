@@ -26,9 +26,13 @@ IssuerName = Annotated[
 ]
 
 
-def _distinct(generations: tuple[int, ...]) -> tuple[int, ...]:
+def _published(generations: tuple[int, ...]) -> tuple[int, ...]:
     if not 1 <= len(generations) <= _MOST_KEYS:
         raise ValueError
+    return _ascending(generations)
+
+
+def _ascending(generations: tuple[int, ...]) -> tuple[int, ...]:
     if list(generations) != sorted(set(generations)):
         raise ValueError("they are not in ascending order, each once")
     return generations
@@ -56,9 +60,22 @@ class SigningKeySettings(Model):
             rule="published-keys",
             accepted=f"a list of 1-{_MOST_KEYS} numbers of keys, ascending, such as [1, 2]",
             blank="[1]",
-            check=_distinct,
+            check=_published,
         ),
     ] = Field((1,), description="With `issuer: create`: numbers of the keys whose public halves the issuer publishes.")
     signing: Generation = Field(
         1, description="With `issuer: create`: number of the published key that signs (`docs/issuer.md`)."
+    )
+    leaked: Annotated[
+        tuple[Generation, ...],
+        ValueSpec(
+            rule="leaked-keys",
+            accepted="a list of numbers of keys, ascending, such as [1]",
+            blank="[1]",
+            check=_ascending,
+        ),
+    ] = Field(
+        (),
+        description="With `issuer: create`: numbers of keys that have leaked. They are published no longer, and the "
+        "key after them signs at once (`docs/issuer.md`).",
     )

@@ -14,7 +14,7 @@ from identity.settings.model import Settings
 from identity.settings.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 
 _EXISTING_ONLY: Final = (("vaultSecretName", "vault_secret_name"), ("file", "file"))
-_CREATED_ONLY: Final = ("published", "signing")
+_CREATED_ONLY: Final = ("published", "signing", "leaked")
 
 
 def validate_issuer(cloud: Cloud, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
@@ -30,6 +30,7 @@ def validate_issuer(cloud: Cloud, cluster: HostedClusterSettings, place: Place, 
             if cluster.issuer == "create":
                 _created_key_has_no_source(key, at, report)
                 _signing_key_is_published(key, at, report)
+                _leaked_key_is_not_published(key, at, report)
             else:
                 _existing_key_is_not_numbered(key, at, report)
                 _existing_key_has_one_source(key, at, report)
@@ -115,13 +116,26 @@ def _signing_key_is_published(key: SigningKeySettings, place: Place, report: Pro
         )
 
 
+def _leaked_key_is_not_published(key: SigningKeySettings, place: Place, report: ProblemReport) -> None:
+    if both := set(key.leaked) & set(key.published):
+        at = (*place, "published")
+        report.refuse(
+            at,
+            list(key.published),
+            rule="leaked-key-published",
+            accepted=f"numbers that are not in {path_of((*place, 'leaked'))}: whoever has such a key signs tokens of "
+            "any service account with it, and takes the roles of the cluster's identities",
+            fix=f"publish a key that is new in the place of {enumerate_words(map(str, sorted(both)))}, and let it sign",
+        )
+
+
 def _existing_key_is_not_numbered(key: SigningKeySettings, place: Place, report: ProblemReport) -> None:
     for name in _CREATED_ONLY:
         if name in key.model_fields_set:
             at = (*place, name)
             report.refuse(
                 at,
-                list(key.published) if name == "published" else key.signing,
+                list(value) if isinstance(value := getattr(key, name), tuple) else value,
                 rule="signing-key-of-existing-issuer",
                 accepted="nothing with issuer: existing, whose keys are made and published elsewhere",
                 fix=f"{to_remove(at)}, or {to_set((*place[:-1], 'issuer'), 'create')}",

@@ -262,8 +262,8 @@ class Settings(Model):
     hosted_clusters: tuple[HostedClusterSettings, ...] = Field((), description="The hosted clusters of the stack.")
     allow_credential_loss: tuple[types.ClusterName, ...] = Field(
         (),
-        description="Hosted clusters that may lose credentials in use in the next run; without it such a run is "
-        "refused (`docs/stacks.md`). Remove it afterwards.",
+        description="Hosted clusters that may lose credentials in use in the next run, and `key-vault-user` if that "
+        "may be replaced; without it such a run is refused (`docs/stacks.md`). Remove it afterwards.",
     )
     policy_waivers: tuple[PolicyWaiverSettings, ...] = Field(
         (),

@@ -10,6 +10,7 @@ from ops.commands.up import start_local_cloud
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
+from ops.stack.moved_clusters import refuse_half_moves
 
 
 def down(
@@ -25,6 +26,7 @@ def down(
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     if not engine.is_local:
+        refuse_half_moves(engine)
         require_no_control_plane(engine)
         engine.destroy(context.args)
     others = _remove_local(engine, screen, context.args) if engine.is_local and local_paths().state.exists() else []
@@ -41,6 +43,7 @@ def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[
     start_local_cloud(screen)
     screen.step("pulumi destroy")
     engine.prepare()
+    refuse_half_moves(engine)
     require_no_control_plane(engine)
     engine.destroy(arguments)
     engine.remove()

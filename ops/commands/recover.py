@@ -15,6 +15,7 @@ from ops.recovery.orphans import Orphan
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.migration import bring_up_to_date
+from ops.stack.moved_clusters import refuse_moves
 
 UpOption: TypeAlias = Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)]
 UnlockOption: TypeAlias = Annotated[
@@ -41,6 +42,7 @@ def recover(
     engine.prepare()
     screen.step("pulumi refresh")
     state = settle.unlock_and_refresh(engine, local, screen.console.print, owner_is_gone=unlock)
+    refuse_moves(engine)
     bring_up_to_date(engine, screen.console.print)
     for line in settle.withdrawn_since(engine, local, state["deployment"].get("resources") or ()):
         screen.console.print(line)

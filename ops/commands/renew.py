@@ -15,6 +15,7 @@ from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.migration import bring_up_to_date
+from ops.stack.moved_clusters import refuse_half_moves
 from ops.stack.renewable import renewable
 from ops.stack.renewal_run import RenewalRun
 
@@ -38,6 +39,7 @@ def renew(
     recorded = outputs.get("commit")
     if (code := brought_up.run_instead(engine, recorded, screen.console)) is not None:
         raise typer.Exit(code)
+    refuse_half_moves(engine)
     bring_up_to_date(engine, screen.console.print)
     resources = engine.resources()
     identities = renewable(outputs, resources)

@@ -19,6 +19,7 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.lock import Locked
 from ops.stack.migration import bring_up_to_date
+from ops.stack.moved_clusters import refuse_half_moves
 from ops.stack.renewable import renewable
 from ops.stack.renewal_run import RenewalRun
 
@@ -60,6 +61,7 @@ def rotate(
     outputs = engine.outputs()
     if (code := brought_up.run_instead(engine, outputs.get("commit"), screen.console)) is not None:
         raise typer.Exit(code)
+    refuse_half_moves(engine)
     bring_up_to_date(engine, screen.console.print)
     identities = chosen(rotatable(outputs, engine.resources()), identity or ())
     if now:

@@ -20,7 +20,8 @@ def split(
 ) -> None:
     """Move a hosted cluster's part of the state to a stack of its own, which shares the vault of the first one.
 
-    Both configurations are written before, and brought up afterwards (`docs/stacks.md`).
+    Run again, it finishes a move that was cut off. Both configurations are written before, and brought up afterwards
+    (`docs/stacks.md`).
     """
     screen = Screen(as_json)
     source, target = (Engine(name, output=screen.output) for name in (stack, to))
@@ -32,9 +33,20 @@ def split(
     screen.step("pulumi preview")
     changes = splitting.changes(target)
     if as_json:
-        screen.document({"stack": stack, "to": to, "moved": moved, "changes": changes})
+        screen.document({"stack": stack, "to": to, "moved": moved.resources, "changes": changes})
         return
-    lines = [f"{cluster} is in {to} now, with {moved} resources; nothing has changed in Azure."]
+    lines = [_told(cluster, stack, to, moved)]
     lines += [f"  {operation} {name}" for name, operation in changes.items()]
     lines.append(f"`make up STACK={to}` does the above, then `make up STACK={stack}` forgets the cluster.")
     screen.console.print("\n".join(lines), markup=False)
+
+
+def _told(cluster: str, stack: str, to: str, moved: splitting.Moved) -> str:
+    if not moved.was_begun:
+        return f"{cluster} is in {to} now, with {moved.resources} resources; nothing has changed in Azure."
+    if not moved.resources:
+        return f"{cluster} was moved before: it is in {to}, and no longer in {stack}."
+    return (
+        f"{cluster} was in the states of both stacks, with equal ids: its move was cut off, and is finished now. "
+        f"{moved.resources} resources left the state of {stack}; nothing has changed in Azure."
+    )

@@ -1,8 +1,8 @@
-"""Which creates of a plan may have begun already, and states with and without some resources; all of it computed."""
+"""Which creates of a plan may have begun already, and states with some resources more; all of it computed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -74,23 +74,6 @@ def settled(state: State, found: Sequence[Orphan]) -> State:
     ]
     resources = [*(state["deployment"].get("resources") or ()), *entered]
     return {**state, "deployment": {**state["deployment"], "resources": resources}}
-
-
-def without(state: State, urns: Collection[str]) -> State:
-    """The `state` without these resources and without the dependencies of others on them."""
-    kept: list[StateResource] = [
-        {
-            **each,
-            "dependencies": [urn for urn in each.get("dependencies") or () if urn not in urns],
-            "propertyDependencies": {
-                name: [urn for urn in needed or () if urn not in urns]
-                for name, needed in (each.get("propertyDependencies") or {}).items()
-            },
-        }
-        for each in state["deployment"].get("resources") or ()
-        if each["urn"] not in urns
-    ]
-    return {**state, "deployment": {**state["deployment"], "resources": kept}}
 
 
 def _needs(resource: StateResource) -> set[str]:

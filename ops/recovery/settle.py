@@ -25,7 +25,7 @@ from ops.stack.environment import variables
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.lock import Locked
 from ops.stack.renewable import RenewedType
-from ops.stack.state import Plan, State, StateResource, name_of
+from ops.stack.state import Plan, State, StateResource, name_of, without
 
 _AT_ONCE: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
 _OWN: Final = "idstack:index:"
@@ -90,7 +90,7 @@ def _refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[s
         report("removing the certificates of deleted applications from the state:")
         for urn in sorted(lost):
             report(f"  {name_of(urn)}")
-        engine.replace_state(orphans.without(engine.state(), lost))
+        engine.replace_state(without(engine.state(), lost))
         engine.refresh()
 
 

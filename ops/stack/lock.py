@@ -1,7 +1,9 @@
 """The lock on a stack: who holds it, whether that process still runs, and what to do about it.
 
-A backend of files or blobs keeps a lock file until the engine that wrote it deletes it, so a killed engine leaves one
-behind (pulumi/pulumi `pkg/backend/diy/lock.go`). Pulumi Cloud does not report who holds its locks.
+An owner is one of this machine's only if this machine has recorded it (`ops/stack/started_engines.py`): a host's name
+and a process id say nothing of a container, or of another machine of the same name. A backend of files or blobs keeps a
+lock file until the engine that wrote it deletes it, so a killed engine leaves one behind (pulumi/pulumi
+`pkg/backend/diy/lock.go`). Pulumi Cloud does not report who holds its locks.
 """
 
 from __future__ import annotations
@@ -15,12 +17,14 @@ from pathlib import Path
 from typing import Final
 
 from ops.stack.errors import CommandError
+from ops.stack.started_engines import StartedEngines
 
 _LOCKED: Final = "the stack is currently locked by"
 _IN_PROGRESS: Final = "Another update is currently in progress"
 _OWNER: Final = re.compile(
     r": created by (?P<user>.+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+)$", re.MULTILINE
 )
+_FILE: Final = re.compile(r"/\.pulumi/locks/organization/[^/\s]+/(?P<stack>[^/\s]+)/[^/\s]+\.json")
 _ENGINE: Final = "pulumi"
 
 
@@ -38,25 +42,32 @@ class Owner:
 
     @property
     def is_of_this_host(self) -> bool:
-        """Whether its process runs, or ran, on this machine."""
+        """Whether it names this machine, as others may, too."""
         return self.host == socket.gethostname()
 
 
 class Locked(CommandError):
     """A stack that another engine has locked, or had locked when it was killed.
 
-    `unreadable`: locks that an engine could not write, on a full disk or for a loss of power, so that it ended without
-    holding them.
+    `engines` are those that this machine has started. `unreadable`: locks that an engine could not write, on a full
+    disk or for a loss of power, so that it ended without holding them.
     """
 
     def __init__(
-        self, stack: str, owners: Sequence[Owner], *, is_local: bool, command: str, unreadable: Sequence[Path] = ()
+        self,
+        stack: str,
+        owners: Sequence[Owner],
+        *,
+        engines: StartedEngines,
+        is_local: bool,
+        command: str,
+        unreadable: Sequence[Path] = (),
     ) -> None:
         self._stack = stack
         self._unreadable = unreadable
-        # Nobody but this machine uses the local stack's backend, whatever the machine was called at the time.
-        self._elsewhere = [each for each in owners if not (is_local or each.is_of_this_host)]
-        self._alive = [each for each in owners if each not in self._elsewhere and runs(each.pid)]
+        found = {each: owner_runs(each, engines, is_local=is_local) for each in owners}
+        self._elsewhere = [each for each, is_running in found.items() if is_running is None]
+        self._alive = [each for each, is_running in found.items() if is_running]
         self._owners = owners
         super().__init__(self._paragraph(command))
 
@@ -88,10 +99,18 @@ class Locked(CommandError):
                 f"{self._recover(options)} unlocks the stack, settles what is half done, and goes on"
             )
         return (
-            f"the stack {self._stack} is locked by {names or 'another update'}, which this machine cannot see. Wait "
+            f"the stack {self._stack} is locked by {names or 'another update'}, {self._unseen()}. Wait "
             f"until it ends. If you know that it is gone, {self._recover([*options, '--unlock'])}, or on GitHub the "
             "workflow `recover`, unlocks the stack and settles what is half done"
         )
+
+    def _unseen(self) -> str:
+        if any(each.is_of_this_host for each in self._elsewhere):
+            return (
+                "which no idstack on this machine is known to have started: it may be a run in another container, or "
+                "on another machine of this name"
+            )
+        return "which this machine cannot see"
 
     def _recover(self, options: Sequence[str]) -> str:
         return f"`{' '.join(['make recover', f'STACK={self._stack}', *_argument(options)])}`"
@@ -109,6 +128,25 @@ def is_locked(errors: str) -> bool:
 def owners(errors: str) -> list[Owner]:
     """The owners that the engine's standard error names; none for Pulumi Cloud."""
     return [Owner(found["user"], found["host"], int(found["pid"]), found["since"]) for found in _OWNER.finditer(errors)]
+
+
+def stack_of(errors: str) -> str | None:
+    """The bare name of the stack whose lock the engine's standard error names; None if it names none."""
+    found = _FILE.search(errors)
+    return found["stack"] if found else None
+
+
+def owner_runs(owner: Owner, engines: StartedEngines, *, is_local: bool) -> bool | None:
+    """Whether the owner of a lock still runs; None if this machine cannot tell.
+
+    Nobody but this machine uses a local stack's backend, whatever the machine was called at the time.
+    """
+    recorded = engines.find(owner.pid, owner.host, owner.since)
+    if recorded is not None:
+        return recorded.runs(is_local=is_local)
+    if is_local:
+        return runs(owner.pid)
+    return True if owner.is_of_this_host and runs(owner.pid) else None
 
 
 def runs(pid: int) -> bool:

@@ -1,4 +1,5 @@
-"""Refuses to move a hosted cluster from one stack to another by their configurations alone.
+"""Refuses to move a hosted cluster from one stack to another by their configurations alone, and to change a stack while
+the move of one of its clusters is half done.
 
 The first stack would delete its applications, and the second could not write secrets whose names the deleted ones keep.
 `idstack split` moves it without that. Decision record 0063.
@@ -6,8 +7,9 @@ The first stack would delete its applications, and the second could not write se
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,42 +27,104 @@ _EMPTY: Final[Mapping[str, Any]] = {"config": {}}
 
 
 def refuse_moves(engine: Engine) -> None:
-    """Raise CommandError if the next `up` would take a cluster down that another stack is to have, or the reverse.
+    """Raise CommandError if the next `up` would take a cluster down that another stack is to have, or the reverse, and
+    as `refuse_half_moves` does.
 
     The other stack is the one that shares this one's vault, or whose vault this one shares, with its file beside this
     stack's. The state, and not the outputs, says which stack has a cluster: `idstack split` moves the state.
     """
-    stack, files = engine.stack.rpartition("/")[2], _configurations(engine.root)
-    own = files.get(stack, _EMPTY)
+    backend = _Backend(engine)
+    backend.refuse_half_moves()
+    stack, files, own = backend.stack, backend.files, backend.files.get(backend.stack, _EMPTY)
     moves = {
         cluster: other
         for other, document in files.items()
         if shared_stack_of(document) == stack
         for cluster in sorted(_names(document) - _names(own))
     }
-    if moves and (leaving := moves.keys() & clusters_in(engine.resources()).keys()):
+    if moves and (leaving := moves.keys() & backend.clusters(stack)):
         raise _refused(engine, {cluster: (stack, moves[cluster]) for cluster in leaving})
     shared = shared_stack_of(own)
-    if shared is None or not (new := _names(own) - clusters_in(engine.resources()).keys()):
+    if shared is None or not (new := _names(own) - backend.clusters(stack)):
         return
     # A shared stack that is missing has the program's own message.
-    if coming := new & clusters_in(replace(engine, stack=shared).resources_if_any()).keys():
+    if coming := new & backend.clusters(shared):
         raise _refused(engine, dict.fromkeys(coming, (shared, stack)))
+
+
+def refuse_half_moves(engine: Engine) -> None:
+    """Raise CommandError if another stack's state has a cluster of this one's as well.
+
+    So a move that was cut off leaves them. Whatever either stack did alone would be unknown to the other: a renewal,
+    or the deletion of what is in use.
+    """
+    _Backend(engine).refuse_half_moves()
+
+
+@dataclass(frozen=True)
+class _Backend:
+    """The stacks of a backend as their files and states have them; each state is read once, if it is needed."""
+
+    engine: Engine
+    _known: dict[str, Set[str]] = field(default_factory=dict)
+
+    @property
+    def stack(self) -> str:
+        """The engine's stack, by its bare name."""
+        return self.engine.stack.rpartition("/")[2]
+
+    @cached_property
+    def files(self) -> dict[str, Mapping[str, Any]]:
+        """The configuration of each stack with a file in the project."""
+        return dict(_read(self.engine.root))
+
+    def clusters(self, stack: str) -> Set[str]:
+        """The hosted clusters in the state of a stack; none if another one does not exist."""
+        if stack not in self._known:
+            engine = self.engine
+            read = engine.resources() if stack == self.stack else replace(engine, stack=stack).resources_if_any()
+            self._known[stack] = clusters_in(read).keys()
+        return self._known[stack]
+
+    def refuse_half_moves(self) -> None:
+        """As the function of this name."""
+        own = self.files.get(self.stack, _EMPTY)
+        pairs = [
+            (self.stack, other) for other, document in self.files.items() if shared_stack_of(document) == self.stack
+        ]
+        if shared := shared_stack_of(own):
+            pairs.append((shared, self.stack))
+        half: dict[str, tuple[str, str]] = {}
+        for source, target in pairs:
+            # Those that both files name, or that only the state of this stack has.
+            doubtful = self.clusters(self.stack) - (_names(own) - _names(self.files[target]))
+            if doubtful:
+                half |= dict.fromkeys(doubtful & self.clusters(source) & self.clusters(target), (source, target))
+        if half:
+            raise CommandError("\n".join([f"nothing was changed in {self.engine.stack}:", *_half_moved(half)]))
+
+
+def _half_moved(half: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    for cluster, (source, target) in sorted(half.items()):
+        yield (
+            f"  {cluster} is in the states of both {source} and {target}: its move was cut off, or one of the states "
+            f"is an older one again. `{_command(cluster, source, target)}` finishes the move (docs/stacks.md)"
+        )
 
 
 def _refused(engine: Engine, moves: Mapping[str, tuple[str, str]]) -> CommandError:
     lines = (
         f"  {cluster} is in the state of {source}, and in {_FILE.format(target)}: in one change {source} would delete "
         f"its applications and refuse its pods. Take it out of {_FILE.format(source)}, and move it first "
-        f"(docs/stacks.md): `idstack split --stack {source} --cluster {cluster} --to {target}`. Or, if nobody uses it "
+        f"(docs/stacks.md): `{_command(cluster, source, target)}`. Or, if nobody uses it "
         f"any more, leave it out of both files until an `up` of {source} has deleted it"
         for cluster, (source, target) in sorted(moves.items())
     )
     return CommandError("\n".join([f"nothing was changed in {engine.stack}:", *lines]))
 
 
-def _configurations(root: Path) -> dict[str, Mapping[str, Any]]:
-    return dict(_read(root))
+def _command(cluster: str, source: str, target: str) -> str:
+    return f"idstack split --stack {source} --cluster {cluster} --to {target}"
 
 
 def _read(root: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -14,10 +14,12 @@ from ops.stack.deadline import Deadline
 from ops.stack.environment import ROOT, is_local, variables
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.standstill import Standstill
+from ops.stack.started_engines import StartedEngines, StartingEngine
 from ops.stack.streaming import STANDSTILL, run_streaming
 
 # Commands that write secrets into the state, or show what would be written. What is there already can be taken down.
 _ENCRYPTING: Final = frozenset({"up", "preview", "import"})
+_LOCKING: Final = frozenset({"up", "import", "destroy", "refresh"})
 _WITH_PLUGINS: Final = frozenset({*_ENCRYPTING, "destroy", "refresh"})
 
 
@@ -41,6 +43,11 @@ class PulumiRuns:
         return is_local(self.stack)
 
     @property
+    def engines(self) -> StartedEngines:
+        """The engines that this machine has started for the stack."""
+        return StartedEngines.of(self.stack, variables(self.stack))
+
+    @property
     def _file(self) -> Path:
         """The stack's configuration in the project."""
         return self.root / f"Pulumi.{self.stack.rpartition('/')[2]}.yaml"
@@ -60,6 +67,7 @@ class PulumiRuns:
                 f"{self.deadline} has passed before `pulumi {arguments[0]}` began; run the command again"
             )
         self._provide_plugins(arguments[0], whole)
+        starting = self.engines.starting()
         ended = run_streaming(
             command,
             directory=self.root,
@@ -67,9 +75,11 @@ class PulumiRuns:
             output=self.output,
             deadline=self.deadline,
             standstill=standstill,
+            started=starting.begin,
         )
+        self._note_end(starting, ended.code, ended.errors, arguments[0])
         if ended.code != 0 and lock.is_locked(ended.errors):
-            raise lock.Locked(self.stack, lock.owners(ended.errors), is_local=self.is_local, command=arguments[0])
+            raise self._failure(ended.errors, "", arguments[0])
         if ended.code < 0:
             raise RunInterrupted(
                 f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. `make recover STACK={self.stack}` "
@@ -90,6 +100,8 @@ class PulumiRuns:
             raise self._failure(ended.errors, said, arguments[0])
 
     def _failure(self, errors: str, said: str, command: str = "") -> CommandError:
+        if lock.is_locked(errors):
+            return self._locked(errors, command)
         backend = variables(self.stack).get("PULUMI_BACKEND_URL")
         if found := (
             state_file.damage(errors, self.stack, backend)
@@ -98,8 +110,24 @@ class PulumiRuns:
         ):
             return found
         if state_file.is_unsound(errors) and (files := disk.unreadable_locks(backend, self.stack)):
-            return lock.Locked(self.stack, (), is_local=self.is_local, command=command, unreadable=files)
+            engines = self.engines
+            return lock.Locked(
+                self.stack, (), engines=engines, is_local=self.is_local, command=command, unreadable=files
+            )
         return CommandError("\n\n".join(filter(None, [said, unreadable.remedy(errors)])))
+
+    def _locked(self, errors: str, command: str) -> lock.Locked:
+        """Whose lock it is; a move of a state has two stacks."""
+        named = lock.stack_of(errors)
+        stack = self.stack if named in (None, self.stack.rpartition("/")[2]) else named
+        engines = StartedEngines.of(stack, variables(stack))
+        return lock.Locked(stack, lock.owners(errors), engines=engines, is_local=is_local(stack), command=command)
+
+    def _note_end(self, starting: StartingEngine, code: int, errors: str, command: str) -> None:
+        """Record that an engine has ended. One that ends with an error may have left its lock behind."""
+        starting.end(may_have_lock=code != 0 and not lock.is_locked(errors))
+        if code == 0 and command in _LOCKING:
+            self.engines.forget()
 
     def _capture(self, *arguments: str, directory: Path | None = None, standard_input: str = "") -> str:
         done = self._run(*arguments, directory=directory, standard_input=standard_input)
@@ -118,14 +146,13 @@ class PulumiRuns:
         """Run without a terminal. Only one that was killed raises."""
         whole = {**variables(self.stack), **(environment or {})}
         self._provide_plugins(arguments[0], whole)
-        done = subprocess.run(
-            ["pulumi", *arguments, "--non-interactive"],
-            cwd=directory or self.root,
-            env=whole,
-            input=standard_input,
-            capture_output=True,
-            text=True,
-        )
+        command = ["pulumi", *arguments, "--non-interactive"]
+        if _locks_for_a_moment(arguments):
+            done = self._run_recorded(command, directory or self.root, whole, standard_input)
+        else:
+            done = subprocess.run(
+                command, cwd=directory or self.root, env=whole, input=standard_input, capture_output=True, text=True
+            )
         if done.returncode < 0:
             name = " ".join(each for each in arguments[:2] if not each.startswith("-"))
             raise RunInterrupted(
@@ -134,7 +161,24 @@ class PulumiRuns:
             )
         return done
 
+    def _run_recorded(
+        self, command: Sequence[str], directory: Path, environment: Mapping[str, str], standard_input: str
+    ) -> subprocess.CompletedProcess[str]:
+        starting, pipe = self.engines.starting(), subprocess.PIPE
+        with subprocess.Popen(
+            command, cwd=directory, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        ) as process:
+            starting.begin(process.pid)
+            output, errors = process.communicate(standard_input)
+        self._note_end(starting, process.returncode, errors, command[1])
+        return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
     def _provide_plugins(self, command: str, environment: Mapping[str, str]) -> None:
         """Install what a command of a stack on Azure needs; local stacks have got theirs by `prepare`."""
         if not self.is_local and command in _WITH_PLUGINS:
             pinned_plugins.provide(environment)
+
+
+def _locks_for_a_moment(arguments: Sequence[str]) -> bool:
+    """Whether a command writes a state without a run of the program."""
+    return arguments[0] == "state" or tuple(arguments[:2]) == ("stack", "import")

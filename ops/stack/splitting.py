@@ -6,34 +6,49 @@ its resources as they are. What differs are their tags: they name the stack (`id
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from identity.settings import Settings
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
-from ops.stack.state import UNKNOWN, PlanStep, StateResource, name_of
+from ops.stack.state import UNKNOWN, PlanStep, StateResource, name_of, without
 
 _COMPONENT: Final = "idstack:hypershift:HostedCluster"
 _NOTHING: Final = frozenset({"same", "read", "refresh"})
-_HARMLESS: Final = "update"
+_PROVIDER: Final = "pulumi:providers:"
 _STACK: Final = "pulumi:pulumi:Stack"
 
 
-def move(source: Engine, target: Engine, cluster: str) -> int:
-    """Move the cluster's resources; returns how many there were.
+@dataclass(frozen=True)
+class Moved:
+    """How many resources left the first stack's state. `was_begun`: an earlier run had written the second one's."""
 
-    Raises CommandError, before anything is moved, unless the configurations of both stacks are as they are to be
-    afterwards, `source` has the cluster and `target` has nothing.
+    resources: int
+    was_begun: bool = False
+
+
+def move(source: Engine, target: Engine, cluster: str) -> Moved:
+    """Move the cluster's resources, or finish a move that was cut off between the engine's two writes.
+
+    The engine writes the state of `target` first, then that of `source` (pulumi/pulumi `pkg/cmd/pulumi/state/
+    state_move.go`). Raises CommandError, before anything is moved, unless the configurations of both stacks are as they
+    are to be afterwards, and either `source` has the cluster and `target` has nothing, or `target` has the whole
+    cluster.
     """
-    resources = source.resources()
-    found = clusters_in(resources).get(cluster)
-    if problems := [*_of_states(source, target, cluster, found), *_of_configurations(source, target, cluster)]:
+    before, after = source.resources(), target.resources()
+    found, begun = clusters_in(before).get(cluster), clusters_in(after).get(cluster)
+    if problems := [*_of_states(source, target, cluster, before, after), *_of_configurations(source, target, cluster)]:
         raise CommandError("nothing was moved:\n" + "\n".join(f"  {each}" for each in problems))
-    assert found is not None, "a cluster that the stack does not have is a problem"
-    source.move(found, target.stack)
-    return len(resources) - len(source.resources())
+    if found is None:
+        return Moved(0, was_begun=True)
+    if begun is None:
+        source.move(found, target.stack)
+    else:
+        source.replace_state(without(source.state(), {each["urn"] for each in _below(before, found)}))
+    return Moved(len(before) - len(source.resources()), was_begun=begun is not None)
 
 
 def clusters_in(resources: Iterable[StateResource]) -> dict[str, str]:
@@ -44,25 +59,74 @@ def clusters_in(resources: Iterable[StateResource]) -> dict[str, str]:
 def changes(target: Engine) -> dict[str, str]:
     """What the next `up` would do: operation by resource name.
 
-    Raises CommandError if it is more than updates, because the configuration differs from the first stack's.
+    Raises CommandError if it makes, deletes or replaces anything, because the configuration differs from the first
+    stack's. Each stack has its own way to the management cluster, which is made in its state alone.
     """
     steps = [each for each in target.planned()["steps"] if each["op"] not in _NOTHING and not _stays(each)]
-    planned = {name_of(each["urn"]): each["op"] for each in steps if f"::{_STACK}::" not in each["urn"]}
-    if harmful := {name: operation for name, operation in planned.items() if operation != _HARMLESS}:
+    shown = [each for each in steps if f"::{_STACK}::" not in each["urn"]]
+    planned = {name_of(each["urn"]): each["op"] for each in shown}
+    if harmful := {name_of(each["urn"]): each["op"] for each in shown if not _is_harmless(each)}:
         listed = "".join(f"\n  {operation} {name}" for name, operation in harmful.items())
         raise CommandError(
             f"the cluster is in {target.stack} now, and nothing has changed in Azure, but its next `up` would:{listed}"
             f"\nDo not run it: Pulumi.{target.stack}.yaml differs from the first stack's configuration in what these "
-            f"are made of. Correct it until `make preview STACK={target.stack}` shows updates alone"
+            f"are made of. Correct it until `make preview STACK={target.stack}` shows none of them"
         )
     return planned
 
 
-def _of_states(source: Engine, target: Engine, cluster: str, found: str | None) -> Iterator[str]:
-    if found is None:
-        yield f"{source.stack} has no hosted cluster {cluster}"
-    if any(_is_somebodys(each) for each in target.resources()):
-        yield f"{target.stack} has resources already; name a stack without any"
+def _of_states(
+    source: Engine,
+    target: Engine,
+    cluster: str,
+    before: Sequence[StateResource],
+    after: Sequence[StateResource],
+) -> Iterator[str]:
+    found, begun = clusters_in(before).get(cluster), clusters_in(after).get(cluster)
+    if begun is None:
+        if found is None:
+            yield f"{source.stack} has no hosted cluster {cluster}"
+        if any(_is_somebodys(each) for each in after):
+            yield f"{target.stack} has resources already; name a stack without any"
+    elif found is not None and (missing := _unknown_to(_below(after, begun), _below(before, found))):
+        listed = "".join(f"\n    {each['urn']} ({each.get('id') or 'a component'})" for each in missing)
+        yield (
+            f"{cluster} is in the states of both {source.stack} and {target.stack}, and they contradict each other: "
+            f"{target.stack} has not, or has with another id, what the state of {source.stack} has:{listed}\n    One "
+            f"of the two was changed alone since the move began, or restored. Run no `up` and no `down` of either, and "
+            "look for each of these in Azure. What is there no more, `pulumi state delete --stack "
+            f"{source.stack} <URN>` takes out of the state, and touches nothing in Azure; then run this command again"
+        )
+
+
+def _below(resources: Sequence[StateResource], root: str) -> list[StateResource]:
+    """The resource with the URN `root` and all below it; a state has parents before their children."""
+    urns = {root}
+    found = []
+    for each in resources:
+        if each["urn"] == root or each.get("parent") in urns:
+            urns.add(each["urn"])
+            found.append(each)
+    return found
+
+
+def _unknown_to(known: Iterable[StateResource], resources: Iterable[StateResource]) -> list[StateResource]:
+    """Those of the `resources` that are not among the `known` of another stack with an equal id."""
+    there = {_identity(each) for each in known}
+    return [each for each in resources if _identity(each) not in there]
+
+
+def _identity(resource: StateResource) -> tuple[str, str]:
+    """What is equal in both stacks: the URN without its stack, and the provider's id."""
+    return resource["urn"].partition("::")[2], resource.get("id", "")
+
+
+def _is_harmless(step: PlanStep) -> bool:
+    """Whether a step changes what there is, or makes something in the state alone: a provider, or a component."""
+    if step["op"] == "create":
+        made = step["newState"]
+        return not made["custom"] or made["type"].startswith(_PROVIDER)
+    return step["op"] == "update"
 
 
 def _is_somebodys(resource: StateResource) -> bool:

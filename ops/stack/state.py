@@ -5,6 +5,7 @@ Only what the commands read or write. Other keys are there, too, and are kept.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final, NotRequired, TypedDict
 
 UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -108,6 +109,23 @@ class Plan(TypedDict):
     config: dict[str, str]
     steps: list[PlanStep]
     diagnostics: NotRequired[list[Diagnostic] | None]
+
+
+def without(state: State, urns: Collection[str]) -> State:
+    """The `state` without these resources and without the dependencies of others on them."""
+    kept: list[StateResource] = [
+        {
+            **each,
+            "dependencies": [urn for urn in each.get("dependencies") or () if urn not in urns],
+            "propertyDependencies": {
+                name: [urn for urn in needed or () if urn not in urns]
+                for name, needed in (each.get("propertyDependencies") or {}).items()
+            },
+        }
+        for each in state["deployment"].get("resources") or ()
+        if each["urn"] not in urns
+    ]
+    return {**state, "deployment": {**state["deployment"], "resources": kept}}
 
 
 def name_of(urn: str) -> str:

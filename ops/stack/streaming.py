@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,13 +43,14 @@ def run_streaming(
     output: int,
     deadline: Deadline | None = None,
     standstill: Standstill | None = None,
+    started: Callable[[int], None] = lambda pid: None,
 ) -> Ended:
     """Run `command` to its end; its standard error is printed as it comes.
 
     Its standard output goes to the file descriptor `output`. SIGINT, SIGTERM and the deadline interrupt it once: it
     ends what it has begun and unlocks the stack, and this process waits for that. A second signal would make the engine
     leave both to `recover` (pulumi/pulumi `pkg/backend/cancellation_scope.go`), so none is passed on. So does a
-    `standstill`, once it is reached.
+    `standstill`, once it is reached. `started` gets the engine's process id as soon as it has one.
     """
     # From a terminal the engine must be able to read, so it stays in the terminal's foreground, where Ctrl-C reaches
     # it, too. Otherwise a group of its own keeps it from signals that are sent to this one's (`timeout`).
@@ -71,6 +72,7 @@ def run_streaming(
         interruption.of(process, deadline),
         interruption.at(standstill),
     ):
+        started(process.pid)
         assert process.stderr is not None
         for line in process.stderr:
             errors.append(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import Any
 
 import yaml
 
+from identity.catalogue import DATA_PLANE
 from identity.credentials.certificate import issue
 from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.resource_store import Resources
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.state_directory import StateDirectory
-from tests.engine.changing import MOUNTS
+from tests.engine.changing import MOUNTS, refusal
 from tests.harness import LocalStack
 
 
@@ -53,6 +55,20 @@ def test_an_identity_switched_off_is_all_that_a_preview_deletes(stack: LocalStac
         "hc1-cluster-side-image-registry-class",
         "hc1-cluster-side-probe-image-registry",
     } <= set(steps)
+
+
+def test_another_region_is_refused_with_all_that_it_would_replace(stack: LocalStack) -> None:
+    moved = {"location": "westus", "hostedClusters": _cluster(stack, location="eastus")}
+
+    refused = refusal(stack, "preview", **moved)
+    with stack.configured(**moved, allowCredentialLoss=["hc1"]):
+        steps = stack.preview()
+
+    replaced = [name for name, operation in steps.items() if operation == "replace" and name.endswith("-identity")]
+    lines = re.findall(r"- \w+: (\S+) in eastus -> in westus", refused)
+    assert len(lines) == len(DATA_PLANE)
+    assert sorted(stack.resource(name)["inputs"]["resourceName"] for name in replaced) == sorted(lines)
+    assert "`pulumi config set location eastus`" in refused
 
 
 def test_without_kms_a_preview_deletes_all_of_its_identity_and_nothing_else(stack: LocalStack) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,15 +20,41 @@ pytestmark = pytest.mark.slow
 
 _SHARED = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect", "managementCluster")
 _TO = ("--cluster", "hc1", "--to", "local-hc1")
+_COMMAND = "idstack split --stack local --cluster hc1 --to local-hc1"
 _KINDS = ("arm", "entra-application", "entra-principal", "keyvault-secret")
 
 
-@pytest.fixture
-def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalStack]:
-    with small_stack(tmp_path, "hypershift") as stack:
+@pytest.fixture(params=["hypershift"])
+def stack(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalStack]:
+    with small_stack(tmp_path, request.param) as stack:
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", stack.environment.ca_file)
         stack.up()
         yield stack
+
+
+@contextmanager
+def signing_in(stack: LocalStack) -> Iterator[Client]:
+    """A client with what a pod of the stack has mounted."""
+    mounted = next(
+        json.loads(text) for text in OutOfBand(stack).credentials() if decode(text).client_id in _applications(stack)
+    )
+    client = Client(lambda: bare_sign_in(mounted))
+    try:
+        client.await_sign_ins(1)
+        yield client
+    finally:
+        client.stop()
+
+
+def to_get_the_cluster(stack: LocalStack, **configuration: Any) -> LocalStack:
+    """The stack that is to have the cluster, with the configuration that fits."""
+    return stack.beside(
+        "local-hc1",
+        **{key: stack.configuration(key) for key in (*_SHARED, "credentials")},
+        sharedStack="organization/idstack/local",
+        hostedClusters=stack.configuration("hostedClusters"),
+        **configuration,
+    )
 
 
 def in_azure(stack: LocalStack) -> dict[tuple[str, str], str]:
@@ -35,39 +63,22 @@ def in_azure(stack: LocalStack) -> dict[tuple[str, str], str]:
 
 
 def test_a_split_makes_and_deletes_nothing_and_refuses_nobody(stack: LocalStack) -> None:
-    mounted = next(
-        json.loads(text) for text in OutOfBand(stack).credentials() if decode(text).client_id in _applications(stack)
-    )
-    clusters = stack.configuration("hostedClusters")
     before = in_azure(stack)
     thumbprints = {name: row["thumbprint"] for name, row in stack.control_plane.items()}
-    own = stack.beside(
-        "local-hc1",
-        **{key: stack.configuration(key) for key in (*_SHARED, "credentials")},
-        clusterSide="hypershift",
-        sharedStack="organization/idstack/local",
-        hostedClusters=clusters,
-    )
+    own = to_get_the_cluster(stack, clusterSide="hypershift")
     refused = stack.idstack("split", *_TO, check=False)
     assert (refused.returncode, own.resources()) == (1, [])
     assert "Pulumi.local.yaml still has hc1; take it out of idstack:hostedClusters" in refused.stderr
-    client = Client(lambda: bare_sign_in(mounted))
-    try:
-        client.await_sign_ins(1)
-        with stack.configured(hostedClusters=[]):
-            in_one_change = [stack.idstack(*words, check=False) for words in (("up",), ("up", "--stack", "local-hc1"))]
-            assert [each.returncode for each in in_one_change] == [1, 1]
-            assert all(
-                "idstack split --stack local --cluster hc1 --to local-hc1" in each.stderr for each in in_one_change
-            )
-            assert in_azure(stack) == before
-            report = json.loads(stack.idstack("split", *_TO, "--json").stdout)
-            own.idstack("up", "--stack", "local-hc1")
-            stack.up()
-            assert own.preview() == stack.preview() == {}
-            client.await_sign_ins(5)
-    finally:
-        client.stop()
+    with signing_in(stack) as client, stack.configured(hostedClusters=[]):
+        in_one_change = [stack.idstack(*words, check=False) for words in (("up",), ("up", "--stack", "local-hc1"))]
+        assert [each.returncode for each in in_one_change] == [1, 1]
+        assert all(_COMMAND in each.stderr for each in in_one_change)
+        assert in_azure(stack) == before
+        report = json.loads(stack.idstack("split", *_TO, "--json").stdout)
+        own.idstack("up", "--stack", "local-hc1")
+        stack.up()
+        assert own.preview() == stack.preview() == {}
+        client.await_sign_ins(5)
 
     assert client.failures == []
     assert set(report["changes"].values()) <= {"update"}
@@ -77,6 +88,46 @@ def test_a_split_makes_and_deletes_nothing_and_refuses_nobody(stack: LocalStack)
     changed = {key for key in before if before[key] != after[key]}
     tagged = {key for key in changed if key[0] == "entra-application" or "/userassignedidentities/" in key[1]}
     assert changed == tagged, "their tags name the stack"
+
+
+@pytest.mark.parametrize("stack", ["stack"], indirect=True)
+def test_a_split_that_was_killed_between_its_two_writes_is_finished(stack: LocalStack) -> None:
+    state = stack.state / "pulumi/backend/.pulumi/stacks/idstack/local.json"
+    before, whole = in_azure(stack), state.read_bytes()
+    own = to_get_the_cluster(stack, probe=stack.configuration("probe"))
+    with signing_in(stack) as client, stack.configured(hostedClusters=[]):
+        split = json.loads(stack.idstack("split", *_TO, "--json").stdout)
+        moved = state.read_bytes()
+        state.write_bytes(whole)  # as such a kill leaves it: the engine writes the second stack's state first
+        meanwhile = [
+            stack.idstack(command, "--stack", name, check=False)
+            for command, name in (
+                *(("up", "local"), ("recover", "local"), ("rotate", "local"), ("down", "local")),
+                *(("up", "local-hc1"), ("recover", "local-hc1"), ("renew", "local-hc1"), ("down", "local-hc1")),
+            )
+        ]
+        assert [each.returncode for each in meanwhile] == [1] * len(meanwhile)
+        assert all(_COMMAND in each.stderr for each in meanwhile)
+        assert not any("leave it out of both files" in each.stderr for each in meanwhile)
+        assert in_azure(stack) == before
+        finished = json.loads(stack.idstack("split", *_TO, "--json").stdout)
+        assert known(stack.resources()) == known(json.loads(moved)["checkpoint"]["latest"]["resources"])
+        again = json.loads(stack.idstack("split", *_TO, "--json").stdout)
+        own.idstack("up", "--stack", "local-hc1")
+        stack.idstack("up")
+        assert own.preview() == stack.preview() == {}
+        client.await_sign_ins(5)
+
+    assert client.failures == []
+    assert finished["moved"] == split["moved"]
+    assert split["changes"] == finished["changes"] == again["changes"]
+    assert {name for name, operation in split["changes"].items() if operation != "update"} == {"cluster-access"}
+    assert in_azure(stack).keys() == before.keys()
+
+
+def known(resources: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, list[str]]]:
+    """URN, id and dependencies of each resource in a state; a refresh encrypts what is secret anew."""
+    return [(each["urn"], each.get("id", ""), sorted(each.get("dependencies") or ())) for each in resources]
 
 
 def _applications(stack: LocalStack) -> set[str]:

@@ -52,6 +52,12 @@ def edit(world: World, identity: str, what: str) -> None:
         vault.update_secret_properties(name, newest["version"], **change)
 
 
+def correct(world: World, identity: str, not_before: datetime) -> None:
+    """Put the `nbf` of the newest version right."""
+    with OutOfBand(world.stack).secrets() as vault:
+        vault.update_secret_properties(SECRETS[identity], not_before=not_before)
+
+
 def lose_the_backend(world: World) -> None:
     """The state of every stack is gone."""
     shutil.rmtree(world.stack.state / "pulumi/backend/.pulumi")

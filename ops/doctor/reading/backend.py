@@ -55,7 +55,7 @@ def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
                 )
     except (AccessError, CommandError) as error:
         return Unread(str(error))
-    return tuple(_lock(text, written, is_local=engine.is_local) for text, written in found.items())
+    return tuple(_lock(text, written, engine) for text, written in found.items())
 
 
 def _files(folder: Path) -> Iterator[tuple[str, datetime]]:
@@ -81,7 +81,7 @@ def _blobs(address: SplitResult, folder: str, environment: Mapping[str, str], az
         }
 
 
-def _lock(text: str, written: datetime, *, is_local: bool) -> SeenLock:
+def _lock(text: str, written: datetime, engine: Engine) -> SeenLock:
     try:
         found: dict[str, Any] = json.loads(text)
     except ValueError:
@@ -92,11 +92,10 @@ def _lock(text: str, written: datetime, *, is_local: bool) -> SeenLock:
         pid=int(found.get("pid", 0)),
         since=str(found.get("timestamp", "")),
     )
-    is_seen = is_local or owner.is_of_this_host
     return SeenLock(
         owner=f"{owner.user}@{owner.host} (pid {owner.pid})",
         since=_date(owner.since) or written,
-        runs=lock.runs(owner.pid) if is_seen and owner.pid else None,
+        runs=lock.owner_runs(owner, engine.engines, is_local=engine.is_local) if owner.pid else None,
     )
 
 

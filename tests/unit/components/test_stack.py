@@ -37,7 +37,8 @@ IN_USE = {
     **{
         f"{field}MSIClientID": {
             "principal": f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities/"
-            f"hc1-{name}-hc1-infra"
+            f"hc1-{name}-hc1-infra",
+            "location": "eastus",
         }
         for field, name in {"imageRegistry": "image-registry", "disk": "disk", "file": "file"}.items()
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,7 +25,7 @@ FIRST, SECOND = ({"kty": "RSA", "kid": name, "n": name, "e": "AQAB"} for name in
 resource = IssuerDocumentsResource()
 
 
-def program(*keys: dict[str, str], signing: int = 1, first: int = 1, force: bool = False) -> Props:
+def program(*keys: dict[str, str], signing: int = 1, first: int = 1, leaked: Sequence[int] = ()) -> Props:
     numbered = [{"generation": first + index, "jwk": jwk} for index, jwk in enumerate(keys or (FIRST,))]
     return {
         "cloud": "local",
@@ -32,7 +33,7 @@ def program(*keys: dict[str, str], signing: int = 1, first: int = 1, force: bool
         "issuer": ISSUER,
         "keys": numbered,
         "signing": signing,
-        "force": force,
+        "leaked": list(leaked),
     }
 
 
@@ -121,16 +122,16 @@ def test_a_step_before_its_time_is_refused_with_its_moment(issuer: ArmWorld, set
     old = checked(program(FIRST, SECOND))
     set_clock(START + timedelta(hours=1))
 
-    assert "let it sign from 2026-01-02T00:00:00Z on. allowCredentialLoss lets it go faster" in refusal(
+    assert "let it sign from 2026-01-02T00:00:00Z on. After a leak, name the key that has leaked in" in refusal(
         program(FIRST, SECOND, signing=2), old
     )
-    assert checked(program(SECOND, signing=2, first=2, force=True), old)["signing"] == 2
+    assert checked(program(SECOND, signing=2, first=2, leaked=[1]), old)["signing"] == 2
 
 
-def test_permission_to_go_faster_is_no_change_of_the_documents(issuer: ArmWorld) -> None:
+def test_a_leak_that_is_over_is_no_change_of_the_documents(issuer: ArmWorld) -> None:
     old = checked(program())
 
-    assert checked(program(force=True), old) == old
+    assert checked(program(leaked=[7]), old) == old
 
 
 def test_a_refresh_sees_what_anybody_sees(issuer: ArmWorld, sign_in: SignIn) -> None:
@@ -174,7 +175,9 @@ def test_another_address_is_another_issuer(issuer: ArmWorld) -> None:
     assert {path: change.replace for path, change in changes.items()} == {"issuer": True, "signing": False}
 
 
-@pytest.mark.parametrize(("name", "value"), [("keys", []), ("keys", "x"), ("signing", 0), ("force", None)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("keys", []), ("keys", "x"), ("signing", 0), ("leaked", None), ("leaked", [0])]
+)
 def test_a_wrong_input_is_refused(name: str, value: Any) -> None:
     failures = resource.check(URN, None, {**program(), name: value}).failures
 

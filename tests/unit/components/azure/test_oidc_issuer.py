@@ -94,14 +94,16 @@ def test_the_documents_name_every_published_key_and_the_one_that_signs(rotating:
         "issuer": ISSUER,
         "keys": [{"generation": number, "jwk": {"kid": a_uuid(f"hc1-issuer-key-{number}")}} for number in (1, 2)],
         "signing": 2,
-        "force": False,
+        "leaked": [],
     }
 
 
-def test_a_permitted_loss_lets_a_rotation_go_faster(program: Program) -> None:
-    found = issuer(program, allowCredentialLoss=["hc1"])
+def test_a_leaked_key_goes_at_once_and_a_permitted_loss_hastens_nothing(program: Program) -> None:
+    leaked = issuer(program, {"published": [2], "signing": 2, "leaked": [1]})
+    permitted = issuer(program, allowCredentialLoss=["hc1"])
 
-    assert found.one(DOCUMENTS, "hc1-issuer-documents").inputs["force"] is True
+    found = [each.one(DOCUMENTS, "hc1-issuer-documents").inputs["leaked"] for each in (leaked, permitted)]
+    assert found == [[1], []]
 
 
 def test_the_secret_has_the_key_that_signs_and_the_public_halves_of_the_others(rotating: RecordingMonitor) -> None:

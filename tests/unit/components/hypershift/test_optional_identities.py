@@ -153,7 +153,7 @@ def test_the_outputs_name_the_managed_identities(stack: RecordingMonitor, manage
         "clientID": a_uuid("hc1-acr-pull-identity", "client"),
         "resourceID": PULL,
     }
-    assert described["credentialsInUse"]["acrPull"] == {"principal": PULL}
+    assert described["credentialsInUse"]["acrPull"] == {"principal": PULL, "location": "eastus"}
     assert "managedIdentities" not in stack.stack_outputs.values["hostedClusters"]["hc1"]
 
 

@@ -135,6 +135,125 @@ def test_another_managed_identity_is_another_credential(program: Program, next_r
     assert lost(recorder) == ["imageRegistry: hc1-image-registry -> hc1-image-registry-2"]
 
 
+_HERE = [{**each, "location": "eastus"} for each in (hosted_cluster(), SECOND_CLUSTER)]
+
+
+def test_another_region_replaces_what_the_stack_makes_there(next_run: Run) -> None:
+    recorder = next_run(location="westus", hostedClusters=_HERE)
+
+    for cluster in ("hc1", "hc2"):
+        assert lost(recorder, cluster) == [
+            f"{row.field}: {cluster}-{row.name}-{cluster}-infra in eastus -> in westus" for row in DATA_PLANE
+        ]
+    assert (
+        "fix:      put back what changed (`pulumi config set location eastus`: Azure moves nothing from region"
+        in str(recorder.failure)
+    )
+
+
+def test_the_region_of_one_identity_is_named_by_its_own_key(next_run: Run) -> None:
+    moved = hosted_cluster(dataPlaneIdentities={"diskMSIClientID": {"location": "westus"}})
+    recorder = next_run(hostedClusters=[moved, SECOND_CLUSTER])
+
+    assert lost(recorder) == ["diskMSIClientID: hc1-disk-hc1-infra in eastus -> in westus"]
+    place = "'hostedClusters[0].dataPlaneIdentities.diskMSIClientID.location' eastus`"
+    assert f"put back what changed (`pulumi config set --path {place}" in str(recorder.failure)
+
+
+def test_the_identities_may_stay_in_their_region_while_the_stack_moves(next_run: Run) -> None:
+    pinned = {"dataPlaneIdentities": {row.field: {"location": "eastus"} for row in DATA_PLANE}}
+    clusters = [each | pinned for each in _HERE]
+
+    assert next_run(location="westus", hostedClusters=clusters).failure is None
+
+
+def test_addresses_of_an_earlier_release_have_no_region_to_compare(
+    program: Program, last_outputs: Mapping[str, Any]
+) -> None:
+    outputs = deepcopy(dict(last_outputs))
+    for cluster in outputs["hostedClusters"].values():
+        for address in cluster["credentialsInUse"].values():
+            address.pop("location", None)
+
+    recorder = program(
+        invokes=lookups(readStackOutputs={"name": "", "outputs": outputs, "secretOutputNames": []}),
+        options={"refused": True},
+        lookups_only=True,
+        hostedClusters=_HERE,
+        clusterSide="hypershift",
+        location="westus",
+    )
+
+    assert recorder.failure is None
+
+
+_READER = f"{IDENTITIES}/reader"
+_MADE = {"source": "created", "name": "reader"}
+_CREATED = {
+    "issuer": "create",
+    "issuerName": "hc1created",
+    "hostedCluster": {"manifest": {"spec": {"release": {"image": "registry.example.com/release:1"}}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"location": "westus"}, "key-vault-user: reader in eastus -> in westus"),
+        ({"keyVaultUser": {"source": "created", "name": "other"}}, "key-vault-user: reader -> other"),
+        ({"keyVaultUser": {"source": "aks-addon"}}, "key-vault-user: reader -> nothing"),
+    ],
+    ids=["region", "name", "source"],
+)
+def test_the_key_vault_user_of_all_clusters_is_not_replaced_unasked(
+    program: Program, changes: dict[str, Any], expected: str
+) -> None:
+    """Also in a stack without a cluster, whose vault others share."""
+    first = program(hostedClusters=[], keyVaultUser=_MADE)
+    outputs = {"name": "", "outputs": first.stack_outputs.values, "secretOutputNames": []}
+    assert first.stack_outputs.values["keyVaultUserInUse"] == {"principal": _READER, "location": "eastus"}
+
+    def then(**more: Any) -> RecordingMonitor:
+        answers = {**lookups(), "pulumi:pulumi:readStackOutputs": outputs}
+        configuration = {"hostedClusters": [], "keyVaultUser": _MADE, **changes, **more}
+        return program(invokes=answers, options={"refused": True}, lookups_only=True, **configuration)
+
+    assert lost(then(), "key-vault-user") == [expected]
+    assert then(allowCredentialLoss=["key-vault-user"]).failure is None
+
+
+@pytest.mark.parametrize(
+    ("region", "changes", "expected"),
+    [
+        ("westus", {}, "issuer: hc1created in eastus -> in westus"),
+        ("eastus", {"issuerName": "another"}, "issuer: hc1created -> another"),
+        (
+            "eastus",
+            {
+                "issuer": "existing",
+                "issuerName": None,
+                "issuerURL": "https://hc1created.blob.core.windows.net/hc1created",
+            },
+            "issuer: hc1created -> nothing",
+        ),
+    ],
+    ids=["region", "name", "made by somebody else"],
+)
+def test_the_issuer_that_the_stack_makes_is_not_replaced_unasked(
+    program: Program, region: str, changes: dict[str, Any], expected: str
+) -> None:
+    def run(region: str, changes: Mapping[str, Any], **options: Any) -> RecordingMonitor:
+        given = {**hosted_cluster(**_CREATED), "location": "eastus", "issuerURL": None, **changes}
+        cluster = {name: each for name, each in given.items() if each is not None}
+        return program(hostedClusters=[cluster], clusterSide="hypershift", location=region, **options)
+
+    outputs = {"name": "", "outputs": run("eastus", {}).stack_outputs.values, "secretOutputNames": []}
+    answers = {**lookups(), "pulumi:pulumi:readStackOutputs": outputs}
+    recorder = run(region, changes, invokes=answers, options={"refused": True}, lookups_only=True)
+
+    assert expected in lost(recorder)
+
+
 def test_a_cluster_that_is_named_may_lose_and_no_other(next_run: Run) -> None:
     clusters = [
         hosted_cluster(identities={"imageRegistry": {"enabled": False}}),

@@ -15,8 +15,8 @@ def at(hours: float) -> datetime:
     return START + timedelta(hours=hours)
 
 
-def step(before: Publication, published: list[int], signing: int, hours: float, *, force: bool = False) -> Publication:
-    return changed(before, published, signing, at(hours), force=force)
+def step(before: Publication, published: list[int], signing: int, hours: float, *leaked: int) -> Publication:
+    return changed(before, published, signing, at(hours), leaked=leaked)
 
 
 def refusal(before: Publication, published: list[int], signing: int, hours: float) -> str:
@@ -92,4 +92,15 @@ def test_a_key_that_was_switched_back_is_kept_a_day_as_well() -> None:
 
 
 def test_a_leak_does_not_wait() -> None:
-    assert step(first([1], 1, START), [2], 2, 1, force=True) == Publication({2: at(1)}, 2, at(1))
+    assert step(first([1], 1, START), [2], 2, 1, 1) == Publication({2: at(1)}, 2, at(1))
+
+
+def test_a_leak_lets_no_other_key_go_before_its_time() -> None:
+    before = first([1], 1, START)
+    switched = step(step(before, [1, 2], 1, 1), [1, 2], 2, 30)
+
+    with pytest.raises(TooEarly, match="key 2 is not published yet"):
+        step(before, [1, 2], 2, 1, 7)
+    with pytest.raises(TooEarly, match="tokens of key 1 are in use"):
+        step(switched, [3], 3, 31, 2)
+    assert step(switched, [1, 3], 3, 31, 2).signing == 3

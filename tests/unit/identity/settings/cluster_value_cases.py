@@ -93,6 +93,13 @@ CLUSTER_CASES: Final[Mapping[str, ValueCase]] = {
         good=([1], [1, 2], [1, 2, 7]),
         also=_CREATED_ISSUER,
     ),
+    "leaked keys": ValueCase(
+        paths=(f"{CLUSTER}serviceAccountSigningKey__leaked",),
+        rule="leaked-keys",
+        bad=([2, 1], [3, 3]),
+        good=([], [2], [2, 3, 4, 7]),
+        also=_CREATED_ISSUER,
+    ),
     "signing key": ValueCase(
         paths=(f"{CLUSTER}serviceAccountSigningKey__signing",),
         rule="integer",

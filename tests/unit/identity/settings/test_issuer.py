@@ -98,7 +98,13 @@ def test_the_key_that_signs_is_published() -> None:
     assert refusals(created(published=[1, 2], signing=3)) == [(f"{KEY}.signing", "signing-key-not-published")]
 
 
-@pytest.mark.parametrize(("key", "value"), [("published", [1, 2]), ("signing", 1)])
+def test_a_leaked_key_is_not_published() -> None:
+    assert refusals(created(published=[2], signing=2, leaked=[1])) == []
+    assert refusals(created(published=[1, 2], signing=2, leaked=[1])) == [(f"{KEY}.published", "leaked-key-published")]
+    assert refusals(created(leaked=[1])) == [(f"{KEY}.published", "leaked-key-published")]
+
+
+@pytest.mark.parametrize(("key", "value"), [("published", [1, 2]), ("signing", 1), ("leaked", [2])])
 def test_the_key_of_an_existing_issuer_has_no_number(key: str, value: Any) -> None:
     assert refusals(existing(file="sa.pem", **{key: value})) == [(f"{KEY}.{key}", "signing-key-of-existing-issuer")]
 

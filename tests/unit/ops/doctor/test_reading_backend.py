@@ -20,6 +20,7 @@ from ops.doctor.model.seen import Unread, known
 from ops.doctor.reading.backend import read_decryption, read_locks
 from ops.doctor.reading.configuration import read_configuration
 from ops.stack.engine import Engine
+from ops.stack.started_engines import StartedEngine
 from tests.unit.identity.settings.world import configuration
 from tests.unit.ops.conftest import FakeEngine
 
@@ -44,6 +45,8 @@ def lock(folder: Path, name: str, **content: Any) -> None:
 def test_a_lock_has_its_owner_its_age_and_whether_it_runs(locks: Path) -> None:
     lock(locks, "a", pid=2**22 + 1)
     lock(locks, "b", hostname="ci-7")
+    ended = StartedEngine("dev", 2**22 + 1, "1", SINCE, SINCE, HERE, "", "", "")
+    Engine("dev").engines.write(ended)
 
     dead, elsewhere = known(read_locks(Engine("dev"), nobody))
 
@@ -52,12 +55,12 @@ def test_a_lock_has_its_owner_its_age_and_whether_it_runs(locks: Path) -> None:
     assert (elsewhere.owner, elsewhere.runs) == ("eve@ci-7 (pid 4711)", None)
 
 
-def test_another_program_with_the_owners_id_is_not_its_owner(locks: Path) -> None:
+def test_a_lock_of_a_machine_with_this_ones_name_may_be_anothers(locks: Path) -> None:
     lock(locks, "a", pid=os.getpid())
 
     [found] = known(read_locks(Engine("dev"), nobody))
 
-    assert found.runs is False
+    assert found.runs is None
 
 
 def test_a_lock_that_is_cut_short_is_of_an_engine_that_has_ended(locks: Path) -> None:

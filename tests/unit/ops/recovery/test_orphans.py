@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ops.recovery.orphans import Orphan, candidates, ids, settled, unmarked, without
+from ops.recovery.orphans import Orphan, candidates, ids, settled, unmarked
+from ops.stack.state import without
 
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 STACK = "urn:pulumi:local::idstack::pulumi:pulumi:Stack::idstack-local"

@@ -21,6 +21,7 @@ from ops.recovery import settle
 from ops.recovery.orphans import Orphan
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.started_engines import StartedEngine
 from ops.stack.streaming import Ended
 from tests.unit.ops.conftest import Idstack
 from tests.unit.ops.recovery.engine_answers import EngineAnswers
@@ -271,11 +272,21 @@ def test_no_up_settles_only(answers: EngineAnswers, orphans: list[Orphan], idsta
 def test_the_lock_of_a_dead_owner_is_taken_away(
     answers: EngineAnswers, orphans: list[Orphan], idstack: Idstack
 ) -> None:
+    seen = ("2026-11-21T17:13:50Z", "2026-11-21T17:14:00Z", socket.gethostname(), "", "", "")
+    Engine("dev").engines.write(StartedEngine("dev", DEAD, "1", *seen))
     answers.to("refresh", (255, "", lock_of(DEAD)), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0
     assert answers.asked == ["refresh", "cancel", "refresh", "stack export", "stack export", "up"]
     assert "cancel dev --yes --non-interactive" in answers.calls
+
+
+def test_the_lock_of_another_machine_of_this_name_stays(answers: EngineAnswers, idstack: Idstack) -> None:
+    answers.to("refresh", (255, "", lock_of(DEAD)))
+    done = idstack("recover", "--stack", "dev", "--yes")
+    assert (done.code, answers.asked) == (1, ["refresh"])
+    assert "which no idstack on this machine is known to have started" in done.error
+    assert "`make recover STACK=dev ARGS=--unlock`" in done.error
 
 
 def test_recover_refuses_while_the_owner_lives(answers: EngineAnswers, living: int, idstack: Idstack) -> None:

@@ -6,14 +6,16 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.stack.lock import Locked, Owner, is_locked, owners, runs
+from ops.stack.lock import Locked, Owner, is_locked, owners, runs, stack_of
+from ops.stack.started_engines import StartedEngine, StartedEngines
 
 HERE = socket.gethostname()
 # The errors of Pulumi 3.259 (pkg/backend/diy/lock.go) and of Pulumi Cloud.
@@ -95,13 +97,31 @@ def owner(pid: int, host: str = HERE) -> Owner:
 
 
 DEAD = owner(2**22 + 1)
+ENDED = StartedEngine(
+    "dev", DEAD.pid, "1", "2026-11-21T17:13:56Z", "2026-11-21T17:14:20Z", HERE, "boot", "namespace", "machine"
+)
 
 
-def locked(*found: Owner, stack: str = "dev", command: str = "up") -> Locked:
-    return Locked(stack, found, is_local=stack == "local", command=command)
+@pytest.fixture
+def engines(tmp_path: Path) -> StartedEngines:
+    """The engines that this machine has started for the stack dev: DEAD."""
+    found = StartedEngines(tmp_path / "engines", "dev")
+    found.write(ENDED)
+    return found
 
 
-def test_a_living_owner_is_named_and_waited_for(engine: subprocess.Popen[bytes]) -> None:
+@pytest.fixture
+def locked(engines: StartedEngines) -> Callable[..., Locked]:
+    def lock(*found: Owner, stack: str = "dev", command: str = "up") -> Locked:
+        return Locked(stack, found, engines=engines, is_local=stack == "local", command=command)
+
+    return lock
+
+
+LockedBy: TypeAlias = Callable[..., Locked]
+
+
+def test_a_living_owner_is_named_and_waited_for(engine: subprocess.Popen[bytes], locked: LockedBy) -> None:
     lock = locked(owner(engine.pid), DEAD)
     assert not lock.is_abandoned
     assert not lock.is_unseen
@@ -111,7 +131,7 @@ def test_a_living_owner_is_named_and_waited_for(engine: subprocess.Popen[bytes])
     )
 
 
-def test_a_dead_owner_is_named_with_the_command_that_goes_on() -> None:
+def test_a_dead_owner_is_named_with_the_command_that_goes_on(locked: LockedBy) -> None:
     lock = locked(DEAD)
     assert lock.is_abandoned
     assert str(lock).startswith(
@@ -120,11 +140,11 @@ def test_a_dead_owner_is_named_with_the_command_that_goes_on() -> None:
     assert "`make recover STACK=dev` unlocks the stack, settles what is half done, and goes on" in str(lock)
 
 
-def test_after_an_interrupted_destroy_recover_is_named_with_no_up() -> None:
+def test_after_an_interrupted_destroy_recover_is_named_with_no_up(locked: LockedBy) -> None:
     assert "`make recover STACK=dev ARGS=--no-up`" in str(locked(DEAD, command="destroy"))
 
 
-def test_an_owner_on_another_machine_is_left_to_a_person() -> None:
+def test_an_owner_on_another_machine_is_left_to_a_person(locked: LockedBy) -> None:
     elsewhere = owner(1, "runner-7")
     lock = locked(elsewhere, DEAD)
     assert not lock.is_abandoned
@@ -133,12 +153,37 @@ def test_an_owner_on_another_machine_is_left_to_a_person() -> None:
     assert '`make recover STACK=dev ARGS="--no-up --unlock"`' in str(locked(elsewhere, command="destroy"))
 
 
-def test_an_owner_of_the_local_stack_is_of_this_machine_by_any_name() -> None:
+def test_a_run_that_this_machine_has_not_recorded_is_left_to_a_person(locked: LockedBy) -> None:
+    """Another machine may have this one's name, and any process id."""
+    lock = locked(owner(DEAD.pid - 1))
+
+    assert not lock.is_abandoned
+    assert lock.is_unseen
+    assert (
+        "(pid 4194304, since 2026-11-21T17:13:57Z), which no idstack on this machine is known to have started"
+        in str(lock)
+    )
+    assert "If you know that it is gone, `make recover STACK=dev ARGS=--unlock`" in str(lock)
+
+
+@pytest.mark.parametrize(
+    "since", ["2026-11-21T17:13:50Z", "2026-11-21T17:14:30Z", "yesterday"], ids=["before", "after", "no time"]
+)
+def test_a_record_is_of_a_lock_only_if_that_was_taken_while_it_ran(locked: LockedBy, since: str) -> None:
+    assert locked(Owner("root", HERE, DEAD.pid, since)).is_unseen
+
+
+def test_the_stack_of_a_lock_is_the_one_that_the_engine_names() -> None:
+    assert stack_of(errors(DEAD)) == "local"
+    assert stack_of(CONFLICT) is None
+
+
+def test_an_owner_of_the_local_stack_is_of_this_machine_by_any_name(locked: LockedBy) -> None:
     lock = locked(owner(DEAD.pid, "laptop.at-home"), stack="local")
     assert lock.is_abandoned
 
 
-def test_a_lock_of_pulumi_cloud_is_left_to_a_person() -> None:
+def test_a_lock_of_pulumi_cloud_is_left_to_a_person(locked: LockedBy) -> None:
     lock = locked()
     assert not lock.is_abandoned
     assert "the stack dev is locked by another update, which this machine cannot see" in str(lock)

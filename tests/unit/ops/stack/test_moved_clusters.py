@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +12,7 @@ import yaml
 
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.moved_clusters import refuse_moves
+from ops.stack.moved_clusters import refuse_half_moves, refuse_moves
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 _COMPONENT = "idstack:hypershift:HostedCluster"
@@ -37,9 +38,16 @@ class FakeBackend:
         return self.resources() if self.stack in self.states else []
 
     def refuse(self) -> str:
-        """Why a run is refused; empty if it is not."""
+        """Why an `up` is refused; empty if it is not."""
+        return self._refusal(refuse_moves)
+
+    def refuse_half(self) -> str:
+        """Why another run is refused; empty if it is not."""
+        return self._refusal(refuse_half_moves)
+
+    def _refusal(self, check: Callable[[Engine], None]) -> str:
         try:
-            refuse_moves(cast(Engine, self))
+            check(cast(Engine, self))
         except CommandError as error:
             return error.message
         return ""
@@ -82,7 +90,36 @@ def test_after_the_split_both_stacks_come_up(tmp_path: Path, stack: str) -> None
 
     backend = FakeBackend(stack, tmp_path, {"dev": ["hc2"], "hc1-dev": ["hc1"]})
 
-    assert (backend.refuse(), set(backend.read)) == ("", {stack}), "its own state is enough"
+    assert (backend.refuse(), backend.read) == ("", [stack] if stack == "dev" else ["hc1-dev", "dev"])
+
+
+@pytest.mark.parametrize("named", [{"hc1-dev"}, set(), {"dev"}, {"dev", "hc1-dev"}], ids=str)
+@pytest.mark.parametrize("stack", ["dev", "hc1-dev"])
+def test_while_a_move_is_half_done_no_stack_goes_on_whatever_the_files_say(
+    tmp_path: Path, stack: str, named: set[str]
+) -> None:
+    write(tmp_path, "dev", "hc2", *(["hc1"] if "dev" in named else []))
+    write(tmp_path, "hc1-dev", *(["hc1"] if "hc1-dev" in named else []), shared=_SHARED)
+
+    backend = FakeBackend(stack, tmp_path, {"dev": ["hc1", "hc2"], "hc1-dev": ["hc1"]})
+
+    for refused in (backend.refuse(), backend.refuse_half()):
+        if (stack, named) == ("dev", {"dev"}):
+            assert refused == "", "its states are not read, for the file says that the other one has no hc1"
+            continue
+        assert refused.startswith(f"nothing was changed in {stack}:\n  hc1 is in the states of both dev and hc1-dev")
+        assert "`idstack split --stack dev --cluster hc1 --to hc1-dev` finishes the move" in refused
+        assert "leave it out of both files" not in refused
+    assert len(backend.read) <= 4, "each state once"
+
+
+@pytest.mark.parametrize("stack", ["dev", "hc1-dev"])
+def test_before_and_after_a_move_either_stack_may_be_taken_down(tmp_path: Path, stack: str) -> None:
+    write(tmp_path, "dev", "hc2")
+    write(tmp_path, "hc1-dev", "hc1", shared=_SHARED)
+
+    for states in ({"dev": ["hc1", "hc2"], "hc1-dev": []}, {"dev": ["hc2"], "hc1-dev": ["hc1"]}):
+        assert FakeBackend(stack, tmp_path, states).refuse_half() == ""
 
 
 def test_a_stack_keeps_a_cluster_that_another_file_has_too(tmp_path: Path) -> None:
@@ -146,7 +183,7 @@ def test_the_commands_refuse_it_before_the_engine_changes_anything(
 
     assert printed.code == 1
     assert "`idstack split --stack dev --cluster hc1 --to hc1-dev`" in printed.error
-    assert engine.calls == ["stack export --stack dev --non-interactive"]
+    assert engine.calls == [f"stack export --stack {stack} --non-interactive" for stack in ("dev", "hc1-dev")]
 
 
 def _rooted(original: Any, root: Path) -> Any:

@@ -11,6 +11,7 @@ from identity.settings import Settings
 from ops.stack import splitting
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.splitting import Moved
 from ops.stack.state import UNKNOWN
 from tests.unit.components.world import SECOND_CLUSTER, hosted_cluster, settings
 
@@ -20,14 +21,22 @@ _APPLICATION = "azuread:index/application:Application"
 _ROLE = "azure-native:authorization:RoleAssignment"
 
 
-def resource(name: str, token: str = _COMPONENT) -> dict[str, Any]:
-    return {"urn": _URN.format(token, name), "type": token}
+def resource(name: str, token: str = _COMPONENT, stack: str = "dev", **more: Any) -> dict[str, Any]:
+    return {"urn": _URN.format(token, name).replace(":dev:", f":{stack}:"), "type": token, **more}
+
+
+def cluster(stack: str = "dev", *, name: str = "hc1", application: str = "/applications/1") -> list[dict[str, Any]]:
+    """A cluster's component and two resources below it, as a state has them."""
+    component = resource(name, stack=stack)
+    child = resource(f"{name}-disk", _APPLICATION, stack, parent=component["urn"], id=application)
+    return [component, child, resource(f"{name}-role", _ROLE, stack, parent=child["urn"], id="/roles/1")]
 
 
 def step(operation: str, name: str, token: str, principal: str = "", *reasons: str) -> dict[str, Any]:
     inputs = {"principalId": principal, "scope": "/subscriptions/s"}
     urn = _URN.format(token, name)
-    return {"op": operation, "urn": urn, "newState": {"inputs": inputs}, "replaceReasons": list(reasons)}
+    state = {"urn": urn, "type": token, "custom": not token.startswith("idstack:hypershift"), "inputs": inputs}
+    return {"op": operation, "urn": urn, "newState": state, "replaceReasons": list(reasons)}
 
 
 @dataclass
@@ -36,19 +45,25 @@ class FakeStack:
 
     stack: str
     settings: Settings
-    state: list[dict[str, Any]] = field(default_factory=list)
+    has: list[dict[str, Any]] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
     moved: list[tuple[str, str]] = field(default_factory=list)
 
     def resources(self) -> list[dict[str, Any]]:
-        return self.state
+        return self.has
+
+    def state(self) -> dict[str, Any]:
+        return {"version": 3, "deployment": {"resources": self.has}}
+
+    def replace_state(self, state: dict[str, Any]) -> None:
+        self.has = state["deployment"]["resources"]
 
     def planned(self) -> dict[str, Any]:
         return {"steps": self.steps}
 
     def move(self, urn: str, stack: str) -> None:
         self.moved.append((urn, stack))
-        self.state = [each for each in self.state if not each["urn"].rpartition("::")[2].startswith("hc1")]
+        self.has = [each for each in self.has if not each["urn"].rpartition("::")[2].startswith("hc1")]
 
     @property
     def engine(self) -> Engine:
@@ -62,7 +77,7 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def first(**changes: Any) -> FakeStack:
     """A stack whose configuration has another cluster left, and whose state has `hc1` as well."""
-    has = [resource("dev", "pulumi:pulumi:Stack"), resource("hc1"), resource("hc1-disk", _APPLICATION), resource("hc2")]
+    has = [resource("dev", "pulumi:pulumi:Stack"), *cluster(), *cluster(name="hc2")]
     return FakeStack("dev", settings(**{"hostedClusters": [SECOND_CLUSTER], **changes}), has)
 
 
@@ -75,7 +90,7 @@ def second(**changes: Any) -> FakeStack:
 def test_the_clusters_component_is_moved_with_all_below_it() -> None:
     source = first()
 
-    assert splitting.move(source.engine, second().engine, "hc1") == 2
+    assert splitting.move(source.engine, second().engine, "hc1") == Moved(3)
     assert source.moved == [(_URN.format(_COMPONENT, "hc1"), "hc1-dev")]
 
 
@@ -101,11 +116,66 @@ def test_configurations_that_do_not_fit_are_named_and_nothing_moves(
 
 def test_a_stack_with_resources_gets_no_cluster() -> None:
     source, target = first(), second()
-    target.state = [resource("hc1-dev", "pulumi:pulumi:Stack"), resource("hc9")]
+    target.has = [resource("hc1-dev", "pulumi:pulumi:Stack"), resource("hc9")]
 
     with pytest.raises(CommandError, match="hc1-dev has resources already"):
         splitting.move(source.engine, target.engine, "hc1")
     assert source.moved == []
+
+
+def half_moved(**changes: Any) -> tuple[FakeStack, FakeStack]:
+    """Both stacks as a kill between the engine's two writes leaves them."""
+    source, target = first(), second()
+    target.has = [resource("hc1-dev", "pulumi:pulumi:Stack", "hc1-dev"), *cluster("hc1-dev", **changes)]
+    return source, target
+
+
+def test_a_move_that_was_cut_off_is_finished_if_all_ids_are_equal() -> None:
+    source, target = half_moved()
+
+    assert splitting.move(source.engine, target.engine, "hc1") == Moved(3, was_begun=True)
+    assert [each["urn"].rpartition("::")[2] for each in source.has] == ["dev", "hc2", "hc2-disk", "hc2-role"]
+    assert len(target.has) == 4
+    assert source.moved == []
+
+
+def test_a_move_that_is_complete_is_none_the_second_time() -> None:
+    source, target = half_moved()
+    source.has = cluster(name="hc2")
+
+    assert splitting.move(source.engine, target.engine, "hc1") == Moved(0, was_begun=True)
+    assert source.has == cluster(name="hc2")
+
+
+def test_what_the_second_stack_has_made_since_does_not_keep_a_move_from_its_end() -> None:
+    source, target = half_moved()
+    target.has.append(resource("hc1-gate", "type", "hc1-dev", parent=target.has[1]["urn"], id="gate"))
+
+    assert splitting.move(source.engine, target.engine, "hc1").resources == 3
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["another id", "missing"])
+def test_states_that_contradict_each_other_are_refused_with_what_differs(lost: bool) -> None:
+    source, target = half_moved(application="/applications/1" if lost else "/applications/2")
+    if lost:
+        del target.has[2:]
+
+    with pytest.raises(CommandError) as refused:
+        splitting.move(source.engine, target.engine, "hc1")
+
+    assert "hc1 is in the states of both dev and hc1-dev, and they contradict each other" in refused.value.message
+    assert f"\n    {_URN.format(_APPLICATION, 'hc1-disk')} (/applications/1)" in refused.value.message
+    assert ("::hc1-role (/roles/1)" in refused.value.message) is lost
+    assert len(source.has) == 7
+
+
+def test_a_move_is_not_finished_for_configurations_that_do_not_fit() -> None:
+    source, target = half_moved()
+    source.settings = settings(hostedClusters=[hosted_cluster()])
+
+    with pytest.raises(CommandError, match=r"Pulumi\.dev\.yaml still has hc1"):
+        splitting.move(source.engine, target.engine, "hc1")
+    assert len(source.has) == 7
 
 
 def test_a_cluster_that_the_stack_does_not_have_is_named() -> None:
@@ -139,6 +209,14 @@ def test_what_a_preview_alone_would_replace_is_no_harm(principal: str, reasons: 
         told = True
 
     assert told is is_told
+
+
+@pytest.mark.parametrize("token", [_COMPONENT, "pulumi:providers:kubernetes"])
+def test_what_is_made_in_the_state_alone_is_no_harm(token: str) -> None:
+    target = second()
+    target.steps = [step("create", "cluster-access", token)]
+
+    assert splitting.changes(target.engine) == {"cluster-access": "create"}
 
 
 @pytest.mark.parametrize("operation", ["create", "delete", "replace", "create-replacement"])

@@ -1,0 +1,133 @@
+"""Which engines this machine has started, as their records tell after a kill, a restart, and in another container."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from identity.credentials import rfc3339
+from ops.stack import started_engines
+from ops.stack.started_engines import StartedEngine, StartedEngines
+
+HOST = socket.gethostname()
+
+
+@pytest.fixture
+def engines(tmp_path: Path) -> StartedEngines:
+    return StartedEngines.of("organization/idstack/dev", {"PULUMI_HOME": str(tmp_path / "home")})
+
+
+@pytest.fixture
+def process() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "600"]) as running:
+        yield running
+        running.kill()
+
+
+def begun(engines: StartedEngines, process: subprocess.Popen[bytes]) -> StartedEngine:
+    """The record of an engine that has been started, as another command reads it."""
+    engines.starting().begin(process.pid)
+    [found] = engines.all()
+    return found
+
+
+def test_an_engine_runs_until_it_is_killed(engines: StartedEngines, process: subprocess.Popen[bytes]) -> None:
+    found = begun(engines, process)
+    now = rfc3339.render(datetime.now(UTC))
+
+    assert engines.find(process.pid, HOST, now) == found
+    assert found.runs(is_local=False) is True
+    process.kill()
+    process.wait()
+    assert found.runs(is_local=False) is False
+    assert engines.find(process.pid, "another-host", now) is None
+    assert StartedEngines(engines.folder, "stage").find(process.pid, HOST, now) is None
+
+
+def test_another_process_that_got_the_id_is_no_engine(
+    engines: StartedEngines, process: subprocess.Popen[bytes]
+) -> None:
+    found = replace(begun(engines, process), pid=os.getpid())
+
+    assert found.runs(is_local=False) is False
+
+
+def test_a_process_of_another_container_is_not_seen(
+    engines: StartedEngines, process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = begun(engines, process)
+    monkeypatch.setattr(started_engines, "_namespace", lambda: "pid:[4026539999]")
+
+    assert [found.runs(is_local=is_local) for is_local in (False, True)] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("machine", "is_local", "runs"),
+    [("this", False, False), ("this", True, False), ("other", False, None), ("", False, None), ("", True, False)],
+)
+def test_after_a_restart_of_the_same_machine_no_engine_runs(
+    engines: StartedEngines, process: subprocess.Popen[bytes], machine: str, is_local: bool, runs: bool | None
+) -> None:
+    here = begun(engines, process)
+    before = replace(here, boot="the boot before", machine=here.machine if machine == "this" else machine)
+    if not here.machine:
+        pytest.xfail("this machine has no id")
+
+    assert before.runs(is_local=is_local) is runs
+
+
+def test_an_engine_that_was_seen_to_end_does_not_run_wherever_that_is_read(
+    engines: StartedEngines, process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starting = engines.starting()
+    starting.begin(process.pid)
+    starting.end(may_have_lock=True)
+    monkeypatch.setattr(started_engines, "_namespace", lambda: "pid:[4026539999]")
+
+    [found] = engines.all()
+    assert found.runs(is_local=False) is False
+    engines.forget()
+    assert list(engines.all()) == []
+
+
+def test_an_engine_that_left_no_lock_is_forgotten(engines: StartedEngines, process: subprocess.Popen[bytes]) -> None:
+    starting = engines.starting()
+    starting.begin(process.pid)
+    starting.end(may_have_lock=False)
+
+    assert list(engines.all()) == []
+
+
+def test_a_run_that_succeeds_forgets_none_that_may_still_run(
+    engines: StartedEngines, process: subprocess.Popen[bytes]
+) -> None:
+    begun(engines, process)
+    engines.forget()
+
+    assert len(list(engines.all())) == 1
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 1}', "\x00"])
+def test_a_record_that_is_cut_short_counts_for_nothing(engines: StartedEngines, content: str) -> None:
+    engines.folder.mkdir(parents=True)
+    (engines.folder / "dev-1-2.json").write_text(content)
+
+    assert list(engines.all()) == []
+
+
+def test_a_disk_that_takes_no_record_stops_no_run(engines: StartedEngines, process: subprocess.Popen[bytes]) -> None:
+    engines.folder.parent.mkdir()
+    engines.folder.write_text("not a directory")
+
+    starting = engines.starting()
+    starting.begin(process.pid)
+    starting.end(may_have_lock=False)
+
+    assert list(engines.all()) == []
