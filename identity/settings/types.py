@@ -15,6 +15,7 @@ from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.naming import RESOURCE_GROUP_PATTERN, VAULT_NAME_PATTERN
 from identity.settings.problems import NAMESPACE, enumerate_words
 from identity.settings.value_spec import PLACEHOLDER, ValueSpec, matching, uuid
 
@@ -64,7 +65,6 @@ Location = Annotated[
     ),
 ]
 
-RESOURCE_GROUP_PATTERN: Final = r"[a-zA-Z0-9_()\-.]{0,89}[a-zA-Z0-9_()\-]"
 _RESOURCE_GROUP: Final = ValueSpec(
     rule="resource-group",
     accepted='the name of a resource group: 1-90 letters, digits, "_", "-", "(", ")" and ".", not ending with "."',
@@ -90,7 +90,7 @@ VaultName = Annotated[
         rule="vault-name",
         accepted="the name of a key vault: 3-24 letters, digits and single hyphens, from a letter to a letter or digit",
         blank="<vault>",
-        check=matching(r"(?!.*--)[a-zA-Z][a-zA-Z0-9-]{1,22}[a-zA-Z0-9]"),
+        check=matching(VAULT_NAME_PATTERN),
         guess=_with_hyphens,
     ),
 ]
