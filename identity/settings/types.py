@@ -52,14 +52,15 @@ GroupId = Annotated[
     str, _uuid_spec("group-id", "the Entra ID group", "`az ad group show --group <name> --query id` prints it")
 ]
 
-# HyperShift's operator compares locations of VNet, security group and resource group as plain strings.
+# HyperShift's operator compares locations of VNet, security group and resource group as plain strings. No region is
+# called as YAML's booleans, which Pulumi hands over as text.
 Location = Annotated[
     str,
     ValueSpec(
         rule="location",
         accepted="the short name of an Azure region, lower-case letters and digits, such as eastus",
         blank="<region>",
-        check=matching(r"[a-z][a-z0-9]{2,49}"),
+        check=matching(r"(?!(true|false)$)[a-z][a-z0-9]{2,49}"),
         hint="`az account list-locations --query [].name` lists them",
         guess=lambda text: re.sub(r"[\s_-]+", "", text.lower()),
     ),
