@@ -38,6 +38,7 @@ from components.lookups.hosted_cluster_manifest import read_manifests
 from components.lookups.imported_documents import read_document, read_stored
 from components.lookups.infrastructure_checks import compare_infrastructure
 from components.lookups.issuer_check import read_existing_keys
+from components.lookups.network_policy_check import unenforced_block
 from identity.access.azure_rbac import AksCluster
 from identity.credentials.document import InvalidCredential
 from identity.naming import parse_arm_id
@@ -158,6 +159,7 @@ class _PrerequisitesBuilder:
         manifests = read_manifests(settings, parse_arm_id(self._vault).name)
         self._problems += manifests.problems
         cluster_answer = self._cluster(settings.management_cluster)
+        self._problems += unenforced_block(settings, cluster_answer)
         is_created = created_cluster(settings) is not None
         return Prerequisites(
             management_cluster=_aks_cluster(settings, cluster_answer),

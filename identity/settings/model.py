@@ -241,7 +241,8 @@ class Settings(Model):
     block_instance_metadata: StrictBool = Field(
         False,
         description="With `clusterSide: stack`: a NetworkPolicy keeps the pods of each control plane's namespace from "
-        "the nodes' instance metadata, where the key-vault-user's tokens are (`docs/isolation.md`).",
+        "the nodes' instance metadata, where the key-vault-user's tokens are, and from the wire server "
+        "(`docs/isolation.md`). It needs a network-policy engine.",
     )
     management_cluster: ManagementClusterSettings | None = Field(
         None,

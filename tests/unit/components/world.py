@@ -146,6 +146,7 @@ def lookups(**changes: Any) -> Mapping[str, Any]:
         "azure-native:containerservice:getManagedCluster": {
             "nodeResourceGroup": "MC_aks-dev_aks-mgmt-dev_eastus",
             "addonProfiles": {"azureKeyvaultSecretsProvider": {"enabled": True, "identity": ADD_ON}},
+            "networkProfile": {"networkPlugin": "azure", "networkPolicy": "azure", "networkDataplane": "azure"},
         },
     }
     for word, answer in changes.items():
