@@ -119,6 +119,7 @@ class Engine(PulumiRuns):
         except CommandError as error:
             lines = log.read_text().splitlines() if log.exists() else []
             found = [existing.hint(existing.read(lines), self.stack), hints.hint(lines, self.stack, command)]
+            found.append(hints.skipped(lines))
             if not isinstance(error, state_file.StateDamaged) and (failure := disk.failure("".join(lines), self.stack)):
                 found.append(str(failure))
             if not any(found):
