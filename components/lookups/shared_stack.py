@@ -101,10 +101,13 @@ async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[
 
 def _malformed(outputs: StackOutputs[str]) -> Iterator[str]:
     """The outputs that requests are made of and that are not what they must be."""
-    for key, parse in (("keyVaultId", parse_vault_id), ("managementClusterId", parse_arm_id)):
+    for key, parse, given in (
+        ("keyVaultId", parse_vault_id, outputs["keyVaultId"]),
+        ("managementClusterId", parse_arm_id, outputs.get("managementClusterId")),
+    ):
         try:
-            if key in outputs:
-                parse(str(outputs[key]))
+            if given is not None:
+                parse(str(given))
         except ValueError:
             yield key
 

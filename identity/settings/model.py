@@ -272,15 +272,6 @@ class Settings(Model):
     )
 
     @property
-    def namespaces(self) -> tuple[str, ...]:
-        """Namespaces of the management cluster in which the stack has objects, each once."""
-        found: list[str] = []
-        for each in self.hosted_clusters:
-            found += [each.namespace_name] if self.cluster_side == "stack" else []
-            found += [each.namespace] if each.hosted_cluster is not None or each.signing_key is not None else []
-        return tuple(dict.fromkeys(found))
-
-    @property
     def writes_to_management_cluster(self) -> bool:
         """Whether the stack creates objects in the management cluster."""
         return any(self.cluster_side == "stack" or each.hosted_cluster for each in self.hosted_clusters)

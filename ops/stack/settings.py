@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from identity.access.permissions import Permission, needed, permissions
+from identity.access.stack_rights import rights_of
 from identity.clouds import LOCAL_CLOUD
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.problems import NAMESPACE
@@ -23,12 +25,12 @@ def settings_of(engine: Engine) -> Settings:
         raise CommandError(str(error)) from None
 
 
-def namespaces_of(engine: Engine) -> tuple[str, ...]:
-    """Namespaces in which the stack has objects; none for a configuration that the program would refuse."""
+def rights_on_cluster(engine: Engine) -> tuple[Permission, ...]:
+    """What the stack needs on its management cluster; all that any stack may need, if its program would refuse it."""
     try:
-        return settings_of(engine).namespaces
+        return needed(rights_of(settings_of(engine)))
     except CommandError:
-        return ()
+        return permissions()
 
 
 def texts_of(engine: Engine) -> dict[str, str]:
