@@ -18,7 +18,12 @@ from ops.stack.errors import CommandError
 
 
 def settings_of(engine: Engine) -> Settings:
-    """The settings; raises CommandError for a configuration that the program would refuse, with its report."""
+    """The settings.
+
+    Raises CommandError for a configuration that the program would refuse, with its report, and for a local stack
+    without a local cloud.
+    """
+    local_cloud.of(engine.stack)
     try:
         return load(engine.stack, texts_of(engine), written_for(engine.stack, engine.root))
     except ConfigurationError as error:
