@@ -178,6 +178,11 @@ CLOUDS: Final[Mapping[str, Cloud]] = MappingProxyType(
 )
 
 
+def is_known_authority(host: str) -> bool:
+    """Whether this is the authority host of one of Azure's clouds, with or without the slash at its end."""
+    return f"{host.rstrip('/')}/".lower() in {each.authority_host for each in CLOUDS.values()}
+
+
 def local_cloud(environment: LocalEnvironment) -> Cloud:
     """The cloud on this machine: the public cloud's names at loopback addresses."""
     public = CLOUDS["AzurePublicCloud"]

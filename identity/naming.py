@@ -104,7 +104,7 @@ def dns_prefix(cluster: str) -> str:
 
 def vault_id(subscription: str, resource_group: str, vault: str) -> str:
     """ARM id of a key vault."""
-    return resource_id(subscription, resource_group, "Microsoft.KeyVault/vaults", vault)
+    return resource_id(subscription, resource_group, VAULT_TYPE, vault)
 
 
 def vault_topic_name(vault: str) -> str:
@@ -142,13 +142,19 @@ class ArmId:
         return self.names[-1]
 
 
-_ARM_ID = re.compile(
-    r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/([^/]+)((?:/[^/]+/[^/]+)+)", re.IGNORECASE
+# Azure's naming rules (learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules).
+RESOURCE_GROUP_PATTERN: Final = r"[a-zA-Z0-9_()\-.]{0,89}[a-zA-Z0-9_()\-]"
+VAULT_NAME_PATTERN: Final = r"(?!.*--)[a-zA-Z][a-zA-Z0-9-]{1,22}[a-zA-Z0-9]"
+# Of any resource, all types together: a space is in names of action groups. Dots alone are a step of a path.
+RESOURCE_NAME_PATTERN: Final = r"(?!\.+$)[\w.()-]+( [\w.()-]+)*"
+VAULT_TYPE: Final = "Microsoft.KeyVault/vaults"
+_ARM_ID: Final = re.compile(
+    r"/subscriptions/([\w-]+)/resourceGroups/([^/]+)/providers/([\w.]+)((?:/\w+/[^/]+)+)", re.IGNORECASE | re.ASCII
 )
 
 
-def parse_arm_id(text: str) -> ArmId:
-    """Take a resource id apart; raises ValueError with the form of an id."""
+def split_arm_id(text: str) -> ArmId:
+    """Take a resource id apart, whatever its names are; raises ValueError with the form of an id."""
     match = _ARM_ID.fullmatch(text)
     if match is None:
         raise ValueError(
@@ -158,3 +164,31 @@ def parse_arm_id(text: str) -> ArmId:
     subscription, resource_group, namespace, rest = match.groups()
     segments = rest.strip("/").split("/")
     return ArmId(subscription, resource_group, "/".join([namespace, *segments[0::2]]), tuple(segments[1::2]))
+
+
+def parse_arm_id(text: str) -> ArmId:
+    """Take a resource id apart; raises ValueError, also for names with other characters than Azure takes.
+
+    Parts of an id become paths of requests, and a vault's name the host that gets a token.
+    """
+    found = split_arm_id(text)
+    for pattern, name in (
+        (RESOURCE_GROUP_PATTERN, found.resource_group),
+        *((RESOURCE_NAME_PATTERN, each) for each in found.names),
+    ):
+        if not re.fullmatch(pattern, name, re.ASCII):
+            raise ValueError(f"{text!r} is not a resource id: {name!r} is no name of Azure's")
+    return found
+
+
+def parse_vault_id(text: str) -> ArmId:
+    """Take the id of a key vault apart; raises ValueError, also for a name that no vault can have."""
+    found = parse_arm_id(text)
+    if found.type.lower() != VAULT_TYPE.lower() or not is_vault_name(found.name):
+        raise ValueError(f"{text!r} is not the id of a key vault: {vault_id('<id>', '<name>', '<3-24 characters>')}")
+    return found
+
+
+def is_vault_name(name: str) -> bool:
+    """Whether a key vault, or a managed HSM, can have this name: the first label of its host."""
+    return re.fullmatch(VAULT_NAME_PATTERN, name) is not None

@@ -12,6 +12,10 @@ from pulumi_kubernetes.networking import v1 as networking
 _NAME: Final = "block-instance-metadata"
 # learn.microsoft.com/azure/virtual-machines/instance-metadata-service: the same address on every machine.
 _METADATA: Final = "169.254.169.254/32"
+# learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16: the wire server, where a node's agent gets
+# its settings, and Azure's DNS.
+_WIRE_SERVER: Final = "168.63.129.16/32"
+_DNS: Final = 53
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +26,8 @@ class MetadataBlockArgs:
 
 
 class MetadataBlock(pulumi.ComponentResource):
-    """Every pod of the namespace reaches everything but 169.254.169.254, where whoever asks gets the node's tokens.
+    """Every pod of the namespace reaches everything but 169.254.169.254, where whoever asks gets the node's tokens, and
+    of 168.63.129.16, where a node gets its settings, Azure's DNS alone.
 
     Pods are named besides the addresses, because some network plugins (Cilium) match no pod by its address. No outputs.
     """
@@ -30,7 +35,11 @@ class MetadataBlock(pulumi.ComponentResource):
     def __init__(self, name: str, args: MetadataBlockArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:kubernetes:MetadataBlock", name, None, opts)
         anywhere = networking.NetworkPolicyPeerArgs(
-            ip_block=networking.IPBlockArgs(cidr="0.0.0.0/0", except_=[_METADATA])
+            ip_block=networking.IPBlockArgs(cidr="0.0.0.0/0", except_=[_METADATA, _WIRE_SERVER])
+        )
+        dns = networking.NetworkPolicyEgressRuleArgs(
+            to=[networking.NetworkPolicyPeerArgs(ip_block=networking.IPBlockArgs(cidr=_WIRE_SERVER))],
+            ports=[networking.NetworkPolicyPortArgs(protocol=each, port=_DNS) for each in ("UDP", "TCP")],
         )
         networking.NetworkPolicy(
             f"{name}-policy",
@@ -45,7 +54,8 @@ class MetadataBlock(pulumi.ComponentResource):
                             networking.NetworkPolicyPeerArgs(ip_block=networking.IPBlockArgs(cidr="::/0")),
                             networking.NetworkPolicyPeerArgs(namespace_selector=meta.LabelSelectorArgs()),
                         ]
-                    )
+                    ),
+                    dns,
                 ],
             ),
             opts=pulumi.ResourceOptions(parent=self),

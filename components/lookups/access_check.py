@@ -10,11 +10,12 @@ import pulumi
 
 from components.azure.aks_access import PUBLIC_FQDN, access_args, required_kinds, signed_in
 from components.azure.providers import Providers, provider_error
-from identity.access import permissions
 from identity.access.api_server import AccessRequirements, ApiServer
 from identity.access.azure_rbac import AksCluster, explained
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
+from identity.access.permissions import needed
+from identity.access.stack_rights import rights_of
 from identity.settings import ManagementClusterSettings, Settings
 
 _DENIED: Final = "AuthorizationFailed"  # ARM's code for a caller without a role that allows the action
@@ -48,8 +49,7 @@ def _requirements(settings: Settings) -> AccessRequirements:
     """What an update requires before its first object; a preview requires nothing."""
     if pulumi.runtime.is_dry_run():
         return AccessRequirements()
-    needed = permissions.permissions(network_policies=settings.block_instance_metadata)
-    return AccessRequirements(needed, required_kinds(settings), settings.namespaces)
+    return AccessRequirements(needed(rights_of(settings)), required_kinds(settings))
 
 
 async def aks_kubeconfig(settings: Settings, cluster: ManagementClusterSettings, providers: Providers) -> Kubeconfig:

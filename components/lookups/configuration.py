@@ -9,6 +9,7 @@ import pulumi
 
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
 from identity.settings import Settings, load_settings
+from identity.settings.stack_file import written_for
 
 
 def load() -> Settings:
@@ -23,7 +24,8 @@ def load() -> Settings:
         if key.startswith(namespace)
     }
     secret_keys = [key.removeprefix(namespace) for key in pulumi.runtime.get_config_secret_keys_env()]
-    return load_settings(config, secret_keys=secret_keys, local=_local_environment())
+    written = written_for(pulumi.get_stack(), Path.cwd())
+    return load_settings(config, secret_keys=secret_keys, local=_local_environment(), written=written)
 
 
 def _local_environment() -> LocalEnvironment | None:

@@ -39,6 +39,7 @@ from components.lookups.hosted_cluster_manifest import read_manifests
 from components.lookups.imported_documents import read_document, read_stored, stored_before
 from components.lookups.infrastructure_checks import compare_infrastructure
 from components.lookups.issuer_check import read_existing_keys
+from components.lookups.network_policy_check import unenforced_block
 from identity.access.azure_rbac import CREATING, FAILED, AksCluster
 from identity.credentials import renewal_request
 from identity.credentials.document import InvalidCredential
@@ -165,6 +166,7 @@ class _PrerequisitesBuilder:
         manifests = read_manifests(settings, parse_arm_id(self._vault).name)
         self._problems += manifests.problems
         cluster_answer = self._cluster(settings.management_cluster)
+        self._problems += unenforced_block(settings, cluster_answer)
         is_created = created_cluster(settings) is not None
         self._rotation(settings.management_cluster, cluster_answer)
         return Prerequisites(

@@ -13,7 +13,7 @@ import pulumi
 
 from components.azure.credential_store import CredentialStore
 from components.azure.providers import management_cluster_id, provider_error
-from identity.naming import parse_arm_id
+from identity.naming import parse_arm_id, parse_vault_id
 from identity.outputs import StackOutputs
 from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.problems import enumerate_words, to_remove, to_set
@@ -88,7 +88,28 @@ async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[
             accepted="a stack of this program with a vault of its own, brought up to the end",
             fix=f"`pulumi up --stack {name}`, then try again",
         )
-    return cast("StackOutputs[str]", {key: each.value for key, each in found.items() if each.value is not None})
+    outputs = cast("StackOutputs[str]", {key: each.value for key, each in found.items() if each.value is not None})
+    if malformed := list(_malformed(outputs)):
+        raise _refused(
+            rule="shared-stack-output-malformed",
+            found=f'"{name}", whose output {enumerate_words(malformed)} is not of the form that this program exports',
+            accepted="the ARM ids of a key vault and an AKS cluster: a vault's name becomes the host that gets a token",
+            fix=f"see who wrote it (`pulumi stack history --stack {name}`), and `pulumi up --stack {name}`",
+        )
+    return outputs
+
+
+def _malformed(outputs: StackOutputs[str]) -> Iterator[str]:
+    """The outputs that requests are made of and that are not what they must be."""
+    for key, parse, given in (
+        ("keyVaultId", parse_vault_id, outputs["keyVaultId"]),
+        ("managementClusterId", parse_arm_id, outputs.get("managementClusterId")),
+    ):
+        try:
+            if given is not None:
+                parse(str(given))
+        except ValueError:
+            yield key
 
 
 def _mismatches(settings: Settings, name: str, outputs: StackOutputs[str]) -> Iterator[Problem]:

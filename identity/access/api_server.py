@@ -47,8 +47,6 @@ class AccessRequirements:
 
     permissions: tuple[Permission, ...] = ()
     kinds: tuple[CustomKind, ...] = ()
-    # Where the permissions are enough if they are not there for the whole cluster; empty if they must be.
-    namespaces: tuple[str, ...] = ()
 
 
 class ApiServer:
@@ -118,9 +116,7 @@ class ApiServer:
         """What of it is not there (yet), in words."""
         if self._token is None:
             self._token = cluster_user.token(self._user, self._environ)
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            answers = list(pool.map(lambda each: self._refusal(each, required.namespaces), required.permissions))
-        refused = {each: why for each, why in zip(required.permissions, answers, strict=True) if why is not None}
+        refused = self._refused(required.permissions)
         self._lacking = list(refused)
         if any(DENIAL in why for why in refused.values()):
             self._aks = replace(self._aks, has_azure_rbac=True)
@@ -188,8 +184,7 @@ class ApiServer:
         if not self._aks.has_azure_rbac:
             subject = "<object id of a group of theirs>" if is_person else f"{self.who} --principal-type {kind}"
             return (
-                f"give {self.who} (an object id, not an application id) the ClusterRole that "
-                f"`idstack rbac {subject}` prints"
+                f"give {self.who} (an object id, not an application id) the roles that `idstack rbac {subject}` prints"
             )
         role = azure_rbac.role_for(self._lacking)
         return (
@@ -202,22 +197,24 @@ class ApiServer:
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         return self._call(method, path, body, kind)
 
-    def _refusal(self, permission: Permission, namespaces: Sequence[str]) -> str | None:
-        """Why a permission is not there, as far as the API server reports it; None if it is, everywhere or in all of
-        the namespaces.
-        """
-        everywhere = self._review(permission.attributes)
-        if everywhere is None or not namespaces:
-            return everywhere
-        answers = (self._review(permission.attributes_in(each)) for each in namespaces)
-        return next((each for each in answers if each is not None), None)
+    def _refused(self, wanted: Sequence[Permission]) -> dict[Permission, str]:
+        """Those that are not there, with the reason, as far as the API server reports it.
 
-    def _review(self, attributes: Mapping[str, str]) -> str | None:
+        Everywhere is asked first: an administrator, or a ClusterRole, has most of them there at once.
+        """
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            broad = list(dict.fromkeys(each.everywhere for each in wanted))
+            reasons = dict(zip(broad, pool.map(self._review, broad), strict=True))
+            narrow = [each for each in wanted if each not in reasons and reasons[each.everywhere] is not None]
+            reasons |= zip(narrow, pool.map(self._review, narrow), strict=True)
+        return {each: why for each in wanted if (why := reasons.get(each)) is not None}
+
+    def _review(self, permission: Permission) -> str | None:
         """Why an access review refuses; None if it allows."""
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": dict(attributes)},
+            "spec": {"resourceAttributes": permission.attributes},
         }
         answer = self._call("POST", _REVIEWS, body=review)
         status = answer.json()["status"] if answer.is_success else {}

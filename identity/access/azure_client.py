@@ -23,6 +23,7 @@ from azure.core.rest import HttpRequest, HttpResponse
 
 from identity.access.errors import AzureRefused
 from identity.clouds import Cloud
+from identity.naming import is_vault_name
 
 # An ARM resource, a directory object or a vault's answer as its service writes it.
 AzureObject: TypeAlias = dict[str, Any]
@@ -156,6 +157,7 @@ class AzureClient:
 
         `path` may be the address of a next page, which the vault gives whole, with its port.
         """
+        _require_host_label(vault)
         base, headers = self.cloud.vault_request(vault)
         page = urlsplit(path)
         path = urlunsplit(("", "", page.path, page.query, ""))
@@ -166,6 +168,7 @@ class AzureClient:
 
     def managed_hsm(self, hsm: str, verb: str, path: str, body: Mapping[str, Any] | None = None) -> AzureObject | None:
         """The answer of a managed HSM's data plane to a request for `path`, None for a 404."""
+        _require_host_label(hsm)
         url = f"https://{hsm}.{self.cloud.managed_hsm_suffix}{path}"
         json = None if body is None else dict(body)
         return _send(self._hsms, HttpRequest(verb, url, params={"api-version": _VAULT_API}, json=json)).found
@@ -222,6 +225,14 @@ class AzureClient:
         if found is None:
             raise AzureRefused(f"{resource_id} does not exist; correct its name, or create it")
         return found
+
+
+def _require_host_label(vault: str) -> None:
+    """Refuse what would make another host of a vault's address: that host would get the token."""
+    if not is_vault_name(vault):
+        raise AzureRefused(
+            f"{vault!r} is no name of a vault: 3-24 letters, digits and hyphens; nothing was asked of it"
+        )
 
 
 def _retries() -> RetryPolicy[HttpRequest, HttpResponse]:

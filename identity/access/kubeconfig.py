@@ -17,8 +17,8 @@ import yaml
 
 from identity.access.errors import AccessError
 from identity.access.login import AKS_SERVER_APP_ID
-from identity.access.token_cache import write_private
 from identity.clouds import CLOUDS
+from identity.private_files import write_private
 
 _SECTIONS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
 # kubelogin and the auth-provider take a shorter name as well.

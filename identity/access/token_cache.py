@@ -7,13 +7,15 @@ processes that start together (kubectl, the engine's plugins, Helm) wait for one
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
-import tempfile
+import shlex
+import stat
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +23,7 @@ from typing import Final
 
 from identity.access.errors import LoginRefused
 from identity.access.login import Login
+from identity.private_files import write_private
 
 CACHE_VARIABLE: Final = "IDSTACK_TOKEN_CACHE"
 # Before its end a token is of no use to a request that takes long. Clients ask again at the time that the answer names.
@@ -57,7 +60,10 @@ def key_of(login: Login, fingerprint: str) -> str:
 
 
 class TokenCache:
-    """Tokens in `root`, which is made when it is needed; raises LoginRefused where that is impossible."""
+    """Tokens in `root`, which is made when it is needed.
+
+    Raises LoginRefused where that is impossible, and for a directory that others may use.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -78,10 +84,15 @@ class TokenCache:
             yield
 
     def read(self, name: str) -> str | None:
-        """The content of a file, None if there is none."""
-        with suppress(FileNotFoundError):
-            return (self._root / name).read_text(encoding="utf-8")
-        return None
+        """The content of a file, None if there is none; a link is none."""
+        try:
+            descriptor = os.open(self._root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ELOOP):
+                return None
+            raise
+        with os.fdopen(descriptor, encoding="utf-8") as file:
+            return file.read()
 
     def write(self, name: str, text: str) -> None:
         """Replace a file in one step, 0600."""
@@ -106,28 +117,28 @@ class TokenCache:
     def _locked(self, key: str) -> Iterator[None]:
         try:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = (self._root / f"{key}.lock").open("w")
+            self._require_private()
+            lock = os.open(self._root / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
+            reason = "a link stands there" if error.errno == errno.ELOOP else error.strerror
             raise LoginRefused(
-                f'tokens cannot be kept in "{self._root}" ({error.strerror}); name another directory with --cache-dir'
+                f'tokens cannot be kept in "{self._root}" ({reason}); name another directory with --cache-dir'
             ) from None
-        with lock:
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(lock)
 
-
-def write_private(file: Path, text: str) -> None:
-    """Write a file that only its owner may read, replacing an earlier one in a single step."""
-    descriptor, draft = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)  # made 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(draft).replace(file)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    def _require_private(self) -> None:
+        """Whoever may write into the directory chooses which token is used, and which file a lock opens."""
+        status = self._root.stat()
+        if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
+            raise LoginRefused(
+                f'tokens are not kept in "{self._root}": it must be a directory of this user with mode 0700 '
+                f"(found: user {status.st_uid}, mode {stat.S_IMODE(status.st_mode):04o}); `chmod 700 "
+                f"{shlex.quote(str(self._root))}` if it is yours, or name another directory with --cache-dir"
+            )
 
 
 def _serialised(token: Token) -> str:

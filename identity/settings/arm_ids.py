@@ -10,8 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from identity.naming import ArmId, parse_arm_id
-from identity.settings.types import RESOURCE_GROUP_PATTERN
+from identity.naming import RESOURCE_GROUP_PATTERN, RESOURCE_NAME_PATTERN, ArmId, split_arm_id
 from identity.settings.value_spec import PLACEHOLDER, ZERO_UUID, ValueSpec, uuid
 
 
@@ -47,7 +46,7 @@ class _ArmType:
     @staticmethod
     def _parsed(text: str) -> ArmId:
         try:
-            return parse_arm_id(text)
+            return split_arm_id(text)
         except ValueError:
             raise ValueError from None
 
@@ -158,7 +157,7 @@ ActionGroupId = Annotated[
     _ArmType(
         "action-group-id",
         "Microsoft.Insights/actionGroups",
-        (r"[^:<>+/&%\\?|]{0,259}[^:<>+/&%\\?|. ]",),
+        (rf"(?=.{{1,260}}$)(?!.*\.$){RESOURCE_NAME_PATTERN}",),
         455,
         "Microsoft.Insights/actionGroups/<name>",
         "az monitor action-group show -g <group> -n <name>",

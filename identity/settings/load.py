@@ -23,6 +23,7 @@ from identity.settings.problems import (
     Problem,
     ProblemReport,
     enumerate_words,
+    kind_of,
     path_of,
     to_remove,
     to_set,
@@ -37,7 +38,11 @@ _LEFT_OUT: Final[tuple[Any, ...]] = (None, "", {}, [])
 
 
 def load_settings(
-    config: Mapping[str, str], *, secret_keys: Collection[str], local: LocalEnvironment | None
+    config: Mapping[str, str],
+    *,
+    secret_keys: Collection[str],
+    local: LocalEnvironment | None,
+    written: Mapping[str, object] | None = None,
 ) -> Settings:
     """The settings in Pulumi's configuration.
 
@@ -45,12 +50,14 @@ def load_settings(
         config: the project's keys without their namespace; values as Pulumi hands them over, structures as JSON.
         secret_keys: the keys whose value is, or holds, a secret: nothing out of them appears in the report.
         local: the record of the local cloud, if there is one on this machine.
+        written: the values as YAML reads them in the stack's file, None if that is not at hand. It tells a boolean or a
+            number from a string in quotes; without it `true` and `false` are taken for booleans.
 
     Raises:
         ConfigurationError: with every problem of the configuration.
     """
     report = ProblemReport(secret_keys)
-    raw = _parse(config, report)
+    raw = _parse(config, written, report)
     filled = fill_in(raw, local)
     try:
         settings = Settings.model_validate(raw, context=raw["cloud"])
@@ -71,7 +78,7 @@ def _in_order(problem: Problem) -> tuple[int, int]:
     return position, next((step for step in rest if isinstance(step, int)), -1)
 
 
-def _parse(config: Mapping[str, str], report: ProblemReport) -> dict[str, Any]:
+def _parse(config: Mapping[str, str], written: Mapping[str, object] | None, report: ProblemReport) -> dict[str, Any]:
     """Values by key, structures parsed; no keys that are left out or unknown, `INVALID` for what cannot be read."""
     raw: dict[str, Any] = {}
     for key, text in sorted(config.items()):
@@ -81,8 +88,16 @@ def _parse(config: Mapping[str, str], report: ProblemReport) -> dict[str, Any]:
         elif node.is_structure:
             raw[key] = _parse_structure(key, text, node, report)
         else:
-            raw[key] = _BOOLEANS.get(text, text) if node.annotation is bool else text
+            raw[key] = _plain(key, text, written, node)
     return {key: value for key, value in raw.items() if value is INVALID or value not in _LEFT_OUT}
+
+
+def _plain(key: str, text: str, written: Mapping[str, object] | None, node: SchemaNode) -> object:
+    """A value that is no structure. Where a string belongs, a boolean or number of YAML stays one, and is refused."""
+    if node.annotation is bool or written is None:
+        return _BOOLEANS.get(text, text)
+    found = written.get(key)
+    return found if isinstance(found, (bool, int, float)) else text
 
 
 def _parse_structure(key: str, text: str, node: SchemaNode, report: ProblemReport) -> Any:
@@ -164,10 +179,22 @@ def _fix(place: Place, node: SchemaNode, found: object, report: ProblemReport) -
     """The command that sets a right value at `place`, with a guess at what was meant where there is one."""
     if node.is_structure and not (node.spec and node.spec.hint):
         return f"write it as YAML at {path_of(place)} in the stack file"
+    if _is_accepted_in_quotes(node, found) and not report.hides(place, found):
+        return f"write it in quotes at {path_of(place)} in the stack file: without them YAML reads {kind_of(found)}"
     guess = None if report.hides(place, found) else _guess(node, found)
     blank = node.spec.blank if node.spec else f"<{'|'.join(node.choices or ('true', 'false'))}>"
     hint = f"; {node.spec.hint}" if node.spec and node.spec.hint and not guess else ""
     return to_set(place, guess or blank) + hint
+
+
+def _is_accepted_in_quotes(node: SchemaNode, found: object) -> bool:
+    if node.annotation is not str or not node.spec or not isinstance(found, (bool, int, float)):
+        return False
+    try:
+        node.spec.check(json.dumps(found))
+    except ValueError:
+        return False
+    return True
 
 
 def _guess(node: SchemaNode, found: object) -> str | None:

@@ -241,7 +241,8 @@ class Settings(Model):
     block_instance_metadata: StrictBool = Field(
         False,
         description="With `clusterSide: stack`: a NetworkPolicy keeps the pods of each control plane's namespace from "
-        "the nodes' instance metadata, where the key-vault-user's tokens are (`docs/isolation.md`).",
+        "the nodes' instance metadata, where the key-vault-user's tokens are, and from the wire server "
+        "(`docs/isolation.md`). It needs a network-policy engine.",
     )
     management_cluster: ManagementClusterSettings | None = Field(
         None,
@@ -269,15 +270,6 @@ class Settings(Model):
         (),
         description="Policies that resources of the stack may break, each with its reason (`docs/policies.md`).",
     )
-
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """Namespaces of the management cluster in which the stack has objects, each once."""
-        found: list[str] = []
-        for each in self.hosted_clusters:
-            found += [each.namespace_name] if self.cluster_side == "stack" else []
-            found += [each.namespace] if each.hosted_cluster is not None or each.signing_key is not None else []
-        return tuple(dict.fromkeys(found))
 
     @property
     def writes_to_management_cluster(self) -> bool:

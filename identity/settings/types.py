@@ -15,6 +15,7 @@ from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.naming import RESOURCE_GROUP_PATTERN, VAULT_NAME_PATTERN
 from identity.settings.problems import NAMESPACE, enumerate_words
 from identity.settings.value_spec import PLACEHOLDER, ValueSpec, matching, uuid
 
@@ -51,20 +52,20 @@ GroupId = Annotated[
     str, _uuid_spec("group-id", "the Entra ID group", "`az ad group show --group <name> --query id` prints it")
 ]
 
-# HyperShift's operator compares locations of VNet, security group and resource group as plain strings.
+# HyperShift's operator compares locations of VNet, security group and resource group as plain strings. No region is
+# called as YAML's booleans, which Pulumi hands over as text.
 Location = Annotated[
     str,
     ValueSpec(
         rule="location",
         accepted="the short name of an Azure region, lower-case letters and digits, such as eastus",
         blank="<region>",
-        check=matching(r"[a-z][a-z0-9]{2,49}"),
+        check=matching(r"(?!(true|false)$)[a-z][a-z0-9]{2,49}"),
         hint="`az account list-locations --query [].name` lists them",
         guess=lambda text: re.sub(r"[\s_-]+", "", text.lower()),
     ),
 ]
 
-RESOURCE_GROUP_PATTERN: Final = r"[a-zA-Z0-9_()\-.]{0,89}[a-zA-Z0-9_()\-]"
 _RESOURCE_GROUP: Final = ValueSpec(
     rule="resource-group",
     accepted='the name of a resource group: 1-90 letters, digits, "_", "-", "(", ")" and ".", not ending with "."',
@@ -90,7 +91,7 @@ VaultName = Annotated[
         rule="vault-name",
         accepted="the name of a key vault: 3-24 letters, digits and single hyphens, from a letter to a letter or digit",
         blank="<vault>",
-        check=matching(r"(?!.*--)[a-zA-Z][a-zA-Z0-9-]{1,22}[a-zA-Z0-9]"),
+        check=matching(VAULT_NAME_PATTERN),
         guess=_with_hyphens,
     ),
 ]

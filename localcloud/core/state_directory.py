@@ -8,14 +8,18 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from localcloud.core.files import write_if_changed
 from localcloud.core.store import Store, seal_key
 
 DEFAULT = Path(".localcloud")
 _TMPFS = Path("/dev/shm")  # noqa: S108  # a directory of our own is made in it, 0700
+_PREFIX = "localcloud-"
+# In a directory on tmpfs: the state directory whose `run` leads to it.
+_OWNER = "owner"
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,10 @@ class StateDirectory:
     def create(self) -> None:
         """Make what is missing; raises PermissionError when the link's directory is not ours alone."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _remove_left_over()
         self._create_run()
+        if self.run.is_symlink():
+            write_if_changed(self.run / _OWNER, str(self.root))
         for directory in (self.mounts, self.msi, self.control_plane, self.pids):
             directory.mkdir(mode=0o700, exist_ok=True)
 
@@ -138,6 +145,13 @@ class StateDirectory:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the directory on tmpfs, whatever becomes of the link to it, while the block runs."""
+        with _opened(self.run) as directory:
+            fcntl.flock(directory, fcntl.LOCK_SH)
+            yield
+
     def _create_run(self) -> None:
         if self.run.is_dir():
             status = self.run.stat()
@@ -146,6 +160,34 @@ class StateDirectory:
             return
         self.run.unlink(missing_ok=True)  # a link whose target went with a reboot
         if os.access(_TMPFS, os.W_OK):
-            self.run.symlink_to(tempfile.mkdtemp(prefix="localcloud-", dir=_TMPFS))
+            self.run.symlink_to(tempfile.mkdtemp(prefix=_PREFIX, dir=_TMPFS))
         else:
             self.run.mkdir(mode=0o700)
+
+
+def _remove_left_over() -> None:
+    """Delete this user's directories on tmpfs whose state directory is gone, as one that was removed by hand.
+
+    One that a daemon uses stays, also where its state directory cannot be seen from here (another container), and one
+    that does not say whose it is.
+    """
+    for found in _TMPFS.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            status = found.lstat()
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+                continue
+            owner = Path((found / _OWNER).read_text(encoding="utf-8"))
+            if (owner / "run").resolve() == found.resolve():
+                continue
+            with _opened(found) as directory:
+                fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(found)
+
+
+@contextmanager
+def _opened(directory: Path) -> Iterator[int]:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

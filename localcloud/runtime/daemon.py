@@ -78,7 +78,8 @@ def run(state: StateDirectory) -> None:
         proxied = listen(PROXY, prepared.ports[PROXY])
         record = processes.record(state.pids, DAEMON, os.getpid())
         try:
-            asyncio.run(_serve([*servers, *public.values()], proxy, proxied))
+            with state.in_use():
+                asyncio.run(_serve([*servers, *public.values()], proxy, proxied))
         finally:
             log.close()
             record.file.unlink(missing_ok=True)

@@ -140,6 +140,7 @@ class _Seeder:
                 "addonProfiles": {"azureKeyvaultSecretsProvider": profile},
                 "aadProfile": {"managed": True, "enableAzureRBAC": False, "tenantID": self._cloud.tenant_id},
                 "disableLocalAccounts": True,
+                "networkProfile": {"networkPlugin": "azure", "networkPolicy": seeded.network_policy},
             },
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 import yaml
@@ -78,10 +78,14 @@ class SeededIdentity(_Part):
 
 
 class SeededCluster(_Part):
-    """An AKS cluster, whose Key Vault add-on's identity is attached to its nodes: IMDS issues its tokens."""
+    """An AKS cluster, whose Key Vault add-on's identity is attached to its nodes: IMDS issues its tokens.
+
+    `network_policy`: the engine that enforces policies there, as ARM shows it; on this machine none does.
+    """
 
     name: _Name
     resource_group: _Name
+    network_policy: Literal["none", "azure", "calico", "cilium"] = "none"
 
 
 class SeededKey(_Part):

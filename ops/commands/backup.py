@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from identity.private_files import write_private
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.stack import backup as backups
 from ops.stack.engine import Engine
@@ -20,14 +21,12 @@ def backup(
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the stack's state and configuration to a file. No key is in it, and nothing secret in clear."""
+    """Write the stack's state and configuration to a file, 0600. No key is in it, and nothing secret in clear."""
     screen = Screen(as_json)
     taken = backups.take(Engine(stack, output=screen.output))
     path = output or Path(f"backup.{stack}.{taken.created:%Y%m%dT%H%M%SZ}.json")
-    draft = path.with_name(f"{path.name}.draft")
     try:
-        draft.write_text(taken.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        draft.replace(path)
+        write_private(path, taken.model_dump_json(indent=2) + "\n")
     except OSError as error:
         raise CommandError(f"the backup cannot be written: {error}") from None
     if as_json:

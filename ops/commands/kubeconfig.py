@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,7 +15,7 @@ from identity.access.errors import AccessError
 from identity.access.exec_user import exec_user
 from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
 from identity.access.login import AKS_SERVER_APP_ID, Login
-from identity.clouds import CLOUDS
+from identity.clouds import CLOUDS, is_known_authority
 from identity.login_kinds import Flavour, LoginKind
 from ops.access.management_cluster import StackAccess, stack_access
 from ops.commands import login_options
@@ -51,7 +53,7 @@ def kubeconfig(
         known = (
             stack_access(Engine(stack), admin=admin, public_fqdn=public_fqdn)
             if source is None
-            else _of_file(source, context)
+            else _of_file(source, context, authority_host)
         )
         name = known.kubeconfig.chosen(context)
         user = known.kubeconfig.entries("users")[known.kubeconfig.entries("contexts")[name]["user"]]
@@ -84,10 +86,11 @@ def kubeconfig(
     screen.console.print(f'context "{name}" written to {target}')
 
 
-def _of_file(source: Path, context: str | None) -> StackAccess:
+def _of_file(source: Path, context: str | None, authority_host: str | None) -> StackAccess:
     """One context of a kubeconfig that signs in to AKS in one of the legacy ways.
 
-    Raises MalformedKubeconfig if it signs in in another way.
+    Raises MalformedKubeconfig if it signs in in another way, and for an authority that is none of Azure's, unless
+    `authority_host` takes its place or a person at a terminal agrees.
     """
     found = Kubeconfig.read(source)
     owner = found.entries("contexts")[found.chosen(context)]["user"]
@@ -97,7 +100,24 @@ def _of_file(source: Path, context: str | None) -> StackAccess:
         raise MalformedKubeconfig(
             f'user "{owner}" signs in by {ways}, not to AKS by Entra ID; nothing was changed. Name another --context'
         )
-    return StackAccess(found, kubeconfigs.legacy_login_of(user, owner))
+    hints = kubeconfigs.legacy_login_of(user, owner)
+    if authority_host is None and hints.authority_host is not None:
+        _require_known(hints.authority_host, source)
+    return StackAccess(found, hints)
+
+
+def _require_known(host: str, source: Path) -> None:
+    """Whoever answers there gets the client's secret, or a token that it can use as the client."""
+    if is_known_authority(host):
+        return
+    found = f'{source} signs in at "{host}", which is no authority host of Azure\'s: it would get the credential'
+    if not sys.stdin.isatty():
+        known = ", ".join(each.authority_host for each in CLOUDS.values())
+        raise CommandError(
+            f"{found}; nothing was written. Known are {known}. If it is yours, name it: "
+            f"--authority-host {shlex.quote(host)}"
+        )
+    typer.confirm(f"{found}. Is it yours?", abort=True, err=True)
 
 
 def _usual() -> Path:

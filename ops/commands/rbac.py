@@ -11,12 +11,14 @@ import typer
 import yaml
 
 from identity.access import azure_rbac
-from identity.access.permissions import manifests, namespaced_manifests, permissions
+from identity.access.permissions import cluster_wide_manifests, manifests, needed
+from identity.access.stack_rights import rights_of
 from ops.access.management_cluster import stack_cluster
 from ops.commands.options import DEFAULT_STACK, JsonOption, StackOption
 from ops.outputs import azure_rights
 from ops.outputs.azure_rights import Purpose
 from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
 
 
@@ -40,11 +42,11 @@ def rbac(
     ] = PrincipalType.GROUP,
     kubernetes: Annotated[
         bool,
-        typer.Option("--kubernetes", help="Print Kubernetes' role, without asking ARM which kind decides."),
+        typer.Option("--kubernetes", help="Print Kubernetes' roles, without asking ARM which kind decides."),
     ] = False,
-    namespaced: Annotated[
+    cluster_wide: Annotated[
         bool,
-        typer.Option("--namespaced", help="With --kubernetes: rights in the namespaces of the stack's clusters alone."),
+        typer.Option("--cluster-wide", help="One role for every namespace, of later hosted clusters too."),
     ] = False,
     azure: Annotated[
         bool, typer.Option("--azure", help="Print the roles in Azure that the stack's configuration needs.")
@@ -58,31 +60,33 @@ def rbac(
     """Print what gives a deployer its rights: on the management cluster, or with `--azure` in Azure.
 
     On the management cluster, if Azure RBAC decides there, it is the line of `az role assignment create`. Otherwise it
-    is a ClusterRole with exactly the verbs that the stack needs, and its binding, for `kubectl apply -f -`. With
-    `--namespaced` most of it are Roles in the namespaces of the stack's hosted clusters. In Azure it is a line of
-    `az role assignment create` for each role and scope, the right to assign roles under a condition among them.
+    are Roles in the namespaces of the stack's hosted clusters, with exactly the verbs that its configuration needs and
+    Secrets by their names, and a ClusterRole for what belongs to no namespace, for `kubectl apply -f -`. With
+    `--cluster-wide` all of it is one ClusterRole. In Azure it is a line of `az role assignment create` for each role
+    and scope, the right to assign roles under a condition among them.
     """
-    _check_usage(azure=azure, kubernetes=kubernetes, namespaced=namespaced, purpose=purpose, as_json=as_json)
+    _check_usage(azure=azure, kubernetes=kubernetes or cluster_wide, purpose=purpose, as_json=as_json)
+    settings = settings_of(Engine(stack))
     if azure:
-        rights = azure_rights.rights(settings_of(Engine(stack)), purpose)
-        print(rights.to_json() if as_json else rights.commands(str(object_id), principal_type))
+        in_azure = azure_rights.rights(settings, purpose)
+        print(in_azure.to_json() if as_json else in_azure.commands(str(object_id), principal_type))
         return
-    who = {"group" if principal_type is PrincipalType.GROUP else "user": str(object_id)}
-    if namespaced:
-        _print_all(namespaced_manifests(settings_of(Engine(stack)).namespaces, **who))
-        return
+    rights = rights_of(settings)
+    if not rights:
+        raise CommandError(f"the stack {stack} makes nothing on a management cluster: it needs no rights there")
     cluster = None if kubernetes else stack_cluster(Engine(stack))
     if cluster is not None and cluster.has_azure_rbac:
-        print(azure_rbac.assignment(azure_rbac.role_for(permissions()), cluster, str(object_id), principal_type))
+        role = azure_rbac.role_for(needed(rights))
+        print(azure_rbac.assignment(role, cluster, str(object_id), principal_type))
         return
-    _print_all(manifests(**who))
+    who = {"group" if principal_type is PrincipalType.GROUP else "user": str(object_id)}
+    printed = cluster_wide_manifests if cluster_wide else manifests
+    _print_all(printed(rights, stack.rpartition("/")[2], **who))
 
 
-def _check_usage(*, azure: bool, kubernetes: bool, namespaced: bool, purpose: Purpose, as_json: bool) -> None:
-    if azure and (kubernetes or namespaced):
-        raise typer.BadParameter("--azure and --kubernetes are two questions; ask one of them")
-    if namespaced and not kubernetes:
-        raise typer.BadParameter("--namespaced goes with --kubernetes")
+def _check_usage(*, azure: bool, kubernetes: bool, purpose: Purpose, as_json: bool) -> None:
+    if azure and kubernetes:
+        raise typer.BadParameter("--azure asks about Azure, --kubernetes and --cluster-wide about the cluster")
     if not azure and (as_json or purpose is not Purpose.DEPLOYER):
         raise typer.BadParameter("--for and --json go with --azure")
 

@@ -229,7 +229,7 @@ class _Environment:
         """The stack with these settings; None if they are refused."""
         texts = {key: _as_pulumi_passes_it(value) for key, value in layered.values.items()}
         try:
-            settings = load_settings(texts, secret_keys=(), local=_local_cloud(name))
+            settings = load_settings(texts, secret_keys=(), local=_local_cloud(name), written=layered.values)
         except ConfigurationError as error:
             sources = {path_of(place): path_of(source) for place, source in layered.sources.items() if place}
             for problem in error.problems:

@@ -52,7 +52,10 @@ def read(names: Sequence[str], poll: timedelta | None = None) -> list[ForecastSt
     A shared stack among them gives its vault's name and its cluster's poll interval to those that name it. Raises
     CommandError for a stack without a configuration and for an encrypted value, ConfigurationError for a wrong one.
     """
-    return together({name: load(name, texts_in_the_file_of(Engine(name))) for name in names}, poll)
+    engines = {name: Engine(name) for name in names}
+    return together(
+        {name: load(name, texts_in_the_file_of(each), each.written()) for name, each in engines.items()}, poll
+    )
 
 
 def together(found: Mapping[str, Settings], poll: timedelta | None = None) -> list[ForecastStack]:

@@ -267,7 +267,7 @@ class _Copier:
 def _settings(stack: str, config: Mapping[str, Any]) -> Settings:
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
     try:
-        return load_settings(texts, secret_keys=(), local=local_cloud.NOWHERE)
+        return load_settings(texts, secret_keys=(), local=local_cloud.NOWHERE, written=config)
     except ConfigurationError as error:
         raise CommandError(f"{stack}: {error}") from None
 

@@ -115,7 +115,9 @@ class _Surroundings:
         self._group(cluster.resource_group, settings.location)
         if cluster.create is None:
             named = {"name": cluster.name, "resourceGroup": cluster.resource_group}
-            self._clusters.setdefault(f"{cluster.resource_group}/{cluster.name}".lower(), named)
+            seeded = self._clusters.setdefault(f"{cluster.resource_group}/{cluster.name}".lower(), named)
+            if settings.block_instance_metadata:
+                seeded["networkPolicy"] = "azure"
             return
         for group in cluster.create.admin_group_object_ids:
             made = {"displayName": f"administrators-{group[:8]}", "objectId": group.lower(), "members": ["deployer"]}

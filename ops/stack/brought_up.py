@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from ops.stack.streaming import run_passing_on
 # What `tools/setup` reads.
 _SET_UP: Final = ("requirements.txt", "tools")
 _INSTALLED: Final = (".venv", ".tools")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def is_clean(recorded: str | None) -> bool:
@@ -33,10 +35,11 @@ def run_instead(engine: Engine, recorded: str | None, console: Console) -> int |
     """Run this process's command line at the recorded commit; returns its exit code.
 
     None if the engine's project is at that commit, or if no clean commit was recorded: then nothing has run. Raises
-    CommandError if the commit is not in the repository, or cannot be set up.
+    CommandError if the commit is not in the repository, is none that led to what is checked out, or cannot be set up.
     """
     if recorded is None or not is_clean(recorded) or checkout.commit(engine.root, engine.stack) == recorded:
         return None
+    _require_part_of_checkout(recorded, engine.root, engine.stack)
     console.print(f"at commit {recorded}, from which {engine.stack} was last brought up; this checkout is another")
     try:
         return _run_at(recorded, engine.root, engine.stack, console)
@@ -60,20 +63,45 @@ def _run_at(commit: str, root: Path, stack: str, console: Console) -> int:
         return run_passing_on(command, directory=directory, environment=environment)
 
 
-@contextmanager
-def work_tree(commit: str, root: Path, stack: str) -> Iterator[Path]:
-    """The project at the commit, with all that git does not know of in `root`; it is removed afterwards.
+def _require_part_of_checkout(commit: str, root: Path, stack: str) -> None:
+    """Raise CommandError unless the commit led to what is checked out.
 
-    Raises CommandError if the commit is not in the repository.
+    Who may write the state names the commit; what has led to a protected branch was reviewed.
     """
-    try:
-        checkout.git(root, "cat-file", "-e", f"{commit}^{{commit}}")
-    except (OSError, subprocess.SubprocessError):
+    what = f"the stack {stack} was last brought up from commit {commit}"
+    if not _COMMIT.fullmatch(commit):
         raise CommandError(
-            f"the stack {stack} was last brought up from commit {commit}, which this clone does not have. "
+            f"{what}, which is no id of a commit: see who wrote the state, and run `make up STACK={stack}`"
+        )
+    if not _succeeds(root, "cat-file", "-e", f"{commit}^{{commit}}"):
+        raise CommandError(
+            f"{what}, which this clone does not have. "
             "Certificates are renewed with that commit's program and configuration: fetch it (`git fetch --unshallow`; "
             "for GitHub's actions/checkout `fetch-depth: 0`), or run `make up`"
-        ) from None
+        )
+    if _succeeds(root, "merge-base", "--is-ancestor", commit, "HEAD"):
+        return
+    branch = checkout.git(root, "rev-parse", "--abbrev-ref", "HEAD").strip()
+    here = "what is checked out here" if branch == "HEAD" else f"the branch {branch} that is checked out here"
+    raise CommandError(
+        f"{what}, which did not lead to {here}: nothing was renewed, because only code that this branch has had runs. "
+        "The commit is of a branch that is not merged, or was squashed or rebased when it was, or this checkout is "
+        "behind it. Update this checkout (`git pull`), or run the command in one of the branch that has the commit; "
+        f"or `make up STACK={stack}` here, which brings up what is checked out and renews what is due"
+    )
+
+
+def _succeeds(root: Path, *arguments: str) -> bool:
+    try:
+        checkout.git(root, *arguments)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return True
+
+
+@contextmanager
+def work_tree(commit: str, root: Path, stack: str) -> Iterator[Path]:
+    """The project at the commit, with all that git does not know of in `root`; it is removed afterwards."""
     with TemporaryDirectory(prefix="idstack-") as temporary:
         top = Path(temporary).resolve() / commit[:12]
         checkout.git(root, "worktree", "prune")  # those of killed runs
@@ -105,8 +133,4 @@ def _link_what_git_does_not_know(root: Path, directory: Path, stack: str, commit
 
 
 def _is_set_up_alike(root: Path, commit: str) -> bool:
-    try:
-        checkout.git(root, "diff", "--quiet", commit, "--", *_SET_UP)
-    except subprocess.CalledProcessError:
-        return False
-    return True
+    return _succeeds(root, "diff", "--quiet", commit, "--", *_SET_UP)

@@ -17,6 +17,7 @@ import yaml
 
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
+from identity.settings import stack_file
 from identity.settings.problems import NAMESPACE
 from ops.stack import configuration, disk, existing, files, hints, plugins, state_file, unreadable
 from ops.stack.environment import local_paths, variables
@@ -118,6 +119,7 @@ class Engine(PulumiRuns):
         except CommandError as error:
             lines = log.read_text().splitlines() if log.exists() else []
             found = [existing.hint(existing.read(lines), self.stack), hints.hint(lines, self.stack, command)]
+            found.append(hints.skipped(lines))
             if not isinstance(error, state_file.StateDamaged) and (failure := disk.failure("".join(lines), self.stack)):
                 found.append(str(failure))
             if not any(found):
@@ -249,9 +251,7 @@ class Engine(PulumiRuns):
 
     def written(self) -> dict[str, Any]:
         """What the stack's own file configures, without the project's defaults and without the keys' namespace."""
-        document = yaml.safe_load(self.configuration_text()) or {}
-        found = document.get("config") or {}
-        return {key.removeprefix(f"{NAMESPACE}:"): value for key, value in found.items()}
+        return stack_file.written(self.configuration_text())
 
     def configuration_text(self) -> str:
         """The text of the stack's file; raises CommandError if there is none."""

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from identity.access.azure_rbac import DENIAL
 
 # pulumi/pulumi `sdk/go/common/resource/plugin/plugin.go`
 _ENDED_PLUGIN: Final = re.compile(r"pulumi-resource-([\w-]+)(\.exe)? exited prematurely")
+# The same, `pkg/resource/deploy/step_executor.go`: with `--continue-on-error`, of a component whose registration was
+# skipped, as what it depends on has failed.
+_SKIPPED: Final = re.compile(r"cannot complete a resource '[^']*::([^':]+)' whose registration isn't pending")
+
+
+def skipped(lines: Iterable[str]) -> str | None:
+    """What the engine's error about resources that a run did not touch means; None if the event log has none."""
+    names = dict.fromkeys(found for line in lines for found in _SKIPPED.findall(line))
+    if not names:
+        return None
+    return (
+        f"nothing is wrong with {', '.join(names)}: what the engine cannot complete there was not begun, because "
+        "something that comes before it failed. It is as it was, and the next run goes on with it"
+    )
 
 
 def hint(lines: Sequence[str], stack: str, command: str) -> str | None:

@@ -56,6 +56,10 @@ class Renewable:
         """The schedule's URN."""
         return next(urn for urn, kind in self.targets.items() if kind is RenewedType.SCHEDULE)
 
+    def accounts_for(self, urn: str) -> bool:
+        """Whether the resource is this identity's: a target, or one that depends on a target."""
+        return urn in self.targets or urn in self.dependents
+
     @property
     def as_targets(self) -> list[str]:
         """The `targets` as the engine takes them.

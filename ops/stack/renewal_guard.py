@@ -58,13 +58,15 @@ _AS_ISSUED: Final = frozenset({"commonName", "keySize", "lifetimeDays"})
 class Verdict:
     """What a plan of several identities' renewals comes to.
 
-    `refused` has the reasons of each identity that must be left out, by name; `renewed` are those that the plan renews.
-    `blocked` are the reasons that no identity accounts for.
+    `refused` has the reasons of each identity that must be left out, by name; `failed` are those of them whose renewal
+    cannot be planned at all, with the errors as their reasons. `renewed` are those that the plan renews. `blocked` are
+    the reasons that no identity accounts for.
     """
 
     renewed: tuple[Renewable, ...]
     refused: Mapping[str, tuple[str, ...]]
     blocked: tuple[str, ...]
+    failed: frozenset[str] = frozenset()
 
 
 def judge(identities: Sequence[Renewable], plan: Plan, state: Iterable[StateResource], *, is_settled: bool) -> Verdict:
@@ -77,19 +79,22 @@ def judge(identities: Sequence[Renewable], plan: Plan, state: Iterable[StateReso
     refused: dict[str, list[str]] = defaultdict(list)
     blocked: list[str] = []
     changing: set[str] = set()
-    for urn, reason in _findings(identities, plan, by_urn, is_settled=is_settled):
-        accountable = [each for each in identities if urn in each.targets or urn in each.dependents]
+    errors = [(error.get("urn", ""), " ".join(error["message"].split())) for error in errors_of(plan)]
+    failed = frozenset(each.name for each in identities for urn, _ in errors if each.accounts_for(urn))
+    for urn, reason in (*_findings(identities, plan, by_urn, is_settled=is_settled), *errors):
+        accountable = [each for each in identities if each.accounts_for(urn)]
         if reason is None:
             changing.update(each.name for each in accountable)
         elif not accountable:
             blocked.append(reason)
         for each in accountable if reason else ():
-            if reason not in refused[each.name]:
+            if reason not in refused[each.name] and (each.name not in failed or (urn, reason) in errors):
                 refused[each.name].append(str(reason))
     return Verdict(
         renewed=tuple(each for each in identities if each.name in changing and each.name not in refused),
         refused={name: tuple(reasons) for name, reasons in refused.items()},
         blocked=tuple(dict.fromkeys(blocked)),
+        failed=failed,
     )
 
 
@@ -106,8 +111,6 @@ def _findings(
         elif step["op"] not in _NOTHING and not _is_engines_own(step):
             kind = kinds.get(step["urn"])
             yield step["urn"], _refusal(step, kind, state, is_settled=is_settled)
-    for error in errors_of(plan):
-        yield error.get("urn", ""), " ".join(error["message"].split())
 
 
 def _withdrawn(identity: Renewable, planned: PlanStep | None, state: Mapping[str, StateResource]) -> Iterator[str]:

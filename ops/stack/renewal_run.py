@@ -45,12 +45,8 @@ class RenewalRun:
         steps that belong to none of the identities: nothing has changed then.
         """
         verdict, left_out = self._judged(identities, state)
-        for name, reasons in left_out.items():
-            self.console.print(
-                f"{name}: left out, because a renewal would bring up more than that: {'; '.join(reasons)}. "
-                f"`make up STACK={self.engine.stack}` does, and renews what is due",
-                markup=False,
-            )
+        for name, why in left_out.items():
+            self.console.print(f"{name}: left out, because {why}", markup=False)
         if verdict.renewed:
             self.console.print(f"renewed now: {', '.join(each.name for each in verdict.renewed)}", markup=False)
             # An identity whose renewal fails must not keep the others from theirs.
@@ -62,10 +58,12 @@ class RenewalRun:
 
     def _judged(
         self, identities: Sequence[Renewable], state: Sequence[StateResource]
-    ) -> tuple[Verdict, dict[str, tuple[str, ...]]]:
-        """The verdict of the first plan that needs nobody to be left out, and who was left out until then."""
-        left_out: dict[str, tuple[str, ...]] = {
-            each.name: ("its first `up` has not stored a credential yet",) for each in identities if each.secret is None
+    ) -> tuple[Verdict, dict[str, str]]:
+        """The verdict of the first plan that needs nobody to be left out, and who was left out until then, and why."""
+        left_out = {
+            each.name: self._more(["its first `up` has not stored a credential yet"])
+            for each in identities
+            if each.secret is None
         }
         while True:
             chosen = [each for each in identities if each.name not in left_out]
@@ -80,7 +78,15 @@ class RenewalRun:
                 )
             if not verdict.refused:
                 return verdict, left_out
-            left_out.update(verdict.refused)
+            for name, reasons in verdict.refused.items():
+                errors = "; ".join(each.removeprefix("error: ") for each in reasons)
+                left_out[name] = f"its renewal fails: {errors}" if name in verdict.failed else self._more(reasons)
+
+    def _more(self, reasons: Iterable[str]) -> str:
+        return (
+            f"a renewal would bring up more than that: {'; '.join(reasons)}. "
+            f"`make up STACK={self.engine.stack}` does, and renews what is due"
+        )
 
     @property
     def _environment(self) -> Mapping[str, str]:

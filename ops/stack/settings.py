@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
+from identity.access.permissions import Permission, needed, permissions
+from identity.access.stack_rights import rights_of
 from identity.clouds import LOCAL_CLOUD
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.problems import NAMESPACE
+from identity.settings.stack_file import written_for
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
 
 def settings_of(engine: Engine) -> Settings:
-    """The settings; raises CommandError for a configuration that the program would refuse, with its report."""
+    """The settings.
+
+    Raises CommandError for a configuration that the program would refuse, with its report, and for a local stack
+    without a local cloud.
+    """
+    local_cloud.of(engine.stack)
     try:
-        return load(engine.stack, texts_of(engine))
+        return load(engine.stack, texts_of(engine), written_for(engine.stack, engine.root))
     except ConfigurationError as error:
         raise CommandError(str(error)) from None
 
 
-def namespaces_of(engine: Engine) -> tuple[str, ...]:
-    """Namespaces in which the stack has objects; none for a configuration that the program would refuse."""
+def rights_on_cluster(engine: Engine) -> tuple[Permission, ...]:
+    """What the stack needs on its management cluster; all that any stack may need, if its program would refuse it."""
     try:
-        return settings_of(engine).namespaces
+        return needed(rights_of(settings_of(engine)))
     except CommandError:
-        return ()
+        return permissions()
 
 
 def texts_of(engine: Engine) -> dict[str, str]:
@@ -55,13 +64,13 @@ def texts_in_the_file_of(engine: Engine) -> dict[str, str]:
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in written.items()}
 
 
-def load(stack: str, texts: Mapping[str, str]) -> Settings:
-    """The settings in these texts.
+def load(stack: str, texts: Mapping[str, str], written: Mapping[str, Any] | None) -> Settings:
+    """The settings in these texts; `written` as `load_settings` takes it.
 
     Raises ConfigurationError for what the program would refuse, CommandError for a local stack without a local cloud.
     """
     local = local_cloud.of(stack) if texts.get("cloud") == LOCAL_CLOUD else None
-    return load_settings(texts, secret_keys=(), local=local)
+    return load_settings(texts, secret_keys=(), local=local, written=written)
 
 
 def _named(keys: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""A deployer with the rights of `idstack rbac --kubernetes --namespaced` and no others: a stack's whole life."""
+"""A deployer with the rights of `idstack rbac --kubernetes` and no others: a stack's whole life."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
             binding = administrator.get(BINDING).json()
             binding["subjects"] = [each for each in binding["subjects"] if each["kind"] == "User"]
             administrator.put(BINDING, json=binding).raise_for_status()
-            for each in yaml.safe_load_all(stack.idstack("rbac", DEPLOYERS, "--kubernetes", "--namespaced").stdout):
+            for each in yaml.safe_load_all(stack.idstack("rbac", DEPLOYERS, "--kubernetes").stdout):
                 administrator.post(_collection(each), json=each).raise_for_status()
         stack.configure(credentials={**LIFE, "propagation": SETTLED})
         yield stack
@@ -80,8 +80,18 @@ def test_rights_in_its_namespaces_are_enough_for_a_stack(narrow: LocalStack, mon
     monkeypatch.setenv("IDSTACK_CLOCK", rfc3339.render(clock + timedelta(days=1)))
     narrow.idstack("renew")
     assert narrow.control_plane["cloudProvider"]["thumbprint"] != before
+    with narrow.kubernetes("administrator") as administrator:
+        kubeadmin = {"metadata": {"name": "kubeadmin-password"}, "stringData": {"password": "of the guest cluster"}}
+        administrator.post(f"{NAMESPACE}/secrets", json=kubeadmin).raise_for_status()
     with _the_deployer(narrow) as deployer:
-        assert deployer.get(f"{NAMESPACE}/secrets").status_code == 200
+        # Its own by name, as the kubernetes provider asks for one that it deletes too, and no other one.
+        assert deployer.get(f"{NAMESPACE}/secrets/azure-cloud-config").status_code == 200
+        one = {"watch": "1", "fieldSelector": "metadata.name=azure-cloud-config", "timeoutSeconds": "1"}
+        assert deployer.get(f"{NAMESPACE}/secrets", params=one).status_code == 200
+        assert deployer.get(f"{NAMESPACE}/secrets", params={**one, "fieldSelector": ""}).status_code == 403
+        assert deployer.get(f"{NAMESPACE}/secrets/kubeadmin-password").status_code == 403
+        assert deployer.delete(f"{NAMESPACE}/secrets/kubeadmin-password").status_code == 403
+        assert deployer.get(f"{NAMESPACE}/secrets").status_code == 403
         assert deployer.get("/api/v1/namespaces/default/secrets").status_code == 403
         assert deployer.get("/api/v1/secrets").status_code == 403
         assert deployer.delete("/api/v1/namespaces/default").status_code == 403

@@ -10,7 +10,7 @@ import yaml
 from identity import clouds
 from identity.access import login
 from identity.access.deployer_rights import catalogue_roles, condition
-from identity.access.permissions import manifests
+from identity.access.permissions import cluster_wide_manifests
 from identity.roles import RBAC_ADMINISTRATOR_ROLE
 from localcloud.core import clouds as served
 from localcloud.core.cluster import DEPLOYER
@@ -64,6 +64,6 @@ def test_the_local_deployer_assigns_what_the_deployer_may_assign() -> None:
 
 def test_the_local_deployers_role_is_the_one_that_idstack_rbac_prints() -> None:
     [group] = SEED.groups
-    wanted = manifests(group=group.object_id, user=DEPLOYER.name)
+    wanted = cluster_wide_manifests(group=group.object_id, user=DEPLOYER.name)
 
     assert list(SEED.kubernetes_objects) == wanted, yaml.safe_dump(wanted)

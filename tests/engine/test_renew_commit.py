@@ -77,6 +77,11 @@ def test_the_program_and_configuration_of_the_last_up_renew(tmp_path: Path, monk
         git(stack.root, "checkout", brought_up, "--", "__main__.py")
         left = stack.preview()
 
+        # As after a merge that squashed the branch, which then was deleted.
+        git(stack.root, "checkout", "--quiet", "--orphan", "squashed")
+        _commit(repository)
+        refused = stack.idstack("renew", check=False)
+
     assert f"at commit {brought_up}, from which local was last brought up" in done.stdout
     rows, renewed = (each["hostedClusters"]["hc1"]["controlPlane"] for each in (before, after))
     changed = {name for name in rows if rows[name]["thumbprint"] != renewed[name]["thumbprint"]}
@@ -84,3 +89,5 @@ def test_the_program_and_configuration_of_the_last_up_renew(tmp_path: Path, monk
     assert (after["commit"], repository.head) == (brought_up, merged)
     assert len(trees) == 1, "the work tree is gone"
     assert left == {}, "the renewal left nothing for the program that was brought up"
+    assert refused.returncode == 1
+    assert f"from commit {brought_up}, which did not lead to the branch squashed that is checked out" in refused.stderr

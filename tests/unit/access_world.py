@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+
+from identity.access.permissions import Permission
 
 TENANT = "99999999-8888-4777-8666-555555555555"
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
@@ -118,3 +121,12 @@ def skeleton(server: str, *, change: Callable[[dict[str, Any]], object] = lambda
     }
     change(document)
     return base64.b64encode(yaml.safe_dump(document).encode()).decode()
+
+
+def granted_by(manifests: Iterable[Mapping[str, Any]]) -> Iterator[Permission]:
+    """What the roles among these manifests grant, each where they grant it."""
+    for role in manifests:
+        for rule in role.get("rules", ()):
+            places = [role["metadata"].get("namespace", "")]
+            parts = (rule["apiGroups"], rule["resources"], rule["verbs"], places, rule.get("resourceNames", [""]))
+            yield from (Permission(*each) for each in product(*parts))

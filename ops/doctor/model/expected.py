@@ -37,7 +37,8 @@ class ExpectedMount:
 class Identity:
     """One control-plane identity of one hosted cluster.
 
-    `generation` and `thumbprint` are those of the outputs; only a certificate that the stack issued has a generation.
+    `generation` and `thumbprint` are those of the certificate that the stack delivered last, or of the outputs if
+    another tool stored it; only a certificate that the stack issued has a generation.
     """
 
     cluster: str

@@ -8,7 +8,7 @@ from typing import Any, Final
 from identity.access.api_server import AccessRequirements, ApiServer
 from identity.access.errors import AccessError
 from identity.access.kinds import CustomKind, required_kinds
-from identity.access.permissions import Permission, permissions
+from identity.access.permissions import Permission
 from identity.settings import Settings
 from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import SeenAccess
@@ -17,16 +17,12 @@ _LOOK: Final = frozenset({"get", "list", "watch"})
 
 
 def read_access(
-    server: ApiServer, configuration: Mapping[str, Any], namespaces: tuple[str, ...]
+    server: ApiServer, configuration: Mapping[str, Any], needed: tuple[Permission, ...]
 ) -> SeenAccess | Unread:
-    """Sign in, and ask for every permission and kind that a stack with this configuration needs.
-
-    A permission that the deployer has in each of `namespaces` counts as well (`idstack rbac --namespaced`).
-    """
+    """Sign in, and ask for the permissions, and for every kind that a stack with this configuration needs."""
     try:
         server.check_sign_in()
-        needed = permissions(network_policies=configuration.get("blockInstanceMetadata") == "true")
-        missing = server.missing(AccessRequirements(needed, _kinds(configuration), namespaces))
+        missing = server.missing(AccessRequirements(needed, _kinds(configuration)))
     except AccessError as error:
         return refused(error)
     return SeenAccess(
@@ -34,7 +30,7 @@ def read_access(
         who=server.who,
         missing=tuple(missing),
         hint=server.hint,
-        only_looks=_only_looks(server.lacking),
+        only_looks=_only_looks(needed, server.lacking),
     )
 
 
@@ -52,10 +48,9 @@ def refused(error: Exception) -> SeenAccess | Unread:
     )
 
 
-def _only_looks(lacking: Collection[Permission]) -> bool:
-    always = permissions(network_policies=False)
-    looks = [each for each in always if each.verb in _LOOK]
-    writes = [each for each in always if each.verb not in _LOOK]
+def _only_looks(needed: Collection[Permission], lacking: Collection[Permission]) -> bool:
+    looks = [each for each in needed if each.verb in _LOOK]
+    writes = [each for each in needed if each.verb not in _LOOK]
     return set(writes) <= set(lacking) and not set(looks) <= set(lacking)
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.problems import NAMESPACE, path_of
+from identity.settings.stack_file import written_for
 from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import RefusedValue, SeenConfiguration
 from ops.stack.engine import Engine
@@ -20,7 +21,7 @@ def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
     """What the settings refuse, or the identities that they enable."""
     try:
         texts = texts_of(engine)
-        settings = load(engine.stack, texts)
+        settings = load(engine.stack, texts, written_for(engine.stack, engine.root))
     except CommandError as error:
         return Unread(str(error))
     except ConfigurationError as error:

@@ -13,6 +13,7 @@ from ops.stack.state import State, StateResource, name_of
 
 _STACK: Final = "pulumi:pulumi:Stack"
 _VAULT: Final = "azure-native:keyvault:Vault"
+_SECRET: Final = "idstack:index:CredentialSecret"
 _ROLE: Final = "azure-native:authorization:RoleAssignment"
 # The component in `components/stack.py` that gives the key-vault-user its role.
 _READER: Final = "key-vault-user"
@@ -28,6 +29,7 @@ def expected(state: State) -> StackState:
     outputs: Mapping[str, Any] = {} if root is None else root.get("outputs") or {}
     side = outputs.get("clusterSide", "stack")
     roles = [_role(each) for each in resources if each["type"] == _ROLE]
+    secrets = {name_of(each["urn"]): each.get("inputs") or {} for each in resources if each["type"] == _SECRET}
     return StackState(
         cluster_side=side,
         vault_id=outputs.get("keyVaultId", ""),
@@ -36,7 +38,7 @@ def expected(state: State) -> StackState:
         key_vault_user=outputs.get("keyVaultUserClientId", ""),
         attach_command=outputs.get("keyVaultUserAttachCommand"),
         management_cluster=outputs.get("managementClusterId"),
-        clusters=tuple(_clusters(outputs.get("hostedClusters") or {}, side, roles)),
+        clusters=tuple(_clusters(outputs.get("hostedClusters") or {}, side, roles, secrets)),
         own_vault=_own_vault(resources),
         reader_roles=tuple(_of(_READER, roles)),
         pending=tuple(
@@ -73,7 +75,9 @@ def _own_vault(resources: Sequence[StateResource]) -> OwnVault | None:
     )
 
 
-def _clusters(described: Mapping[str, Any], side: str, roles: Sequence[ExpectedRole]) -> Iterator[Cluster]:
+def _clusters(
+    described: Mapping[str, Any], side: str, roles: Sequence[ExpectedRole], secrets: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Cluster]:
     for name, cluster in described.items():
         namespace = control_plane_namespace(cluster["namespace"], name)
         yield Cluster(
@@ -81,11 +85,19 @@ def _clusters(described: Mapping[str, Any], side: str, roles: Sequence[ExpectedR
             home=cluster["namespace"],
             namespace=namespace,
             identities=tuple(
-                _identity(name, namespace, row, found, side, roles)
+                _identity(name, namespace, row, found | _delivered(name, row, secrets), side, roles)
                 for row in CONTROL_PLANE
                 if (found := cluster["controlPlane"].get(row.field)) is not None
             ),
         )
+
+
+def _delivered(
+    cluster: str, row: ControlPlaneIdentity, secrets: Mapping[str, Mapping[str, Any]]
+) -> dict[str, str | None]:
+    """What the stack wrote last into the vault. The outputs may be those of the last run that did not fail."""
+    written = secrets.get(f"{control_plane_identity_name(cluster, row.field)}-credential-secret")
+    return {} if written is None else {name: written.get(name) for name in ("thumbprint", "generation")}
 
 
 def _identity(

@@ -27,7 +27,7 @@ from ops.doctor.reading.state import expected
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.settings import namespaces_of
+from ops.stack.settings import rights_on_cluster
 
 _AZURE: Final = frozenset({Part.VAULT, Part.SECRETS, Part.ADD_ON, Part.ROLES, Part.APPLICATIONS})
 _CLUSTER: Final = frozenset({Part.ACCESS, Part.CONTROL_PLANES, Part.REPORTS})
@@ -109,7 +109,7 @@ def _cluster(
             access: SeenAccess | Unread = _NOT_WANTED
             if Part.ACCESS in parts:
                 engine = sources.engine
-                access = read_access(server, engine.configured(), namespaces_of(engine))
+                access = read_access(server, engine.configured(), rights_on_cluster(engine))
             if isinstance(state, Unread) or not set(parts) & {Part.CONTROL_PLANES, Part.REPORTS}:
                 return access, {}
             return access, dict(read_control_planes(server, state, parts, sources.mounts))

@@ -149,6 +149,7 @@ def lookups(**changes: Any) -> Mapping[str, Any]:
             "addonProfiles": {
                 "azureKeyvaultSecretsProvider": {"enabled": True, "identity": ADD_ON, "config": ROTATION}
             },
+            "networkProfile": {"networkPlugin": "azure", "networkPolicy": "azure", "networkDataplane": "azure"},
         },
     }
     for word, answer in changes.items():

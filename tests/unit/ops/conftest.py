@@ -18,7 +18,7 @@ from ops.__main__ import main
 from ops.stack import environment, pinned_plugins
 
 _EVENT_LOG = re.compile(r" --event-log \S+")
-# Prints the planned steps of the targets: by default every schedule in the state renews.
+# Prints the planned steps of the targets, by default each schedule's renewal, and the errors of targets and of nobody.
 _PREVIEW = """\
 import json, pathlib, sys
 folder = pathlib.Path(sys.argv[1])
@@ -32,7 +32,9 @@ else:
         {"op": "update", "urn": each["urn"], "newState": {"inputs": each["inputs"] | {"renewal": "now"}}}
         for each in schedules
     ]}
-print(json.dumps({**plan, "steps": [step for step in plan["steps"] if step["urn"] in targets]}))
+errors = [each for each in plan.get("diagnostics", []) if each.get("urn") in (None, *targets)]
+steps = [step for step in plan["steps"] if step["urn"] in targets]
+print(json.dumps({**plan, "steps": steps, "diagnostics": errors}))
 """
 _PULUMI = """\
 #!/bin/sh

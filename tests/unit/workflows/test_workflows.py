@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -22,6 +23,7 @@ _USES = re.compile(r"^\s*(?:- )?uses:\s*(?P<what>\S+)\s*(?P<comment>#.*)?$", re.
 _PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
 _VERSION = re.compile(r"# v\d+\.\d+\.\d+")
 _STACK = "./.github/workflows/stack.yml"
+_APPROVAL = "./.github/workflows/approval.yml"
 _AT_NIGHT = {"kills.yml"}  # nobody waits for it; GitHub ends a job after six hours
 _SAME_REPOSITORY = "github.event.pull_request.head.repo.full_name == github.repository"
 
@@ -152,7 +154,8 @@ def test_a_stack_goes_up_after_its_approval_and_the_stack_before_it() -> None:
 
     assert jobs["up"]["needs"] == "approval"
     assert jobs["approval"]["needs"] == "preview"
-    assert jobs["approval"]["environment"] == "${{ inputs.stack }}-approval"
+    assert jobs["approval"]["uses"] == _APPROVAL
+    assert jobs["approval"]["with"]["environment"] == "${{ inputs.stack }}-approval"
     assert order == {"dev": None, "stage": "dev", "prod": "stage"}
     events = _events(_GITHUB / "workflows/up.yml")
     assert (list(events), events["push"]["branches"]) == (["push"], ["main"])
@@ -169,7 +172,9 @@ def test_a_fleet_has_a_job_for_each_matrix_and_each_waits_for_the_one_before() -
 
     assert list(waves) == [SHARED, CANARIES, *JOBS]
     assert jobs["plan"]["outputs"] == {name: f"${{{{ steps.waves.outputs.{name} }}}}" for name in waves}
-    assert jobs["approval"]["environment"] == "${{ inputs.environment }}-approval"
+    assert jobs["approval"]["needs"] == "plan"
+    assert jobs["approval"]["uses"] == _APPROVAL
+    assert jobs["approval"]["with"]["environment"] == "${{ inputs.environment }}-approval"
     assert [each["needs"] for each in waves.values()] == [
         ["plan", before] for before in ("approval", *list(waves)[:-1])
     ]
@@ -215,8 +220,68 @@ def test_a_recovery_is_approved_and_brings_nothing_up() -> None:
 
     assert list(_events(_GITHUB / "workflows/recover.yml")) == ["workflow_dispatch"]
     assert jobs["recover"]["needs"] == "approval"
-    assert jobs["approval"]["environment"] == "${{ inputs.stack }}-approval"
+    assert jobs["approval"]["uses"] == _APPROVAL
+    assert jobs["approval"]["with"]["environment"] == "${{ inputs.stack }}-approval"
     assert "--no-up" in jobs["recover"]["with"]["arguments"].split()
+
+
+def test_nobody_waits_for_an_approval_but_behind_the_look_at_its_reviewers() -> None:
+    waiting = {
+        (file.name, name)
+        for file in _WORKFLOWS
+        for name, job in _jobs(file).items()
+        if "environment" in job and file.name != "stack.yml"
+    }
+    jobs = _jobs(_GITHUB / "workflows/approval.yml")
+
+    assert waiting == {("approval.yml", "approved")}
+    assert jobs["approved"]["needs"] == "reviewers"
+    assert (jobs["approved"]["environment"], jobs["approved"]["permissions"]) == ("${{ inputs.environment }}", {})
+    assert jobs["reviewers"]["permissions"] == {"actions": "read"}
+    for file in ("fleet.yml", "recover.yml", "up-stack.yml"):
+        assert _jobs(_GITHUB / "workflows" / file)["approval"]["permissions"] == {"actions": "read"}
+
+
+_REVIEWERS = {"type": "required_reviewers", "reviewers": [{"type": "Team", "reviewer": {"slug": "deployers"}}]}
+_UNPROTECTED = "has no required reviewers"
+
+
+@pytest.mark.parametrize(
+    ("answer", "refusal"),
+    [
+        ({"protection_rules": [{"type": "wait_timer", "wait_timer": 30}, _REVIEWERS]}, None),
+        (None, "does not exist or cannot be read"),
+        ({}, _UNPROTECTED),
+        ({"protection_rules": []}, _UNPROTECTED),
+        ({"protection_rules": [{"type": "wait_timer", "wait_timer": 30}, {"type": "branch_policy"}]}, _UNPROTECTED),
+        ({"protection_rules": [{**_REVIEWERS, "reviewers": []}]}, _UNPROTECTED),
+    ],
+    ids=["reviewers", "missing", "no rules", "empty rules", "other rules", "rule for nobody"],
+)
+def test_an_approval_that_nobody_has_to_give_is_refused(tmp_path: Path, answer: Any, refusal: str | None) -> None:
+    [step] = _jobs(_GITHUB / "workflows/approval.yml")["reviewers"]["steps"]
+    asked = tmp_path / "asked"
+    body = f"cat <<'END'\n{json.dumps(answer)}\nEND" if answer is not None else "echo 'gh: Not Found (404)' >&2; exit 1"
+    gh = tmp_path / "gh"
+    gh.write_text(f'#!/bin/sh\necho "$*" > "{asked}"\n{body}\n')
+    gh.chmod(0o755)
+    own = {"ENVIRONMENT": "prod eu/1-approval", "GITHUB_REPOSITORY": "o/r", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert asked.read_text() == "api repos/o/r/environments/prod%20eu%2F1-approval\n"
+    if refusal is None:
+        assert (done.returncode, done.stdout) == (0, "")
+    else:
+        assert done.returncode == 1
+        assert f"::error::The environment prod eu/1-approval, which approves this, {refusal}. " in done.stdout
+        assert "with required reviewers" in done.stdout
 
 
 def _command() -> tuple[Mapping[str, Any], str]:

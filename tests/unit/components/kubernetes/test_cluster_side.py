@@ -105,11 +105,16 @@ def test_pods_are_kept_from_the_nodes_metadata_where_the_settings_say_so(
         "egress": [
             {
                 "to": [
-                    {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32"]}},
+                    {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32", "168.63.129.16/32"]}},
                     {"ipBlock": {"cidr": "::/0"}},
                     {"namespaceSelector": {}},
                 ]
-            }
+            },
+            # Azure's DNS, and nothing else of that address.
+            {
+                "to": [{"ipBlock": {"cidr": "168.63.129.16/32"}}],
+                "ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}],
+            },
         ],
     }
     assert blocking.waits_for(policy, blocking.one("kubernetes:core/v1:Namespace"))

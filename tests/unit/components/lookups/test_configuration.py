@@ -99,3 +99,20 @@ def test_an_unreadable_record_of_the_local_cloud_is_an_error_with_a_fix(
     assert str(failure).endswith(
         "). `make up` starts the local cloud and sets the variable. For a stack on Azure, unset it."
     )
+
+
+def test_the_stacks_file_tells_a_name_in_quotes_from_a_boolean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = {f"idstack:{key}": value for key, value in world.configuration(resourceGroup="true").items()}
+    configured(monkeypatch, own)
+    file = tmp_path / "Pulumi.test.yaml"
+
+    file.write_text('config:\n  idstack:resourceGroup: "true"\n')
+    assert load().resource_group == "true"
+    for unquoted in ("true", "2024"):
+        file.write_text(f"config:\n  idstack:resourceGroup: {unquoted}\n")
+        with pytest.raises(ConfigurationError, match="write it in quotes at resourceGroup"):
+            load()
+    file.write_text("config: [broken")
+    with pytest.raises(ConfigurationError, match="write it in quotes at resourceGroup"):
+        load()

@@ -31,6 +31,7 @@ from tests.unit.components.world import (
     lookups,
     with_managed_identity,
 )
+from tests.unit.identity.settings.world import creation
 
 
 def without(*names: str) -> Callable[[Mapping[str, Any]], Any]:
@@ -184,6 +185,61 @@ def test_a_leaked_certificate_is_replaced_whatever_the_add_on_does(
 
     assert (recorder.failure is not None) is is_refused
     assert len(warned) == (not is_refused)
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [None, {"networkPlugin": "kubenet"}, {"networkPolicy": "none", "networkDataplane": "azure"}],
+    ids=["nothing said", "no policy", "none"],
+)
+def test_a_block_of_instance_metadata_that_nobody_enforces_is_refused(
+    program: Program, profile: dict[str, str] | None
+) -> None:
+    answer = {**cluster_answer(enabled=True, identity=ADD_ON, config=ROTATION), "networkProfile": profile}
+
+    problems = refused(program, blockInstanceMetadata=True, invokes=lookups(getManagedCluster=answer))
+
+    assert problems == [("blockInstanceMetadata", "metadata-block-unenforced")]
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        {"networkPolicy": "azure"},
+        {"networkPolicy": "calico"},
+        {"networkPolicy": "cilium", "networkDataplane": "cilium"},
+        {"networkDataplane": "cilium"},
+        {"networkPlugin": "none"},
+    ],
+    ids=str,
+)
+def test_a_block_that_an_engine_enforces_is_accepted(program: Program, profile: dict[str, str]) -> None:
+    answer = {**cluster_answer(enabled=True, identity=ADD_ON, config=ROTATION), "networkProfile": profile}
+
+    found = program(blockInstanceMetadata=True, invokes=lookups(getManagedCluster=answer), lookups_only=True)
+
+    assert found.failure is None
+
+
+def test_a_cluster_that_the_stack_makes_has_no_engine_yet(program: Program) -> None:
+    cluster = {**creation(), "resourceGroup": "aks-dev", "name": "aks-mgmt-dev"}
+    given = {"managementCluster": cluster, "keyVaultUser": {"source": "aks-addon"}, "blockInstanceMetadata": True}
+
+    assert refused(program, **given, invokes=lookups(getManagedCluster=GONE)) == [
+        ("blockInstanceMetadata", "metadata-block-unenforced")
+    ]
+
+
+def test_a_renewal_is_not_stopped_by_a_block_that_nobody_enforces(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in renewal_request.write({}).items():
+        monkeypatch.setenv(name, value)
+    answer = cluster_answer(enabled=True, identity=ADD_ON, config=ROTATION)
+
+    found = program(blockInstanceMetadata=True, invokes=lookups(getManagedCluster=answer), lookups_only=True)
+
+    assert found.failure is None
 
 
 def test_a_missing_management_cluster_is_not_blamed_for_its_add_on_too(program: Program) -> None:

@@ -168,6 +168,27 @@ def test_a_secret_output_does_not_cross(program: Program) -> None:
     assert refused(program, exporting(OUTPUTS, "keyVaultUri")) == [("sharedStack", "shared-stack-output-secret")]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"keyVaultId": VAULT.replace("kv-idstack-dev", "evil.example?x=")},
+        {"keyVaultId": VAULT.replace("kv-idstack-dev", "evil.example")},
+        {"keyVaultId": VAULT.replace("identity-dev", "..")},
+        {"keyVaultId": MANAGEMENT_CLUSTER},
+        {"managementClusterId": f"{MANAGEMENT_CLUSTER}#"},
+    ],
+    ids=str,
+)
+def test_an_output_that_is_no_resource_id_is_refused_and_nothing_is_asked(
+    program: Program, changes: dict[str, str]
+) -> None:
+    recorder = program(invokes=exporting({**OUTPUTS, **changes}), options={"refused": True}, **CLUSTER_STACK)
+
+    assert recorder.problems == [("sharedStack", "shared-stack-output-malformed")]
+    assert f"whose output {next(iter(changes))} is not of the form" in str(recorder.failure)
+    assert [each.function for each in recorder.invoked if each.function != "pulumi:pulumi:readStackOutputs"] == []
+
+
 def test_an_unused_secret_output_does_not_matter(program: Program) -> None:
     outputs = {**OUTPUTS, "ownAddition": "secret"}
 

@@ -15,9 +15,9 @@ from identity.access.exec_user import exec_user
 from identity.access.kinds import AZURE_CLUSTER_IDENTITIES, SECRET_PROVIDER_CLASSES, CustomKind
 from identity.access.kubeconfig import Kubeconfig
 from identity.access.login import Login
-from identity.access.permissions import Permission, manifests, permissions
+from identity.access.permissions import Permission, cluster_wide_manifests, permissions
 from identity.login_kinds import Flavour, LoginKind
-from tests.unit.access_world import AKS, CLASSES, TENANT, FakeApiServer, program, skeleton, unsigned
+from tests.unit.access_world import AKS, CLASSES, TENANT, FakeApiServer, granted_by, program, skeleton, unsigned
 from tests.unit.hosts import Serve
 
 CLUSTER = "/subscriptions/s/resourceGroups/aks-dev/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-dev"
@@ -154,7 +154,7 @@ def test_a_timeout_reports_what_is_missing_for_whom_and_the_fix(connect: Connect
         server.wait_for(AccessRequirements(permissions()), 300, clock=lambda: next(now), sleep=lambda _: None)
     text = str(caught.value)
     assert "still lacks after 300 s: permissions: patch deployments.apps, list pods" in text
-    assert "give deployer-object-id (an object id, not an application id) the ClusterRole" in text
+    assert "give deployer-object-id (an object id, not an application id) the roles that `idstack rbac" in text
 
 
 def test_the_hint_names_what_brings_each_missing_kind(connect: Connect, api: FakeApiServer) -> None:
@@ -183,7 +183,7 @@ def test_with_azure_rbac_the_hint_is_the_role_assignment_command(
             "`az role assignment create --role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b "
             f"--scope {CLUSTER} --assignee-object-id deployer-object-id --assignee-principal-type ServicePrincipal`"
         ) in server.hint
-        assert "ClusterRole" not in server.hint
+        assert "idstack rbac" not in server.hint
 
         api.denied = {"patch deployments"}
         server.missing(AccessRequirements(permissions()))
@@ -214,39 +214,25 @@ def test_a_person_is_given_kubernetes_role_by_a_group(connect: Connect, api: Fak
         assert "`idstack rbac <object id of a group of theirs>` prints" in server.hint
 
 
-@pytest.mark.parametrize(
-    ("namespaces", "missing"), [(("one",), []), (("one", "two"), ["permissions: {}"]), ((), ["permissions: {}"])]
-)
-def test_rights_in_all_of_the_stacks_namespaces_are_enough(
-    connect: Connect, api: FakeApiServer, namespaces: tuple[str, ...], missing: list[str]
-) -> None:
-    refused = ["create secrets", "get secrets", "delete namespaces"]
-    api.denied, api.allowed_in = set(refused), {"one"}
-    wanted = tuple(each for each in permissions() if str(each) in refused)
+def test_what_is_not_there_everywhere_is_asked_for_where_it_is_needed(connect: Connect, api: FakeApiServer) -> None:
+    api.denied, api.allowed_in = {"get secrets", "delete namespaces", "list pods"}, {"one"}
+    wanted = (
+        Permission("", "pods", "watch", "two"),
+        Permission("", "namespaces", "delete", name="one"),
+        *(Permission("", "secrets", "get", place, "azure-cloud-config") for place in ("one", "two")),
+    )
     with connect() as server:
-        found = server.missing(AccessRequirements(wanted, namespaces=namespaces))
+        missing = server.missing(AccessRequirements(wanted))
 
-    assert found == [each.format(", ".join(map(str, wanted))) for each in missing]
-
-
-def test_a_kind_is_asked_for_in_the_whole_cluster_alone(connect: Connect, api: FakeApiServer) -> None:
-    kinds = Permission("apiextensions.k8s.io", "customresourcedefinitions", "list")
-    api.denied, api.allowed_in = {"list customresourcedefinitions"}, {"one"}
-    with connect() as server:
-        assert server.missing(AccessRequirements((kinds,), namespaces=("one",))) == [f"permissions: {kinds}"]
+    assert missing == ["permissions: get secrets azure-cloud-config in two"]
+    assert sorted(api.reviews) == ["delete namespaces"] * 2 + ["get secrets"] * 3 + ["watch pods"]
 
 
 def test_the_deployers_role_has_the_verbs_that_are_asked_for_and_no_more(api: FakeApiServer, connect: Connect) -> None:
-    role, binding = manifests(group="11111111-0000-4000-8000-000000000001")
-    granted = {
-        Permission(group, resource, verb)
-        for rule in role["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
+    role, binding = cluster_wide_manifests(group="11111111-0000-4000-8000-000000000001")
     with connect() as server:
         assert server.missing(AccessRequirements(permissions())) == []
+    granted = set(granted_by([role, binding]))
     assert granted == set(permissions())
     assert len(api.reviews) == len(granted)
     assert "*" not in {part for each in granted for part in (each.group, each.resource, each.verb)}

@@ -210,3 +210,11 @@ def test_the_blobs_below_a_prefix_are_listed_and_read(
         assert azure.blob(f"{container}/a&b.json") == b"content"
         with pytest.raises(AzureRefused, match="404 BlobNotFound"):
             azure.blob(f"{container}/c.json")
+
+
+@pytest.mark.parametrize("name", ["evil.example?x=", "evil.example/", "evil.example#", "me@evil", "kv\n", "..", ""])
+def test_no_vaults_name_sends_a_token_to_another_host(name: str) -> None:
+    with AzureClient(CLOUDS["AzurePublicCloud"], RefusedCredential()) as azure:
+        for asked in (azure.vault, azure.managed_hsm):
+            with pytest.raises(AzureRefused, match="is no name of a vault: 3-24 letters, digits and hyphens"):
+                asked(name, "GET", "/secrets/x")

@@ -76,7 +76,7 @@ STACK_CASES: Final[Mapping[str, ValueCase]] = {
     "location": ValueCase(
         paths=("location", f"{CLUSTER}location"),
         rule="location",
-        bad=("East US", "west-us-2", "x", "éast"),
+        bad=("East US", "west-us-2", "x", "éast", "true", True, 2024),
         good=("westeurope", "usgovvirginia"),
     ),
     "resource group": ValueCase(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import stat
 from pathlib import Path
@@ -122,3 +123,68 @@ def test_the_converted_kubeconfig_is_the_same_in_every_run(idstack: Idstack, old
         assert idstack("kubeconfig", "--from", str(old), "--file", str(tmp_path / name)).code == 0
         contents.add(json.dumps(yaml.safe_load((tmp_path / name).read_text())))
     assert len(contents) == 1
+
+
+def foreign(tmp_path: Path, host: str) -> Path:
+    """A kubeconfig of somebody else's, whose user signs in at this host."""
+    document = legacy()
+    arguments = ["get-token", "--login", "spn", "--tenant-id", TENANT, "--server-id", AKS, "--authority-host", host]
+    document["users"][0]["user"] = {"exec": {"command": "kubelogin", "args": arguments}}
+    file = tmp_path / "foreign.yaml"
+    file.write_text(yaml.safe_dump(document))
+    return file
+
+
+HOSTS = [
+    "https://evil.example/",
+    "https://login.microsoftonline.com.evil.example/",
+    "https://login.microsoftonline.com@evil.example/",
+    "http://login.microsoftonline.com/",
+    "https://login.microsoftonline.com:8443/",
+]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_an_unknown_authority_of_a_file_is_refused_without_a_person(
+    idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    source, new = foreign(tmp_path, host), tmp_path / "new.yaml"
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    done = idstack("kubeconfig", "--from", str(source), "--file", str(new), "--login", "azure-cli")
+
+    assert (done.code, new.exists()) == (1, False)
+    assert f'signs in at "{host}", which is no authority host of Azure\'s' in done.error
+    assert done.error.endswith(f"If it is yours, name it: --authority-host {host}\n")
+
+
+@pytest.mark.parametrize(("answer", "written"), [("y\n", True), ("n\n", False)])
+def test_a_person_is_asked_about_an_unknown_authority(
+    idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, written: bool
+) -> None:
+    source, new = foreign(tmp_path, HOSTS[0]), tmp_path / "new.yaml"
+    terminal = io.StringIO(answer)
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    done = idstack("kubeconfig", "--from", str(source), "--file", str(new), "--login", "azure-cli")
+
+    assert (done.code == 0, new.exists()) == (written, written)
+    assert "Is it yours?" in done.error
+
+
+@pytest.mark.parametrize(
+    ("host", "options", "expected"),
+    [
+        ("https://login.microsoftonline.us", [], "https://login.microsoftonline.us"),
+        (HOSTS[0], ["--authority-host", HOSTS[0]], HOSTS[0]),
+        (HOSTS[0], ["--authority-host", "https://login.chinacloudapi.cn/"], "https://login.chinacloudapi.cn/"),
+    ],
+)
+def test_a_known_authority_or_one_that_is_named_is_taken(
+    idstack: Idstack, tmp_path: Path, host: str, options: list[str], expected: str
+) -> None:
+    source, new = foreign(tmp_path, host), tmp_path / "new.yaml"
+    done = idstack("kubeconfig", "--from", str(source), "--file", str(new), "--login", "azure-cli", *options)
+
+    assert done.code == 0, done.error
+    block = yaml.safe_load(new.read_text())["users"][0]["user"]["exec"]
+    assert block["args"][-2:] == ["--authority-host", expected]

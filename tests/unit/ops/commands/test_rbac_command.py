@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from identity.access.azure_rbac import AksCluster
-from identity.access.permissions import Permission, permissions
 from identity.roles import RBAC_ADMINISTRATOR_ROLE
 from localcloud.azure.conditions import parse
 from ops.commands import rbac
@@ -19,24 +18,44 @@ from tests.unit.components.world import configuration
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 WHO = "99999999-8888-4777-8666-555555555555"
+SECRETS = [
+    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+    {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "verbs": ["get", "watch", "patch", "delete"],
+        "resourceNames": ["azure-cloud-config", "azure-disk-csi-config", "azure-file-csi-config", "azure-kms-config"],
+    },
+]
 CLUSTER = "/subscriptions/s/resourceGroups/aks/providers/Microsoft.ContainerService/managedClusters/aks"
+
+
+def configured(engine: FakeEngine, **changes: Any) -> None:
+    """A stack with the example's configuration."""
+    raw = {key: yaml.safe_load(value) for key, value in configuration(**changes).items()}
+    engine.configures(**raw)
 
 
 @pytest.mark.parametrize(
     ("options", "kind"),
     [([], "Group"), (["--principal-type", "group"], "Group"), (["--principal-type", "ServicePrincipal"], "User")],
 )
-def test_kubernetes_role_is_bound_to_a_group_or_an_object_id(idstack: Idstack, options: list[str], kind: str) -> None:
-    done = idstack("rbac", WHO, "--kubernetes", *options)
-    role, binding = yaml.safe_load_all(done.output)
-    assert (role["kind"], binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
-    assert binding["subjects"] == [{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": WHO}]
+def test_kubernetes_roles_are_bound_to_a_group_or_an_object_id(
+    engine: FakeEngine, idstack: Idstack, options: list[str], kind: str
+) -> None:
+    configured(engine)
+    done = idstack("rbac", WHO, "--kubernetes", "--stack", "dev", *options)
+    bindings = [each for each in yaml.safe_load_all(done.output) if each["kind"].endswith("Binding")]
+    assert [each["kind"] for each in bindings] == ["RoleBinding", "ClusterRoleBinding"]
+    for each in bindings:
+        assert each["subjects"] == [{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": WHO}]
 
 
 @pytest.mark.parametrize("principal_type", ["Group", "ServicePrincipal"])
 def test_azures_role_is_assigned_where_azure_rbac_decides(
-    idstack: Idstack, monkeypatch: pytest.MonkeyPatch, principal_type: str
+    engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, principal_type: str
 ) -> None:
+    configured(engine)
     asked: list[str] = []
 
     def look(engine: Engine) -> AksCluster:
@@ -57,12 +76,6 @@ def test_a_name_is_no_object_id(idstack: Idstack) -> None:
     done = idstack("rbac", "deployers")
     assert done.code == 2
     assert "Input should be a valid UUID" in done.error
-
-
-def configured(engine: FakeEngine, **changes: Any) -> None:
-    """A stack with the example's configuration."""
-    raw = {key: yaml.safe_load(value) for key, value in configuration(**changes).items()}
-    engine.configures(**raw)
 
 
 def test_the_deployers_roles_in_azure_are_lines_for_a_shell(engine: FakeEngine, idstack: Idstack) -> None:
@@ -112,16 +125,16 @@ def test_a_configuration_that_is_refused_is_reported(engine: FakeEngine, idstack
 
 def test_rights_in_single_namespaces_leave_little_for_the_cluster(engine: FakeEngine, idstack: Idstack) -> None:
     configured(engine)
-    done = idstack("rbac", WHO, "--kubernetes", "--namespaced", "--stack", "dev")
+    done = idstack("rbac", WHO, "--kubernetes", "--stack", "dev")
 
     documents = list(yaml.safe_load_all(done.output))
-    kinds = [(each["kind"], each["metadata"].get("namespace")) for each in documents]
+    kinds = [(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in documents]
     assert kinds == [
-        ("Namespace", None),
-        ("Role", "clusters-hc1"),
-        ("RoleBinding", "clusters-hc1"),
-        ("ClusterRole", None),
-        ("ClusterRoleBinding", None),
+        ("Namespace", None, "clusters-hc1"),
+        ("Role", "clusters-hc1", "idstack:deployer:dev"),
+        ("RoleBinding", "clusters-hc1", "idstack:deployer:dev"),
+        ("ClusterRole", None, "idstack:deployer:dev"),
+        ("ClusterRoleBinding", None, "idstack:deployer:dev"),
     ]
     inside, whole = documents[1], documents[3]
     assert whole["rules"] == [
@@ -138,19 +151,29 @@ def test_rights_in_single_namespaces_leave_little_for_the_cluster(engine: FakeEn
             "verbs": ["get", "list", "watch"],
         },
     ]
-    granted = {
-        Permission(group, resource, verb)
-        for rule in [*inside["rules"], *whole["rules"]]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-    assert granted == set(permissions())
+    assert [each for each in inside["rules"] if "secrets" in each["resources"]] == SECRETS
+
+
+def test_one_role_for_every_namespace_still_names_the_secrets(engine: FakeEngine, idstack: Idstack) -> None:
+    configured(engine)
+    done = idstack("rbac", WHO, "--kubernetes", "--cluster-wide", "--stack", "dev")
+
+    role, binding = yaml.safe_load_all(done.output)
+    assert (role["kind"], binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
+    assert [each for each in role["rules"] if "secrets" in each["resources"]] == SECRETS
+
+
+def test_a_stack_that_makes_nothing_on_a_cluster_needs_no_rights_there(engine: FakeEngine, idstack: Idstack) -> None:
+    configured(engine, clusterSide="hypershift")
+    done = idstack("rbac", WHO, "--kubernetes", "--stack", "dev")
+
+    assert (done.code, done.output) == (1, "")
+    assert "the stack dev makes nothing on a management cluster" in done.error
 
 
 @pytest.mark.parametrize(
     "options",
-    [["--azure", "--kubernetes"], ["--namespaced"], ["--json"], ["--for", "reader"]],
+    [["--azure", "--kubernetes"], ["--azure", "--cluster-wide"], ["--json"], ["--for", "reader"]],
     ids=" ".join,
 )
 def test_options_that_do_not_fit_are_wrong_usage(idstack: Idstack, options: list[str]) -> None:

@@ -93,6 +93,36 @@ def test_who_would_bring_up_something_else_is_left_out_and_fails_if_due(
         assert printed.error == ("idstack: a renewal is due and was left out: hc1/kms; the reasons are printed above\n")
 
 
+def test_a_renewal_that_cannot_be_planned_is_no_waiting_change(stack: FakeEngine, idstack: Idstack) -> None:
+    clock = "no certificate was issued, as this machine's clock is wrong: it shows 08:00, Azure 13:00"
+    stack.plans(
+        *_DISK.renewal(),
+        step("replace", _KMS.secret),
+        errors=[{"severity": "error", "urn": _KMS.schedule, "message": f"error: {clock}"}],
+    )
+
+    printed = idstack("renew", "--stack", "dev")
+
+    assert f"hc1/kms: left out, because its renewal fails: {clock}\n" in printed.output
+    assert "would bring up more" not in printed.output
+    assert _asked(stack, "preview")[1:] == [["hc1-disk-entra-schedule"]]
+
+
+def test_what_the_engine_did_not_begin_is_called_so(stack: FakeEngine, idstack: Idstack) -> None:
+    stack.plans(*_DISK.renewal())
+    message = f"error: cannot complete a resource '{_DISK.secret_provider_class}' whose registration isn't pending\\n"
+    stack.logs([f'{{"diagnosticEvent":{{"message":"{message}"}}}}'] * 2)
+    stack.ends_with(1)
+
+    printed = idstack("renew", "--stack", "dev")
+
+    assert printed.error == (
+        "idstack: `pulumi up` ended with code 1; the reason is printed above\n\n"
+        "nothing is wrong with hc1-disk-class: what the engine cannot complete there was not begun, because something "
+        "that comes before it failed. It is as it was, and the next run goes on with it\n"
+    )
+
+
 def test_what_belongs_to_no_identity_stops_the_run(stack: FakeEngine, idstack: Idstack) -> None:
     no_reason = "an unhandled error occurred: Program exited with non-zero exit code: 1"
     errors = [

@@ -14,8 +14,6 @@ from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import SeenAccess
 from ops.doctor.reading.access import read_access
 
-_POLICIES = set(permissions()) - set(permissions(network_policies=False))
-
 
 @dataclass
 class FakeApiServer:
@@ -41,24 +39,20 @@ class FakeApiServer:
     def hint(self) -> str:
         return f"give {len(self.lacking)} permissions"
 
-    def read(self, **configuration: Any) -> SeenAccess | Unread:
-        return read_access(cast(ApiServer, self), configuration, ("clusters-hc1",))
+    def read(self, needed: tuple[Permission, ...] = permissions(), **configuration: Any) -> SeenAccess | Unread:
+        return read_access(cast(ApiServer, self), configuration, needed)
 
 
-@pytest.mark.parametrize(("configured", "asked"), [("true", _POLICIES), ("false", set()), (None, set())])
-def test_network_policies_are_asked_for_where_the_stack_makes_them(
-    configured: str | None, asked: set[Permission]
-) -> None:
-    server = FakeApiServer(refused=frozenset(_POLICIES))
+def test_the_stacks_own_rights_are_asked_for() -> None:
+    refused = frozenset({Permission("", "secrets", "get", "clusters-hc1", "azure-cloud-config")})
+    server = FakeApiServer(refused=refused)
 
-    found = server.read(**({} if configured is None else {"blockInstanceMetadata": configured}))
+    found = server.read((*permissions(), *refused))
 
     assert isinstance(found, SeenAccess)
-    assert _POLICIES, "the catalogue of permissions has some for network policies alone"
-    assert set(server.asked.permissions) & _POLICIES == asked
-    assert set(found.missing) == {str(each) for each in asked}
-    assert found.hint == f"give {len(asked)} permissions", "the fix is the one for what is missing"
-    assert server.asked.namespaces == ("clusters-hc1",)
+    assert server.asked.permissions == (*permissions(), *refused)
+    assert found.missing == ("get secrets azure-cloud-config in clusters-hc1",)
+    assert found.hint == "give 1 permissions"
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,17 @@ def test_an_identity_has_its_own_roles_and_the_reader_those_of_the_vault() -> No
     assert [each.generation for each in found.identities] == ["a2", None]
 
 
+def test_a_certificate_counts_once_it_is_in_the_vault_and_not_by_the_outputs() -> None:
+    token = "idstack:index:CredentialSecret"
+    written = {"thumbprint": "DE11", "generation": "a1"}
+    secret = {"urn": f"{URN}{token}::hc1-ingress-credential-secret", "type": token, "inputs": written}
+
+    found = {each.identity: each for each in expected(state(stack(**outputs()), secret)).identities}
+
+    assert (found["ingress"].thumbprint, found["ingress"].generation) == ("DE11", "a1")
+    assert found["kms"].thumbprint == output("", "")["thumbprint"], "another tool stored it"
+
+
 def test_probes_are_expected_where_the_stack_makes_the_cluster_side() -> None:
     *_, kms = expected(state(stack(**outputs()))).identities
 

@@ -192,3 +192,10 @@ def test_an_existing_key_vault_user_has_its_own_ids_and_is_on_the_nodes() -> Non
     [identity] = seed_for(stack_file(keyVaultUser=user)).managed_identities
 
     assert (identity.client_id, identity.object_id, identity.on_nodes) == (OWN, user["objectId"], True)
+
+
+def test_a_metadata_block_finds_an_engine_on_the_throw_away_cluster() -> None:
+    plain, blocking = stack_file(), stack_file(blockInstanceMetadata=True)
+
+    assert {each.network_policy for each in seed_for(plain).clusters} == {"none"}
+    assert {each.network_policy for each in seed_for(plain, blocking).clusters} == {"azure"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -196,3 +197,15 @@ def test_a_restore_says_what_comes_next(engine: FakeEngine, idstack: Idstack, tm
     assert "dev has the 1 resources of 2026-11-23T05:00:00Z again; nothing has changed in Azure" in printed.output
     assert f"Its configuration has changed since the backup (commit {COMMIT})" in printed.output
     assert "`make recover STACK=dev`" in printed.output
+
+
+def test_a_backup_is_readable_by_its_owner_alone(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
+    engine.has_resources({**ROOT, "outputs": {}})
+    file = tmp_path / "dev.json"
+    file.write_text("the backup before, for everybody")
+
+    assert idstack("backup", "--stack", "dev", "--output", str(file)).code == 0
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert backup.read(file).stack == "dev"
+    assert [each.name for each in tmp_path.glob("*dev*")] == ["dev.json"]

@@ -82,13 +82,66 @@ def test_other_packages_or_tools_are_not_this_checkouts(repository: Repository, 
         assert not (directory / ".tools").exists()
 
 
-def test_a_commit_that_is_not_in_the_clone_is_an_error_that_says_how_to_get_it(repository: Repository) -> None:
-    with pytest.raises(CommandError) as refused, work_tree("0" * 40, repository.root, "dev"):
-        pass
-
-    assert f"commit {'0' * 40}, which this clone does not have" in str(refused.value)
-    assert "`fetch-depth: 0`" in str(refused.value)
+def _refusal(repository: Repository, commit: str) -> str:
+    """Why the commit's program does not run."""
+    with pytest.raises(CommandError) as refused:
+        run_instead(Engine("dev", repository.root), commit, Console())
     assert len(_work_trees(repository)) == 1
+    return str(refused.value)
+
+
+def test_a_commit_of_a_branch_that_was_not_merged_does_not_run(repository: Repository) -> None:
+    main = git(repository.root, "rev-parse", "--abbrev-ref", "HEAD").strip()
+    git(repository.root, "checkout", "--quiet", "-b", "feature")
+    repository.write("__main__.py", "not reviewed")
+    before = repository.commit()
+    git(repository.root, "checkout", "--quiet", main)
+
+    refusal = _refusal(repository, before)
+
+    assert f"was last brought up from commit {before}, which did not lead to the branch {main} that is" in refusal
+    assert "nothing was renewed" in refusal
+    assert "`make up STACK=dev`" in refusal
+
+
+def test_a_branch_that_was_squashed_and_deleted_left_no_commit_that_runs(repository: Repository) -> None:
+    main = git(repository.root, "rev-parse", "--abbrev-ref", "HEAD").strip()
+    git(repository.root, "checkout", "--quiet", "-b", "feature")
+    repository.write("__main__.py", "first")
+    repository.commit()
+    repository.write("__main__.py", "reviewed")
+    before = repository.commit()
+    git(repository.root, "checkout", "--quiet", main)
+    git(repository.root, "merge", "--quiet", "--squash", "feature")
+    repository.commit()
+    git(repository.root, "branch", "--quiet", "-D", "feature")
+    git(repository.root, "checkout", "--quiet", "--detach")
+
+    refusal = _refusal(repository, before)
+
+    assert "which did not lead to what is checked out here" in refusal
+    assert "was squashed or rebased" in refusal
+
+
+def test_a_checkout_that_is_behind_is_updated_first(repository: Repository) -> None:
+    behind = repository.head
+    repository.write("__main__.py", "later")
+    before = repository.commit()
+    git(repository.root, "reset", "--quiet", "--hard", behind)
+
+    assert "Update this checkout (`git pull`)" in _refusal(repository, before)
+
+
+@pytest.mark.parametrize("recorded", ["--upload-pack=evil", "HEAD", "main", "feature", "abc", "0" * 39 + "\n"])
+def test_what_is_no_commits_id_does_not_reach_git(repository: Repository, recorded: str) -> None:
+    assert "which is no id of a commit" in _refusal(repository, recorded)
+
+
+def test_a_commit_that_is_not_in_the_clone_is_an_error_that_says_how_to_get_it(repository: Repository) -> None:
+    refusal = _refusal(repository, "0" * 40)
+
+    assert f"commit {'0' * 40}, which this clone does not have" in refusal
+    assert "`fetch-depth: 0`" in refusal
 
 
 def test_a_work_tree_goes_when_what_runs_in_it_fails(repository: Repository) -> None:

@@ -1,0 +1,28 @@
+"""What a stack's own file configures, as YAML reads it.
+
+Pulumi hands plain values over as text: `true`, `2024` and "true" in quotes arrive alike. The file tells them apart.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from identity.settings.problems import NAMESPACE
+
+
+def written(text: str) -> dict[str, Any]:
+    """The values in the text of a stack's file, without the keys' namespace; raises yaml.YAMLError."""
+    document = yaml.safe_load(text) or {}
+    found = document.get("config") or {}
+    return {key.removeprefix(f"{NAMESPACE}:"): value for key, value in found.items()}
+
+
+def written_for(stack: str, root: Path) -> dict[str, Any] | None:
+    """The same out of the stack's file in a project; None if there is none that can be read."""
+    try:
+        return written((root / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, AttributeError, yaml.YAMLError):
+        return None

@@ -1,0 +1,85 @@
+"""A boolean or number of YAML where a string belongs, as Pulumi passes it: plain values as text, structures as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from identity.settings import ConfigurationError, Problem, load_settings
+from identity.settings.stack_file import written
+from tests.unit.golden_report import reviewed
+from tests.unit.identity.settings.world import as_pulumi_passes_it, configuration, hosted_cluster, with_change
+
+
+def problems(line: str, *, has_file: bool = True) -> list[Problem]:
+    """What is refused of a configuration whose stack file has this line (`resourceGroup: true`) at its top level."""
+    config = {**configuration(), **yaml.safe_load(line)}
+    file = yaml.safe_dump({"config": {f"idstack:{key}": value for key, value in config.items()}})
+    return _refused(config, written(file) if has_file else None)
+
+
+def _refused(config: Mapping[str, Any], written: Mapping[str, object] | None) -> list[Problem]:
+    try:
+        load_settings(as_pulumi_passes_it(config), secret_keys=(), local=None, written=written)
+    except ConfigurationError as error:
+        reviewed(error.problems)
+        return list(error.problems)
+    return []
+
+
+@pytest.mark.parametrize("value", ["true", "false", "2024", "20.24"])
+def test_a_value_without_quotes_is_refused_where_quotes_make_it_a_name(value: str) -> None:
+    [problem] = problems(f"resourceGroup: {value}")
+
+    assert problem.rule == "resource-group"
+    assert problem.fix.startswith("write it in quotes at resourceGroup in the stack file: without them YAML reads ")
+
+
+@pytest.mark.parametrize("value", ["true", "2024", "20.24"])
+def test_the_same_in_quotes_is_a_name(value: str) -> None:
+    assert problems(f'resourceGroup: "{value}"') == []
+
+
+def test_where_the_file_is_not_at_hand_the_words_of_booleans_are_booleans() -> None:
+    [problem] = problems('resourceGroup: "true"', has_file=False)
+
+    assert (problem.rule, problem.found) == ("resource-group", "true")
+    assert "write it in quotes" in problem.fix
+    assert problems('resourceGroup: "2024"', has_file=False) == []
+
+
+@pytest.mark.parametrize("has_file", [True, False])
+@pytest.mark.parametrize("value", ["true", '"true"', "2024"])
+def test_no_region_is_called_as_a_boolean_or_number(value: str, has_file: bool) -> None:
+    [problem] = [each for each in problems(f"location: {value}", has_file=has_file) if each.place == ("location",)]
+
+    assert problem.rule == "location"
+    assert problem.fix.startswith("`pulumi config set location <region>`"), "quotes make no region of it"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "rule"),
+    [
+        ("hostedClusters__0__name", 2024, "cluster-name"),
+        ("hostedClusters__0__name", True, "cluster-name"),
+        ("tags__year", 2024, "tag-value"),
+        ("managementCluster__resourceGroup", 2024, "resource-group"),
+    ],
+)
+def test_in_a_structure_it_is_refused_with_the_quotes_that_it_needs(path: str, value: object, rule: str) -> None:
+    config = with_change(configuration(hostedClusters=[hosted_cluster()]), path, value)
+    found = {each.rule: each.fix for each in _refused(config, config)}
+
+    assert found[rule].startswith("write it in quotes at ")
+
+
+@given(st.integers() | st.booleans() | st.floats(allow_nan=False))
+def test_no_value_of_another_type_becomes_a_name(value: object) -> None:
+    config = configuration(resourceGroup=value)
+    with pytest.raises(ConfigurationError):
+        load_settings(as_pulumi_passes_it(config), secret_keys=(), local=None, written=config)
