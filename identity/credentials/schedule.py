@@ -238,7 +238,7 @@ def decide(slots: Slots, vault: ObservedSecret, known: Delivery | None, now: dat
     issue.require_agreement()
     if delivered is None or delivered.slot != slots.current:
         return _undelivered(issue)
-    why = _reason(slots, terms, now, is_in_vault=shown is not None)
+    why = _reason(issue)
     if why is None:
         return Decision(slots, None, delivered)
     if now < (free := spare_is_free(slots, delivered)) and terms.request is not RenewalRequest.FORCE:
@@ -262,18 +262,6 @@ def due_since(slots: Slots, terms: Terms) -> datetime:
     """From when on the current certificate is due: counted by the lifetime it was issued for."""
     issued = slots.issued
     return issued.not_before + age_when_due(issued.valid_days, terms.renew_before_days, terms.secret_name)
-
-
-def _reason(slots: Slots, terms: Terms, now: datetime, *, is_in_vault: bool) -> str | None:
-    """Why the current certificate, which was delivered, needs a successor; None if it needs none."""
-    if not is_in_vault:
-        return f"as the vault no longer has {slots.current}{slots.issued.generation}"
-    if terms.is_stale:
-        return "as the configuration of the credential changed"
-    if terms.request is not None:
-        return f"asked for at {rfc3339.render(now)}"
-    due = due_since(slots, terms)
-    return f"due since {rfc3339.render(due)}" if not terms.hold and now >= due else None
 
 
 @dataclass(frozen=True)
@@ -340,6 +328,22 @@ class _Issue:
         number = _next_number([each.generation for each in there], self.vault)
         start = _start(self.now, [self.vault.not_before, *seen])
         return self.slots.with_slot(name, Slot(number, start, self.terms.lifetime_days))
+
+
+def _reason(issue: _Issue) -> str | None:
+    """Why the current certificate, which was delivered, needs a successor; None if it needs none."""
+    slots, terms, now = issue.slots, issue.terms, issue.now
+    current = f"{slots.current}{slots.issued.generation}"
+    if issue.shown is None:
+        return f"as the vault no longer has {current}"
+    if terms.is_stale:
+        return "as the configuration of the credential changed"
+    if terms.request is not None:
+        return f"asked for at {rfc3339.render(now)}"
+    if issue.vault.delivery is None:
+        return f"as the vault has {current} without its tags"
+    due = due_since(slots, terms)
+    return f"due since {rfc3339.render(due)}" if not terms.hold and now >= due else None
 
 
 def _undelivered(issue: _Issue) -> Decision:

@@ -214,7 +214,10 @@ def test_a_secret_that_says_nothing_may_be_the_current_certificate(vault: Observ
 
 def test_a_secret_without_tags_is_known_by_its_date() -> None:
     vault = ObservedSecret(True, None, SECOND_LIFE.issued.not_before, B2.at)
-    assert decide(SECOND_LIFE, vault, None, B2.at + DAY, TERMS) == Decision(SECOND_LIFE, None, B2)
+    assert decide(SECOND_LIFE, vault, None, B2.at + DAY / 24, TERMS) == Decision(SECOND_LIFE, None, B2)
+    renewed = decide(SECOND_LIFE, vault, None, B2.at + DAY, TERMS)
+    assert (renewed.slots.current, renewed.slots.b) == ("a", SECOND_LIFE.b)
+    assert renewed.why == "slot a, as the vault has b2 without its tags"
 
 
 @pytest.mark.parametrize("request_", [None, RenewalRequest.RENEW])

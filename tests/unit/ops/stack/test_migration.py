@@ -210,7 +210,8 @@ def test_the_next_run_issues_into_the_other_slot_once_that_is_free(name: str, ho
     now = delivered.at + timedelta(hours=hours)
 
     terms = Terms(lifetime_days=90, renew_before_days=45, secret_name="ingress-hc1-json")
-    decision = decide(slots, ObservedSecret(exists=True), delivered, now, terms)
+    vault = ObservedSecret(True, None, slots.issued.not_before, delivered.at)  # it had dates and no tags
+    decision = decide(slots, vault, delivered, now, terms)
 
     assert decision.slots.current == current
     assert (decision.slots == slots) == (current == inputs["current"])
