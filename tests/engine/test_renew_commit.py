@@ -75,7 +75,7 @@ def test_the_program_and_configuration_of_the_last_up_renew(tmp_path: Path, monk
 
         repository.write("Pulumi.local.yaml", git(stack.root, "show", f"{brought_up}:Pulumi.local.yaml"))
         git(stack.root, "checkout", brought_up, "--", "__main__.py")
-        left = stack.preview()
+        left, checked_out = stack.preview(), repository.head
 
         # As after a merge that squashed the branch, which then was deleted.
         git(stack.root, "checkout", "--quiet", "--orphan", "squashed")
@@ -86,7 +86,7 @@ def test_the_program_and_configuration_of_the_last_up_renew(tmp_path: Path, monk
     rows, renewed = (each["hostedClusters"]["hc1"]["controlPlane"] for each in (before, after))
     changed = {name for name in rows if rows[name]["thumbprint"] != renewed[name]["thumbprint"]}
     assert changed == {"nodePoolManagement", "disk"}
-    assert (after["commit"], repository.head) == (brought_up, merged)
+    assert (after["commit"], checked_out) == (brought_up, merged)
     assert len(trees) == 1, "the work tree is gone"
     assert left == {}, "the renewal left nothing for the program that was brought up"
     assert refused.returncode == 1
