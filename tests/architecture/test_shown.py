@@ -12,11 +12,12 @@ from tests.architecture.source import ROOT, nodes
 
 _DOCUMENT: Final = ROOT / "docs/aks-access.md"
 _THREATS: Final = ROOT / "docs/threat-model.md"
+_SEQUENCES: Final = ROOT / "docs/sequences.md"
 _TEST: Final = re.compile(r"`(?P<file>[a-z0-9_/]+\.py)::(?P<name>test_\w+)`")
 _NAMED: Final = sorted(
     {
         (found["file"], found["name"])
-        for document in (_DOCUMENT, _THREATS)
+        for document in (_DOCUMENT, _THREATS, _SEQUENCES)
         for found in _TEST.finditer(document.read_text(encoding="utf-8"))
     }
 )
@@ -60,3 +61,19 @@ def test_every_environment_of_the_workflows_has_its_line_in_the_threat_model() -
     stacks = {file.name.split(".")[1] for file in ROOT.glob("Pulumi.*.yaml")}
 
     assert {line.split("|")[1].strip() for line in table.splitlines()[3:]} == stacks
+
+
+def test_every_sequence_is_there_once_with_the_test_that_shows_it() -> None:
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in _SEQUENCES.read_text(encoding="utf-8").splitlines()
+        if re.match(r"\| *\d", line)
+    ]
+
+    assert sorted(int(number) for number, *_ in rows) == list(range(1, 60))
+    for number, happens, ends, shown in rows:
+        assert happens, number
+        assert ends, number
+        tests, rest = _TEST.findall(shown), _TEST.sub("", shown).replace("<br>", "").strip("| ")
+        # What no test can show has its reason there.
+        assert rest == "" if tests else rest.startswith("no test: "), number

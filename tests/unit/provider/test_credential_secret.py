@@ -145,6 +145,17 @@ def test_versions_that_cannot_be_disabled_are_reported_and_tried_again(in_azure:
     assert sum(each["attributes"]["enabled"] for each in versions(in_azure)) == 2
 
 
+def test_a_renewal_of_a_secret_that_somebody_disabled_can_be_read(in_azure: ArmWorld) -> None:
+    old, new = inputs(issued()), inputs(issued(), "b2")
+    created(old)
+    in_azure.call("PATCH", ID, {"properties": {"attributes": {"enabled": False}}})
+    assert in_azure.vault("GET", f"/secrets/{SECRET}").status_code == 403
+
+    resource.update(URN, ID, old, {}, new, preview=False)
+
+    assert value(in_azure)["client_id"] == CLIENT
+
+
 def test_other_tags_keep_the_version(in_azure: ArmWorld) -> None:
     certificate = issued()
     old = inputs(certificate)

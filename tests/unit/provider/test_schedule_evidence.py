@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate, issue, key_id
+from identity.credentials.renewal_request import RenewalRequest, write
 from localcloud.azure.tenant.objects import Application
 from plugin import PluginError, Props
 from provider import cloud, keys
@@ -152,6 +153,17 @@ def test_a_date_in_the_future_is_refused_with_the_command_that_corrects_it(
         assert "begins (nbf) at 2036-01-01T00:00:00Z, later than now" in refusal(old)
         assert command in refusal(old)
     assert "--not-before <when its certificate begins>`" in refusal(None)
+
+
+def test_nothing_is_withdrawn_for_a_certificate_that_could_not_begin(
+    vault: ArmWorld, set_clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_clock(LATER)
+    shown(vault, "b2", datetime(2036, 1, 1, tzinfo=UTC))
+    for request in (RenewalRequest.REPLACE, RenewalRequest.WITHDRAW):
+        for name, value in write({"hc1-ingress-schedule": request}).items():
+            monkeypatch.setenv(name, value)
+        assert "begins (nbf) at 2036-01-01T00:00:00Z, later than now" in refusal(BOTH), "before Entra ID is asked"
 
 
 def test_the_tag_of_a_delivery_counts_no_more_than_the_versions_creation(vault: ArmWorld, set_clock: SetClock) -> None:

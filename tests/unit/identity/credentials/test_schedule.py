@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 import pytest
@@ -96,6 +96,16 @@ def test_nothing_is_due_a_second_too_early() -> None:
     moment = VALID_FROM + 45 * DAY
     assert decide(FIRST, holding(A1), None, moment - SECOND, TERMS).why is None
     assert decide(FIRST, holding(A1), None, moment, TERMS).why == "slot b, due since 2026-03-17T09:25:15Z"
+
+
+@given(zone=st.timezones())
+def test_a_machines_time_zone_changes_nothing(zone: tzinfo) -> None:
+    moment = VALID_FROM + 45 * DAY
+    assert initial(START.astimezone(zone), 90, ObservedSecret()) == initial(START, 90, ObservedSecret())
+    for now in (moment - SECOND, moment):
+        assert decide(FIRST, holding(A1), None, now.astimezone(zone), TERMS) == decide(
+            FIRST, holding(A1), None, now, TERMS
+        )
 
 
 def test_each_identity_is_due_at_its_own_time_before_that() -> None:
@@ -258,6 +268,26 @@ def test_a_spare_that_was_taken_out_of_entra_leaves_its_slot() -> None:
     assert decide(gone, holding(B2), None, B2.at, terms(request=RenewalRequest.RENEW)).slots.current == "a", (
         "it is free"
     )
+
+
+@pytest.mark.parametrize("late", [90 * DAY, 800 * DAY], ids=["two renewals", "past the certificates' life"])
+def test_a_state_whose_certificates_are_all_retired_goes_on_after_the_vaults(late: timedelta) -> None:
+    retired = Slots("b", *(replace(slot, is_withdrawn=True) for slot in (SECOND_LIFE.a, SECOND_LIFE.b) if slot))
+    now = START + late
+    vault = holding(Delivery("b", 4, now - DAY), now - DAY)
+    again = decide(retired, vault, B2, now, TERMS)
+    assert again.slots == Slots("b", None, Slot(5, VALID_FROM + late, 90)), "neither of them is registered again"
+    assert again.why == "slot b, again, as b2 is not registered at Entra ID any more"
+
+
+def test_a_secret_older_than_both_certificates_is_followed_by_a_renewal() -> None:
+    newer = Slots("a", Slot(3, VALID_FROM + 91 * DAY, 90), SECOND_LIFE.b)
+    vault, delivered = holding(A1, VALID_FROM), Delivery("a", 3, START + 91 * DAY)
+    with pytest.raises(NotYet):
+        decide(newer, vault, delivered, delivered.at + DAY / 24, TERMS)
+    renewed = decide(newer, vault, delivered, delivered.at + DAY, TERMS)
+    assert (renewed.slots.current, renewed.slots.a) == ("b", newer.a), "pods sign in with a3"
+    assert renewed.why == "slot b, as the vault no longer has a3"
 
 
 def test_what_the_vault_shows_again_is_not_withdrawn() -> None:
