@@ -52,6 +52,10 @@ def renew(
     show(stack, screen)
     if overdue := _due(engine, outcome.left_out):
         raise CommandError(f"a renewal is due and was left out: {', '.join(overdue)}; the reasons are printed above")
+    if outcome.failed:
+        raise CommandError(
+            f"a renewal of {', '.join(outcome.failed)} would fail, due or not; the reasons are printed above"
+        )
 
 
 def _due(engine: Engine, names: Collection[str]) -> list[str]:

@@ -18,10 +18,14 @@ from ops.stack.state import StateResource
 
 @dataclass(frozen=True)
 class RenewalOutcome:
-    """Names of the identities that were renewed, and of those that could not be, whether it was due or not."""
+    """Names of the identities that were renewed, and of those that could not be, whether it was due or not.
+
+    `failed` are those of the latter whose renewal cannot be planned: they wait for nothing that was brought up.
+    """
 
     renewed: tuple[str, ...]
     left_out: tuple[str, ...]
+    failed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class RenewalRun:
         A line names each that is left out, with what waits. Raises CommandError if the plan cannot be made, or has
         steps that belong to none of the identities: nothing has changed then.
         """
-        verdict, left_out = self._judged(identities, state)
+        verdict, left_out, failed = self._judged(identities, state)
         for name, why in left_out.items():
             self.console.print(f"{name}: left out, because {why}", markup=False)
         if verdict.renewed:
@@ -54,12 +58,15 @@ class RenewalRun:
             self.engine.up(options, self._environment)
         else:
             self.console.print("nothing is renewed")
-        return RenewalOutcome(tuple(each.name for each in verdict.renewed), tuple(left_out))
+        return RenewalOutcome(tuple(each.name for each in verdict.renewed), tuple(left_out), tuple(failed))
 
     def _judged(
         self, identities: Sequence[Renewable], state: Sequence[StateResource]
-    ) -> tuple[Verdict, dict[str, str]]:
-        """The verdict of the first plan that needs nobody to be left out, and who was left out until then, and why."""
+    ) -> tuple[Verdict, dict[str, str], list[str]]:
+        """The verdict of the first plan that needs nobody to be left out; who was left out until then, and why; and
+        whose renewal failed.
+        """
+        failed: list[str] = []
         left_out = {
             each.name: self._more(["its first `up` has not stored a credential yet"])
             for each in identities
@@ -68,7 +75,7 @@ class RenewalRun:
         while True:
             chosen = [each for each in identities if each.name not in left_out]
             if not chosen:
-                return Verdict((), {}, ()), left_out
+                return Verdict((), {}, ()), left_out, failed
             plan = self.engine.proposed(_targets(chosen), self._environment)
             verdict = judge(chosen, plan, state, is_settled=self.is_settled)
             if not verdict.refused and verdict.blocked:
@@ -77,7 +84,8 @@ class RenewalRun:
                     + "\n".join(f"  {reason}" for reason in verdict.blocked)
                 )
             if not verdict.refused:
-                return verdict, left_out
+                return verdict, left_out, failed
+            failed += sorted(verdict.failed)
             for name, reasons in verdict.refused.items():
                 errors = "; ".join(each.removeprefix("error: ") for each in reasons)
                 left_out[name] = f"its renewal fails: {errors}" if name in verdict.failed else self._more(reasons)

@@ -103,6 +103,10 @@ def test_a_renewal_that_cannot_be_planned_is_no_waiting_change(stack: FakeEngine
 
     printed = idstack("renew", "--stack", "dev")
 
+    assert (printed.code, printed.error) == (
+        1,
+        "idstack: a renewal of hc1/kms would fail, due or not; the reasons are printed above\n",
+    )
     assert f"hc1/kms: left out, because its renewal fails: {clock}\n" in printed.output
     assert "would bring up more" not in printed.output
     assert _asked(stack, "preview")[1:] == [["hc1-disk-entra-schedule"]]
