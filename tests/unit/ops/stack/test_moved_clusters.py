@@ -93,7 +93,9 @@ def test_after_the_split_both_stacks_come_up(tmp_path: Path, stack: str) -> None
     assert (backend.refuse(), backend.read) == ("", [stack] if stack == "dev" else ["hc1-dev", "dev"])
 
 
-@pytest.mark.parametrize("named", [{"hc1-dev"}, set(), {"dev"}, {"dev", "hc1-dev"}], ids=str)
+@pytest.mark.parametrize(
+    "named", [{"hc1-dev"}, set(), {"dev"}, {"dev", "hc1-dev"}], ids=["target", "nobody", "source", "both"]
+)
 @pytest.mark.parametrize("stack", ["dev", "hc1-dev"])
 def test_while_a_move_is_half_done_no_stack_goes_on_whatever_the_files_say(
     tmp_path: Path, stack: str, named: set[str]
