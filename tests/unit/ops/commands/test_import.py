@@ -19,10 +19,30 @@ _IMPORT = "import --generate-code=false --protect=false --suppress-outputs"
 def test_one_resource_is_imported_without_a_word_for_the_command(
     engine: FakeEngine, idstack: Idstack, words: tuple[str, ...]
 ) -> None:
+    engine.configures(tenantId="t")
+
     printed = idstack("import", *words, "--parent", "parent=urn:p")
 
     assert printed.code == 0, printed.error
-    assert engine.calls == [f"{_IMPORT} {TYPE} vault /id --parent parent=urn:p --stack dev"]
+    assert engine.calls[-1] == f"{_IMPORT} {TYPE} vault /id --parent parent=urn:p --stack dev"
+
+
+def test_what_another_stack_has_is_not_adopted(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
+    engine.configures(tenantId="t")
+    engine.has_stacks("dev", "prod")
+    engine.has_resources({"urn": "urn:v", "type": TYPE, "id": "/ID"})
+    file = tmp_path / "import.json"
+    file.write_text(json.dumps({"nameTable": {}, "resources": [{"type": TYPE, "name": "vault", "id": "/id"}]}))
+
+    one = idstack("import", TYPE, "vault", "/id", "--stack", "dev")
+    several = idstack("import", "file", str(file), "--stack", "dev")
+
+    assert (one.code, one.error) == (1, "idstack: /id was not adopted: the stack prod has it\n")
+    assert (several.code, several.error) == (
+        1,
+        "idstack: nothing was adopted, because another stack has some of it:\n- /id: the stack prod has it\n",
+    )
+    assert not any(call.startswith("import") for call in engine.calls)
 
 
 def test_the_help_lists_the_ways_to_import(idstack: Idstack) -> None:
@@ -67,10 +87,11 @@ def test_another_file_is_no_import_file(engine: FakeEngine, idstack: Idstack, tm
 
 def test_a_file_is_imported_as_one_resource_is(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
     engine.has_resources({"urn": PROVIDER, "type": "pulumi:providers:azure-native", "id": "x"})
+    engine.configures(tenantId="t")
     file = tmp_path / "import.json"
     file.write_text(json.dumps({"nameTable": {"azure": PROVIDER}, "resources": []}))
 
     printed = idstack("import", "file", str(file), "--stack", "dev")
 
     assert printed.code == 0, printed.error
-    assert engine.calls == ["stack export --stack dev --non-interactive", f"{_IMPORT} --file {file} --stack dev"]
+    assert engine.calls[-2:] == ["stack export --stack dev --non-interactive", f"{_IMPORT} --file {file} --stack dev"]
