@@ -10,12 +10,11 @@ from identity.clouds import DEFAULT_CLOUD, LocalEnvironment
 from identity.naming import stack_tag
 from identity.settings.problems import NAMESPACE
 from ops.access.azure import deployer
-from ops.adoption.providers import made
 from ops.siblings.stacks import OWNER, Contents, Stacks
 from ops.siblings.whose import APPLICATION, Whose, owner_of_application
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import Plan, StateResource, provider_urn
+from ops.stack.state import Plan, StateResource, provider_urn, type_of
 
 _OWNER_ID: Final = "ownerId"
 
@@ -83,9 +82,10 @@ def _planned(plan: Plan, there: Set[str]) -> Iterator[StateResource]:
     if urn in there:
         yield owner
         return
-    provider = made(new[urn])
-    yield provider
-    yield {**owner, "provider": f"{urn}::{provider['id']}"}
+    # A plan does not show a default provider, which has no inputs.
+    id = str(uuid.uuid4())
+    yield {"urn": urn, "type": type_of(urn), "custom": True, "id": id, "inputs": {}, "outputs": {}}
+    yield {**owner, "provider": f"{urn}::{id}"}
 
 
 def _with(resource: StateResource, owner_id: str) -> StateResource:

@@ -34,11 +34,11 @@ def enter_providers(engine: Engine, path: Path) -> None:
     if unknown := missing - new.keys():
         raise CommandError(f"{path} names {', '.join(sorted(unknown))}, which the stack does not have; write it anew")
     roots = [each for each in new.values() if each["type"] == _STACK]
-    entered = [*roots, *(made(new[urn]) for urn in sorted(missing))]
+    entered = [*roots, *(_made(new[urn]) for urn in sorted(missing))]
     engine.replace_state({**state, "deployment": {**state["deployment"], "resources": [*entered, *resources]}})
 
 
-def made(provider: StateResource) -> StateResource:
+def _made(provider: StateResource) -> StateResource:
     """The provider as the engine writes it: its outputs are its inputs but for the engine's own."""
     outputs = {name: value for name, value in provider.get("inputs", {}).items() if name != _INTERNAL}
     return {**provider, "id": str(uuid.uuid4()), "outputs": outputs}

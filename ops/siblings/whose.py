@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from identity.access.azure_client import AzureClient, AzureObject
+from identity.access.errors import AzureRefused
 from identity.clouds import DEFAULT_CLOUD, LocalEnvironment
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
@@ -80,7 +81,10 @@ class Whose:
                 return f"it is a role of the stack {name}, whose identity {principal} lives"
         if assignment.get("principalType") != "ServicePrincipal":
             return f"it is a role of {principal}, a {assignment.get('principalType', 'principal')}"
-        found = self._azure.directory_object(f"/servicePrincipals/{principal}")
+        try:
+            found = self._azure.directory_object(f"/servicePrincipals/{principal}")
+        except AzureRefused as refused:
+            return f"it is a role of {principal}, which may live: {refused}"
         if found is None:
             return None
         return f"it is a role of {found.get('displayName') or 'a service principal'} ({principal}), which lives"

@@ -14,6 +14,7 @@ from tests.unit.ops.conftest import FakeEngine
 
 LOST = "0c5f1f7e-0000-4000-8000-00000000000a"
 OTHER = "0c5f1f7e-0000-4000-8000-00000000000b"
+_PROVIDER = "urn:pulumi:dev::idstack::pulumi:providers:idstack::default"
 URN = "urn:pulumi:dev::idstack::idstack:index:StackOwner::owner"
 
 
@@ -44,18 +45,15 @@ def test_a_stack_without_one_gets_it_as_planned(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, there: bool
 ) -> None:
     root = {"urn": "urn:root", "type": "pulumi:pulumi:Stack", "custom": False}
-    provider = {"urn": "urn:provider", "type": "pulumi:providers:idstack", "custom": True, "inputs": {}}
+    provider = {"urn": _PROVIDER, "type": "pulumi:providers:idstack", "custom": True, "inputs": {}}
     owner = {
         **{"urn": URN, "type": "idstack:index:StackOwner", "custom": True, "inputs": {"schema": 2}},
-        **{"parent": "urn:root", "provider": "urn:provider::p" if there else f"urn:provider::{UNKNOWN}"},
+        **{"parent": "urn:root", "provider": f"{_PROVIDER}::{'p' if there else UNKNOWN}"},
     }
     engine.has_stacks("dev")
     if there:
         engine.has_resources(root, {**provider, "id": "p"})
-    steps = [
-        {"op": "create", "urn": each["urn"], "newState": each}
-        for each in ([owner] if there else [root, provider, owner])
-    ]
+    steps = [{"op": "create", "urn": each["urn"], "newState": each} for each in ([owner] if there else [root, owner])]
     monkeypatch.setattr(Engine, "planned", lambda self: {"steps": steps})
     written = []
     monkeypatch.setattr(Engine, "replace_state", lambda self, state: written.append(state))
@@ -64,9 +62,9 @@ def test_a_stack_without_one_gets_it_as_planned(
 
     [state] = written
     found = {each["urn"]: each for each in state["deployment"]["resources"]}
-    assert list(found) == ["urn:root", "urn:provider", URN]
+    assert list(found) == ["urn:root", _PROVIDER, URN]
     assert found[URN]["id"] == LOST
-    assert found[URN]["provider"] == f"urn:provider::{found['urn:provider']['id']}"
+    assert found[URN]["provider"] == f"{_PROVIDER}::{found[_PROVIDER]['id']}"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from identity.access.azure_client import AzureClient
+from ops.stack.engine import Engine
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 TYPE = "azure-native:keyvault:Vault"
@@ -95,3 +97,23 @@ def test_a_file_is_imported_as_one_resource_is(engine: FakeEngine, idstack: Idst
 
     assert printed.code == 0, printed.error
     assert engine.calls[-2:] == ["stack export --stack dev --non-interactive", f"{_IMPORT} --file {file} --stack dev"]
+
+
+@pytest.mark.parametrize(("wanted", "is_adopted"), [("p-1", True), ("p-2", False)])
+def test_a_living_principals_role_is_adopted_if_the_program_wants_it_for_him(
+    engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, wanted: str, is_adopted: bool
+) -> None:
+    """Such as the add-on's, which nothing in the state has before."""
+    role = {"principalId": "P-1", "principalType": "ServicePrincipal"}
+    monkeypatch.setattr(AzureClient, "resource", lambda *_: {"properties": role})
+    monkeypatch.setattr(AzureClient, "directory_object", lambda *_: {"displayName": "add-on"})
+    inputs = {"principalId": wanted}
+    plan = {"steps": [{"op": "create", "urn": "urn:x::roles-vault", "newState": {"inputs": inputs}}]}
+    monkeypatch.setattr(Engine, "planned", lambda self: plan)
+    engine.configures(tenantId="t")
+    id = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Authorization/roleAssignments/r"
+
+    done = idstack("import", "azure-native:authorization:RoleAssignment", "roles-vault", id, "--stack", "dev")
+
+    assert any(call.startswith("import") for call in engine.calls) == is_adopted
+    assert (f"{id} was not adopted: it is a role of add-on (p-1), which lives" in done.error) != is_adopted

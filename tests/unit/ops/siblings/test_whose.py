@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from identity.access.azure_client import AzureClient
+from identity.access.errors import AzureRefused
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
 from localcloud.azure.tenant.objects import ServicePrincipal
@@ -80,6 +81,29 @@ def test_a_role_of_somebody_who_lives_is_his(azure: AzureClient, world: ArmWorld
     assert whose(azure).objection(ASSIGNMENT, ROLE, principal.upper()) is None, "the program wants it for him"
     own = Contents(texts=frozenset({principal.lower()}))
     assert whose(azure, own=own).objection(ASSIGNMENT, ROLE) is None
+
+
+def test_a_role_of_somebody_of_whom_graph_tells_nothing_may_be_his(
+    azure: AzureClient, world: ArmWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.group("identity-local")
+    principal = world.principal().object_id
+    assigned(world, principal)
+
+    def refused(self: AzureClient, path: str) -> None:
+        raise AzureRefused("403")
+
+    monkeypatch.setattr(AzureClient, "directory_object", refused)
+    assert whose(azure).objection(ASSIGNMENT, ROLE) == f"it is a role of {principal.lower()}, which may live: 403"
+
+
+@pytest.mark.parametrize("kind", ["User", "Group"])
+def test_a_role_of_a_person_is_never_adopted(azure: AzureClient, world: ArmWorld, kind: str) -> None:
+    world.group("identity-local")
+    person = "0c5f1f7e-0000-4000-8000-00000000000c"
+    assigned(world, person, kind)
+
+    assert whose(azure).objection(ASSIGNMENT, ROLE) == f"it is a role of {person}, a {kind}"
 
 
 def test_a_role_of_somebody_who_is_gone_is_nobodys(azure: AzureClient, world: ArmWorld) -> None:
