@@ -6,12 +6,11 @@ import uuid
 from collections.abc import Callable, Iterator, Set
 from typing import Any, Final
 
-from identity.clouds import DEFAULT_CLOUD, LocalEnvironment
+from identity.clouds import LocalEnvironment
 from identity.naming import stack_tag
 from identity.settings.problems import NAMESPACE
-from ops.access.azure import deployer
 from ops.siblings.stacks import OWNER, Contents, Stacks
-from ops.siblings.whose import APPLICATION, Whose, owner_of_application
+from ops.siblings.whose import APPLICATION, Whose, owner_of_application, signed_in
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, provider_urn, type_of
@@ -53,7 +52,7 @@ def refuse_lost(engine: Engine, local: LocalEnvironment | None, report: Callable
     """
     own = Contents.of(engine.resources()).owner
     tag = stack_tag(NAMESPACE, engine.stack.rpartition("/")[2])
-    with deployer(engine.stack, {"cloud": DEFAULT_CLOUD, **engine.configured()}, local) as azure:
+    with signed_in(engine, local) as azure:
         tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{tag}:'))")
         strangers = [each for each in tagged if owner_of_application(each) not in (None, own)]
         if not strangers:

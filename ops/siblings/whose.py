@@ -100,14 +100,22 @@ def owner_of_application(application: Mapping[str, Any]) -> str | None:
 @contextmanager
 def looking(engine: Engine, local: LocalEnvironment | None) -> Iterator[Whose]:
     """What reads all states of the backend, and Azure as the stack's deployer; raises CommandError."""
-    stacks, configured = Stacks.read(engine), engine.configured()
+    stacks = Stacks.read(engine)
+    with signed_in(engine, local) as azure:
+        yield Whose(azure, stacks, engine.stack)
+
+
+@contextmanager
+def signed_in(engine: Engine, local: LocalEnvironment | None) -> Iterator[AzureClient]:
+    """Azure as the stack's deployer; raises CommandError, also for a stack without a tenant."""
+    configured = engine.configured()
     if "tenantId" not in configured:
         raise CommandError(
             f"the stack {engine.stack} has no tenantId, so nobody can look; `pulumi config set --stack {engine.stack} "
             "tenantId <uuid>`"
         )
     with deployer(engine.stack, {"cloud": DEFAULT_CLOUD, **configured}, local) as azure:
-        yield Whose(azure, stacks, engine.stack)
+        yield azure
 
 
 @contextmanager
