@@ -174,10 +174,11 @@ def file(
     if engine.is_local:
         start_local_cloud(screen)
         engine.prepare()
-    named = [each["id"] for each in entries(path) if "id" in each]
+    named = [each for each in entries(path) if "id" in each]
     with looking(engine, local_cloud.of(stack)) as whose:
-        taken = [(id, whose.holder(id)) for id in named]
-    if lines := [f"- {id}: the stack {holder} has it" for id, holder in taken if holder]:
-        raise CommandError("\n".join(["nothing was adopted, because another stack has some of it:", *lines]))
+        # Whom its role assignments are for, `scripts` has compared.
+        objections = {each["id"]: whose.objection(each["type"], each["id"], principal=None) for each in named}
+    if lines := [f"- {id}: {why}" for id, why in objections.items() if why]:
+        raise CommandError("\n".join(["nothing was adopted, as some of it is not known to be this stack's:", *lines]))
     enter_providers(engine, path)
     engine.import_file(path)

@@ -34,12 +34,12 @@ class Whose:
         self._stacks = stacks
         self._stack = stack
 
-    def objection(self, type_token: str, id: str, principal: str = "") -> str | None:
+    def objection(self, type_token: str, id: str, principal: str | None = "") -> str | None:
         """Why this stack must not adopt a thing of Azure; None if it may, and for an object of Kubernetes.
 
         Args:
             id: the provider's; of an import also with what it has in front of an ARM id.
-            principal: whom the program wants a role assignment for.
+            principal: whom the program wants a role assignment for; None if that is known to be right.
         """
         start = id.find("/subscriptions/")
         arm_id = id if start < 0 else id[start:]
@@ -47,11 +47,11 @@ class Whose:
             return f"the stack {holder} has it"
         if type_token == APPLICATION:
             return self.foreign(owner_of_application(self._azure.directory_object(arm_id) or {}))
-        if type_token not in _API_VERSIONS or start < 0:
+        if type_token not in _API_VERSIONS or start < 0 or (type_token == ASSIGNMENT and principal is None):
             return None
         found = self._azure.resource(arm_id, _API_VERSIONS[type_token]) or {}
         if type_token == ASSIGNMENT:
-            return self._of_principal(found.get("properties") or {}, principal)
+            return self._of_principal(found.get("properties") or {}, principal or "")
         return self.foreign((found.get("tags") or {}).get(OWNER))
 
     def holder(self, id: str) -> str | None:

@@ -42,7 +42,7 @@ def test_what_another_stack_has_is_not_adopted(engine: FakeEngine, idstack: Idst
     assert (one.code, one.error) == (1, "idstack: /id was not adopted: the stack prod has it\n")
     assert (several.code, several.error) == (
         1,
-        "idstack: nothing was adopted, because another stack has some of it:\n- /id: the stack prod has it\n",
+        "idstack: nothing was adopted, as some of it is not known to be this stack's:\n- /id: the stack prod has it\n",
     )
     assert not any(call.startswith("import") for call in engine.calls)
 
