@@ -9,11 +9,11 @@ from typing import Any, Final
 from identity.clouds import LocalEnvironment
 from identity.naming import stack_tag
 from identity.settings.problems import NAMESPACE
-from ops.siblings.stacks import OWNER, Contents, Stacks
+from ops.siblings.stacks import Contents, Stacks
 from ops.siblings.whose import APPLICATION, Whose, owner_of_application, signed_in
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import Plan, StateResource, provider_urn, type_of
+from ops.stack.state import OWNER, Plan, StateResource, provider_urn, type_of
 
 _OWNER_ID: Final = "ownerId"
 

@@ -11,9 +11,8 @@ from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.naming import role_assignment_name
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import State, StateResource
+from ops.stack.state import OWNER, State, StateResource
 
-OWNER: Final = "idstack:index:StackOwner"
 ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
 _STACK: Final = "pulumi:pulumi:Stack"
 # What the outputs of an application's or a managed identity's resource call its principal.

@@ -13,12 +13,14 @@ from identity.settings import Settings
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
-from ops.stack.state import UNKNOWN, PlanStep, StateResource, name_of
+from ops.stack.state import OWNER, UNKNOWN, PlanStep, StateResource, name_of, type_of
 
 _COMPONENT: Final = "idstack:hypershift:HostedCluster"
 _NOTHING: Final = frozenset({"same", "read", "refresh"})
 _HARMLESS: Final = "update"
 _STACK: Final = "pulumi:pulumi:Stack"
+# What the second stack has of its own.
+_OF_EACH_STACK: Final = frozenset({_STACK, OWNER})
 
 
 def move(source: Engine, target: Engine, cluster: str) -> int:
@@ -47,7 +49,7 @@ def changes(target: Engine) -> dict[str, str]:
     Raises CommandError if it is more than updates, because the configuration differs from the first stack's.
     """
     steps = [each for each in target.planned()["steps"] if each["op"] not in _NOTHING and not _stays(each)]
-    planned = {name_of(each["urn"]): each["op"] for each in steps if f"::{_STACK}::" not in each["urn"]}
+    planned = {name_of(each["urn"]): each["op"] for each in steps if type_of(each["urn"]) not in _OF_EACH_STACK}
     if harmful := {name: operation for name, operation in planned.items() if operation != _HARMLESS}:
         listed = "".join(f"\n  {operation} {name}" for name, operation in harmful.items())
         raise CommandError(
