@@ -46,7 +46,17 @@ async def main() -> pulumi.Inputs:
         providers = with_kubernetes_provider(settings, providers, cluster, hands_over=bool(handed_over))
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
-    stack = IdentityStack(settings, providers, deployer, prerequisites, shared, cluster, last, handed_over)
+    stack = IdentityStack(
+        settings,
+        providers,
+        deployer,
+        prerequisites,
+        shared,
+        cluster,
+        last,
+        handed_over,
+        renews_only=renews_only,
+    )
     outputs = stack.outputs()
     return renewed_outputs(last, outputs) if renews_only else outputs
 

@@ -13,6 +13,7 @@ from components.azure.deployer import Deployer
 from components.azure.imported_credential import ExistingIdentity
 from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
 from components.azure.management_cluster import AddOnIdentity, ManagementCluster
+from components.azure.plugin_resources import StackOwner
 from components.azure.providers import Providers, management_cluster_id
 from components.azure.vault import Vault, VaultArgs
 from components.azure.vault_monitoring import VaultMonitoring, VaultMonitoringArgs
@@ -30,7 +31,8 @@ class IdentityStack:
 
     `shared` is the shared stack's store; None if vault and key-vault-user are this stack's own. `cluster` is the
     management cluster that this stack makes; None if it exists already; `last` are the outputs of the last complete
-    run; `handed_over` names the hosted clusters whose namespaces this run leaves to HyperShift.
+    run; `handed_over` names the hosted clusters whose namespaces this run leaves to HyperShift. A run that
+    `renews_only` leaves the stack's owner id, and the tags with it, as they are.
     """
 
     def __init__(
@@ -43,10 +45,14 @@ class IdentityStack:
         cluster: ManagementCluster | None,
         last: StackOutputs[Any],
         handed_over: Collection[str],
+        *,
+        renews_only: bool,
     ) -> None:
         self._settings = settings
         self._cluster = cluster
         self._options = providers.options()
+        # The owner is no target of a renewal, which may run before an `up` has made it.
+        self._owner = None if renews_only else StackOwner("owner")
         self._attach_command: pulumi.Output[str] | None = None
         self._reader: pulumi.Output[str] | None = None
         self._store = shared or self._own_store(prerequisites)
@@ -65,6 +71,7 @@ class IdentityStack:
                     connection=providers.connection,
                     hands_over=cluster.name in handed_over,
                     signing_key_file_id=prerequisites.signing_key_files.get(cluster.name),
+                    stack_owner=self._owner_id,
                 ),
                 self._options,
             )
@@ -82,6 +89,8 @@ class IdentityStack:
             "clusterSide": self._settings.cluster_side,
             "hostedClusters": {each.name: self._exported(each) for each in self._settings.hosted_clusters},
         }
+        if self._owner is not None:
+            outputs["ownerId"] = self._owner.owner_id
         if self._settings.management_cluster is not None:
             outputs["managementClusterId"] = management_cluster_id(self._settings, self._settings.management_cluster)
         if self._attach_command is not None:
@@ -94,6 +103,10 @@ class IdentityStack:
         if commit is not None:
             outputs["commit"] = commit
         return outputs
+
+    @property
+    def _owner_id(self) -> pulumi.Output[str] | None:
+        return None if self._owner is None else self._owner.owner_id
 
     def _exported(self, settings: HostedClusterSettings) -> HostedClusterOutput[Leaf]:
         cluster = self.hosted_clusters[settings.name]
@@ -124,7 +137,10 @@ class IdentityStack:
         key_vault_user = KeyVaultUser(
             "key-vault-user",
             KeyVaultUserArgs(
-                identity=self._key_vault_user_identity(prerequisites), vault=vault, settings=self._settings
+                identity=self._key_vault_user_identity(prerequisites),
+                vault=vault,
+                settings=self._settings,
+                stack_owner=self._owner_id,
             ),
             self._options,
         )

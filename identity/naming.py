@@ -7,6 +7,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Final
 
+from identity.credentials.secret_tags import OWNER
+
 # Tag of a managed identity that a stack made; its value is `stack_tag`'s.
 STACK_TAG: Final = "idstack-stack"
 
@@ -14,6 +16,11 @@ STACK_TAG: Final = "idstack-stack"
 def stack_tag(project: str, stack: str) -> str:
     """What marks a thing in Azure as a stack's: also what the tag of its Entra applications begins with."""
     return f"{project}:{stack}"
+
+
+def owner_mark(owner_id: str) -> str:
+    """The tag of an Entra application with its stack's owner id: Graph's tags have no values."""
+    return f"{OWNER}:{owner_id}"
 
 
 def role_assignment_name(infra_id: str, component: str, scope: str) -> str:

@@ -18,6 +18,7 @@ from provider.renewal_schedule import RenewalScheduleResource
 from provider.sign_in_gate import SignInGateResource
 from provider.signing_key import SigningKeyResource
 from provider.signing_key_secret import SigningKeySecretResource
+from provider.stack_owner import StackOwnerResource
 
 _LOOKS: Final = EarlyLooks()
 RESOURCES: Final[dict[str, Resource]] = {
@@ -31,6 +32,7 @@ RESOURCES: Final[dict[str, Resource]] = {
     "idstack:index:IssuerDocuments": IssuerDocumentsResource(),
     "idstack:index:SigningKeySecret": SigningKeySecretResource(),
     "idstack:index:HsmRoleAssignment": HsmRoleAssignmentResource(),
+    "idstack:index:StackOwner": StackOwnerResource(),
 }
 # What a program asks besides; nothing comes back but a refusal.
 FUNCTIONS: Final[dict[str, Callable[[Props], None]]] = {

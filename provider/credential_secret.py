@@ -17,6 +17,7 @@ from identity.credentials.secret_tags import (
     DELIVERED_AT,
     GENERATION,
     OWN_TAGS,
+    OWNER,
     RENEW_AFTER,
     THUMBPRINT,
 )
@@ -37,6 +38,7 @@ from plugin import (
 )
 from provider import clock, keys, schema
 from provider.inputs import Inputs
+from provider.ownership import OWNER_ID, kept_owner, refuse_foreign
 from provider.vault_secrets import SecretMetadata, VaultSecret, inputs_of_import
 
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
@@ -62,7 +64,7 @@ class CredentialSecretResource(Resource):
     """Inputs: `cloud`, `tenantId`; `vaultId` (ARM id), `secretName`, `objectEncoding`, `tags`; of the credential
     `thumbprint` (SHA-1, upper-case hexadecimal), `generation` (`a2`), `authorityHost`, `clientId`, `objectId`,
     `notBefore`, `notAfter`, `renewAfter`, `cannotRenewAfter` (RFC 3339); `provenAt` of its gate; or `file` with a
-    document, from the project's folder, instead of the last one and of `generation`.
+    document, from the project's folder, instead of the last one and of `generation`; `ownerId` of the stack.
 
     Outputs also: `version`, `secretUri`, `deliveredAt` (RFC 3339), and `enabled`, which a person may change; after a
     refresh `interrupted`, if somebody wrote a version that the state does not have: earlier ones may still be enabled.
@@ -80,7 +82,7 @@ class CredentialSecretResource(Resource):
             inputs.refuse(GENERATION, "slot and number, such as a2")
         if old is not None:
             schema.require(old)
-        new = schema.marked(new | {"enabled": True})
+        new = schema.marked(kept_owner(old, new) | {"enabled": True})
         is_issued = _FILE not in new
         if old is not None and is_issued and all(name in old and old[name] == new.get(name) for name in _CREDENTIAL):
             new |= {name: old[name] for name in _AS_WRITTEN if name in old}
@@ -100,6 +102,7 @@ class CredentialSecretResource(Resource):
         secret = VaultSecret.of(inputs)
         try:
             found = secret.metadata()
+            refuse_foreign(urn, found, inputs)
             if found is not None and not _holds(found, inputs):
                 raise PluginError(f"cannot create already existing resource '{found.id}'")
             return Created(secret.id, _state(inputs, self._delivered(secret, inputs, found)))
@@ -133,6 +136,7 @@ class CredentialSecretResource(Resource):
         secret = VaultSecret.of(new_inputs)
         try:
             found = secret.metadata()
+            refuse_foreign(urn, found, new_inputs, old_inputs)
             if not is_other and found is not None:
                 if found.version != old_state.get("version") and not _holds(found, new_inputs):
                     raise PluginError(_not_ours(found, new_inputs, old_state))
@@ -264,6 +268,7 @@ def _tags(inputs: Props, delivered_at: str) -> dict[str, str]:
         DELIVERED_AT: delivered_at,
         RENEW_AFTER: inputs["renewAfter"],
         CANNOT_RENEW_AFTER: inputs["cannotRenewAfter"],
+        OWNER: inputs.get(OWNER_ID),
     }
     return {**inputs.get("tags", {}), **{name: value for name, value in own.items() if value is not None}}
 
@@ -289,6 +294,8 @@ def _live(inputs: Props, found: SecretMetadata) -> Props:
     own = {"thumbprint": found.tags.get(THUMBPRINT), "generation": found.tags.get(GENERATION)}
     known = {name: value for name, value in {**dates, **own}.items() if value is not None}
     kept = {name: value for name, value in inputs.items() if name not in (*dates, *own)}
+    if OWNER not in found.tags:
+        kept.pop(OWNER_ID, None)
     return schema.marked(kept | known | {"tags": tags, "enabled": found.enabled})
 
 

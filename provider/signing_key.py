@@ -11,7 +11,7 @@ from typing import Final
 
 from identity.access.errors import AccessError
 from identity.credentials import signing_key
-from identity.credentials.secret_tags import SIGNING_KEY_ID
+from identity.credentials.secret_tags import OWNER, SIGNING_KEY_ID
 from identity.credentials.signing_key import PublicKey, UnusableKey
 from plugin import (
     UNKNOWN,
@@ -28,6 +28,7 @@ from plugin import (
 )
 from provider import schema
 from provider.inputs import Inputs
+from provider.ownership import OWNER_ID, refuse_foreign
 from provider.vault_secrets import SecretMetadata, VaultSecret, inputs_of_import
 
 CONTENT_TYPE: Final = "application/x-pem-file"
@@ -45,7 +46,7 @@ _REWRITTEN: Final = "rewritten"
 
 class SigningKeyResource(Resource):
     """Inputs: `cloud`, `tenantId`; `vaultId` (ARM id), `secretName`, `source` (`made`, `file` or `vault`), `tags`; with
-    `file` its path from the project's folder, and `fileKeyId`, the id of the key in it.
+    `file` its path from the project's folder, and `fileKeyId`, the id of the key in it; `ownerId` of the stack.
 
     Outputs also: `keyId` (the `kid` of its tokens), `jwk` (RFC 7517), `publicKeyPem`, `version`, none of them secret;
     `enabled`, which a person may change; after a refresh `rewritten`, if somebody wrote another version.
@@ -79,6 +80,8 @@ class SigningKeyResource(Resource):
         secret = VaultSecret.of(inputs)
         try:
             found = secret.metadata()
+            if inputs["source"] != "vault":
+                refuse_foreign(urn, found, inputs)
             if inputs["source"] == "vault" or (found is not None and SIGNING_KEY_ID in found.tags):
                 return Created(secret.id, _as_in_vault(secret, inputs))
             if found is not None:
@@ -102,6 +105,8 @@ class SigningKeyResource(Resource):
         except AccessError as error:
             raise PluginError(f"the signing key cannot be read: {error}") from None
         live = inputs | _seen(found) if inputs["source"] != "vault" else dict(inputs)
+        if OWNER not in found.tags:
+            live.pop(OWNER_ID, None)
         if found.version != state["version"]:
             live[_REWRITTEN] = True
         return ReadResult(found.id, live, state | live)
@@ -116,9 +121,11 @@ class SigningKeyResource(Resource):
             return new_inputs | ({name: old_state[name] for name in _OUTPUTS} if is_known else _unknown())
         secret = VaultSecret.of(new_inputs)
         try:
+            found = secret.metadata()
+            if new_inputs["source"] != "vault":
+                refuse_foreign(urn, found, new_inputs, old_inputs)
             if is_other and new_inputs["source"] == "file":
                 return _written(secret, new_inputs)
-            found = secret.metadata()
             if new_inputs["source"] != "vault" and found is not None and found.version == old_state["version"]:
                 # The value is not read: that takes a right which a deployer may lack for everything else.
                 secret.amend(_properties(), _tags(new_inputs, old_state["keyId"]))
@@ -195,9 +202,10 @@ def _properties() -> Props:
 
 
 def _tags(inputs: Props, key_id: str) -> dict[str, str]:
-    return {**inputs.get("tags", {}), SIGNING_KEY_ID: key_id}
+    owner = {OWNER: inputs[OWNER_ID]} if OWNER_ID in inputs else {}
+    return {**inputs.get("tags", {}), SIGNING_KEY_ID: key_id, **owner}
 
 
 def _seen(found: SecretMetadata) -> Props:
-    tags = {name: value for name, value in found.tags.items() if name != SIGNING_KEY_ID}
+    tags = {name: value for name, value in found.tags.items() if name not in (SIGNING_KEY_ID, OWNER)}
     return {"tags": tags, "enabled": found.enabled}

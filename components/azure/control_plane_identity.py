@@ -26,6 +26,7 @@ class ControlPlaneIdentityArgs:
     """Inputs of `ControlPlaneIdentityComponent`; `source` decides where the credential comes from.
 
     `last_key_vault` is the vault of the key that encrypted etcd in the last complete run, None if there was none.
+    `stack_owner` is the stack's owner id, None in a run that only renews.
     `infrastructure` is what the roles' scopes are in, empty if it exists already.
     """
 
@@ -34,6 +35,7 @@ class ControlPlaneIdentityArgs:
     cluster: HostedClusterSettings
     source: EntraApplicationArgs | ImportedCredentialArgs
     store: CredentialStore
+    stack_owner: pulumi.Input[str] | None
     last_key_vault: str | None = None
     infrastructure: Sequence[pulumi.Resource] = ()
 
@@ -66,6 +68,7 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
                     store=args.store,
                     document=source.document,
                     settings=settings,
+                    stack_owner=args.stack_owner,
                 ),
                 child,
             )

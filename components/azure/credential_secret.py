@@ -88,13 +88,17 @@ class DocumentFile:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredCredentialArgs:
-    """Inputs of `StoredCredential`. In its `object_encoding` the document has 25 KB at most (Key Vault's limit)."""
+    """Inputs of `StoredCredential`. In its `object_encoding` the document has 25 KB at most (Key Vault's limit).
+
+    `stack_owner` is the stack's owner id; None in a run that only renews, which leaves it as it is.
+    """
 
     secret_name: str
     object_encoding: str
     store: CredentialStore
     document: IssuedDocument | DocumentFile
     settings: Settings
+    stack_owner: pulumi.Input[str] | None
 
 
 class StoredCredential(pulumi.ComponentResource):
@@ -114,6 +118,7 @@ class StoredCredential(pulumi.ComponentResource):
             secret_name=args.secret_name,
             object_encoding=args.object_encoding,
             tags=args.settings.tags,
+            stack_owner=args.stack_owner,
             credential=args.document.inputs(),
             opts=pulumi.ResourceOptions(parent=self, depends_on=args.store.vault),
         )

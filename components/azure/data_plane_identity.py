@@ -19,12 +19,14 @@ from identity.settings.managed_identities import managed_identity_of
 class DataPlaneIdentityArgs:
     """Inputs of `DataPlaneIdentityComponent`.
 
-    `infrastructure` is what the role's scopes are in, empty if it exists already.
+    `stack_owner` is the stack's owner id. `infrastructure` is what the role's scopes are in, empty if it exists
+    already.
     """
 
     row: DataPlaneIdentity
     settings: Settings
     cluster: HostedClusterSettings
+    stack_owner: pulumi.Input[str] | None
     infrastructure: Sequence[pulumi.Resource] = ()
 
 
@@ -55,6 +57,7 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
                 },
                 issuer=cluster.issuer_url,
                 audience=FEDERATED_AUDIENCE,
+                stack_owner=args.stack_owner,
                 infrastructure=args.infrastructure,
             ),
             self,

@@ -16,12 +16,12 @@ import pulumi_azuread as azuread
 from cryptography import x509
 
 from components.azure.credential_secret import CredentialDates, CredentialSummary, IssuedDocument, summary_of
+from components.azure.ownership import application_tags
 from components.azure.plugin_resources import Certificate, RenewalSchedule, SignInGate
 from components.azure.providers import provider_error
 from identity.credentials import rfc3339
 from identity.credentials.certificate import thumbprint
 from identity.credentials.renewal_date import age_when_due
-from identity.naming import stack_tag
 from identity.settings import Settings
 
 SLOTS: Final = ("a", "b")
@@ -33,7 +33,8 @@ _COMMON_NAME_LENGTH: Final = 64
 
 @dataclass(frozen=True, kw_only=True)
 class EntraApplicationArgs:
-    """Inputs of `EntraApplication`. `owner` is the deployer's object id.
+    """Inputs of `EntraApplication`. `owner` is the deployer's object id, `stack_owner` the stack's owner id (None in a
+    run that only renews, which leaves the application as it is).
 
     `vault_id` (ARM id), `secret_name` and `object_encoding` say where and how the credential is delivered, `delivered`
     (`a1`) what the last complete run left there.
@@ -42,6 +43,7 @@ class EntraApplicationArgs:
     display_name: str
     settings: Settings
     owner: str
+    stack_owner: pulumi.Input[str] | None
     vault_id: str
     secret_name: str
     object_encoding: str
@@ -74,8 +76,8 @@ class EntraApplication(pulumi.ComponentResource):
             f"{name}-application",
             display_name=args.display_name,
             owners=[args.owner],
-            # Entra ID accepts a second application of the same name; the tag identifies this one.
-            tags=[f"{stack_tag(pulumi.get_project(), pulumi.get_stack())}:{name}"],
+            # Entra ID accepts a second application of the same name; the tags identify this one.
+            tags=application_tags(name, args.stack_owner),
             opts=pulumi.ResourceOptions.merge(ownership, pulumi.ResourceOptions(protect=args.settings.protect)),
         )
         self._principal = azuread.ServicePrincipal(

@@ -17,7 +17,8 @@ class SigningKey(PluginResource):
     """A key that signs service-account tokens, in the vault (`provider/signing_key.py`).
 
     Args: `cloud` (name), `tenant_id`, `vault_id` (ARM id), `secret_name`; `source` is `made`, `file` or `vault`: with
-    `file` also its path `file` and `file_key_id`, the id of the key in it; `tags`.
+    `file` also its path `file` and `file_key_id`, the id of the key in it; `tags`;
+    `stack_owner`: the owner id among them.
 
     Outputs: `key_id` (the `kid` of its tokens); `jwk` (RFC 7517) and `public_key_pem`, its public half.
     """
@@ -38,6 +39,7 @@ class SigningKey(PluginResource):
         file: str | None,
         file_key_id: str | None,
         tags: Mapping[str, str],
+        stack_owner: pulumi.Input[str] | None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         inputs: dict[str, pulumi.Input[Any]] = {
@@ -49,6 +51,7 @@ class SigningKey(PluginResource):
             "file": file,
             "file_key_id": file_key_id,
             "tags": dict(tags),
+            "owner_id": stack_owner,
         }
         super().__init__("SigningKey", name, inputs, ("key_id", "jwk", "public_key_pem", "version"), opts)
 

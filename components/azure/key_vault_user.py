@@ -10,9 +10,9 @@ from pulumi_azure_native import managedidentity
 
 from components.azure.imported_credential import ExistingIdentity
 from components.azure.management_cluster import AddOnIdentity
+from components.azure.ownership import identity_tags
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.azure.vault import Vault
-from identity.naming import STACK_TAG, stack_tag
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from identity.settings import Settings
 
@@ -30,11 +30,15 @@ class NewIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyVaultUserArgs:
-    """Inputs of `KeyVaultUser`: the vault and the identity (the AKS add-on's, an existing one, or one to create)."""
+    """Inputs of `KeyVaultUser`: the vault and the identity (the AKS add-on's, an existing one, or one to create).
+
+    `stack_owner` is the stack's owner id.
+    """
 
     identity: ExistingIdentity | AddOnIdentity | NewIdentity
     vault: Vault
     settings: Settings
+    stack_owner: pulumi.Input[str] | None
 
 
 class KeyVaultUser(pulumi.ComponentResource):
@@ -55,7 +59,7 @@ class KeyVaultUser(pulumi.ComponentResource):
                 resource_name_=args.identity.name,
                 resource_group_name=args.settings.resource_group,
                 location=args.settings.location,
-                tags={**args.settings.tags, STACK_TAG: stack_tag(pulumi.get_project(), pulumi.get_stack())},
+                tags=identity_tags(args.settings, args.stack_owner),
                 opts=pulumi.ResourceOptions(parent=self),
             )
             group = args.identity.node_resource_group or "<the nodes' resource group>"

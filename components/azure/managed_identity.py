@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_azure_native import managedidentity
 
+from components.azure.ownership import identity_tags
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
-from identity.naming import STACK_TAG, stack_tag
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.scopes import scope_ids
 
@@ -20,8 +20,8 @@ class ManagedIdentityArgs:
     """What `managed_identity` registers.
 
     Service accounts sign in by the federated credentials, whose names are in `credentials` by suffix. Entra ID compares
-    `issuer` (None if the row has no subjects) and `audience` byte for byte. `infrastructure` is what the role's scopes
-    are in, empty if it exists already.
+    `issuer` (None if the row has no subjects) and `audience` byte for byte. `stack_owner` is the stack's owner id.
+    `infrastructure` is what the role's scopes are in, empty if it exists already.
     """
 
     row: DataPlaneIdentity | OptionalManagedIdentity
@@ -32,6 +32,7 @@ class ManagedIdentityArgs:
     credentials: Mapping[str, str]
     issuer: str | None
     audience: str
+    stack_owner: pulumi.Input[str] | None
     infrastructure: Sequence[pulumi.Resource]
 
 
@@ -45,7 +46,7 @@ def managed_identity(
         resource_name_=args.identity_name,
         resource_group_name=settings.resource_group,
         location=args.location,
-        tags={**settings.tags, STACK_TAG: stack_tag(pulumi.get_project(), pulumi.get_stack())},
+        tags=identity_tags(settings, args.stack_owner),
         opts=pulumi.ResourceOptions(parent=parent),
     )
     previous: pulumi.Resource = identity

@@ -32,7 +32,10 @@ class SigningKeyFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class OidcIssuerArgs:
-    """Inputs of `OidcIssuer`; `name` is that of the account and of its container."""
+    """Inputs of `OidcIssuer`. `name` is that of the account and of its container.
+
+    `stack_owner` is the stack's owner id.
+    """
 
     settings: Settings
     cluster: HostedClusterSettings
@@ -40,6 +43,7 @@ class OidcIssuerArgs:
     name: str
     store: CredentialStore
     deployer: Deployer
+    stack_owner: pulumi.Input[str] | None
 
 
 class OidcIssuer(pulumi.ComponentResource):
@@ -95,6 +99,7 @@ class OidcIssuer(pulumi.ComponentResource):
                 f"{name}-key-{generation}",
                 settings,
                 args.store,
+                args.stack_owner,
                 secret_name=signing_key_vault_secret(cluster.name, generation),
                 source="made",
                 opts=pulumi.ResourceOptions(parent=self),
@@ -125,6 +130,7 @@ def signing_key(
     name: str,
     settings: Settings,
     store: CredentialStore,
+    stack_owner: pulumi.Input[str] | None,
     *,
     secret_name: str,
     source: str,
@@ -145,5 +151,6 @@ def signing_key(
         file=file,
         file_key_id=file_key_id,
         tags=settings.tags,
+        stack_owner=stack_owner,
         opts=pulumi.ResourceOptions.merge(opts, after),
     )

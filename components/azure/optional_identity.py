@@ -29,13 +29,15 @@ class AttacherArgs:
 class OptionalIdentityArgs:
     """Inputs of `OptionalIdentityComponent`. `attacher` is None if nobody attaches the identity.
 
-    `infrastructure` is what the role's scopes are in, empty if it exists already.
+    `stack_owner` is the stack's owner id. `infrastructure` is what the role's scopes are in, empty if it exists
+    already.
     """
 
     row: OptionalManagedIdentity
     settings: Settings
     cluster: HostedClusterSettings
     attacher: AttacherArgs | None
+    stack_owner: pulumi.Input[str] | None
     infrastructure: Sequence[pulumi.Resource] = ()
 
 
@@ -62,6 +64,7 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
                 credentials={each.suffix: f"{identity_name}-{each.suffix}" for each in row.subjects},
                 issuer=cluster.management_issuer_url,
                 audience=MANAGEMENT_AUDIENCE,
+                stack_owner=args.stack_owner,
                 infrastructure=args.infrastructure,
             ),
             self,

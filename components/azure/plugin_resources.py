@@ -54,6 +54,18 @@ class PluginResource(pulumi.CustomResource):
         return self._attributes.get(prop, prop)
 
 
+class StackOwner(PluginResource):
+    """The id that tells the stack's things in Azure from every other stack's (`provider/stack_owner.py`). No args.
+
+    Outputs: `owner_id` (UUID; unknown in previews of the stack's first run).
+    """
+
+    owner_id: pulumi.Output[str]
+
+    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("StackOwner", name, {}, ("owner_id",), opts)
+
+
 class RenewalSchedule(PluginResource):
     """Decides by the vault which of two certificate slots is issued anew when (`provider/renewal_schedule.py`).
 
@@ -196,7 +208,8 @@ class CredentialSecret(PluginResource):
     """A Key Vault secret with a credential document (`provider/credential_secret.py`).
 
     Args: `cloud` (name), `tenant_id`, `vault_id` (ARM id), `secret_name`, `object_encoding`, `tags` of the secret;
-    `credential`: the rest of the inputs, which `components/azure/credential_secret.py` describes.
+    `stack_owner`: the owner id that goes into them; `credential`: the rest of the inputs, which
+    `components/azure/credential_secret.py` describes.
 
     Outputs: `version` of the secret, `secret_uri`, `delivered_at` (RFC 3339, UTC).
     """
@@ -215,6 +228,7 @@ class CredentialSecret(PluginResource):
         secret_name: str,
         object_encoding: str,
         tags: Mapping[str, str],
+        stack_owner: pulumi.Input[str] | None,
         credential: Mapping[str, pulumi.Input[Any]],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -225,6 +239,7 @@ class CredentialSecret(PluginResource):
             "secret_name": secret_name,
             "object_encoding": object_encoding,
             "tags": dict(tags),
+            "owner_id": stack_owner,
             **credential,
         }
         super().__init__("CredentialSecret", name, inputs, ("version", "secret_uri", "delivered_at"), opts)

@@ -44,7 +44,7 @@ class HostedClusterArgs:
     that the last complete run left in the vault; `last_key_vault` is the vault of the key that encrypted etcd then.
     `connection` leads to the management cluster, None if the stack has nothing there; with `hands_over` this run leaves
     the control plane's namespace, which the stack has made, to HyperShift. `signing_key_file_id` is the id of the
-    signing key in the file that the settings name.
+    signing key in the file that the settings name, `stack_owner` the stack's owner id (None in a run that only renews).
     """
 
     settings: Settings
@@ -58,6 +58,7 @@ class HostedClusterArgs:
     connection: ClusterConnection | None
     hands_over: bool
     signing_key_file_id: str | None
+    stack_owner: pulumi.Input[str] | None
 
 
 class HostedCluster(pulumi.ComponentResource):
@@ -100,6 +101,7 @@ class HostedCluster(pulumi.ComponentResource):
             deployer=args.deployer,
             file_key_id=args.signing_key_file_id,
             connection=args.connection,
+            stack_owner=args.stack_owner,
         )
         signing_key = cluster_signing_key(name, self, key_args)
         managed = [*data_plane.values(), *optional.values()]
@@ -162,6 +164,7 @@ class HostedCluster(pulumi.ComponentResource):
                 cluster=args.cluster,
                 source=self._source(row),
                 store=args.store,
+                stack_owner=args.stack_owner,
                 last_key_vault=args.last_key_vault,
                 infrastructure=self._infrastructure,
             ),
@@ -176,6 +179,7 @@ class HostedCluster(pulumi.ComponentResource):
             display_name=f"{row.secret_stem}-{cluster.name}",
             settings=settings,
             owner=self._args.deployer.object_id,
+            stack_owner=self._args.stack_owner,
             vault_id=self._args.store.vault_id,
             secret_name=cluster.identity(row).secret_name,
             object_encoding=cluster.identity(row).object_encoding,
@@ -189,6 +193,7 @@ class HostedCluster(pulumi.ComponentResource):
                 row=row,
                 settings=self._args.settings,
                 cluster=self._args.cluster,
+                stack_owner=self._args.stack_owner,
                 infrastructure=self._infrastructure,
             ),
             pulumi.ResourceOptions(parent=self),
@@ -214,6 +219,7 @@ class HostedCluster(pulumi.ComponentResource):
                 settings=self._args.settings,
                 cluster=self._args.cluster,
                 attacher=attacher,
+                stack_owner=self._args.stack_owner,
                 infrastructure=self._infrastructure,
             ),
             pulumi.ResourceOptions(parent=self),

@@ -21,7 +21,7 @@ class SigningKeyArgs:
     """Inputs of the functions below.
 
     `file_key_id` is the id of the key in the file that the settings name; `connection`
-    leads to the management cluster, None if the stack has nothing there.
+    leads to the management cluster, None if the stack has nothing there; `stack_owner` is the stack's owner id.
     """
 
     settings: Settings
@@ -30,6 +30,7 @@ class SigningKeyArgs:
     deployer: Deployer
     file_key_id: str | None
     connection: ClusterConnection | None
+    stack_owner: pulumi.Input[str] | None
 
 
 def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs) -> SigningKeyFacts | None:
@@ -48,6 +49,7 @@ def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs
                 name=cluster.issuer_name,
                 store=args.store,
                 deployer=args.deployer,
+                stack_owner=args.stack_owner,
             ),
             options,
         )
@@ -57,6 +59,7 @@ def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs
         f"{name}-signing-key",
         args.settings,
         args.store,
+        args.stack_owner,
         secret_name=secret_name,
         source="vault" if wanted.file is None else "file",
         file=wanted.file,

@@ -15,6 +15,9 @@ RENEW_AFTER: Final = "renew_after"
 CANNOT_RENEW_AFTER: Final = "cannot_renew_after"
 # Of a key that signs service-account tokens: the `kid` of these tokens. No credential has it.
 SIGNING_KEY_ID: Final = "signing_key_id"
-OWN_TAGS: Final = (THUMBPRINT, GENERATION, DELIVERED_AT, RENEW_AFTER, CANNOT_RENEW_AFTER)
+# The owner id of the stack that wrote it (`provider/stack_owner.py`). Signing keys, managed identities and applications
+# carry it, too.
+OWNER: Final = "idstack-owner"
+OWN_TAGS: Final = (THUMBPRINT, GENERATION, DELIVERED_AT, RENEW_AFTER, CANNOT_RENEW_AFTER, OWNER)
 # learn.microsoft.com/azure/key-vault/secrets/about-secrets
 MOST_TAGS: Final = 15

@@ -5,10 +5,13 @@ Format: pulumi/pulumi v3.259 `pkg/cmd/pulumi/operations/import.go`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ops.adoption.matching import Match
+from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, name_of, provider_urn
 
 
@@ -38,6 +41,17 @@ def import_file(plan: Plan, matches: Sequence[Match]) -> dict[str, Any]:
             table[name_of(provider)] = provider
         resources.append(entry)
     return {"nameTable": table, "resources": resources}
+
+
+def entries(path: Path) -> list[dict[str, Any]]:
+    """What an import file names; raises CommandError for a file that is not one."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        found = [dict(each) for each in document["resources"]]
+        document["nameTable"].values()
+    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError):
+        raise CommandError(f"{path} is no import file; `idstack import scripts` writes one") from None
+    return found
 
 
 def _entry(resource: StateResource, by_urn: Mapping[str, StateResource]) -> dict[str, Any]:

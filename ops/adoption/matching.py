@@ -12,6 +12,7 @@ from identity.naming import control_plane_identity_name
 from ops.adoption.existing import FoundResources
 from ops.recovery.finders import APPLICATION, Finders
 from ops.recovery.orphans import ids, shown
+from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, name_of
 
 PRINCIPAL: Final = "azuread:index/servicePrincipal:ServicePrincipal"
@@ -56,7 +57,8 @@ def match(
 ) -> list[Match]:
     """The plan's creates of the cluster and of what hosted clusters share, in the plan's order.
 
-    Raises CommandError and AzureRefused as `Finders` and `AzureClient` do.
+    Raises CommandError for a role assignment in the way whose principal lives, and CommandError and AzureRefused as
+    `Finders` and `AzureClient` do.
     """
     return list(_Matcher(plan, state, cluster, existing, azure).matches())
 
@@ -115,9 +117,15 @@ class _Matcher:
         found = self._azure.resource(f"{collection}/{inputs['roleAssignmentName']}", _AUTHORIZATION)
         if found is not None:
             properties = found["properties"]
+            is_other = principal is not None and properties["principalId"].lower() != principal.lower()
+            if is_other and self._lives(properties):
+                raise CommandError(
+                    f"{found['id']} has the name of a role assignment of {self._cluster}, and is a role of "
+                    f"{properties['principalId']}, which lives and is not {name_of(resource['urn'])}'s: the next `up` "
+                    "would take it away. Give the hosted cluster's own infraID (`--infra-id`)"
+                )
             if _last(properties["roleDefinitionId"]) != role:
                 return Match(resource, owner, found["id"], "another role")
-            is_other = principal is not None and properties["principalId"].lower() != principal.lower()
             return Match(resource, owner, found["id"], "another principal" if is_other else "")
         if principal is None:
             return Match(resource, owner, None)
@@ -128,6 +136,11 @@ class _Matcher:
             if is_here and _last(properties["roleDefinitionId"]) == role:
                 return Match(resource, owner, each["id"], "another name")
         return Match(resource, owner, None)
+
+    def _lives(self, assignment: Mapping[str, Any]) -> bool:
+        if assignment.get("principalType") != "ServicePrincipal":
+            return True
+        return self._azure.directory_object(f"/servicePrincipals/{assignment['principalId']}") is not None
 
     def _principal(self, owner: str) -> str | None:
         """Object id of whoever has the owner's roles; None if it is not among what was found."""

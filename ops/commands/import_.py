@@ -19,14 +19,18 @@ from ops.access.azure import deployer
 from ops.adoption import entry, files, manifest
 from ops.adoption.existing import look_up
 from ops.adoption.findings import findings, table
-from ops.adoption.import_file import import_file
+from ops.adoption.import_file import entries, import_file
 from ops.adoption.matching import match
 from ops.adoption.providers import enter_providers
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.up import start_local_cloud
+from ops.recovery.orphans import shown
+from ops.siblings.stacks import ASSIGNMENT
+from ops.siblings.whose import looking
+from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import Plan
+from ops.stack.state import Plan, name_of
 
 TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="Type token, such as azure-native:keyvault:Vault.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name in the program, as a preview shows it.")]
@@ -65,7 +69,25 @@ def resource(
     if engine.is_local:
         start_local_cloud(Screen(as_json=False))
         engine.prepare()
+    _must_be_free(engine, type_token, name, id)
     engine.import_(type_token, name, id, context.args)
+
+
+def _must_be_free(engine: Engine, type_token: str, name: str, id: str) -> None:
+    """Raise CommandError for what another stack has, or what is not known to be this stack's."""
+    with looking(engine, local_cloud.of(engine.stack)) as whose:
+        why = whose.objection(type_token, id)
+        if why is not None and type_token == ASSIGNMENT:
+            # Only a plan says whom it is for, if nothing in the state has that principal yet.
+            why = whose.objection(type_token, id, _principal(engine.planned(), name))
+    if why is not None:
+        raise CommandError(f"{id} was not adopted: {why}")
+
+
+def _principal(plan: Plan, name: str) -> str:
+    """Whom the program wants the role assignment of this name for; empty if the plan does not tell."""
+    steps = (each for each in plan["steps"] if name_of(each["urn"]) == name and "newState" in each)
+    return next((str(shown(each["newState"].get("inputs") or {}).get("principalId", "")) for each in steps), "")
 
 
 @import_.command()
@@ -152,5 +174,11 @@ def file(
     if engine.is_local:
         start_local_cloud(screen)
         engine.prepare()
+    named = [each for each in entries(path) if "id" in each]
+    with looking(engine, local_cloud.of(stack)) as whose:
+        # Whom its role assignments are for, `scripts` has compared.
+        objections = {each["id"]: whose.objection(each["type"], each["id"], principal=None) for each in named}
+    if lines := [f"- {id}: {why}" for id, why in objections.items() if why]:
+        raise CommandError("\n".join(["nothing was adopted, as some of it is not known to be this stack's:", *lines]))
     enter_providers(engine, path)
     engine.import_file(path)

@@ -18,6 +18,7 @@ from ops.commands.options import (
 )
 from ops.commands.up import start_local_cloud
 from ops.forecast.preview import near_limits
+from ops.siblings.infra_ids import refuse_duplicates
 from ops.stack import plugins
 from ops.stack.engine import Engine
 from ops.stack.moved_clusters import refuse_moves
@@ -41,6 +42,7 @@ def preview(
         start_local_cloud(Screen(as_json))
         engine.prepare()
     refuse_moves(engine)
+    refuse_duplicates(engine, engine.resources_if_any(), Screen(as_json=True).console.print)
     engine.preview([*(["--json"] if as_json else []), *policy_pack(stack, wanted=policies), *context.args], hold=hold)
     if near := near_limits(stack):
         Screen(as_json=True).console.print(near, markup=False)

@@ -8,10 +8,12 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from ops.adoption import owner_ids
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import start_local_cloud, up
 from ops.recovery import settle
 from ops.recovery.orphans import Orphan
+from ops.siblings.infra_ids import refuse_duplicates
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.migration import bring_up_to_date
@@ -21,6 +23,13 @@ UpOption: TypeAlias = Annotated[bool, typer.Option("--up/--no-up", help="Run `up
 UnlockOption: TypeAlias = Annotated[
     bool, typer.Option("--unlock", help="The process that locked the stack is gone: I know it, on whatever machine.")
 ]
+OwnerOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--owner",
+        help="Owner id that this stack had before it lost its state or was destroyed: I know it was this one's.",
+    ),
+]
 _AGREED: Final = frozenset({"--yes", "-y"})
 
 
@@ -28,6 +37,7 @@ def recover(
     context: typer.Context,
     then_up: UpOption = True,
     unlock: UnlockOption = False,
+    owner: OwnerOption = None,
     stack: StackOption = DEFAULT_STACK,
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
@@ -43,7 +53,10 @@ def recover(
     screen.step("pulumi refresh")
     state = settle.unlock_and_refresh(engine, local, screen.console.print, owner_is_gone=unlock)
     refuse_moves(engine)
-    bring_up_to_date(engine, screen.console.print)
+    refuse_duplicates(engine, bring_up_to_date(engine, screen.console.print), screen.console.print)
+    if owner is not None:
+        owner_ids.take(engine, owner)
+    owner_ids.refuse_lost(engine, local, screen.console.print)
     for line in settle.withdrawn_since(engine, local, state["deployment"].get("resources") or ()):
         screen.console.print(line)
     screen.step("things that exist but are not in the state")

@@ -27,6 +27,8 @@ from ops.commands.status import show
 from ops.outputs import probes
 from ops.outputs.rows import Row, has_probes, rows
 from ops.outputs.tables import sign_ins, with_caption
+from ops.siblings.infra_ids import refuse_duplicates
+from ops.siblings.whose import told
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -54,16 +56,18 @@ def up(
     arguments = [*policy_pack(stack, wanted=policies), *context.args]
     if not engine.is_local:
         refuse_moves(engine)
-        bring_up_to_date(engine, screen.console.print)
-        engine.up(arguments)
+        refuse_duplicates(engine, bring_up_to_date(engine, screen.console.print), screen.console.print)
+        with told(engine, None):
+            engine.up(arguments)
         show(stack, screen)
         return
     environment = start_local_cloud(screen)
     screen.step("pulumi up")
     engine.prepare()
     refuse_moves(engine)
-    bring_up_to_date(engine, screen.console.print)
-    engine.up(arguments)
+    refuse_duplicates(engine, bring_up_to_date(engine, screen.console.print), screen.console.print)
+    with told(engine, environment):
+        engine.up(arguments)
     outputs = engine.outputs()
     if not has_probes(outputs):
         screen.step("credentials: HyperShift's operators create the pods, so there are no probes")

@@ -182,10 +182,10 @@ def secret_tags(stack: ForecastStack) -> Iterator[Taken]:
 
 
 def certificates(stack: ForecastStack) -> Iterator[Taken]:
-    """Entries in an application's manifest: a certificate for each slot, and the tag."""
+    """Entries in an application's manifest: a certificate for each slot, and the tags with its name and owner id."""
     for cluster in stack.clusters:
         if _applications(cluster):
-            yield Taken(f"each application of {cluster.name}", len(get_args(SlotName)) + 1, cluster.name)
+            yield Taken(f"each application of {cluster.name}", len(get_args(SlotName)) + 2, cluster.name)
 
 
 def address_rules(stack: ForecastStack) -> Iterator[Taken]:

@@ -8,9 +8,13 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from identity.access.azure_client import AzureClient
-from identity.naming import resource_group_id, resource_id
+from identity.access.azure_client import AzureClient, AzureObject
+from identity.access.registered_certificates import thumbprint
+from identity.credentials.secret_tags import THUMBPRINT
+from identity.naming import owner_mark, resource_group_id, resource_id
+from ops.access import vault_secrets
 from ops.recovery.kubernetes_objects import KubernetesObjects
+from ops.siblings.whose import owner_of_application
 from ops.stack.errors import CommandError
 
 Inputs: TypeAlias = Mapping[str, Any]
@@ -87,16 +91,23 @@ _IN_A_GROUP: Final[Mapping[str, _GroupedType]] = MappingProxyType(
 class Finders:
     """Looks things up in one subscription, tenant and cluster; `cluster` is None if the stack has none.
 
-    `taken` are type and id of what the state has already, which is not found again.
+    `taken` are type and id of what the state has already, which is not found again. `vault_id` is the ARM id of the
+    stack's vault, if an output of a complete run names it.
     """
 
     def __init__(
-        self, azure: AzureClient, cluster: KubernetesObjects | None, subscription_id: str, taken: Set[tuple[str, str]]
+        self,
+        azure: AzureClient,
+        cluster: KubernetesObjects | None,
+        subscription_id: str,
+        taken: Set[tuple[str, str]],
+        vault_id: str | None = None,
     ) -> None:
         self._azure = azure
         self._cluster = cluster
         self._subscription_id = subscription_id
         self._taken = taken
+        self._vault_id = vault_id
         self._by_type: Mapping[str, Callable[[Inputs], str | None]] = {
             "azure-native:authorization:RoleAssignment": self._role_assignment,
             "azure-native:monitor:DiagnosticSetting": self._diagnostic_setting,
@@ -156,10 +167,37 @@ class Finders:
         return self._resource(f"{inputs['vaultId']}/secrets/{inputs['secretName']}", _KEY_VAULT)
 
     def _application(self, inputs: Inputs) -> str | None:
-        # Display names are not unique; this tag is (components/azure/entra_application.py).
-        tag = inputs["tags"][0]
-        found = self._azure.directory_objects("/applications", f"tags/any(tag:tag eq {_quoted(tag)})")
-        return _only([f"/applications/{each['id']}" for each in found], f"application with the tag {tag}")
+        # Display names are not unique, and another backend may have a stack of this name; no other has the owner id
+        # (components/azure/ownership.py).
+        owner = owner_of_application(inputs)
+        names = [each for each in inputs["tags"] if not each.startswith(owner_mark(""))]
+        tag = names[0]
+        tagged = self._azure.directory_objects("/applications", f"tags/any(tag:tag eq {_quoted(tag)})")
+        found = [each for each in tagged if owner_of_application(each) == owner]
+        if len(found) > 1:
+            delivered = self._delivered()
+            listed = "; ".join(self._described(each, delivered) for each in found)
+            raise CommandError(
+                f"there is more than one application with the tag {tag}: {listed}. The stack can have only one of "
+                "them. Keep the one in use, which the vault has a certificate of; delete the others, then run `make "
+                "recover` again"
+            )
+        return f"/applications/{found[0]['id']}" if found else None
+
+    def _described(self, application: AzureObject, delivered: Set[str]) -> str:
+        """An application with what tells whether it is in use."""
+        path = f"/applications/{application['id']}"
+        certificates = {thumbprint(each) or each["keyId"] for each in application.get("keyCredentials") or ()}
+        state = "in" if (APPLICATION, path) in self._taken else "not in"
+        if certificates & delivered:
+            return f"{path} is in use, and {state} the stack's state"
+        shown = ", ".join(sorted(certificates)) or "no certificate"
+        return f"{path} is {state} the stack's state, and none of its certificates is in the vault ({shown})"
+
+    def _delivered(self) -> set[str]:
+        """Thumbprints of the certificates in the stack's vault."""
+        secrets = [] if self._vault_id is None else vault_secrets.read(self._azure, self._vault_id)
+        return {tags[THUMBPRINT] for each in secrets if THUMBPRINT in (tags := each.get("tags") or {})}
 
     def _service_principal(self, inputs: Inputs) -> str | None:
         client_id = inputs["clientId"]

@@ -20,6 +20,7 @@ from ops.recovery import orphans, withdrawn
 from ops.recovery.finders import APPLICATION, REGISTRATION, Finders
 from ops.recovery.kubernetes_objects import KubernetesObjects, connected
 from ops.recovery.orphans import Orphan
+from ops.siblings.whose import looking
 from ops.stack.engine import Engine
 from ops.stack.environment import variables
 from ops.stack.errors import CommandError, RunInterrupted
@@ -30,6 +31,7 @@ from ops.stack.state import Plan, State, StateResource, name_of, without
 _AT_ONCE: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
 _OWN: Final = "idstack:index:"
 _KUBERNETES: Final = "kubernetes:"
+_STACK: Final = "pulumi:pulumi:Stack"
 _KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"
 
 
@@ -136,8 +138,22 @@ def find_orphans(engine: Engine, local: LocalEnvironment | None, report: Callabl
         _finders(engine, _configuration(plan), local, state, asked) as finders,
         ThreadPoolExecutor(_AT_ONCE) as pool,
     ):
-        answers = pool.map(lambda each: finders.find(each["type"], each["inputs"]), asked)
-        return [Orphan(each, found) for each, found in zip(asked, answers, strict=True) if found is not None]
+        answers = list(pool.map(lambda each: finders.find(each["type"], each["inputs"]), asked))
+    found = [Orphan(each, id) for each, id in zip(asked, answers, strict=True) if id is not None]
+    return list(_free(engine, local, found, report)) if found else []
+
+
+def _free(
+    engine: Engine, local: LocalEnvironment | None, found: Sequence[Orphan], report: Callable[[str], None]
+) -> Iterator[Orphan]:
+    """Those that are not another stack's; a line names each of the others."""
+    with looking(engine, local) as whose:
+        for each in found:
+            principal = str(each.resource["inputs"].get("principalId", ""))
+            if why := whose.objection(each.resource["type"], each.id, principal):
+                report(f"left alone: {each.name}: {each.id}: {why}")
+            else:
+                yield each
 
 
 def enter(engine: Engine, found: Sequence[Orphan]) -> None:
@@ -181,7 +197,9 @@ def _finders(
         objects = None
         if any(each["type"].startswith(_KUBERNETES) for each in asked):
             objects = stack.enter_context(_management_cluster(engine, configuration))
-        yield Finders(clients, objects, configuration["subscriptionId"], orphans.ids(state))
+        outputs = next((each.get("outputs") or {} for each in state if each["type"] == _STACK), {})
+        taken = orphans.ids(state)
+        yield Finders(clients, objects, configuration["subscriptionId"], taken, outputs.get("keyVaultId"))
 
 
 @contextmanager

@@ -79,8 +79,8 @@ class Engine(PulumiRuns):
     ) -> None:
         """`pulumi up`: unattended for a local stack; elsewhere the engine asks, unless `--yes` is given.
 
-        `environment` reaches the program and the plugins of this run. If resources exist already, the error names the
-        commands that adopt them. `events` is a file to be written: a line of JSON for each of the engine's events.
+        `environment` reaches the program and the plugins of this run. `events` is a file to be written: a line of JSON
+        for each of the engine's events. Raises `InTheWay` if resources exist already.
         """
         unattended = ("--yes", "--skip-preview", "--suppress-outputs") if self.is_local else ()
         with TemporaryDirectory() as directory:
@@ -118,13 +118,16 @@ class Engine(PulumiRuns):
             raise
         except CommandError as error:
             lines = log.read_text().splitlines() if log.exists() else []
-            found = [existing.hint(existing.read(lines), self.stack), hints.hint(lines, self.stack, command)]
-            found.append(hints.skipped(lines))
+            found = existing.read(lines)
+            told = [hints.hint(lines, self.stack, command), hints.skipped(lines)]
             if not isinstance(error, state_file.StateDamaged) and (failure := disk.failure("".join(lines), self.stack)):
-                found.append(str(failure))
-            if not any(found):
+                told.append(str(failure))
+            reasons = [str(error), *filter(None, told)]
+            if found:
+                raise existing.InTheWay(self.stack, found, reasons) from None
+            if len(reasons) == 1:
                 raise
-            raise CommandError("\n\n".join([str(error), *filter(None, found)])) from None
+            raise CommandError("\n\n".join(reasons)) from None
 
     def refresh(self) -> None:
         """`pulumi refresh`, unattended: the state becomes what exists, and no operation is pending any more."""

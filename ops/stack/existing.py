@@ -13,16 +13,19 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from identity.infrastructure import COMPONENT_TYPE, cluster_of
 from identity.naming import parse_arm_id, resource_id
 from ops.stack.environment import is_local
+from ops.stack.errors import CommandError
 from ops.stack.state import name_of, provider_urn, type_of
 
 _Events: TypeAlias = list[Mapping[str, Any]]
 
 _VAULT: Final = "Microsoft.KeyVault/vaults"
+_NONE: Final[Mapping[Any, str]] = MappingProxyType({})
 _CREDENTIAL_SECRET: Final = "idstack:index:CredentialSecret"
 _ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
 # Such as `...::pulumi:providers:idstack::default`, with a version behind it where the SDK gives one.
@@ -43,7 +46,7 @@ class Existing:
 
     `parent` and `provider` are URNs. `location` is that of a soft-deleted vault, empty for everything else. `before` is
     what the id of an import has in front of `id`, for a type that needs more to read it. `is_in_state`: the stack still
-    knows what somebody has deleted.
+    knows what somebody has deleted. `principal` is whom a role assignment of the program is for.
     """
 
     type: str
@@ -55,6 +58,7 @@ class Existing:
     location: str = ""
     before: str = ""
     is_in_state: bool = False
+    principal: str = ""
 
     def commands(self, stack: str) -> list[str]:
         """The command lines that make it the stack's, in this order."""
@@ -79,6 +83,24 @@ class Existing:
         return ["az", "keyvault", "secret", "recover", "--vault-name", vault, "--name", name, *subscription]
 
 
+class InTheWay(CommandError):
+    """A run that was stopped by what exists already (`found`); the message names the commands that adopt it.
+
+    `reasons` are the rest of the message. Whose the things are is not known here: `judged` has the message for those
+    who have looked.
+    """
+
+    def __init__(self, stack: str, found: Sequence[Existing], reasons: Sequence[str]) -> None:
+        super().__init__("\n\n".join([*reasons, hint(found, stack) or ""]))
+        self.stack = stack
+        self.found = tuple(found)
+        self.reasons = tuple(reasons)
+
+    def judged(self, objections: Mapping[Existing, str]) -> CommandError:
+        """The error with, in the place of its commands, why a thing is not to be adopted, for those that are not."""
+        return CommandError("\n\n".join([*self.reasons, hint(self.found, self.stack, objections) or ""]))
+
+
 def read(lines: Iterable[str]) -> list[Existing]:
     """All resources that exist already, out of the lines of the engine's event log, in the order of their failure."""
     events = list(_parsed(lines))
@@ -100,13 +122,26 @@ def read(lines: Iterable[str]) -> list[Existing]:
     return found
 
 
-def hint(found: Sequence[Existing], stack: str) -> str | None:
-    """What to do about them, as a paragraph for people; None if there are none."""
+def hint(found: Sequence[Existing], stack: str, objections: Mapping[Existing, str] = _NONE) -> str | None:
+    """What to do about them, in paragraphs for people; None if there are none.
+
+    `objections` say why some of them are not to be adopted.
+    """
     deleted = [each for each in found if each.is_in_state]
-    unknown = [each for each in found if not each.is_in_state]
+    unknown = [each for each in found if not each.is_in_state and each not in objections]
     paragraphs = [_recovery(deleted, stack)] if deleted else []
     paragraphs += [_adoption(unknown, stack)] if unknown else []
+    paragraphs += [_foreign(objections, stack)] if objections else []
     return "\n\n".join(paragraphs) or None
+
+
+def _foreign(objections: Mapping[Existing, str], stack: str) -> str:
+    listed = "\n".join(f"  {each.name}\n    {each.id}: {why}" for each, why in objections.items())
+    return (
+        f"These are in the way of the stack {stack}, and nothing adopts them, as they are not known to be its own:\n"
+        f"{listed}\nLeave them to whoever has them. Names of role assignments and managed identities are made of the "
+        "hosted cluster's infraID, names of secrets of its name: give this one its own"
+    )
 
 
 def _listed(found: Sequence[Existing], stack: str) -> str:
@@ -171,6 +206,7 @@ def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Exi
             is_deleted=is_deleted,
             location=inputs.get("location", "") if is_deleted else "",
             before=f"{inputs['cloud']}/{inputs['tenantId']}" if type_token == _CREDENTIAL_SECRET else "",
+            principal=inputs.get("principalId", "") if type_token == _ASSIGNMENT else "",
         )
 
     if match := _CREATED_ALREADY.search(error):

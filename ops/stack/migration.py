@@ -56,13 +56,16 @@ _OF_CREDENTIAL: Final = (
 )
 
 
-def bring_up_to_date(engine: Engine, report: Callable[[str], None]) -> None:
-    """Rewrite the state of a stack that the release before brought up; `report` prints a line for the user.
+def bring_up_to_date(engine: Engine, report: Callable[[str], None]) -> list[StateResource]:
+    """Rewrite the state of a stack that the release before brought up; returns the resources in the state.
+
+    `report` prints a line for the user.
 
     Raises CommandError for the state of any other release, and for an engine that fails.
     """
+    state = engine.state()
     try:
-        changed = migrated(engine.state())
+        changed = migrated(state)
     except UnknownSchema as error:
         raise CommandError(str(error)) from None
     if changed is not None:
@@ -71,6 +74,7 @@ def bring_up_to_date(engine: Engine, report: Callable[[str], None]) -> None:
             "the release before kept private keys in the stack's state: they are taken out now, and certificates that "
             "no pod needs the old ones of are issued. Old history and backups still hold keys (docs/upgrading.md)"
         )
+    return list((changed or state)["deployment"].get("resources") or ())
 
 
 def migrated(state: State) -> State | None:

@@ -14,12 +14,14 @@ from identity.settings import Settings
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
-from ops.stack.state import UNKNOWN, PlanStep, StateResource, name_of, without
+from ops.stack.state import OWNER, UNKNOWN, PlanStep, StateResource, name_of, type_of, without
 
 _COMPONENT: Final = "idstack:hypershift:HostedCluster"
 _NOTHING: Final = frozenset({"same", "read", "refresh"})
 _PROVIDER: Final = "pulumi:providers:"
 _STACK: Final = "pulumi:pulumi:Stack"
+# What the second stack has of its own.
+_OF_EACH_STACK: Final = frozenset({_STACK, OWNER})
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def changes(target: Engine) -> dict[str, str]:
     stack's. Each stack has its own way to the management cluster, which is made in its state alone.
     """
     steps = [each for each in target.planned()["steps"] if each["op"] not in _NOTHING and not _stays(each)]
-    shown = [each for each in steps if f"::{_STACK}::" not in each["urn"]]
+    shown = [each for each in steps if type_of(each["urn"]) not in _OF_EACH_STACK]
     planned = {name_of(each["urn"]): each["op"] for each in shown}
     if harmful := {name_of(each["urn"]): each["op"] for each in shown if not _is_harmless(each)}:
         listed = "".join(f"\n  {operation} {name}" for name, operation in harmful.items())

@@ -11,6 +11,9 @@ from typing import Any, Final, NotRequired, TypedDict
 UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 """A value in a plan that is not known before the update (pulumi/pulumi `sdk/go/common/resource/plugin/rpc.go`)."""
 
+OWNER: Final = "idstack:index:StackOwner"
+"""The type of the resource with the stack's owner id, which is its id."""
+
 
 class StateResource(TypedDict):
     """One resource (ResourceV3). In a state, secret values are encrypted; in a plan they read `[secret]`.

@@ -102,7 +102,9 @@ class _StateFile:
                 self.path,
                 made=f"the state of {self.stack} is empty now, and what its first run had made is not in it. "
                 f"`.venv/bin/idstack sweep --stack {self.stack}` lists the applications and managed identities that "
-                "carry the stack's name, and deletes them with --yes, so that none is made twice. Then `make up "
+                "carry the program's tags, each with its owner id. The run's have one owner id and this stack's name: "
+                f"`.venv/bin/idstack recover --stack {self.stack} --no-up --owner <owner id>` makes them this stack's, "
+                "and `sweep --yes` deletes them then, so that none is made twice. Then `make up "
                 f"STACK={self.stack}` brings it up, and names the line that adopts whatever else exists",
             )
         if copy is None:

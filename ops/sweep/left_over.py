@@ -14,9 +14,8 @@ from typing import Final
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.deployer_rights import assigned, catalogue_roles
 from identity.access.registered_certificates import withdraw
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.credentials import rfc3339
-from identity.credentials.secret_tags import GENERATION, SIGNING_KEY_ID, THUMBPRINT
+from identity.credentials.secret_tags import GENERATION, OWNER, SIGNING_KEY_ID, THUMBPRINT
 from identity.naming import (
     STACK_TAG,
     parse_arm_id,
@@ -25,21 +24,15 @@ from identity.naming import (
     stack_tag,
 )
 from identity.settings import Settings
+from ops.access import vault_secrets
+from ops.siblings.stacks import COMPONENTS, Stacks
+from ops.siblings.whose import owner_of_application
 from ops.sweep import added_credentials, registrations
-from ops.sweep import secrets as vault_secrets
 from ops.sweep.model import CERTIFICATE, MANAGED_IDENTITY_API, LeftOver, Swept
-from ops.sweep.stacks import Stacks
 
 _AUTHORIZATION: Final = "2022-04-01"
 _ASSIGNMENTS: Final = "providers/Microsoft.Authorization/roleAssignments"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
-# Of role assignments that no identity of a hosted cluster has: the key-vault-user's.
-_COMPONENTS: Final = (
-    *(row.component for row in CONTROL_PLANE),
-    *(row.component for row in DATA_PLANE),
-    *(row.component for row in OPTIONAL),
-    "key-vault-user",
-)
 
 
 def find(
@@ -69,7 +62,7 @@ def find(
     tagged_identities = _tagged_identities(azure, settings, project)
     named_identities = [each for each in tagged_identities if stacks.name(each["id"], each["properties"]["clientId"])]
     unnamed_identities = [each for each in tagged_identities if each not in named_identities]
-    identities = list(_managed_identities(project, stacks, unnamed_identities))
+    identities = list(_managed_identities(stacks, unnamed_identities))
     gone = [(each, principal) for each, principal in [*applications, *identities] if each.not_ours is None]
     configured = {each.infra_id for each in settings.hosted_clusters}
     known = _Known(
@@ -105,12 +98,16 @@ def delete(azure: AzureClient, found: LeftOver) -> None:
             raise ValueError(f"a {found.kind} is never this program's")
 
 
-def _foreign_stack(tag: str, project: str, stacks: Stacks) -> str | None:
-    """Why what a stack has tagged is not deleted; None if its stack is one of the backend."""
-    name = tag.removeprefix(stack_tag(project, ""))
-    if name in stacks.names:
+def _foreign_owner(owner_id: str | None, stacks: Stacks) -> str | None:
+    """Why what carries this owner id is not deleted; None if a stack of the backend has the id.
+
+    The names of projects and stacks are not enough: another clone of the repository has the same ones.
+    """
+    if owner_id is None:
+        return "it carries no owner id, so nothing says that a stack of this backend made it"
+    if stacks.owned_by(owner_id) is not None:
         return None
-    return f"its stack {name} is none of this backend, and may be one of another"
+    return f"no stack of this backend has its owner id {owner_id}, and one of another may"
 
 
 def _registrations(
@@ -140,7 +137,7 @@ def _applications(
             f"/applications/{each['id']}",
             each["displayName"],
             f"it has the tag {tag}, and no stack has it",
-            _foreign_stack(tag.rpartition(":")[0], project, stacks),
+            _foreign_owner(owner_of_application(each), stacks),
         )
         yield thing, str(principal.get("id", ""))
 
@@ -156,12 +153,12 @@ def _tag_of(identity: AzureObject) -> str:
     return str((identity.get("tags") or {}).get(STACK_TAG, ""))
 
 
-def _managed_identities(project: str, stacks: Stacks, unnamed: Sequence[AzureObject]) -> Iterator[tuple[LeftOver, str]]:
+def _managed_identities(stacks: Stacks, unnamed: Sequence[AzureObject]) -> Iterator[tuple[LeftOver, str]]:
     """Managed identities with our tag that no stack has, each with the object id of its principal."""
     for each in unnamed:
         tag = _tag_of(each)
         reason = f"it has the tag {STACK_TAG}={tag}, and no stack has it"
-        foreign = _foreign_stack(tag, project, stacks)
+        foreign = _foreign_owner((each.get("tags") or {}).get(OWNER), stacks)
         yield (
             LeftOver(Swept.MANAGED_IDENTITY, each["id"], each["name"], reason, foreign),
             each["properties"]["principalId"],
@@ -176,7 +173,8 @@ def _secrets(secrets: Sequence[AzureObject], stacks: Stacks) -> Iterator[LeftOve
         if not (is_credential or SIGNING_KEY_ID in tags) or stacks.name(each["id"]):
             continue
         word = f"{GENERATION}={tags[GENERATION]}" if is_credential else SIGNING_KEY_ID
-        yield LeftOver(Swept.SECRET, each["id"], each["name"], f"it has the tag {word}, and no stack has it")
+        reason = f"it has the tag {word}, and no stack has it"
+        yield LeftOver(Swept.SECRET, each["id"], each["name"], reason, _foreign_owner(tags.get(OWNER), stacks))
 
 
 class _Known:
@@ -219,7 +217,7 @@ class _Known:
         role = properties["roleDefinitionId"].rpartition("/")[2].lower()
         if role not in {each.guid for each in catalogue_roles()}:
             return "its role is none that a stack assigns"
-        ours = (role_assignment_name(infra_id, each, scope) for infra_id in self._infra_ids for each in _COMPONENTS)
+        ours = (role_assignment_name(infra_id, each, scope) for infra_id in self._infra_ids for each in COMPONENTS)
         if name.lower() in ours:
             return None
         return "its name is none that a known cluster's has; of a cluster that is gone give --infra-id"

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 # cloud, which refuses members that it does not know.
 _EARLIER = {
     "components/azure/managed_identity.py": (
-        "tags={**settings.tags, STACK_TAG: stack_tag(pulumi.get_project(), pulumi.get_stack())},",
+        "tags=identity_tags(settings, args.stack_owner),",
         "tags=dict(settings.tags),",
     ),
     "identity/clouds.py": ("    proxy_endpoint: str\n", ""),

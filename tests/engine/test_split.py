@@ -86,8 +86,15 @@ def test_a_split_makes_and_deletes_nothing_and_refuses_nobody(stack: LocalStack)
     after = in_azure(stack)
     assert after.keys() == before.keys()
     changed = {key for key in before if before[key] != after[key]}
+    secrets = {key for key in changed if key[0] == "keyvault-secret"}
     tagged = {key for key in changed if key[0] == "entra-application" or "/userassignedidentities/" in key[1]}
-    assert changed == tagged, "their tags name the stack"
+    assert changed == tagged | secrets, "their tags name the stack, or its owner id"
+    assert all(_versions(before[key]) == _versions(after[key]) for key in secrets), "no secret was written anew"
+    assert own.outputs["ownerId"] != stack.outputs["ownerId"]
+
+
+def _versions(secret: str) -> list[str]:
+    return [each["version"] for each in json.loads(secret)["versions"]]
 
 
 @pytest.mark.parametrize("stack", ["stack"], indirect=True)

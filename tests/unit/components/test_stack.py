@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import json
 import re
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from identity.catalogue import DATA_PLANE
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.components.simulation import UNKNOWN
+from tests.unit.components.simulation import UNKNOWN, a_uuid
 from tests.unit.components.world import (
     ADD_ON,
     GROUPS,
@@ -57,6 +58,7 @@ def test_it_exports_vault_key_vault_user_and_hosted_clusters(stack: RecordingMon
         "clusterSide": "stack",
         "managementClusterId": MANAGEMENT_CLUSTER,
         "tenantId": TENANT,
+        "ownerId": a_uuid("owner"),
     }
     registered = stack.outputs_of("hc1")
     base = hosted_clusters["hc1"].pop("hostedClusterBase")
@@ -73,6 +75,25 @@ def test_it_exports_vault_key_vault_user_and_hosted_clusters(stack: RecordingMon
             "encryptionKeys": {"activeKey": registered["spec"]["secretEncryption"]["kms"]["azure"]["activeKey"]},
         }
     }
+
+
+def test_all_that_could_be_taken_for_another_stacks_carries_the_owner_id(stack: RecordingMonitor) -> None:
+    owner = stack.stack_outputs.values["ownerId"]
+    applications = stack.all("azuread:index/application:Application")
+    identities = stack.all("azure-native:managedidentity:UserAssignedIdentity")
+    secrets = stack.all(SECRET)
+
+    assert [each.inputs["tags"][1:] for each in applications] == [[f"idstack-owner:{owner}"]] * len(IDENTITIES)
+    assert {each.inputs["tags"]["idstack-owner"] for each in identities} == {owner}
+    assert [each.inputs["ownerId"] for each in secrets] == [owner] * len(IDENTITIES)
+
+
+def test_a_run_that_only_renews_needs_no_owner_id(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IDSTACK_RENEWALS", json.dumps({"hc1-ingress-entra-schedule": "renew"}))
+    recorder = program()
+
+    assert recorder.all("idstack:index:StackOwner") == []
+    assert [each.inputs.get("ownerId") for each in recorder.all(SECRET)] == [None] * len(IDENTITIES)
 
 
 def test_nothing_that_it_or_a_component_exports_is_secret(stack: RecordingMonitor) -> None:
@@ -92,7 +113,7 @@ def test_every_resource_belongs_to_a_component_and_is_named_after_it(stack: Reco
         each.name for each in stack.registered if each.name not in top and not each.name.startswith(f"{each.parent}-")
     ]
 
-    assert top == {"azure", "entra", "kubernetes", "vault", "key-vault-user", "hc1"}
+    assert top == {"azure", "entra", "kubernetes", "vault", "key-vault-user", "owner", "hc1"}
     assert misnamed == []
 
 
@@ -192,6 +213,7 @@ def test_a_preview_shows_all_of_a_secret_but_what_azure_and_the_issue_decide(pre
         "secretName": "kms-hc1-json",
         "objectEncoding": "utf-8",
         "tags": {"team": "identity"},
+        "ownerId": UNKNOWN,
         "authorityHost": "https://login.microsoftonline.com/",
         "clientId": UNKNOWN,
         "objectId": UNKNOWN,

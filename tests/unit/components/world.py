@@ -179,6 +179,7 @@ def entra_application_args(
         display_name=display_name,
         settings=settings(**changes),
         owner=DEPLOYER,
+        stack_owner="an-owner-id",
         vault_id=VAULT,
         secret_name="cpo-hc1-json",
         object_encoding="utf-8",

@@ -82,6 +82,11 @@ class FakeEngine:
         marked = [{**each, "inputs": {"schema": CURRENT, **each.get("inputs", {})}} for each in resources]
         (self.folder / "state.json").write_text(json.dumps({"deployment": {"resources": marked}}))
 
+    def has_run(self, **infra_ids: str) -> None:
+        """The last complete run had these hosted clusters, by name with their infraID, and nothing else."""
+        clusters = {name: {"hostedClusterSpec": {"infraID": infra_id}} for name, infra_id in infra_ids.items()}
+        self.has_resources({"type": "pulumi:pulumi:Stack", "urn": "u", "outputs": {"hostedClusters": clusters}})
+
     def plans(self, *steps: Mapping[str, Any], errors: Sequence[Mapping[str, Any]] = ()) -> None:
         """These are the steps of a preview, as far as they are its targets'; by default every schedule renews."""
         (self.folder / "plan.json").write_text(json.dumps({"steps": steps, "diagnostics": errors}))

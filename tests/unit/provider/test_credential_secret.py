@@ -273,6 +273,60 @@ def test_somebody_elses_secret_is_not_overwritten(in_azure: ArmWorld) -> None:
         created(inputs(issued()))
 
 
+def test_another_stacks_secret_is_neither_written_nor_taken_over(in_azure: ArmWorld) -> None:
+    certificate = issued()
+    theirs = created(inputs(certificate, ownerId="theirs"))
+    ours = {"ownerId": "ours"}
+    refusal = (
+        rf"{ID} was not written: it carries the owner id theirs, which is another stack's; accepted: a secret of this "
+        r"stack \(ours\)\. .*`\.venv/bin/idstack recover --stack dev --owner theirs` makes it"
+    )
+
+    for wanted in (inputs(issued(), **ours), inputs(certificate, **ours)):
+        with pytest.raises(PluginError, match=refusal):
+            created(wanted)
+    imported = resource.read(URN, f"local/{ADDRESS['tenantId']}{ID}", {}, {})
+    assert imported is not None
+    for before in (imported.inputs, inputs(certificate, **ours)):
+        with pytest.raises(PluginError, match=refusal):
+            resource.update(URN, ID, before, imported.state, inputs(issued(), "b2", **ours), preview=False)
+    assert [each["id"].rpartition("/")[2] for each in versions(in_azure)] == [theirs["version"]]
+    assert in_azure.call("GET", ID).json()["tags"]["idstack-owner"] == "theirs"
+
+
+def test_a_secret_that_moved_here_gets_this_stacks_owner_id(in_azure: ArmWorld) -> None:
+    certificate = issued()
+    old, new = inputs(certificate, ownerId="first"), inputs(certificate, ownerId="second")
+    state = created(old)
+
+    assert "ownerId" in resource.diff(URN, ID, old, state, new).changes
+    assert resource.update(URN, ID, old, state, new, preview=False)["version"] == state["version"]
+    assert in_azure.call("GET", ID).json()["tags"]["idstack-owner"] == "second"
+
+
+def test_a_secret_without_an_owner_gets_one(in_azure: ArmWorld) -> None:
+    old = inputs(issued())
+    state = created(old)
+    new = checked({**old, "ownerId": "ours"}, old)
+    resource.update(URN, ID, old, state, new, preview=False)
+    assert in_azure.call("GET", ID).json()["tags"]["idstack-owner"] == "ours"
+
+    in_azure.call("PATCH", ID, {"tags": {}})
+    live = resource.read(URN, ID, new, state)
+    assert live is not None
+    assert "ownerId" in resource.diff(URN, ID, live.inputs, live.state, new).changes
+
+
+def test_a_renewal_leaves_the_owner_id_as_it_is(in_azure: ArmWorld) -> None:
+    old = inputs(issued(), ownerId="ours")
+    state = created(old)
+    new = checked(inputs(issued(), "b2"), old)
+
+    resource.update(URN, ID, old, state, new, preview=False)
+
+    assert in_azure.call("GET", ID).json()["tags"]["idstack-owner"] == "ours"
+
+
 def test_a_deleted_secret_keeps_its_name_and_the_error_says_so(in_azure: ArmWorld) -> None:
     wanted = inputs(issued())
     state = created(wanted)

@@ -97,6 +97,27 @@ def test_somebody_elses_secret_is_not_taken_over(in_azure: ArmWorld) -> None:
     assert stored(in_azure) == "mine"
 
 
+def test_another_stacks_key_is_neither_taken_over_nor_replaced(in_azure: ArmWorld, tmp_path: Path) -> None:
+    state = created(ownerId="theirs")
+    pem = stored(in_azure)
+    (tmp_path / "key.pem").write_text(signing_key.make())
+    own = public_half((tmp_path / "key.pem").read_text()).key_id
+    file: dict[str, Any] = {"source": "file", "file": str(tmp_path / "key.pem"), "fileKeyId": own}
+
+    with pytest.raises(PluginError, match=r"carries the owner id theirs, which is another stack's; .*\(ours\)"):
+        created(ownerId="ours")
+    with pytest.raises(PluginError, match="carries the owner id theirs"):
+        resource.update(URN, ID, inputs(ownerId="ours"), state, inputs(ownerId="ours", **file), preview=False)
+    assert stored(in_azure) == pem
+    assert created(ownerId="ours", source="vault")["keyId"] == state["keyId"], "which is only read"
+
+
+def test_a_key_that_moved_here_gets_this_stacks_owner_id(in_azure: ArmWorld) -> None:
+    state = created(ownerId="first")
+    resource.update(URN, ID, inputs(ownerId="first"), state, inputs(ownerId="second"), preview=False)
+    assert in_azure.call("GET", ID).json()["tags"]["idstack-owner"] == "second"
+
+
 def test_a_deleted_key_is_not_replaced_by_another(in_azure: ArmWorld) -> None:
     state = created()
     resource.delete(URN, ID, inputs(), state)

@@ -51,6 +51,7 @@ def built(
             cluster=configured.hosted_clusters[0],
             source=source,
             store=store(Vault("vault", vault_args())),
+            stack_owner="an-owner-id",
         )
         ControlPlaneIdentityComponent("ciro", args)
 

@@ -39,6 +39,7 @@ PLACE = {
     "vaultId": VAULT,
     "secretName": "cpo-hc1-json",
     "tags": {"team": "identity"},
+    "ownerId": "an-owner-id",
 }
 
 
@@ -66,6 +67,7 @@ def built(*, is_file: bool = False, object_encoding: str = "utf-8", **changes: A
             store=store(Vault("vault", vault_args())),
             document=document_file() if is_file else issued_document(),
             settings=settings(**changes),
+            stack_owner="an-owner-id",
         )
         StoredCredential("credential", args)
 

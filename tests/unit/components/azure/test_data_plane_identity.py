@@ -46,7 +46,7 @@ def test_an_identity_is_named_as_hypershifts_cli_names_it(stack: RecordingMonito
         "resourceName": f"hc1-{name}-hc1-infra",
         "resourceGroupName": "identity-dev",
         "location": "eastus",
-        "tags": {"team": "identity", "idstack-stack": "idstack:test"},
+        "tags": {"team": "identity", "idstack-stack": "idstack:test", "idstack-owner": a_uuid("owner")},
     }
 
 

@@ -66,7 +66,7 @@ def test_the_deployer_owns_the_application_which_has_the_stacks_tag(application:
     assert application.one(APPLICATION, "cpo-application").inputs == {
         "displayName": "cpo-hc1",
         "owners": [DEPLOYER],
-        "tags": ["idstack:test:cpo"],
+        "tags": ["idstack:test:cpo", "idstack-owner:an-owner-id"],
     }
     assert application.one(PRINCIPAL, "cpo-principal").inputs == {"clientId": CLIENT_ID, "owners": [DEPLOYER]}
 

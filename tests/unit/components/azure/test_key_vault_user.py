@@ -20,7 +20,8 @@ GIVEN = ExistingIdentity(client_id="a-client-id", object_id="an-object-id")
 def built(identity: ExistingIdentity | NewIdentity) -> RecordingMonitor:
     def build() -> None:
         vault = Vault("vault", vault_args())
-        KeyVaultUser("key-vault-user", KeyVaultUserArgs(identity=identity, vault=vault, settings=settings()))
+        args = KeyVaultUserArgs(identity=identity, vault=vault, settings=settings(), stack_owner="an-owner-id")
+        KeyVaultUser("key-vault-user", args)
 
     return run(build)
 
@@ -60,7 +61,7 @@ def test_a_created_identity_gets_the_role_by_its_object_id() -> None:
         "resourceName": "kv-user",
         "resourceGroupName": "identity-dev",
         "location": "eastus",
-        "tags": {"team": "identity", "idstack-stack": "idstack:test"},
+        "tags": {"team": "identity", "idstack-stack": "idstack:test", "idstack-owner": "an-owner-id"},
     }
     assert recorder.one(ASSIGNMENT).inputs["principalId"] == a_uuid("key-vault-user-identity", "principal")
     assert recorder.outputs_of("key-vault-user")["client_id"] == a_uuid("key-vault-user-identity", "client")

@@ -82,6 +82,7 @@ def test_each_number_is_a_key_of_its_own_in_the_vault(rotating: RecordingMonitor
             **wanted,
             "secretName": f"hc1-sa-signing-key-{number}",
             "tags": {"team": "identity"},
+            "ownerId": a_uuid("owner"),
         }
         for number in (1, 2)
     }

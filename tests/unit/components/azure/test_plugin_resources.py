@@ -52,6 +52,7 @@ def built(*, preview: bool = False) -> RecordingMonitor:
             secret_name="cpo",
             object_encoding="utf-8",
             tags={"cost_center": "1", "tenant_id": "2"},
+            stack_owner="an-owner-id",
             credential={"thumbprint": certificate.thumbprint},
         )
         pulumi.export("slot", schedule.a)

@@ -121,7 +121,8 @@ def test_a_shared_stack_needs_neither_kubeconfig_nor_probe(program: Program) -> 
         "idstack:azure:Vault vault",
     ]
     assert [name for name in recorder.names() if "kubernetes" in name] == []
-    assert recorder.stack_outputs.values == {**OUTPUTS, "clusterSide": "stack"}
+    owner = {"ownerId": recorder.stack_outputs.values["ownerId"]}
+    assert recorder.stack_outputs.values == {**OUTPUTS, **owner, "clusterSide": "stack"}
 
 
 def test_a_stack_of_hosted_clusters_needs_no_add_on(program: Program) -> None:

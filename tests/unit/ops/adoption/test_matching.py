@@ -13,6 +13,7 @@ from ops.adoption.existing import FoundResources
 from ops.adoption.findings import findings
 from ops.adoption.import_file import import_file
 from ops.adoption.matching import ROLE, Match, match
+from ops.stack.errors import CommandError
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from tests.unit.ops.adoption.scripted import APPLICATION_ID, EXISTING, MANAGED_ROW, NAMED, PRINCIPAL_ID, ROW, SECRET
 
@@ -148,6 +149,19 @@ def test_an_assignment_that_is_not_the_stacks_is_replaced_and_says_why(
     line = next(each for each in findings(NAMED, EXISTING, [found]) if each.identity == ROW.field)
     assert (f"1 role assignment has {reason}" in line.differs) == bool(reason)
     assert ("replaces that one" in line.next_up) == bool(reason)
+
+
+@pytest.mark.parametrize("definition", [READER, CONTRIBUTOR])
+def test_a_role_in_the_way_of_somebody_who_lives_ends_the_adoption(
+    azure: AzureClient, world: ArmWorld, definition: str
+) -> None:
+    living = world.principal().object_id
+    assignment = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/{NAME}"
+    properties = {"roleDefinitionId": definition, "principalId": living, "principalType": "ServicePrincipal"}
+    assert world.call("PUT", assignment, {"properties": properties}).status_code == 201
+
+    with pytest.raises(CommandError, match=f"{assignment} has the name .* is a role of {living}, which lives"):
+        matched(azure, plan(role()))
 
 
 @pytest.mark.parametrize(

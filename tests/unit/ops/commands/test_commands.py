@@ -229,6 +229,7 @@ def test_a_local_cloud_that_does_not_answer_can_be_started_again(
 
 def test_up_passes_options_to_the_engine_and_ends_with_the_status(engine: FakeEngine, idstack: Idstack) -> None:
     engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
+    engine.has_run(hc1="hc1-dev")
     printed = idstack("up", "--stack", "dev", "--diff", "--target", "urn:x")
     assert printed.code == 0
     assert engine.calls == [
@@ -249,6 +250,7 @@ def test_up_as_json_leaves_standard_output_to_the_document(engine: FakeEngine, i
 
 def test_an_engine_that_fails_is_an_error_and_nothing_follows(engine: FakeEngine, idstack: Idstack) -> None:
     engine.ends_with(255)
+    engine.has_run(hc1="hc1-dev")
     printed = idstack("up", "--stack", "dev")
     assert (printed.code, printed.error) == (
         1,
@@ -258,10 +260,12 @@ def test_an_engine_that_fails_is_an_error_and_nothing_follows(engine: FakeEngine
 
 
 def test_preview_and_down_of_another_stack_are_the_engines(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has_run(hc1="hc1-dev")
     assert idstack("preview", "--stack", "dev", "--json", "--diff").code == 0
     down = idstack("down", "--stack", "dev", "--json")
     looked = "stack export --stack dev --non-interactive"
-    assert engine.calls == ["preview --json --policy-pack policies --diff --stack dev", looked, "destroy --stack dev"]
+    previewed = "preview --json --policy-pack policies --diff --stack dev"
+    assert engine.calls == [looked, previewed, looked, "destroy --stack dev"]
     assert json.loads(down.output) == {"stack": "dev", "removed": False}
 
 
@@ -278,6 +282,7 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
     engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str], serve_plain: Serve, tmp_path: Path
 ) -> None:
     engine.has(outputs())
+    engine.has_run(hc1="hc1-infra")
     recorded.add_pod("probe-ingress", **running(serve_plain(probe(report()))))
 
     printed = idstack("up")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from identity.access.azure_client import AzureClient
+from ops.stack.engine import Engine
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 TYPE = "azure-native:keyvault:Vault"
@@ -19,10 +21,30 @@ _IMPORT = "import --generate-code=false --protect=false --suppress-outputs"
 def test_one_resource_is_imported_without_a_word_for_the_command(
     engine: FakeEngine, idstack: Idstack, words: tuple[str, ...]
 ) -> None:
+    engine.configures(tenantId="t")
+
     printed = idstack("import", *words, "--parent", "parent=urn:p")
 
     assert printed.code == 0, printed.error
-    assert engine.calls == [f"{_IMPORT} {TYPE} vault /id --parent parent=urn:p --stack dev"]
+    assert engine.calls[-1] == f"{_IMPORT} {TYPE} vault /id --parent parent=urn:p --stack dev"
+
+
+def test_what_another_stack_has_is_not_adopted(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
+    engine.configures(tenantId="t")
+    engine.has_stacks("dev", "prod")
+    engine.has_resources({"urn": "urn:v", "type": TYPE, "id": "/ID"})
+    file = tmp_path / "import.json"
+    file.write_text(json.dumps({"nameTable": {}, "resources": [{"type": TYPE, "name": "vault", "id": "/id"}]}))
+
+    one = idstack("import", TYPE, "vault", "/id", "--stack", "dev")
+    several = idstack("import", "file", str(file), "--stack", "dev")
+
+    assert (one.code, one.error) == (1, "idstack: /id was not adopted: the stack prod has it\n")
+    assert (several.code, several.error) == (
+        1,
+        "idstack: nothing was adopted, as some of it is not known to be this stack's:\n- /id: the stack prod has it\n",
+    )
+    assert not any(call.startswith("import") for call in engine.calls)
 
 
 def test_the_help_lists_the_ways_to_import(idstack: Idstack) -> None:
@@ -67,10 +89,31 @@ def test_another_file_is_no_import_file(engine: FakeEngine, idstack: Idstack, tm
 
 def test_a_file_is_imported_as_one_resource_is(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
     engine.has_resources({"urn": PROVIDER, "type": "pulumi:providers:azure-native", "id": "x"})
+    engine.configures(tenantId="t")
     file = tmp_path / "import.json"
     file.write_text(json.dumps({"nameTable": {"azure": PROVIDER}, "resources": []}))
 
     printed = idstack("import", "file", str(file), "--stack", "dev")
 
     assert printed.code == 0, printed.error
-    assert engine.calls == ["stack export --stack dev --non-interactive", f"{_IMPORT} --file {file} --stack dev"]
+    assert engine.calls[-2:] == ["stack export --stack dev --non-interactive", f"{_IMPORT} --file {file} --stack dev"]
+
+
+@pytest.mark.parametrize(("wanted", "is_adopted"), [("p-1", True), ("p-2", False)])
+def test_a_living_principals_role_is_adopted_if_the_program_wants_it_for_him(
+    engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, wanted: str, is_adopted: bool
+) -> None:
+    """Such as the add-on's, which nothing in the state has before."""
+    role = {"principalId": "P-1", "principalType": "ServicePrincipal"}
+    monkeypatch.setattr(AzureClient, "resource", lambda *_: {"properties": role})
+    monkeypatch.setattr(AzureClient, "directory_object", lambda *_: {"displayName": "add-on"})
+    inputs = {"principalId": wanted}
+    plan = {"steps": [{"op": "create", "urn": "urn:x::roles-vault", "newState": {"inputs": inputs}}]}
+    monkeypatch.setattr(Engine, "planned", lambda self: plan)
+    engine.configures(tenantId="t")
+    id = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Authorization/roleAssignments/r"
+
+    done = idstack("import", "azure-native:authorization:RoleAssignment", "roles-vault", id, "--stack", "dev")
+
+    assert any(call.startswith("import") for call in engine.calls) == is_adopted
+    assert (f"{id} was not adopted: it is a role of add-on (p-1), which lives" in done.error) != is_adopted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 from cryptography import x509
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from kubernetes import client
 
 from emulated.azure_native.table import RESOURCES
@@ -17,6 +20,7 @@ from identity.access.azure_client import AzureClient
 from identity.access.errors import AzureRefused
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
+from identity.naming import owner_mark
 from localcloud.azure.tenant.objects import Application, KeyCredential
 from ops.recovery.finders import Finders
 from ops.recovery.kubernetes_objects import KubernetesObjects
@@ -186,6 +190,42 @@ def test_two_applications_with_one_tag_are_both_named_and_none_is_chosen(finders
         finders({(APPLICATION, f"/applications/{twins[0].object_id}")}).find(APPLICATION, {"tags": [TAG]})
     assert all(each.object_id in str(raised.value) for each in twins)
     assert f"more than one application with the tag {TAG}" in str(raised.value)
+    assert f"{twins[0].object_id} is in the stack's state, and none of its certificates is in the vault" in str(
+        raised.value
+    )
+
+
+def test_of_two_applications_the_one_in_use_is_said(azure: AzureClient, finders: FindersOf, world: ArmWorld) -> None:
+    spare, used = (application(world, TAG) for _ in range(2))
+    issued = issue("kms", not_before=BEGIN, lifetime=timedelta(days=90))
+    key = KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
+    world.cloud.directory.update(replace(used, keys=(key,)))
+    world.create_vault()
+    world.call("PUT", SECRET, {"properties": {"value": "{}"}, "tags": {"thumbprint": issued.thumbprint}})
+
+    with pytest.raises(CommandError) as raised:
+        Finders(azure, None, world.cloud.subscription_id, frozenset(), VAULT).find(APPLICATION, {"tags": [TAG]})
+
+    assert f"/applications/{used.object_id} is in use, and not in the stack's state" in str(raised.value)
+    assert f"/applications/{spare.object_id} is not in the stack's state, and none of" in str(raised.value)
+
+
+@given(owners=st.lists(st.sampled_from([None, "ours", "theirs", "others"]), max_size=3))
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_only_the_application_with_this_stacks_owner_id_is_found(
+    finders: FindersOf, world: ArmWorld, owners: list[str | None]
+) -> None:
+    name = f"idstack:local:{uuid.uuid4()}"
+    made = [(each, application(world, name, *([owner_mark(each)] if each else []))) for each in owners]
+    ours = [f"/applications/{each.object_id}" for owner, each in made if owner == "ours"]
+    # The order in which Graph keeps them.
+    inputs = {"tags": sorted([owner_mark("ours"), name], reverse=len(owners) % 2 == 0)}
+
+    if len(ours) > 1:
+        with pytest.raises(CommandError, match="more than one application"):
+            finders().find(APPLICATION, inputs)
+    else:
+        assert finders().find(APPLICATION, inputs) == next(iter(ours), None)
 
 
 def test_a_service_principal_is_found_by_its_applications_client_id(finders: FindersOf, world: ArmWorld) -> None:

@@ -45,6 +45,14 @@ def orphans(monkeypatch: pytest.MonkeyPatch) -> list[Orphan]:
     return found
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other stack, in this backend or in another, has anything of this one's (`tests/unit/ops/siblings`)."""
+    for command in ("recover", "up"):
+        monkeypatch.setattr(f"ops.commands.{command}.refuse_duplicates", lambda *_: None)
+    monkeypatch.setattr("ops.adoption.owner_ids.refuse_lost", lambda *_: None)
+
+
 def lock_of(pid: int, host: str = "") -> str:
     return (
         "error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or delete the "

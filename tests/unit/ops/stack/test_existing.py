@@ -190,6 +190,21 @@ def test_a_failed_up_ends_with_the_lines(engine: FakeEngine, idstack: Idstack) -
         f"\n  thing\n    .venv/bin/idstack import --stack dev {_GRANT[0]} thing {_ASSIGNMENTS}/{_NAME} "
         in printed.error
     )
+    assert "Whose they are could not be looked up: the stack dev has no tenantId" in printed.error
+
+
+def test_what_is_not_the_stacks_is_named_without_a_command_that_adopts_it() -> None:
+    log = _log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'")
+    [found] = existing.read(log)
+    stopped = existing.InTheWay("dev", [found], ["it ended"])
+
+    judged = str(stopped.judged({found: "the stack prod has it"}))
+
+    assert "idstack import" in str(stopped)
+    assert "idstack import" not in judged
+    assert "idstack sweep" not in judged
+    assert judged.startswith("it ended\n\nThese are in the way of the stack dev, and nothing adopts them")
+    assert f"  thing\n    {_ASSIGNMENTS}/{_NAME}: the stack prod has it\n" in judged
 
 
 @pytest.mark.parametrize(("resource", "is_named"), [(_GRANT, True), (_CLASS, False)], ids=["an assignment", "a class"])
@@ -261,10 +276,12 @@ def test_a_run_whose_plugin_ended_names_the_way_on(
 
 
 def test_import_asks_and_leaves_code_and_protection_to_the_program(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.configures(tenantId="t")
+
     printed = idstack("import", "--stack", "dev", _GRANT[0], "thing", "/id", "--parent", "parent=urn:p")
 
     assert printed.code == 0, printed.error
-    assert engine.calls == [
+    assert engine.calls[-1:] == [
         f"import --generate-code=false --protect=false --suppress-outputs {_GRANT[0]} thing /id --parent parent=urn:p "
         "--stack dev"
     ]

@@ -185,7 +185,11 @@ def test_a_cluster_that_the_stack_does_not_have_is_named() -> None:
 
 def test_the_next_runs_updates_are_told() -> None:
     target = second()
-    target.steps = [step("same", "hc1", _COMPONENT), step("update", "hc1-disk", _APPLICATION)]
+    target.steps = [
+        step("same", "hc1", _COMPONENT),
+        step("update", "hc1-disk", _APPLICATION),
+        step("create", "owner", "idstack:index:StackOwner"),
+    ]
 
     assert splitting.changes(target.engine) == {"hc1-disk": "update"}
 

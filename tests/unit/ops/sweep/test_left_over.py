@@ -16,13 +16,14 @@ from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.credentials.certificate import key_id
 from identity.credentials.schedule import OVERLAP
-from identity.naming import STACK_TAG, role_assignment_name
+from identity.credentials.secret_tags import OWNER
+from identity.naming import STACK_TAG, owner_mark, role_assignment_name
 from identity.settings import Settings, load_settings
 from identity.settings.scopes import scope_ids
 from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
+from ops.siblings.stacks import Contents, Stacks
 from ops.sweep.left_over import delete, find
 from ops.sweep.model import LeftOver, Swept
-from ops.sweep.stacks import Stacks
 from tests.unit.components.world import configuration, hosted_cluster
 from tests.unit.identity.credentials.world import certificate
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
@@ -32,7 +33,9 @@ INFRA: Final = "hc1-infra"
 READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 IDENTITIES: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
 NOW: Final = datetime.now(UTC)
-NONE: Final = Stacks(("dev", "prod"), frozenset(), frozenset(), {})
+OWNER_ID: Final = "0c5f1f7e-0000-4000-8000-00000000000a"
+FOREIGN: Final = "0c5f1f7e-0000-4000-8000-00000000000f"
+NONE: Final = Stacks(("dev", "prod"), {"dev": Contents(), "prod": Contents(owner=OWNER_ID)})
 
 
 @pytest.fixture
@@ -70,22 +73,29 @@ def gone(world: ArmWorld) -> str:
     return principal.object_id
 
 
-def application(world: ArmWorld, deployer: ServicePrincipal, tag: str) -> tuple[Application, ServicePrincipal]:
+def application(
+    world: ArmWorld, deployer: ServicePrincipal, tag: str, owner: str | None = OWNER_ID
+) -> tuple[Application, ServicePrincipal]:
+    tags = [tag, *([] if owner is None else [owner_mark(owner)])]
     made = world.cloud.directory.create_application("ingress-hc9")
     principal = world.cloud.directory.create_service_principal(made.app_id)
-    tagged = replace(made, owners=(deployer.object_id,), properties={**made.properties, "tags": [tag]})
+    tagged = replace(made, owners=(deployer.object_id,), properties={**made.properties, "tags": tags})
     world.cloud.directory.update(tagged)
     return tagged, principal
 
 
-def identity(world: ArmWorld, name: str, **tags: str) -> dict[str, Any]:
-    answer = world.call("PUT", f"{IDENTITIES}/{name}", {"location": "eastus", "tags": tags})
+def owned(tags: dict[str, str], owner: str | None) -> dict[str, str]:
+    return tags | ({} if owner is None else {OWNER: owner})
+
+
+def identity(world: ArmWorld, name: str, owner: str | None = OWNER_ID, **tags: str) -> dict[str, Any]:
+    answer = world.call("PUT", f"{IDENTITIES}/{name}", {"location": "eastus", "tags": owned(tags, owner)})
     return dict(answer.json())
 
 
-def secret(world: ArmWorld, name: str, **tags: str) -> str:
+def secret(world: ArmWorld, name: str, owner: str | None = OWNER_ID, **tags: str) -> str:
     full_id = f"{VAULT}/secrets/{name}"
-    body = {"properties": {"value": "v"}, "tags": tags}
+    body = {"properties": {"value": "v"}, "tags": owned(tags, owner)}
     assert world.call("PUT", full_id, body).status_code in (200, 201)
     return full_id
 
@@ -120,7 +130,8 @@ def deliver(world: ArmWorld, thumbprint: str, *, ago: timedelta) -> str:
 
 def naming(*identifiers: str) -> Stacks:
     """Stacks that name these."""
-    return replace(NONE, named=frozenset(each.lower() for each in identifiers))
+    contents = Contents(owner=OWNER_ID, texts=frozenset(each.lower() for each in identifiers))
+    return replace(NONE, contents={"dev": contents})
 
 
 def test_nothing_is_left_over_at_first(azure: AzureClient, settings: Settings) -> None:
@@ -185,25 +196,34 @@ def test_a_cluster_that_is_gone_is_known_by_its_infra_id(
 
     assert [each.not_ours is None for each in found(azure, settings)] == [False]
     assert [each.not_ours is None for each in found(azure, settings, infra_ids=("hc9-infra",))] == [True]
-    of_a_stack = replace(NONE, infra_ids=frozenset({"hc9-infra"}))
+    of_a_stack = replace(NONE, contents={"prod": Contents(infra_ids=frozenset({"hc9-infra"}))})
     assert [each.not_ours is None for each in found(azure, settings, of_a_stack)] == [True]
 
 
 @pytest.mark.parametrize(
-    ("stack", "is_ours"), [("dev", True), ("prod", True), ("elsewhere", False), ("development", False)]
+    ("owner", "why"),
+    [
+        (OWNER_ID, None),
+        (FOREIGN, f"no stack of this backend has its owner id {FOREIGN}, and one of another may"),
+        (None, "it carries no owner id, so nothing says that a stack of this backend made it"),
+    ],
+    ids=["of the backend", "of another", "without"],
 )
-def test_an_application_is_ours_if_its_stack_is_of_this_backend(
-    azure: AzureClient, world: ArmWorld, settings: Settings, deployer: ServicePrincipal, stack: str, is_ours: bool
+@pytest.mark.parametrize("stack", ["dev", "prod", "elsewhere"])
+def test_an_application_is_ours_if_a_stack_of_this_backend_has_its_owner_id(
+    azure: AzureClient,
+    world: ArmWorld,
+    settings: Settings,
+    deployer: ServicePrincipal,
+    stack: str,
+    owner: str | None,
+    why: str | None,
 ) -> None:
-    made, _ = application(world, deployer, f"idstack:{stack}:hc9-ingress-entra")
+    made, _ = application(world, deployer, f"idstack:{stack}:hc9-ingress-entra", owner)
 
     [each] = found(azure, settings)
 
-    assert (each.kind, each.id, each.not_ours is None) == (
-        Swept.APPLICATION,
-        f"/applications/{made.object_id}",
-        is_ours,
-    )
+    assert (each.kind, each.id, each.not_ours) == (Swept.APPLICATION, f"/applications/{made.object_id}", why)
     assert f"idstack:{stack}:hc9-ingress-entra" in each.reason
 
 
@@ -217,19 +237,26 @@ def test_an_application_of_another_project_is_not_even_listed(
 
 def test_only_what_has_our_tags_is_listed(azure: AzureClient, world: ArmWorld, settings: Settings) -> None:
     identity(world, "by-hand", environment="dev")
-    identity(world, "of-another-backend", **{STACK_TAG: "idstack:elsewhere"})
+    elsewhere = identity(world, "of-another-backend", FOREIGN, **{STACK_TAG: "idstack:dev"})["id"].lower()
     kept = identity(world, "hc9-disk", **{STACK_TAG: "idstack:dev"})
     secret(world, "by-hand", thumbprint="A")
     ours = [
         secret(world, "ingress-hc9-json", thumbprint="A", generation="a1"),
         secret(world, "key", signing_key_id="k"),
     ]
+    theirs = [
+        secret(world, "ingress-hc8-json", FOREIGN, thumbprint="A", generation="a1"),
+        secret(world, "older", None, signing_key_id="k"),
+    ]
 
     things = [(each.id.lower(), each.not_ours is None) for each in found(azure, settings)]
 
-    elsewhere = kept["id"].replace("hc9-disk", "of-another-backend").lower()
     assert sorted(things) == sorted(
-        [(kept["id"].lower(), True), (elsewhere, False), *((each.lower(), True) for each in ours)]
+        [
+            (kept["id"].lower(), True),
+            *((each.lower(), True) for each in ours),
+            *((each.lower(), False) for each in [elsewhere, *theirs]),
+        ]
     )
 
 

@@ -1,0 +1,128 @@
+"""What another stack has is neither adopted nor deleted, whatever its infraID or its stack's name is."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pytest
+
+from tests.engine.killing import small_stack
+from tests.engine.out_of_band import OutOfBand
+from tests.harness import LocalStack
+
+_AUTHORIZATION: Final = "2022-04-01"
+_ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
+_SHARED: Final = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect", "credentials")
+_KINDS: Final = ("arm", "entra-application", "entra-principal", "keyvault-secret")
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    with small_stack(tmp_path_factory.mktemp("owner"), "hypershift") as made:
+        made.up()
+        yield made
+
+
+def in_azure(stack: LocalStack) -> dict[tuple[str, str], str]:
+    """All that there is, as JSON by kind and key."""
+    return {key: text for key, text in stack.contents().items() if key[0] in _KINDS}
+
+
+def principals(stack: LocalStack) -> dict[str, str]:
+    """Whom each role assignment of the stack is for, in Azure, by its id."""
+    somebody, ids = OutOfBand(stack), [each["id"] for each in stack.resources() if each["type"] == _ASSIGNMENT]
+    return {each: somebody.arm("GET", each, _AUTHORIZATION)["properties"]["principalId"] for each in ids}
+
+
+def a_copy(stack: LocalStack) -> LocalStack:
+    """A stack beside with the cluster hc2, whose infraID is still hc1's."""
+    [cluster] = stack.configuration("hostedClusters")
+    return stack.beside(
+        "local-hc2",
+        **{key: stack.configuration(key) for key in _SHARED},
+        managementCluster=stack.configuration("managementCluster"),
+        clusterSide="hypershift",
+        sharedStack="organization/idstack/local",
+        hostedClusters=[{**cluster, "name": "hc2"}],
+    )
+
+
+def test_a_second_cluster_with_an_infra_id_takes_no_role_of_the_first(stack: LocalStack) -> None:
+    before, roles = in_azure(stack), principals(stack)
+    copy = a_copy(stack)
+
+    refused = [copy.idstack(each, "--stack", copy.name, check=False) for each in ("preview", "up")]
+
+    assert [each.returncode for each in refused] == [1, 1]
+    assert all(
+        'hc2: infraID is "hc1-infra", which a hosted cluster of the stack local has' in each.stderr for each in refused
+    )
+    assert (copy.resources(), in_azure(stack)) == ([], before)
+
+    assert copy.up(check=False).returncode != 0, "nobody asks a bare `pulumi up`"
+    assert principals(stack) == roles
+    taken = stack.resource("hc1-data-plane-disk-roles-managed")["id"]
+    adopt = ("import", "--stack", copy.name, _ASSIGNMENT, "hc2-data-plane-disk-roles-managed", taken)
+    for words in (("recover", "--stack", copy.name), adopt):
+        refusal = copy.idstack(*words, check=False)
+        assert refusal.returncode == 1, shlex.join(words)
+        assert "the stack local has" in refusal.stderr
+    assert principals(stack) == roles
+    assert stack.preview() == {}
+    assert stack.idstack("doctor", check=False).returncode == 3, "nothing is broken; HyperShift's part is not there"
+
+
+@contextmanager
+def another_backend(stack: LocalStack, outputs: dict[str, Any]) -> Iterator[None]:
+    """A backend in which a stack of the same name has these outputs, and nothing else."""
+    backend = stack.state / "pulumi/backend"
+    own, aside = backend / ".pulumi", backend / "first"
+    own.rename(aside)
+    try:
+        stack.prepare()
+        state = json.loads(stack.pulumi("stack", "export").stdout)
+        urn = f"urn:pulumi:{stack.name}::idstack::pulumi:pulumi:Stack::idstack-{stack.name}"
+        state["deployment"]["resources"] = [
+            {"urn": urn, "type": "pulumi:pulumi:Stack", "custom": False, "outputs": outputs}
+        ]
+        file = stack.state / "another.json"
+        file.write_text(json.dumps(state), encoding="utf-8")
+        stack.pulumi("stack", "import", "--file", str(file))
+        yield
+    finally:
+        shutil.rmtree(own)
+        aside.rename(own)
+
+
+def test_a_stack_of_the_same_name_in_another_backend_deletes_nothing(stack: LocalStack) -> None:
+    before, owner = in_azure(stack), stack.outputs["ownerId"]
+    vault = {key: stack.outputs[key] for key in ("keyVaultId", "keyVaultName")}
+    with another_backend(stack, vault):
+        swept = json.loads(stack.idstack("sweep", "--yes", "--json").stdout)["leftOver"]
+        recovered = stack.idstack("recover", "--no-up", check=False)
+
+    assert in_azure(stack) == before
+    foreign = f"no stack of this backend has its owner id {owner}, and one of another may"
+    kinds = {each["kind"] for each in swept if each["not_ours"] == foreign}
+    assert kinds == {"application", "managed identity", "secret"}
+    assert not any(each["ours"] for each in swept)
+    assert recovered.returncode == 1
+    assert f"it carries the owner id {owner}, which no stack of this backend has" in recovered.stderr
+    assert stack.preview() == {}
+
+
+def test_a_person_says_that_an_owner_id_was_this_stacks(stack: LocalStack) -> None:
+    owner = stack.outputs["ownerId"]
+    vault = {key: stack.outputs[key] for key in ("keyVaultId", "keyVaultName")}
+    with another_backend(stack, vault):
+        stack.idstack("recover", "--no-up", "--owner", owner)
+        swept = json.loads(stack.idstack("sweep", "--json").stdout)["leftOver"]
+
+    assert {each["kind"] for each in swept if each["ours"]} >= {"application", "managed identity", "secret"}
+    assert not any(owner in (each["not_ours"] or "") for each in swept)
+    assert stack.preview() == {}

@@ -1,0 +1,48 @@
+"""`StackOwnerResource`: an id that is made once, and that nothing changes."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from plugin import UNKNOWN, PluginError, Props
+from provider.stack_owner import StackOwnerResource
+
+URN = "urn:pulumi:dev::idstack::idstack:index:StackOwner::owner"
+
+resource = StackOwnerResource()
+
+
+def inputs(old: Props | None = None) -> Props:
+    checked = resource.check(URN, old, {})
+    assert not checked.failures
+    return checked.inputs
+
+
+def test_each_stack_gets_an_id_of_its_own() -> None:
+    made = [resource.create(URN, inputs(), preview=False) for _ in range(2)]
+
+    assert [each.id for each in made] == [each.state["ownerId"] for each in made]
+    assert len({uuid.UUID(each.id) for each in made}) == 2
+
+
+def test_a_preview_of_the_first_run_does_not_know_it() -> None:
+    assert resource.create(URN, inputs(), preview=True).state["ownerId"] is UNKNOWN
+
+
+def test_it_stays_whatever_a_later_release_asks() -> None:
+    first = resource.create(URN, inputs(), preview=False)
+
+    read = resource.read(URN, first.id, inputs(), first.state)
+    assert read is not None
+    assert (read.id, read.state) == (first.id, first.state)
+    assert resource.diff(URN, first.id, inputs(), first.state, inputs(inputs())).changes == {}
+    for preview in (True, False):
+        updated = resource.update(URN, first.id, inputs(), first.state, inputs() | {"note": "x"}, preview=preview)
+        assert updated == first.state | {"note": "x"}
+
+
+def test_it_cannot_be_imported() -> None:
+    with pytest.raises(PluginError, match="owner cannot be imported"):
+        resource.read(URN, "an-id", {}, {})
