@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from tests.engine.killing import small_stack
+from tests.engine.other_stacks import a_copy, another_backend, in_azure
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
 _AUTHORIZATION: Final = "2022-04-01"
 _ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
-_SHARED: Final = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect", "credentials")
-_KINDS: Final = ("arm", "entra-application", "entra-principal", "keyvault-secret")
 
 
 @pytest.fixture(scope="module")
@@ -28,28 +25,10 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
         yield made
 
 
-def in_azure(stack: LocalStack) -> dict[tuple[str, str], str]:
-    """All that there is, as JSON by kind and key."""
-    return {key: text for key, text in stack.contents().items() if key[0] in _KINDS}
-
-
 def principals(stack: LocalStack) -> dict[str, str]:
     """Whom each role assignment of the stack is for, in Azure, by its id."""
     somebody, ids = OutOfBand(stack), [each["id"] for each in stack.resources() if each["type"] == _ASSIGNMENT]
     return {each: somebody.arm("GET", each, _AUTHORIZATION)["properties"]["principalId"] for each in ids}
-
-
-def a_copy(stack: LocalStack) -> LocalStack:
-    """A stack beside with the cluster hc2, whose infraID is still hc1's."""
-    [cluster] = stack.configuration("hostedClusters")
-    return stack.beside(
-        "local-hc2",
-        **{key: stack.configuration(key) for key in _SHARED},
-        managementCluster=stack.configuration("managementCluster"),
-        clusterSide="hypershift",
-        sharedStack="organization/idstack/local",
-        hostedClusters=[{**cluster, "name": "hc2"}],
-    )
 
 
 def test_a_second_cluster_with_an_infra_id_takes_no_role_of_the_first(stack: LocalStack) -> None:
@@ -75,28 +54,6 @@ def test_a_second_cluster_with_an_infra_id_takes_no_role_of_the_first(stack: Loc
     assert principals(stack) == roles
     assert stack.preview() == {}
     assert stack.idstack("doctor", check=False).returncode == 3, "nothing is broken; HyperShift's part is not there"
-
-
-@contextmanager
-def another_backend(stack: LocalStack, outputs: dict[str, Any]) -> Iterator[None]:
-    """A backend in which a stack of the same name has these outputs, and nothing else."""
-    backend = stack.state / "pulumi/backend"
-    own, aside = backend / ".pulumi", backend / "first"
-    own.rename(aside)
-    try:
-        stack.prepare()
-        state = json.loads(stack.pulumi("stack", "export").stdout)
-        urn = f"urn:pulumi:{stack.name}::idstack::pulumi:pulumi:Stack::idstack-{stack.name}"
-        state["deployment"]["resources"] = [
-            {"urn": urn, "type": "pulumi:pulumi:Stack", "custom": False, "outputs": outputs}
-        ]
-        file = stack.state / "another.json"
-        file.write_text(json.dumps(state), encoding="utf-8")
-        stack.pulumi("stack", "import", "--file", str(file))
-        yield
-    finally:
-        shutil.rmtree(own)
-        aside.rename(own)
 
 
 def test_a_stack_of_the_same_name_in_another_backend_deletes_nothing(stack: LocalStack) -> None:

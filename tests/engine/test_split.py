@@ -13,6 +13,7 @@ import pytest
 from identity.credentials.document import decode
 from tests.engine.clients import Client, bare_sign_in
 from tests.engine.killing import small_stack
+from tests.engine.other_stacks import in_azure
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
@@ -21,7 +22,6 @@ pytestmark = pytest.mark.slow
 _SHARED = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect", "managementCluster")
 _TO = ("--cluster", "hc1", "--to", "local-hc1")
 _COMMAND = "idstack split --stack local --cluster hc1 --to local-hc1"
-_KINDS = ("arm", "entra-application", "entra-principal", "keyvault-secret")
 
 
 @pytest.fixture(params=["hypershift"])
@@ -55,11 +55,6 @@ def to_get_the_cluster(stack: LocalStack, **configuration: Any) -> LocalStack:
         hostedClusters=stack.configuration("hostedClusters"),
         **configuration,
     )
-
-
-def in_azure(stack: LocalStack) -> dict[tuple[str, str], str]:
-    """All that the stacks have made, as JSON by kind and key."""
-    return {key: text for key, text in stack.contents().items() if key[0] in _KINDS}
 
 
 def test_a_split_makes_and_deletes_nothing_and_refuses_nobody(stack: LocalStack) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections import Counter
@@ -13,6 +14,7 @@ from azure.core.exceptions import ClientAuthenticationError
 
 from identity.credentials import rfc3339
 from tests.engine.clients import Client, bare_sign_in
+from tests.engine.other_stacks import in_azure
 from tests.storm import model, tampering
 from tests.storm.plan import TAMPERING, Kind, Operation, Recovery, written
 from tests.storm.world import PAUSE, Done, World
@@ -90,6 +92,10 @@ class Storm:
                 self._must("restore", backup)
                 self._must("recover")
                 self._is_older = True
+            case Kind.NEIGHBOUR:
+                self._meet_a_neighbour()
+            case Kind.TWIN:
+                self._meet_a_twin(is_up=operation.argument == "up")
             case _:
                 pods = Client(lambda: bare_sign_in(used[identity]), pause=PAUSE)
                 try:
@@ -103,6 +109,27 @@ class Storm:
                 model.require(not pods.refusals, "what pods have was refused", pods.refusals[-1:])
                 bare_sign_in(used[identity])
         self._require(operation, credentials, Done((), 0, ""))
+
+    def _meet_a_neighbour(self) -> None:
+        """A stack with this one's infraID is refused, and leaves nothing behind."""
+        world, before = self.world, in_azure(self.world.stack)
+        with tampering.neighbour(world) as name:
+            for command in ("up", "recover"):
+                model.require_refused_for(self._run(command, "--stack", name), world.stack.name)
+        model.require_untouched(before, in_azure(world.stack))
+        model.require_gone(world, name)
+
+    def _meet_a_twin(self, *, is_up: bool) -> None:
+        """A stack of this name in another backend takes nothing of this one for its own."""
+        world, before = self.world, in_azure(self.world.stack)
+        things = model.Things(world)
+        with tampering.twin(world, is_up=is_up):
+            empty = world.stack.resources()
+            swept = self._run("sweep", "--yes", "--json")
+            things.require_somebody_elses(json.loads(swept.printed)["leftOver"], with_secrets=is_up)
+            recovered = self._run("recover", "--no-up")
+            things.require_not_adopted(recovered, empty, world.stack.resources())
+        model.require_untouched(before, in_azure(world.stack))
 
     def _renew_or_force(self, operation: Operation, identity: str) -> None:
         """A renewal heals what was edited or put back, or refuses it in words and leaves it alone."""

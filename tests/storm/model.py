@@ -7,13 +7,14 @@ import hashlib
 import re
 import threading
 import time
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
 from tests.engine.clients import bare_sign_in
 from tests.engine.key_material import KeySearch, everything, vault_keys
-from tests.engine.killing import documents, in_the_cloud, in_the_state, registered, registered_in_state
+from tests.engine.killing import Thing, documents, in_the_cloud, in_the_state, registered, registered_in_state
 from tests.storm.plan import Kind, Operation
 from tests.storm.world import MOUNTED, SECRETS, Done, World
 
@@ -27,13 +28,16 @@ _KEYS: Final = (
 _CAUSES: Final = re.compile(
     r"was killed by signal 9|exited prematurely|make recover|make up|idstack import|Connection refused|does not answer|"
     r"it is too soon|not rotated:|is withdrawn|has not reached the vault|does the kubelet run|"
-    r"rotate --force|set-attributes",
+    r"rotate --force|set-attributes|which a hosted cluster of the stack|which no stack of this backend has",
     re.IGNORECASE,
 )
 PUT_BACK: Final = "the state was cut short, and is that of"
 """What `idstack recover` prints of a copy that takes the state's place."""
 # What puts right what somebody has edited or put back.
 _WAY_OUT: Final = re.compile(r"idstack rotate --force|az keyvault secret set-attributes")
+# What `sweep` knows by its owner id, beside the secrets of certificates.
+_OWNED: Final = ("azuread:index/application:Application", "azure-native:managedidentity:UserAssignedIdentity")
+_SECRET: Final = "idstack:index:CredentialSecret"
 _DAY: Final = timedelta(days=1)
 _MOUNTED_WITHIN: Final = 60.0  # seconds
 
@@ -52,6 +56,25 @@ def require_a_cause(done: Done) -> None:
 def require_a_way_out(done: Done) -> None:
     """A command that met what somebody had edited or put back healed it, or refused it and named the way out."""
     require(done.code == 0 or bool(_WAY_OUT.search(done.printed)), "it names no way out", done.printed)
+
+
+def require_untouched(before: Mapping[Thing, str], now: Mapping[Thing, str]) -> None:
+    """Of what is in Azure, nothing came, went or changed."""
+    changed = sorted(each for each in before.keys() | now.keys() if before.get(each) != now.get(each))
+    require(not changed, "what the stack has was touched", changed)
+
+
+def require_refused_for(done: Done, stack: str) -> None:
+    """A command for a stack with this one's infraID was refused, and names this one."""
+    is_named = f"which a hosted cluster of the stack {stack} has" in done.printed
+    require(done.code != 0 and is_named, "it was not refused for whose infraID it is", done.printed)
+
+
+def require_gone(world: World, stack: str) -> None:
+    """Another stack was removed: it is none of the backend's, and has no configuration; the engine keeps its copies."""
+    state = world.stack.state / f"pulumi/backend/.pulumi/stacks/idstack/{stack}.json"
+    files = [each for each in (state, world.stack.root / f"Pulumi.{stack}.yaml") if each.exists()]
+    require(not files, "the other stack is not gone", files)
 
 
 def require_nothing_left(world: World) -> None:
@@ -96,6 +119,35 @@ def require_no_key_in_clear(world: World) -> None:
     printed = {f"what command {number} printed": text for number, text in enumerate(world.printed)}
     places = KeySearch(vault_keys(world.stack)).places_in(everything(world.stack, printed))
     require(places == {}, "a private key is in clear", places)
+
+
+class Things:
+    """What carries the stack's owner id, which a stack of its name in another backend must leave alone."""
+
+    def __init__(self, world: World) -> None:
+        self._owner_id = world.stack.outputs["ownerId"]
+        ids = {each["id"].lower(): each["type"] for each in world.stack.resources() if "id" in each}
+        self._named = {id for id, type_token in ids.items() if type_token in _OWNED}
+        # Not the copied documents of managed identities, which are no certificates of this program's.
+        self._secrets = {
+            id for id, type_token in ids.items() if type_token == _SECRET and id.endswith(tuple(SECRETS.values()))
+        }
+
+    def require_somebody_elses(self, swept: Iterable[Mapping[str, Any]], *, with_secrets: bool) -> None:
+        """The other stack's sweep lists each of them, and nothing as its own; without a vault it sees no secret."""
+        mine = [each["id"] for each in swept if each["ours"]]
+        require(not mine, "it is thought to be another stack's", mine)
+        foreign = {each["id"].lower() for each in swept if f"owner id {self._owner_id}," in each["not_ours"]}
+        wanted = self._named | (self._secrets if with_secrets else set())
+        require(wanted <= foreign, "it is not listed as somebody else's", wanted - foreign)
+
+    def require_not_adopted(
+        self, recovered: Done, before: Iterable[Mapping[str, Any]], now: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """The other stack's recovery says whose they are, and its state has what it had."""
+        require(f"owner id {self._owner_id}," in recovered.printed, "it does not say whose they are", recovered.printed)
+        adopted = {each["urn"] for each in now} - {each["urn"] for each in before}
+        require(not adopted, "another stack has adopted it", adopted)
 
 
 class Credentials:

@@ -36,9 +36,11 @@ class Kind(StrEnum):
     EDIT = "edit"
     RESTORE = "restore"
     LAG = "lag"
+    NEIGHBOUR = "neighbour"
+    TWIN = "twin"
 
 
-TAMPERING: Final = (Kind.PUT_BACK, Kind.EDIT, Kind.RESTORE, Kind.LAG)
+TAMPERING: Final = (Kind.PUT_BACK, Kind.EDIT, Kind.RESTORE, Kind.LAG, Kind.NEIGHBOUR, Kind.TWIN)
 """What somebody does behind the stack's back, or Azure by itself. Nobody is killed meanwhile."""
 
 
@@ -127,6 +129,10 @@ _RULES: Final[Mapping[Kind, _Rule]] = {
     Kind.RESTORE: _Rule(3, 400, APPLICATIONS),
     # A leak is revoked while Graph's reads are late.
     Kind.LAG: _Rule(3, 120, APPLICATIONS),
+    # A second stack of the backend has a cluster with this stack's infraID; its `up` and `recover` are run.
+    Kind.NEIGHBOUR: _Rule(1, 0),
+    # Another backend has a stack of this name, empty or brought up; its `sweep --yes` and `recover` are run.
+    Kind.TWIN: _Rule(1, 0, ("", "up")),
 }
 _FIRST_UP: Final = 1500
 _VICTIMS: Final[Mapping[Kind, Sequence[Victim]]] = {Kind.SCALE: (Victim.DAEMON, Victim.KUBELET, Victim.MACHINE)}

@@ -1,8 +1,11 @@
-"""What happens behind the stack's back in a storm: to an identity's secret, to the backend, to what Graph answers."""
+"""What happens behind the stack's back in a storm: to an identity's secret, to the backend, to what Graph answers, and
+by stacks that could take its things for theirs.
+"""
 
 from __future__ import annotations
 
 import shutil
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -11,6 +14,7 @@ from typing import Any, Final
 from identity.credentials.secret_tags import DELIVERED_AT, GENERATION, THUMBPRINT
 from localcloud.azure.shared.held import HeldLag
 from tests.engine.held_faults import held
+from tests.engine.other_stacks import a_copy, another_backend
 from tests.engine.out_of_band import OutOfBand
 from tests.storm.world import SECRETS, World
 
@@ -70,4 +74,22 @@ def late_reads(world: World, seed: int) -> Iterator[None]:
     with held(
         world.stack, HeldLag("graph", ("GET",), "appId=", since=now, probability=0.5, seed=seed, seconds=_LAGS_FOR)
     ):
+        yield
+
+
+@contextmanager
+def neighbour(world: World) -> Iterator[str]:
+    """The name of a second stack of the backend, in whose configuration a cluster has this stack's infraID."""
+    copy = a_copy(world.stack)
+    try:
+        yield copy.name
+    finally:
+        copy.pulumi("stack", "rm", "--yes", copy.name)
+
+
+@contextmanager
+def twin(world: World, *, is_up: bool) -> Iterator[None]:
+    """A stack of this name in another backend is what the commands find: empty, or with a vault and an owner id."""
+    vault = {key: world.stack.outputs[key] for key in ("keyVaultId", "keyVaultName")} if is_up else {}
+    with another_backend(world.stack, vault, str(uuid.uuid4()) if is_up else None):
         yield

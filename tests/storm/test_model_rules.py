@@ -14,13 +14,20 @@ import pytest
 
 from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
 from tests.storm import model
-from tests.storm.model import Broken, Credentials
+from tests.storm.model import Broken, Credentials, Things
 from tests.storm.plan import Kind, Operation
-from tests.storm.world import SECRETS, World
+from tests.storm.world import SECRETS, Done, World
 
 _NOW: Final = datetime(2026, 11, 23, tzinfo=UTC)
 _VAULT: Final = ("azure", "kv")
 _POD: Final = ("kubernetes", "pod")
+_OWNED: Final = {
+    "/applications/a1": "azuread:index/application:Application",
+    "/identity/i1": "azure-native:managedidentity:UserAssignedIdentity",
+    "/secrets/cloud-provider-hc1-json": "idstack:index:CredentialSecret",
+}
+_FOREIGN: Final = "no stack of this backend has its owner id mine, and one of another may"
+_WHOSE: Final = "it carries the owner id mine, which no stack of this backend has"
 
 
 def version(thumbprint: str, *, delivered: datetime = _NOW, enabled: bool = True) -> dict[str, Any]:
@@ -48,6 +55,8 @@ class FakeWorld:
     clock: datetime = _NOW
     replicas: int = 2
     mounts: list[str] = field(default_factory=lambda: ["cloudProvider"] * 2)
+    root: Path = Path()
+    outputs: dict[str, str] = field(default_factory=lambda: {"ownerId": "mine"})
 
     @property
     def stack(self) -> FakeWorld:
@@ -55,6 +64,11 @@ class FakeWorld:
 
     def inventory(self) -> set[tuple[str, str]]:
         return {_POD, _VAULT}
+
+    def resources(self) -> list[dict[str, str]]:
+        owned = [{"id": id, "type": type_token} for id, type_token in _OWNED.items()]
+        copied = {"id": "/secrets/disk", "type": "idstack:index:CredentialSecret"}
+        return [*owned, copied, {"id": "/role/r1", "type": "azure-native:authorization:RoleAssignment"}]
 
     def secrets(self) -> dict[str, list[dict[str, Any]]]:
         return self.versions
@@ -249,3 +263,73 @@ def test_a_leaked_certificate_that_is_still_registered_is_found(
         return
     with pytest.raises(Broken, match="a leaked certificate is still registered"):
         before.require_as_expected(revoked, was_undisturbed=True)
+
+
+@pytest.mark.parametrize("now", [{}, {("arm", "role"): "b"}, {("arm", "role"): "a", ("arm", "another"): "c"}])
+def test_what_another_stack_deletes_changes_or_makes_is_found(now: dict[tuple[str, str], str]) -> None:
+    before = {("arm", "role"): "a"}
+    model.require_untouched(before, dict(before))
+    with pytest.raises(Broken, match="what the stack has was touched"):
+        model.require_untouched(before, now)
+
+
+@pytest.mark.parametrize(
+    ("code", "printed"),
+    [
+        (0, 'infraID is "x", which a hosted cluster of the stack local has'),
+        (1, 'infraID is "x", which a hosted cluster of the stack other has'),
+        (1, "it is taken"),
+    ],
+)
+def test_an_infra_id_that_is_not_refused_for_whose_it_is_is_found(code: int, printed: str) -> None:
+    model.require_refused_for(Done(("up",), 1, "which a hosted cluster of the stack local has; accepted: "), "local")
+    with pytest.raises(Broken, match="it was not refused for whose infraID it is"):
+        model.require_refused_for(Done(("up",), code, printed), "local")
+
+
+@pytest.mark.parametrize(
+    "left", ["state/pulumi/backend/.pulumi/stacks/idstack/local-hc2.json", "Pulumi.local-hc2.yaml"]
+)
+def test_another_stack_that_stays_is_found(tmp_path: Path, left: str) -> None:
+    world = FakeWorld(state=tmp_path / "state", root=tmp_path)
+    model.require_gone(world.as_world(), "local-hc2")
+    (tmp_path / left).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / left).touch()
+    with pytest.raises(Broken, match="the other stack is not gone"):
+        model.require_gone(world.as_world(), "local-hc2")
+
+
+def _listed(*ids: str, not_ours: str | None = _FOREIGN) -> list[dict[str, Any]]:
+    return [{"id": each, "not_ours": not_ours, "ours": not_ours is None} for each in ids]
+
+
+@pytest.mark.parametrize(
+    ("swept", "with_secrets", "rule"),
+    [
+        (_listed(*_OWNED), True, None),
+        (_listed("/Applications/A1", "/identity/i1"), False, None),
+        (_listed("/applications/a1", "/identity/i1"), True, "it is not listed as somebody else's"),
+        (_listed("/identity/i1", "/secrets/cloud-provider-hc1-json"), True, "it is not listed as somebody else's"),
+        (_listed("/applications/a1"), False, "it is not listed as somebody else's"),
+        (_listed(*_OWNED, not_ours="it carries no owner id"), True, "it is not listed as somebody else's"),
+        ([*_listed(*_OWNED), *_listed("/role/r1", not_ours=None)], True, "it is thought to be another stack's"),
+    ],
+)
+def test_what_a_foreign_sweep_takes_for_its_own_or_overlooks_is_found(
+    world: FakeWorld, swept: list[dict[str, Any]], with_secrets: bool, rule: str | None
+) -> None:
+    things = Things(world.as_world())
+    if rule is None:
+        things.require_somebody_elses(swept, with_secrets=with_secrets)
+        return
+    with pytest.raises(Broken, match=rule):
+        things.require_somebody_elses(swept, with_secrets=with_secrets)
+
+
+def test_what_a_foreign_recovery_adopts_or_does_not_explain_is_found(world: FakeWorld) -> None:
+    things, stack, adopted = Things(world.as_world()), {"urn": "stack"}, {"urn": "application"}
+    things.require_not_adopted(Done(("recover",), 1, _WHOSE), [stack], [stack])
+    with pytest.raises(Broken, match="another stack has adopted it"):
+        things.require_not_adopted(Done(("recover",), 0, _WHOSE), [stack], [stack, adopted])
+    with pytest.raises(Broken, match="it does not say whose they are"):
+        things.require_not_adopted(Done(("recover",), 1, "it is too soon"), [stack], [stack])

@@ -77,7 +77,10 @@ class World:
     _is_going: threading.Event = field(default_factory=threading.Event)
 
     def command(self, operation: Operation) -> tuple[str, ...]:
-        """Let the time pass that the operation needs, change the configuration as it says, and return what to run."""
+        """Let the time pass that the operation needs, change the configuration as it says, and return what to run.
+
+        Raises ValueError for an operation that is another stack's.
+        """
         match operation.kind:
             case Kind.RENEW | Kind.PUT_BACK | Kind.EDIT:
                 self._pass(timedelta(days=1))
@@ -98,6 +101,8 @@ class World:
             case Kind.UP | Kind.DOWN:
                 self._start()
                 return (operation.kind.value,)
+            case Kind.NEIGHBOUR | Kind.TWIN:
+                raise ValueError(f"{operation} runs nothing for the storm's stack")
 
     def run(self, *command: str, disturbance: Disturbance | None = None, chance: random.Random | None = None) -> Done:
         """Run `idstack` with these arguments, or the scaling, to its end."""

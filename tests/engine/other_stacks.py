@@ -1,0 +1,67 @@
+"""Stacks that could lay hands on another's things: with its cluster's infraID, or with its name in another backend."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from ops.stack.state import OWNER, provider_urn
+from tests.harness import LocalStack
+
+_KINDS: Final = ("arm", "entra-application", "entra-principal", "keyvault-secret")
+_SHARED: Final = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect", "credentials")
+
+
+def in_azure(stack: LocalStack) -> dict[tuple[str, str], str]:
+    """All that the stacks have made in Azure, as JSON by kind and key."""
+    return {key: text for key, text in stack.contents().items() if key[0] in _KINDS}
+
+
+def a_copy(stack: LocalStack) -> LocalStack:
+    """A stack beside with the cluster hc2, whose infraID is still hc1's."""
+    [cluster] = stack.configuration("hostedClusters")
+    return stack.beside(
+        "local-hc2",
+        **{key: stack.configuration(key) for key in _SHARED},
+        managementCluster=stack.configuration("managementCluster"),
+        clusterSide="hypershift",
+        sharedStack=f"organization/idstack/{stack.name}",
+        hostedClusters=[{**cluster, "name": "hc2"}],
+    )
+
+
+@contextmanager
+def another_backend(stack: LocalStack, outputs: dict[str, Any], owner_id: str | None = None) -> Iterator[None]:
+    """A backend in which a stack of the same name has these outputs and this owner id, and nothing else."""
+    root = {"urn": _urn_of(stack), "type": "pulumi:pulumi:Stack", "custom": False, "outputs": outputs}
+    resources = [root, *(() if owner_id is None else _owner(stack, owner_id))]
+    backend = stack.state / "pulumi/backend"
+    own, aside = backend / ".pulumi", backend / "first"
+    own.rename(aside)
+    try:
+        stack.prepare()
+        state = json.loads(stack.pulumi("stack", "export").stdout)
+        state["deployment"]["resources"] = resources
+        file = stack.state / "another.json"
+        file.write_text(json.dumps(state), encoding="utf-8")
+        stack.pulumi("stack", "import", "--file", str(file))
+        file.unlink()
+        yield
+    finally:
+        shutil.rmtree(own)
+        aside.rename(own)
+
+
+def _urn_of(stack: LocalStack) -> str:
+    return f"urn:pulumi:{stack.name}::idstack::pulumi:pulumi:Stack::idstack-{stack.name}"
+
+
+def _owner(stack: LocalStack, owner_id: str) -> Iterator[dict[str, Any]]:
+    """The owner as the stack's state has it, but for its id, after its provider."""
+    resources = stack.resources()
+    [owner] = [each for each in resources if each["type"] == OWNER]
+    yield from (each for each in resources if each["urn"] == provider_urn(owner["provider"]))
+    yield {**owner, "id": owner_id, "outputs": {**owner["outputs"], "ownerId": owner_id}}
