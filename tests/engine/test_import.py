@@ -69,7 +69,7 @@ _SHOWN: Mapping[str, tuple[str, set[str]]] = {
     "azure-native:storage:StorageAccount": ("update", {"enableHttpsTrafficOnly", "encryption", "networkRuleSet"}),
     "azure-native:containerservice:ManagedCluster": ("update", _FILLED_IN),
     "azure-native:keyvault:Secret": ("update", {"properties.value", "tags.idstack-owner"}),
-    # Of the document ARM shows what is in attributes and tags; the owner's tag says whose it is, and is taken from nobody.
+    # Of the document ARM shows what is in attributes and tags. The owner id of the one who wrote it is taken by nobody.
     _CREDENTIAL_SECRET: ("update", {"authorityHost", "clientId", "objectEncoding", "objectId", "ownerId"}),
     "azure-native:keyvault:Vault": (
         "update",
