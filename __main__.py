@@ -7,6 +7,7 @@ import os
 import pulumi
 
 from components.azure.management_cluster import create_management_cluster
+from components.azure.plugin_resources import StackOwner
 from components.azure.providers import register_providers
 from components.kubernetes.provider import with_kubernetes_provider
 from components.lookups import configuration
@@ -46,6 +47,11 @@ async def main() -> pulumi.Inputs:
         providers = with_kubernetes_provider(settings, providers, cluster, hands_over=bool(handed_over))
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
+    owner = StackOwner("owner")
+    # In each run before all that depends on it in the state: what is no target is written as it was, in the order of
+    # registration, and the engine refuses a state in which a dependency comes later.
+    await owner.urn.future()
+    # A renewal may run before an `up` has made the owner, and changes no tag.
     stack = IdentityStack(
         settings,
         providers,
@@ -55,7 +61,7 @@ async def main() -> pulumi.Inputs:
         cluster,
         last,
         handed_over,
-        renews_only=renews_only,
+        None if renews_only else owner,
     )
     outputs = stack.outputs()
     return renewed_outputs(last, outputs) if renews_only else outputs

@@ -31,8 +31,8 @@ class IdentityStack:
 
     `shared` is the shared stack's store; None if vault and key-vault-user are this stack's own. `cluster` is the
     management cluster that this stack makes; None if it exists already; `last` are the outputs of the last complete
-    run; `handed_over` names the hosted clusters whose namespaces this run leaves to HyperShift. A run that
-    `renews_only` leaves the stack's owner id, and the tags with it, as they are.
+    run; `handed_over` names the hosted clusters whose namespaces this run leaves to HyperShift. `owner` is None in a
+    run that leaves the stack's owner id, and the tags with it, as they are.
     """
 
     def __init__(
@@ -45,14 +45,12 @@ class IdentityStack:
         cluster: ManagementCluster | None,
         last: StackOutputs[Any],
         handed_over: Collection[str],
-        *,
-        renews_only: bool,
+        owner: StackOwner | None,
     ) -> None:
         self._settings = settings
         self._cluster = cluster
         self._options = providers.options()
-        # The owner is no target of a renewal, which may run before an `up` has made it.
-        self._owner = None if renews_only else StackOwner("owner")
+        self._owner = owner
         self._attach_command: pulumi.Output[str] | None = None
         self._reader: pulumi.Output[str] | None = None
         self._store = shared or self._own_store(prerequisites)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -118,8 +119,11 @@ def test_another_key_is_refused(document: Document) -> None:
 
 
 def test_an_expired_certificate_is_refused_although_it_is_registered(graph: Graph, document: Document) -> None:
-    expired = issue("expired", not_before=datetime.now(UTC) - timedelta(days=2), lifetime=timedelta(days=1))
+    # Graph takes no certificate that has ended, so this one ends a moment after it was registered.
+    lifetime = timedelta(days=1, seconds=5)
+    expired = issue("expired", not_before=datetime.now(UTC) - timedelta(days=1), lifetime=lifetime)
     client_id = graph.application_with(expired.certificate_pem)
+    time.sleep((expired.not_after - datetime.now(UTC)) / timedelta(seconds=1) + 1)
     pem = (expired.private_key_pem + expired.certificate_pem).encode()
 
     with pytest.raises(ClientAuthenticationError, match="AADSTS7000"):

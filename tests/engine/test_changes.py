@@ -195,6 +195,7 @@ def test_stacks_show_no_secret_output(stack: LocalStack) -> None:
         "keyVaultUri",
         "keyVaultUserClientId",
         "managementClusterId",
+        "ownerId",
         "tenantId",
     ]
     row = outputs["hostedClusters"]["hc1"]["controlPlane"]["network"]

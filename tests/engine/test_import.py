@@ -68,9 +68,9 @@ _SHOWN: Mapping[str, tuple[str, set[str]]] = {
     "azure-native:storage:BlobContainer": ("update", {"defaultEncryptionScope", "denyEncryptionScopeOverride"}),
     "azure-native:storage:StorageAccount": ("update", {"enableHttpsTrafficOnly", "encryption", "networkRuleSet"}),
     "azure-native:containerservice:ManagedCluster": ("update", _FILLED_IN),
-    "azure-native:keyvault:Secret": ("update", {"properties.value"}),
-    # Of the document ARM shows what is in attributes and tags.
-    _CREDENTIAL_SECRET: ("update", {"authorityHost", "clientId", "objectEncoding", "objectId"}),
+    "azure-native:keyvault:Secret": ("update", {"properties.value", "tags.idstack-owner"}),
+    # Of the document ARM shows what is in attributes and tags. The owner id of the one who wrote it is taken by nobody.
+    _CREDENTIAL_SECRET: ("update", {"authorityHost", "clientId", "objectEncoding", "objectId", "ownerId"}),
     "azure-native:keyvault:Vault": (
         "update",
         {"properties.networkAcls.ipRules", "properties.networkAcls.virtualNetworkRules"},
