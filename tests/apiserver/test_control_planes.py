@@ -167,7 +167,8 @@ def test_up_with_the_stacks_own_cluster_side_is_refused(scenario: HandOverScenar
 def test_the_switch_deletes_the_probes_and_nothing_else(scenario: HandOverScenario) -> None:
     steps = scenario.switch_preview
 
-    assert {name for name, step in steps.items() if step == "update"} == {"hc1-namespace-guard"}
+    guards = {"hc1-cluster-side-guard", "hc1-namespace-guard"}
+    assert {name for name, step in steps.items() if step == "update"} == guards
     assert {name for name, step in steps.items() if step == "delete" and "-probe-" not in name} == set()
     assert scenario.own_after_switch == []
 
