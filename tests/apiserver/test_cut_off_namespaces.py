@@ -89,8 +89,11 @@ def own(stack: LocalStack) -> list[str]:
 
 
 def objects(http: httpx.Client) -> dict[str, str]:
-    """Uids of the namespace, while it is active, and of the control planes in it."""
-    namespace = http.get(NAMESPACE).raise_for_status().json()
+    """Uids of the namespace, with its phase, and of the control planes in it; nothing without the namespace."""
+    answer = http.get(NAMESPACE)
+    if answer.status_code == httpx.codes.NOT_FOUND:
+        return {}
+    namespace = answer.raise_for_status().json()
     planes = http.get(PLANES).raise_for_status().json()["items"]
     found = {f"plane {each['metadata']['name']}": each["metadata"]["uid"] for each in planes}
     return {f"namespace {namespace['status']['phase']}": namespace["metadata"]["uid"], **found}
