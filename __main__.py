@@ -16,6 +16,7 @@ from components.lookups.control_plane_check import check_control_planes
 from components.lookups.credential_loss_check import check_credential_losses
 from components.lookups.key_rotation_check import check_key_rotations
 from components.lookups.last_outputs import last_outputs
+from components.lookups.own_namespaces import own_namespaces
 from components.lookups.prerequisites import look_up
 from components.lookups.shared_stack import take_outputs
 from components.lookups.tenant_check import check_tenant
@@ -39,9 +40,11 @@ async def main() -> pulumi.Inputs:
         prerequisites = await look_up(settings, providers, shared, last)
         aks = prerequisites.management_cluster
         kubeconfig = await check_access(settings, providers, aks)
-        handed_over: frozenset[str] = frozenset()
+        handed_over: dict[str, frozenset[str]] = {}
         if not renews_only:
-            handed_over = await check_control_planes(settings, providers, last, aks, kubeconfig)
+            own = await own_namespaces()
+            clusters = await check_control_planes(settings, providers, own, aks, kubeconfig)
+            handed_over = dict.fromkeys(clusters, own.objects)
             await check_key_rotations(settings, providers, last, aks, kubeconfig)
         cluster = create_management_cluster(settings, providers, deployer)
         providers = with_kubernetes_provider(settings, providers, cluster, hands_over=bool(handed_over))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,8 @@ class IdentityStack:
 
     `shared` is the shared stack's store; None if vault and key-vault-user are this stack's own. `cluster` is the
     management cluster that this stack makes; None if it exists already; `last` are the outputs of the last complete
-    run; `handed_over` names the hosted clusters whose namespaces this run leaves to HyperShift. `owner` is None in a
-    run that leaves the stack's owner id, and the tags with it, as they are.
+    run; `handed_over` has, by hosted cluster whose namespace this run leaves to HyperShift, the names of the Kubernetes
+    resources in the state. `owner` is None in a run that leaves the stack's owner id, and the tags with it, as they are.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class IdentityStack:
         shared: CredentialStore | None,
         cluster: ManagementCluster | None,
         last: StackOutputs[Any],
-        handed_over: Collection[str],
+        handed_over: Mapping[str, frozenset[str]],
         owner: StackOwner | None,
     ) -> None:
         self._settings = settings
@@ -67,7 +67,7 @@ class IdentityStack:
                     delivered=delivered(last, cluster.name),
                     last_key_vault=_key_vault(last, cluster.name),
                     connection=providers.connection,
-                    hands_over=cluster.name in handed_over,
+                    handed_over=handed_over.get(cluster.name),
                     signing_key_file_id=prerequisites.signing_key_files.get(cluster.name),
                     stack_owner=self._owner_id,
                 ),

@@ -57,6 +57,16 @@ def issuer_url(name: str, storage_suffix: str) -> str:
     return f"https://{name}.blob.{storage_suffix}/{name}"
 
 
+def cluster_side_name(hosted_cluster: str) -> str:
+    """Name of the component with the objects in a control plane's namespace, which begins the names of them all."""
+    return f"{hosted_cluster}-cluster-side"
+
+
+def namespace_guard_name(hosted_cluster: str) -> str:
+    """Name of the guard that the engine deletes before everything that a control plane needs."""
+    return f"{hosted_cluster}-namespace-guard"
+
+
 def control_plane_identity_name(hosted_cluster: str, field: str) -> str:
     """Name of an identity's component in the stack."""
     return f"{hosted_cluster}-{kebab(field)}"

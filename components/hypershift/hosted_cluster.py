@@ -16,7 +16,6 @@ from components.azure.entra_application import EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredentialArgs
 from components.azure.infrastructure import create_infrastructure
 from components.azure.optional_identity import AttacherArgs, OptionalIdentityArgs, OptionalIdentityComponent
-from components.azure.plugin_resources import NamespaceGuard
 from components.azure.providers import ClusterConnection
 from components.hypershift.encryption_keys import encryption_keys
 from components.hypershift.hosted_cluster_object import HostedClusterObject, HostedClusterObjectArgs, stack_part
@@ -27,7 +26,7 @@ from components.kubernetes.cluster_side import ClusterSide, ClusterSideArgs
 from identity import catalogue_rows
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.infrastructure import component_name
-from identity.naming import control_plane_identity_name
+from identity.naming import cluster_side_name, control_plane_identity_name, namespace_guard_name
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec, ManagedIdentityOutput
 from identity.settings import HostedClusterSettings, Settings
 
@@ -42,8 +41,9 @@ class HostedClusterArgs:
     `imported` has the managed identities by field; `manifest` is the HostedCluster without
     the stack's part, None if the stack does not apply one; `delivered` has by field the generation of the certificate
     that the last complete run left in the vault; `last_key_vault` is the vault of the key that encrypted etcd then.
-    `connection` leads to the management cluster, None if the stack has nothing there; with `hands_over` this run leaves
-    the control plane's namespace, which the stack has made, to HyperShift. `signing_key_file_id` is the id of the
+    `connection` leads to the management cluster, None if the stack has nothing there. A run that leaves the control
+    plane's namespace, which the stack has made, to HyperShift has in `handed_over` the names of the Kubernetes
+    resources in the state, and None any other. `signing_key_file_id` is the id of the
     signing key in the file that the settings name, `stack_owner` the stack's owner id (None in a run that only renews).
     """
 
@@ -56,7 +56,7 @@ class HostedClusterArgs:
     delivered: Mapping[str, str]
     last_key_vault: str | None
     connection: ClusterConnection | None
-    hands_over: bool
+    handed_over: frozenset[str] | None
     signing_key_file_id: str | None
     stack_owner: pulumi.Input[str] | None
 
@@ -108,7 +108,7 @@ class HostedCluster(pulumi.ComponentResource):
         issuer = () if signing_key is None else signing_key.resources
         usable = [each for identity in identities.values() for each in identity.usable]
         everything = [*usable, *managed, *args.store.key_vault_user, *self._infrastructure, *issuer]
-        if args.settings.cluster_side == "stack" or args.hands_over:
+        if args.settings.cluster_side == "stack" or args.handed_over is not None:
             self._cluster_side(identities, everything)
         if args.manifest is not None:
             secret = signing_key_secret(f"{name}-signing-key-secret", self, key_args, signing_key)
@@ -128,30 +128,25 @@ class HostedCluster(pulumi.ComponentResource):
     def _cluster_side(
         self, identities: Mapping[str, ControlPlaneIdentityComponent], everything: Sequence[pulumi.Resource]
     ) -> None:
-        """The objects in the namespace, and the guard, which the engine deletes before them and `everything`."""
-        args, name = self._args, f"{self._name}-cluster-side"
-        child = pulumi.ResourceOptions(parent=self)
+        """The objects in the namespace, and the guard that the engine deletes before them and `everything`."""
+        args = self._args
+        if args.connection is None:
+            raise AssertionError("a stack with objects in the management cluster has a connection to it")
         cluster_side = ClusterSide(
-            name,
+            cluster_side_name(self._name),
             ClusterSideArgs(
                 settings=args.settings,
                 cluster=args.cluster,
                 store=args.store,
                 identities=identities,
-                handed_over=args.hands_over,
+                connection=args.connection,
+                handed_over=args.handed_over,
             ),
-            child,
+            pulumi.ResourceOptions(parent=self),
         )
-        if args.connection is None:
-            raise AssertionError("a stack with objects in the management cluster has a connection to it")
-        NamespaceGuard(
-            f"{self._name}-namespace-guard",
-            cluster_id=args.connection.cluster_id,
-            kubeconfig=args.connection.kubeconfig,
-            context=args.connection.context,
-            namespace=args.cluster.namespace_name,
-            handed_over=args.hands_over,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*everything, *cluster_side.shared]),
+        cluster_side.guard(
+            namespace_guard_name(self._name),
+            pulumi.ResourceOptions(parent=self, depends_on=[*everything, *cluster_side.shared]),
         )
 
     def _control_plane_identity(self, row: catalogue_rows.ControlPlaneIdentity) -> ControlPlaneIdentityComponent:

@@ -11,6 +11,8 @@ from pulumi_kubernetes.meta import v1 as meta
 
 from components.azure.control_plane_identity import ControlPlaneIdentityComponent
 from components.azure.credential_store import CredentialStore
+from components.azure.plugin_resources import NamespaceGuard
+from components.azure.providers import ClusterConnection
 from components.kubernetes.cloud_config import Platform
 from components.kubernetes.consumer_config import (
     ClusterIdentity,
@@ -36,26 +38,28 @@ class ClusterSideArgs:
     """Inputs of `ClusterSide`. `identities` has the enabled ones, by field.
 
     With `handed_over` the namespace is HyperShift's now: this run is the last one that has its objects in the state.
+    They are the names of the Kubernetes resources there: what the state does not have is HyperShift's own.
     """
 
     settings: Settings
     cluster: HostedClusterSettings
     store: CredentialStore
     identities: Mapping[str, ControlPlaneIdentityComponent]
-    handed_over: bool
+    connection: ClusterConnection
+    handed_over: frozenset[str] | None
 
 
 class ClusterSide(pulumi.ComponentResource):
     """Namespace, SecretProviderClasses, configuration documents, a credential probe for each mount, user workloads.
 
-    Whatever mounts a credential comes after its secret, the key-vault-user's role and the identity's own roles.
-    What is handed over stays as it is in the cluster, also when the next run takes it out of the state; probes and
-    workloads are the stack's own, and go. `shared` has the objects under names that HyperShift uses as well.
-    No outputs.
+    The namespace's guard comes before everything in it, as a run may end early. Whatever mounts a credential comes
+    after its secret, the key-vault-user's role and the identity's own roles. What is handed over stays as it is in the
+    cluster, also when the next run takes it out of the state; probes and workloads are the stack's own, and go.
+    `shared` has the objects under names that HyperShift uses as well. No outputs.
     """
 
     def __init__(self, name: str, args: ClusterSideArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        if args.handed_over:
+        if args.handed_over is not None:
             opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(transformations=[_left_as_it_is]))
         super().__init__("idstack:kubernetes:ClusterSide", name, None, opts)
         self._name, self._args = name, args
@@ -66,32 +70,46 @@ class ClusterSide(pulumi.ComponentResource):
             metadata=meta.ObjectMetaArgs(name=self._namespace),
             opts=pulumi.ResourceOptions(parent=self),
         )
-        nodes = NodeConfig(
-            f"{name}-nodes",
-            NodeConfigArgs(platform=self._platform, namespace=self._namespace),
-            pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
-        )
-        if args.settings.block_instance_metadata:
-            block = MetadataBlockArgs(namespace=self._namespace)
-            MetadataBlock(f"{name}-metadata", block, pulumi.ResourceOptions(parent=self, depends_on=[namespace]))
+        self._guarded = self.guard(f"{name}-guard", pulumi.ResourceOptions(parent=self, depends_on=[namespace]))
+        inside = pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
+        self.shared: list[pulumi.Resource] = [self._guarded]
+        if self._is_registered(f"{name}-nodes"):
+            nodes = NodeConfigArgs(platform=self._platform, namespace=self._namespace)
+            self.shared.append(NodeConfig(f"{name}-nodes", nodes, inside))
+        if args.settings.block_instance_metadata and self._is_registered(f"{name}-metadata"):
+            MetadataBlock(f"{name}-metadata", MetadataBlockArgs(namespace=self._namespace), inside)
         rows = {row.field: row for row in catalogue.CONTROL_PLANE if row.field in args.identities}
-        mountable = {field: self._identity(row, args.identities[field], namespace) for field, row in rows.items()}
-        self.shared: list[pulumi.Resource] = [namespace, nodes, *(each for own in mountable.values() for each in own)]
+        mountable = {field: self._identity(row, args.identities[field]) for field, row in rows.items()}
+        self.shared += [each for own in mountable.values() for each in own]
         for workload in args.cluster.workloads:
             self._workload(workload, [rows[field] for field in workload.identities], mountable)
         self.register_outputs({})
 
+    def guard(self, name: str, opts: pulumi.ResourceOptions) -> NamespaceGuard:
+        """A guard of the namespace: what it depends on is not deleted while HyperShift has a control plane there."""
+        return NamespaceGuard(
+            name,
+            cluster_id=self._args.connection.cluster_id,
+            kubeconfig=self._args.connection.kubeconfig,
+            context=self._args.connection.context,
+            namespace=self._namespace,
+            handed_over=self._args.handed_over is not None,
+            opts=opts,
+        )
+
+    def _is_registered(self, component: str) -> bool:
+        """Whether this run has a component with an object: one that hands over has what is in the state alone."""
+        known = self._args.handed_over
+        return known is None or any(each.startswith(f"{component}-") for each in known)
+
     def _identity(
-        self,
-        row: catalogue_rows.ControlPlaneIdentity,
-        identity: ControlPlaneIdentityComponent,
-        namespace: core.Namespace,
+        self, row: catalogue_rows.ControlPlaneIdentity, identity: ControlPlaneIdentityComponent
     ) -> list[pulumi.Resource]:
         """The identity's objects and probes; returns the objects that must be there before a pod mounts it."""
         args, stem = self._args, f"{self._name}-{kebab(row.field)}"
-        secret_provider_class = SecretProviderClass(
-            f"{stem}-class",
-            SecretProviderClassArgs(
+        needed: list[pulumi.Resource] = []
+        if self._is_registered(f"{stem}-class"):
+            secret_provider_class = SecretProviderClassArgs(
                 class_name=row.secret_provider_class,
                 namespace=self._namespace,
                 secret_name=identity.secret_name,
@@ -99,15 +117,15 @@ class ClusterSide(pulumi.ComponentResource):
                 vault_name=args.store.vault_name,
                 tenant_id=args.settings.tenant_id,
                 key_vault_user_client_id=args.store.key_vault_user_client_id,
-            ),
-            pulumi.ResourceOptions(parent=self, depends_on=[namespace, *identity.usable, *args.store.key_vault_user]),
-        )
+            )
+            usable = [self._guarded, *identity.usable, *args.store.key_vault_user]
+            opts = pulumi.ResourceOptions(parent=self, depends_on=usable)
+            needed.append(SecretProviderClass(f"{stem}-class", secret_provider_class, opts))
         proof = proof_argument(row.proof, args.settings.cloud, proof_target(args.settings, args.cluster))
-        needed: list[pulumi.Resource] = [secret_provider_class]
         for mount in row.mounts:
-            configuration = self._configuration(stem, mount, identity.secret_name, namespace)
+            configuration = self._configuration(stem, mount, identity.secret_name)
             needed += configuration
-            if args.handed_over:
+            if args.handed_over is not None:
                 continue
             CredentialProbe(
                 f"{self._name}-{row.probe_name(mount)}",
@@ -120,7 +138,7 @@ class ClusterSide(pulumi.ComponentResource):
                     secret_name=identity.secret_name,
                     proof=proof,
                 ),
-                pulumi.ResourceOptions(parent=self, depends_on=[secret_provider_class, *configuration]),
+                pulumi.ResourceOptions(parent=self, depends_on=[needed[0], *configuration]),
             )
         return needed
 
@@ -148,18 +166,16 @@ class ClusterSide(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self, depends_on=[each for row in rows for each in mountable[row.field]]),
         )
 
-    def _configuration(
-        self, stem: str, mount: catalogue_rows.Mount, secret_name: str, namespace: core.Namespace
-    ) -> list[pulumi.Resource]:
+    def _configuration(self, stem: str, mount: catalogue_rows.Mount, secret_name: str) -> list[pulumi.Resource]:
         """The objects in which the mount's consumer finds the file's path."""
-        args, opts = self._args, pulumi.ResourceOptions(parent=self, depends_on=[namespace])
+        args, opts = self._args, pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
         path = credential_path(mount, secret_name)
-        if mount.config is not None:
+        if mount.config is not None and self._is_registered(f"{stem}-config"):
             config = ConsumerConfigArgs(
                 platform=self._platform, namespace=self._namespace, file=mount.config, credential_path=path
             )
             return [ConsumerConfig(f"{stem}-config", config, opts)]
-        if mount.cluster_identity:
+        if mount.cluster_identity and self._is_registered(f"{stem}-cluster-identity"):
             identity = ClusterIdentityArgs(
                 cluster=args.cluster.name,
                 namespace=self._namespace,
@@ -178,7 +194,7 @@ def _left_as_it_is(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTr
     So it has to be registered in a run before the resource goes.
     """
     kept = pulumi.ResourceOptions(retain_on_delete=True, ignore_changes=["*"])
-    is_object = isinstance(args.resource, pulumi.CustomResource)
+    is_object = args.type_.startswith("kubernetes:")
     return pulumi.ResourceTransformationResult(
         args.props, pulumi.ResourceOptions.merge(args.opts, kept) if is_object else args.opts
     )

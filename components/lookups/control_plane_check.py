@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 
 from components.azure.providers import Providers, management_cluster_id
 from components.kubernetes.provider import file_content
 from components.lookups.access_check import aks_kubeconfig
+from components.lookups.own_namespaces import OwnNamespaces
 from identity.access.api_server import ApiServer
 from identity.access.azure_rbac import AksCluster, explained
 from identity.access.control_planes import control_planes, described, unreadable
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
-from identity.outputs import StackOutputs, owned_namespaces
 from identity.settings import ConfigurationError, ManagementClusterSettings, Problem, Settings
 from identity.settings.problems import to_set
 
@@ -31,19 +31,19 @@ _LEAVE_IT: Final = "Then the namespace stays in the cluster, with what HyperShif
 async def check_control_planes(
     settings: Settings,
     providers: Providers,
-    last: StackOutputs[Any],
+    own: OwnNamespaces,
     aks: AksCluster | None,
     kubeconfig: Kubeconfig | None,
 ) -> frozenset[str]:
     """Names of the hosted clusters whose namespaces this run hands over to HyperShift.
 
-    Those are the namespaces of the `last` complete run that hold a control plane, if the configuration has changed to
+    Those are the stack's `own` namespaces that hold a control plane, if the configuration has changed to
     `clusterSide: hypershift`. `aks` is the management cluster as ARM describes it, None if there is none, or none yet;
     `kubeconfig` is what AKS has given out for it, None if that was not asked.
     Raises ConfigurationError if the run would make or delete a namespace with a control plane, and RunError if an
     update cannot see that. A preview goes on with a warning, as whoever previews may not reach the cluster.
     """
-    owned = owned_namespaces(last)
+    owned = own.names
     is_stack = settings.cluster_side == "stack"
     configured = {each.name: each.namespace_name for each in settings.hosted_clusters}
     namespaces = {*owned.values(), *(configured.values() if is_stack else ())}

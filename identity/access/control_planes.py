@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from identity.access.api_server import ApiServer
+from identity.naming import control_plane_namespace
 
 _PATH: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedcontrolplanes"
 
@@ -38,20 +39,27 @@ def refusal(found: Mapping[str, str], stack: str) -> str:
     return (
         f"{described(found)}, and the stack would delete it with the namespace. Nothing of it was deleted. To keep the "
         f"cluster, leave the namespace to HyperShift: `pulumi config set --stack {stack} clusterSide hypershift`, then "
-        f"`make up STACK={stack}`. To delete the cluster, let HyperShift do it first (`hypershift destroy cluster "
-        "azure`), then run the command again"
+        f"`make up STACK={stack}`. To delete the cluster, let HyperShift do it first: {_deletions(found)}, and wait "
+        "until it is gone, as its deletion needs the stack's identities; then run the command again"
     )
 
 
-def identities_in_use(found: Mapping[str, str], hosted_clusters: Mapping[str, str]) -> str:
-    """Why no identity is deleted; `hosted_clusters` has each HostedCluster's namespace by that of its control plane."""
-    deletions = ", ".join(
-        f"`kubectl --namespace {hosted_clusters[namespace]} delete hostedcluster {name}`"
-        for namespace, name in found.items()
-    )
+def identities_in_use(found: Mapping[str, str]) -> str:
+    """Why no identity is deleted."""
     return (
         f"{described(found)}, which signs in with the stack's identities. Nothing was deleted. Delete the hosted "
-        f"cluster first: {deletions}, and wait until it is gone, as its deletion needs the identities, too"
+        f"cluster first: {_deletions(found)}, and wait until it is gone, as its deletion needs the identities, too"
+    )
+
+
+def _deletions(found: Mapping[str, str]) -> str:
+    """The commands that let HyperShift delete the clusters, and nothing besides: its own CLI deletes the stack's roles.
+
+    A HostedCluster has the name of its control plane, whose namespace tells the other one.
+    """
+    return ", ".join(
+        f"`kubectl --namespace {namespace.removesuffix(control_plane_namespace('', name))} delete hostedcluster {name}`"
+        for namespace, name in found.items()
     )
 
 

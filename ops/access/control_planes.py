@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final, cast
 
 from identity.access.control_planes import control_planes, identities_in_use, refusal, unreadable
@@ -41,7 +41,7 @@ def require_no_control_plane(engine: Engine) -> None:
     if losing := {each: found[each] for each in deleted if each in found}:
         raise CommandError(refusal(losing, engine.stack))
     if found:
-        raise CommandError(identities_in_use(found, {namespace: served[namespace] for namespace in found}))
+        raise CommandError(identities_in_use(found))
 
 
 def _deleted_namespaces(resources: Iterable[StateResource]) -> list[str]:
@@ -53,19 +53,15 @@ def _deleted_namespaces(resources: Iterable[StateResource]) -> list[str]:
     ]
 
 
-def _served_namespaces(resources: Iterable[StateResource]) -> Mapping[str, str]:
-    """The namespaces of the control planes that use the stack's identities, with those of their HostedClusters.
+def _served_namespaces(resources: Iterable[StateResource]) -> list[str]:
+    """The namespaces of the control planes that use the stack's identities.
 
     A HostedCluster in the state goes first, with its control plane. Without a management cluster nobody can look.
     """
     stack = next((each for each in resources if each["type"] == _STACK), None)
     outputs = cast("StackOutputs[Any]", {} if stack is None else stack.get("outputs") or {})
     if outputs.get("clusterSide") != "hypershift" or "managementClusterId" not in outputs:
-        return {}
+        return []
     own = {each["inputs"]["metadata"]["name"] for each in resources if each["type"] == _HOSTED_CLUSTER}
     clusters = outputs.get("hostedClusters") or {}
-    return {
-        control_plane_namespace(each["namespace"], name): each["namespace"]
-        for name, each in clusters.items()
-        if name not in own
-    }
+    return [control_plane_namespace(each["namespace"], name) for name, each in clusters.items() if name not in own]

@@ -11,15 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.apiserver.hosted_control_plane import GROUP, NAMESPACE, control_plane
 from tests.harness import LocalStack
 from tests.hosted_clusters import hosted_cluster
 
-GROUP = "hypershift.openshift.io"
 STORE = "secrets-store.csi.x-k8s.io"
 POD_STATUSES = f"/apis/{STORE}/v1/namespaces/clusters-hc1/secretproviderclasspodstatuses"
-NAMESPACE = "/api/v1/namespaces/clusters-hc1"
-PLANES = f"/apis/{GROUP}/v1beta1/namespaces/clusters-hc1/hostedcontrolplanes"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 REFUSAL = 'clusters-hc1 holds HyperShift\'s control plane "hc1"'
 # What HyperShift's operators keep under the same names.
 SHARED = {
@@ -53,15 +50,13 @@ class HandOverScenario:
 
 @pytest.fixture(scope="module")
 def scenario(stack: LocalStack, administrator: httpx.Client) -> Iterator[HandOverScenario]:
-    administrator.post(DEFINITIONS, json=definition()).raise_for_status()
-    plane = {
-        "apiVersion": f"{GROUP}/v1beta1",
-        "kind": "HostedControlPlane",
-        "metadata": {"name": "hc1", "namespace": "clusters-hc1"},
-    }
-    while (created := administrator.post(PLANES, json=plane)).status_code == httpx.codes.NOT_FOUND:
-        pass  # the API server serves a new kind after a moment
-    created.raise_for_status()
+    with control_plane(administrator):
+        yield HandOverScenario(**commands(stack, administrator))
+    stack.up()
+
+
+def commands(stack: LocalStack, administrator: httpx.Client) -> dict[str, Any]:
+    """What each command says and leaves."""
     before, known = shared(administrator), names(stack)
     facts: dict[str, Any] = {"before": before}
     facts["down"] = stack.idstack("down", check=False).stderr
@@ -84,31 +79,7 @@ def scenario(stack: LocalStack, administrator: httpx.Client) -> Iterator[HandOve
         with reported(administrator):
             facts["status"] = json.loads(stack.idstack("status", "--json").stdout)["managementCluster"]
         stack.up("--expect-no-changes")
-    yield HandOverScenario(**facts)
-    administrator.delete(f"{PLANES}/hc1").raise_for_status()
-    administrator.delete(f"{DEFINITIONS}/hostedcontrolplanes.{GROUP}").raise_for_status()
-    administrator.delete(NAMESPACE).raise_for_status()
-    while administrator.get(NAMESPACE).is_success:
-        pass
-    stack.up()
-
-
-def definition() -> dict[str, Any]:
-    """HyperShift's HostedControlPlane, without its rules."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    names = {
-        "kind": "HostedControlPlane",
-        "listKind": "HostedControlPlaneList",
-        "plural": "hostedcontrolplanes",
-        "singular": "hostedcontrolplane",
-    }
-    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"hostedcontrolplanes.{GROUP}"},
-        "spec": {"group": GROUP, "names": names, "scope": "Namespaced", "versions": [version]},
-    }
+    return facts
 
 
 @contextmanager
@@ -167,7 +138,8 @@ def test_up_with_the_stacks_own_cluster_side_is_refused(scenario: HandOverScenar
 def test_the_switch_deletes_the_probes_and_nothing_else(scenario: HandOverScenario) -> None:
     steps = scenario.switch_preview
 
-    assert {name for name, step in steps.items() if step == "update"} == {"hc1-namespace-guard"}
+    guards = {"hc1-cluster-side-guard", "hc1-namespace-guard"}
+    assert {name for name, step in steps.items() if step == "update"} == guards
     assert {name for name, step in steps.items() if step == "delete" and "-probe-" not in name} == set()
     assert scenario.own_after_switch == []
 

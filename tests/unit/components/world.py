@@ -125,6 +125,7 @@ def lookups(**changes: Any) -> Mapping[str, Any]:
     answers: dict[str, Any | Callable[[Mapping[str, Any]], Any]] = {
         # Its own outputs, before the first `up`.
         "pulumi:pulumi:readStackOutputs": {"outputs": {}, "secretOutputNames": []},
+        "pulumi:pulumi:readStackResourceOutputs": {"outputs": {}},
         "idstack:index:lookAtSecrets": {},
         "azure-native:authorization:getClientConfig": {
             "tenantId": TENANT,

@@ -57,8 +57,9 @@ def test_a_namespace_with_a_control_plane_keeps_its_guard(world: GuardWorld) -> 
     assert str(refused.value) == (
         'clusters-hc1 holds HyperShift\'s control plane "hc1", and the stack would delete it with the namespace. '
         "Nothing of it was deleted. To keep the cluster, leave the namespace to HyperShift: `pulumi config set --stack "
-        "dev clusterSide hypershift`, then `make up STACK=dev`. To delete the cluster, let HyperShift do it first "
-        "(`hypershift destroy cluster azure`), then run the command again"
+        "dev clusterSide hypershift`, then `make up STACK=dev`. To delete the cluster, let HyperShift do it first: "
+        "`kubectl --namespace clusters delete hostedcluster hc1`, and wait until it is gone, as its deletion needs the "
+        "stack's identities; then run the command again"
     )
 
 

@@ -14,6 +14,9 @@ from tests.unit.components.world import SECOND_CLUSTER, hosted_cluster, lookups
 
 GUARD = "idstack:index:NamespaceGuard"
 HC1 = {"clusters-hc1": "hc1"}
+# What a run has made that ended when it had made the namespace.
+NAMESPACE = ("hc1-cluster-side-namespace",)
+UNREADABLE = Exception("blob: connection refused")
 
 Run = Callable[..., RecordingMonitor]
 
@@ -23,12 +26,40 @@ def next_run(program: Program, stack: RecordingMonitor) -> Run:
     """Runs the program after a complete run with `clusterSide: stack` and the cluster hc1."""
 
     def run(*, lookups_only: bool = True, options: Any = None, **changes: Any) -> RecordingMonitor:
-        last = {"name": "", "outputs": stack.stack_outputs.values, "secretOutputNames": []}
-        answers = {**lookups(), "pulumi:pulumi:readStackOutputs": last}
         given = {"refused": True, **(options or {})}
-        return program(invokes=answers, options=given, lookups_only=lookups_only, **changes)
+        return program(invokes=after(stack), options=given, lookups_only=lookups_only, **changes)
 
     return run
+
+
+@pytest.fixture
+def cut_off(program: Program, stack: RecordingMonitor) -> Run:
+    """Runs the program after a stack's first run, which ended when it had made the namespace."""
+
+    def run(**changes: Any) -> RecordingMonitor:
+        answers = {**lookups(), "pulumi:pulumi:readStackResourceOutputs": {"outputs": state(stack, *NAMESPACE)}}
+        return program(invokes=answers, control_planes=HC1, options={"refused": True}, **changes)
+
+    return run
+
+
+def after(run: RecordingMonitor) -> dict[str, Any]:
+    """What the look-ups find after a complete run."""
+    last = {"name": "", "outputs": run.stack_outputs.values, "secretOutputNames": []}
+    return {
+        **lookups(),
+        "pulumi:pulumi:readStackOutputs": last,
+        "pulumi:pulumi:readStackResourceOutputs": {"outputs": state(run)},
+    }
+
+
+def state(run: RecordingMonitor, *names: str) -> dict[str, Any]:
+    """The resources that a run has registered, or those of these names alone, as the engine reads them."""
+    return {
+        each.urn: {"type": each.type, "outputs": dict(each.inputs)}
+        for each in run.registered
+        if not names or each.name in names
+    }
 
 
 def _raising(error: Exception) -> Callable[..., Mapping[str, str]]:
@@ -94,12 +125,10 @@ def test_what_cannot_be_seen_stops_an_update_and_warns_a_preview(
 
 
 def test_for_hypershift_nothing_is_asked_of_the_cluster(two_clusters: RecordingMonitor, program: Program) -> None:
-    last = {"name": "", "outputs": two_clusters.stack_outputs.values, "secretOutputNames": []}
-    answers = {**lookups(), "pulumi:pulumi:readStackOutputs": last}
     both = [hosted_cluster(), SECOND_CLUSTER]
 
     program(
-        invokes=answers,
+        invokes=after(two_clusters),
         hostedClusters=both,
         clusterSide="hypershift",
         lookups_only=True,
@@ -110,9 +139,7 @@ def test_for_hypershift_nothing_is_asked_of_the_cluster(two_clusters: RecordingM
 @pytest.fixture(scope="module")
 def switch(program: Program, stack: RecordingMonitor) -> RecordingMonitor:
     """The run with `clusterSide: hypershift` after one with `stack`, while HyperShift uses the namespace."""
-    last = {"name": "", "outputs": stack.stack_outputs.values, "secretOutputNames": []}
-    answers = {**lookups(), "pulumi:pulumi:readStackOutputs": last}
-    return program(invokes=answers, clusterSide="hypershift", control_planes=HC1)
+    return program(invokes=after(stack), clusterSide="hypershift", control_planes=HC1)
 
 
 def test_the_switch_keeps_what_hypershift_uses_as_it_is(stack: RecordingMonitor, switch: RecordingMonitor) -> None:
@@ -135,8 +162,9 @@ def test_the_switch_says_what_it_leaves(next_run: Run, monkeypatch: pytest.Monke
 
 
 def test_the_switch_opens_the_guard(stack: RecordingMonitor, switch: RecordingMonitor) -> None:
-    assert stack.one(GUARD).inputs["handedOver"] is False
-    assert switch.one(GUARD).inputs["handedOver"] is True
+    assert [each.inputs["handedOver"] for each in stack.all(GUARD)] == [False, False]
+    assert [each.inputs["handedOver"] for each in switch.all(GUARD)] == [True, True]
+    assert not any(each.request.retainOnDelete for each in switch.all(GUARD))
     assert switch.stack_outputs.values["clusterSide"] == "hypershift"
 
 
@@ -147,7 +175,7 @@ def test_a_switch_without_a_control_plane_takes_the_objects_away(next_run: Run) 
 
 
 def test_the_guard_goes_before_all_that_a_control_plane_needs(stack: RecordingMonitor) -> None:
-    guard = stack.one(GUARD)
+    guard = stack.one(GUARD, "hc1-namespace-guard")
     needed = [
         each
         for each in stack.registered
@@ -159,3 +187,58 @@ def test_the_guard_goes_before_all_that_a_control_plane_needs(stack: RecordingMo
     assert len(needed) > 100
     assert [each.name for each in needed if not stack.waits_for(guard, each)] == []
     assert guard.secrets == {"kubeconfig"}
+
+
+def test_what_is_in_the_namespace_comes_after_a_guard_of_it(stack: RecordingMonitor) -> None:
+    guard = stack.one(GUARD, "hc1-cluster-side-guard")
+    [namespace] = stack.all("kubernetes:core/v1:Namespace")
+    inside = [each for each in stack.registered if each.type.startswith("kubernetes:") and each != namespace]
+
+    assert [each.name for each in inside if not stack.waits_for(each, guard)] == []
+    assert [
+        each.name for each in stack.registered if "-cluster-side-" in each.name and stack.waits_for(guard, each)
+    ] == [namespace.name]
+
+
+def test_a_run_that_was_cut_off_has_made_its_namespace_all_the_same(cut_off: Run) -> None:
+    other = {"hostedClusters": [SECOND_CLUSTER], "clusterSide": "hypershift"}
+
+    assert cut_off().problems == [("hostedClusters[0].name", "namespace-in-use")]
+    assert cut_off(**other).problems == [("hostedClusters", "namespace-left-behind")]
+
+
+def test_of_a_run_that_was_cut_off_what_is_in_the_state_is_left_alone(cut_off: Run) -> None:
+    switch = cut_off(clusterSide="hypershift")
+    [namespace] = [each for each in switch.registered if each.type.startswith("kubernetes:")]
+
+    assert namespace.name == "hc1-cluster-side-namespace"
+    assert namespace.request.retainOnDelete
+    assert [each.inputs["handedOver"] for each in switch.all(GUARD)] == [True, True]
+
+
+def test_what_was_left_leaves_the_state_with_the_next_run(program: Program, switch: RecordingMonitor) -> None:
+    recorder = program(invokes=after(switch), clusterSide="hypershift", control_planes=HC1)
+
+    assert [each for each in recorder.registered if each.type == GUARD or each.type.startswith("kubernetes:")] == []
+
+
+def test_a_switch_that_was_cut_off_before_its_last_guard_goes_on(
+    program: Program, stack: RecordingMonitor, switch: RecordingMonitor
+) -> None:
+    halfway = {**state(switch), **state(stack, "hc1-namespace-guard")}
+    answers = {**after(stack), "pulumi:pulumi:readStackResourceOutputs": {"outputs": halfway}}
+
+    recorder = program(invokes=answers, clusterSide="hypershift", control_planes=HC1)
+
+    assert {each.urn for each in recorder.registered} == {each.urn for each in switch.registered}
+
+
+def test_a_state_that_cannot_be_read_ends_the_run(program: Program) -> None:
+    answers = {**lookups(), "pulumi:pulumi:readStackResourceOutputs": UNREADABLE}
+
+    recorder = program(invokes=answers, options={"refused": True}, lookups_only=True)
+
+    assert str(recorder.failure) == (
+        "this stack's state, which has the namespaces that it made, cannot be read: blob: connection refused. "
+        "Nothing was changed; try again once the backend answers."
+    )

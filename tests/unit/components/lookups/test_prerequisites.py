@@ -45,7 +45,8 @@ def cluster_answer(**profile: Any) -> dict[str, Any]:
 
 def test_everything_that_is_missing_is_in_one_report(program: Program) -> None:
     nothing = dict.fromkeys((token.rpartition(":")[2] for token in lookups()), GONE)
-    del nothing["getClientConfig"], nothing["readStackOutputs"], nothing["lookAtSecrets"]
+    del nothing["getClientConfig"], nothing["lookAtSecrets"]
+    del nothing["readStackOutputs"], nothing["readStackResourceOutputs"]
 
     assert refused(program, invokes=lookups(**nothing)) == [
         (place, "resource-missing")
@@ -422,7 +423,11 @@ def test_every_lookup_goes_through_the_explicit_provider(stack: RecordingMonitor
     assert len(found) == 9
     assert {each.provider for each in found} == {"azure"}
     others = [each.function for each in stack.invoked if each not in found]
-    assert others == ["pulumi:pulumi:readStackOutputs", "idstack:index:lookAtSecrets"]
+    assert others == [
+        "pulumi:pulumi:readStackOutputs",
+        "idstack:index:lookAtSecrets",
+        "pulumi:pulumi:readStackResourceOutputs",
+    ]
 
 
 def test_the_secrets_of_all_schedules_are_looked_at_ahead(program: Program) -> None:
