@@ -32,7 +32,7 @@ class IdentityStack:
     `shared` is the shared stack's store; None if vault and key-vault-user are this stack's own. `cluster` is the
     management cluster that this stack makes; None if it exists already; `last` are the outputs of the last complete
     run; `handed_over` has, by hosted cluster whose namespace this run leaves to HyperShift, the names of the Kubernetes
-    resources in the state. `owner` is None in a run that leaves the stack's owner id, and the tags with it, as they are.
+    resources in the state. `owner` is None in a run that leaves the stack's owner id, and the tags, as they are.
     """
 
     def __init__(

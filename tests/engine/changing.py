@@ -93,10 +93,13 @@ def with_applications(
     return {**cluster, "identities": dict.fromkeys(others, imported or cluster["identities"]["imageRegistry"])}
 
 
-def another_imported(stack: LocalStack, imported: Mapping[str, Any]) -> dict[str, Any]:
-    """As `imported`, of another managed identity: no role is assigned twice to one principal at one scope."""
+def another_imported(stack: LocalStack, imported: Mapping[str, Any], word: str = "another-than") -> dict[str, Any]:
+    """As `imported`, of another managed identity: no role is assigned twice to one principal at one scope.
+
+    Its document is issued now, so it may follow a certificate in the vault.
+    """
     group, _, first = str(imported["resourceId"]).rpartition("/")
-    name = f"another-than-{first}"
+    name = f"{word}-{first}"
     out_of_band = OutOfBand(stack)
     out_of_band.arm("PUT", f"{group}/{name}", "2023-01-31", {"location": "eastus"})
     stack.local_cloud("issue-msi", f"{group}/{name}")

@@ -75,7 +75,8 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> ClusterScenario:
             "first": bring_up(stack, hostedClusters=[hc1()], clusterSide="hypershift", credentials=FAST),
             "second_added": bring_up(stack, hostedClusters=[hc1(), second]),
         }
-        lossy = hc1(imageRegistry={"enabled": False}, ingress={"secretName": "mine"}, network=imported)
+        later = another_imported(stack, imported, "later-than")
+        lossy = hc1(imageRegistry={"enabled": False}, ingress={"secretName": "mine"}, network=later)
         other = {**second, "name": "hc3", "infraID": "hc3-infra"}
         facts["losses"] = [
             refusal(stack, *command, hostedClusters=[lossy, other])
@@ -85,12 +86,12 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> ClusterScenario:
         facts["renamed"] = refusal(stack, hostedClusters=[hc1(), third], allowCredentialLoss=["hc2"])
         facts["builtin"] = bring_up(stack, roles="builtin")
         stack.configure(allowCredentialLoss=["hc1"])
-        facts["switched"] = bring_up(stack, hostedClusters=[hc1(network=imported), second])
-        off = hc1(network=imported, imageRegistry={"enabled": False})
+        facts["switched"] = bring_up(stack, hostedClusters=[hc1(network=later), second])
+        off = hc1(network=later, imageRegistry={"enabled": False})
         facts["off"] = bring_up(stack, hostedClusters=[off, second])
-        stack.configure(allowCredentialLoss=[], hostedClusters=[hc1(network=imported), second])
+        stack.configure(allowCredentialLoss=[], hostedClusters=[hc1(network=later), second])
         facts["blocked"], facts["on_again"] = _adopt_what_is_in_the_way(stack)
-        facts["second_removed"] = bring_up(stack, hostedClusters=[hc1(network=imported)])
+        facts["second_removed"] = bring_up(stack, hostedClusters=[hc1(network=later)])
         facts["to_stack"] = bring_up(stack, clusterSide="stack")
         facts["back"] = bring_up(stack, clusterSide="hypershift")
         tags = {"environment": "local", "team": "identity"}
