@@ -19,8 +19,13 @@ _PYTHON_LOCK: Final = ROOT / "tests/clients/python.txt"
 _AUDIT_LOCK: Final = ROOT / "tools/audit/requirements.txt"
 _JAVASCRIPT: Final = ROOT / "tests/clients/javascript"
 _BROWSER: Final = ROOT / "tests/browser/driver"
-# Release, and checksum of its Go module (`go.sum`). Its scripts are those of 3ee9615.
-_HYPERSHIFT: Final = ("v0.1.80", "h1:M6C6w97IPRytJiI4N29+yeh2tVrZ8can7nQ8C1TtUn8=")
+# Go module, release, and its checksum (`go.sum`). HyperShift's scripts are those of 3ee9615.
+_HYPERSHIFT: Final = ("github.com/openshift/hypershift", "v0.1.80", "h1:M6C6w97IPRytJiI4N29+yeh2tVrZ8can7nQ8C1TtUn8=")
+_CSI_DRIVER: Final = (
+    "sigs.k8s.io/secrets-store-csi-driver",
+    "v1.6.0",
+    "h1:YpKG/2hJkp3EkRGpH5SPxg1/5AkmeD5pwHNKIlE90FU=",
+)
 
 
 def azure_cli() -> Path:
@@ -50,13 +55,21 @@ def browser() -> Path:
 
 def hypershift() -> Path:
     """The folder with HyperShift's source, out of the Go module of its release; raises SetupError."""
-    command = [golang.command(), "mod", "download", "-json", f"github.com/openshift/hypershift@{_HYPERSHIFT[0]}"]
+    return _source(*_HYPERSHIFT)
+
+
+def csi_driver() -> Path:
+    """The folder with the source of the Secrets Store CSI driver, out of its release's Go module; raises SetupError."""
+    return _source(*_CSI_DRIVER)
+
+
+def _source(module: str, release: str, checksum: str) -> Path:
     try:
-        found = json.loads(run(command, directory=TOOLS))
+        found = json.loads(run([golang.command(), "mod", "download", "-json", f"{module}@{release}"], directory=TOOLS))
     except ProcessError as error:
-        raise SetupError(f"hypershift cannot be downloaded:\n{error}") from None
-    if found["Sum"] != _HYPERSHIFT[1]:
-        raise SetupError(f"hypershift {_HYPERSHIFT[0]} has the checksum {found['Sum']}, not {_HYPERSHIFT[1]}")
+        raise SetupError(f"{module} cannot be downloaded:\n{error}") from None
+    if found["Sum"] != checksum:
+        raise SetupError(f"{module} {release} has the checksum {found['Sum']}, not {checksum}")
     return Path(found["Dir"])
 
 

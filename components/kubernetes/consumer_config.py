@@ -97,6 +97,9 @@ class ClusterIdentity(pulumi.ComponentResource):
             spec={
                 "type": "UserAssignedIdentityCredential",
                 "tenantID": args.tenant_id,
+                # Required by the definition, and empty with this type.
+                "clientID": "",
+                "clientSecret": {},
                 "userAssignedIdentityCredentialsPath": args.credential_path,
                 "userAssignedIdentityCredentialsCloudType": args.cloud_type,
                 "allowedNamespaces": {"list": [args.namespace]},

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from localcloud.kubernetes import schemas
+from localcloud.kubernetes.kinds import KINDS
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import TENANT
 
@@ -83,11 +85,21 @@ def test_capz_finds_its_file_in_an_azure_cluster_identity(stack: RecordingMonito
         "spec": {
             "type": "UserAssignedIdentityCredential",
             "tenantID": TENANT,
+            "clientID": "",
+            "clientSecret": {},
             "userAssignedIdentityCredentialsPath": "/mnt/certs/nodepool-mgmt-hc1-json",
             "userAssignedIdentityCredentialsCloudType": "public",
             "allowedNamespaces": {"list": ["clusters-hc1"]},
         },
     }
+
+
+def test_the_definition_of_hypershift_accepts_it(stack: RecordingMonitor) -> None:
+    kind = next(each for each in KINDS if each.kind == "AzureClusterIdentity")
+
+    _, findings = schemas.check(kind, dict(stack.one(CLUSTER_IDENTITY).inputs))
+
+    assert findings == schemas.Findings()
 
 
 def test_their_outputs_are_the_objects_names(stack: RecordingMonitor) -> None:

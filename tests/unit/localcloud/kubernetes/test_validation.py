@@ -70,7 +70,7 @@ def test_discovery_leads_to_custom_kinds(untyped: dynamic.DynamicClient) -> None
     identities = untyped.resources.get(
         api_version="infrastructure.cluster.x-k8s.io/v1beta1", kind="AzureClusterIdentity"
     )
-    spec = {"type": "UserAssignedIdentityCredential", "tenantID": "t"}
+    spec = {"type": "UserAssignedIdentityCredential", "tenantID": "t", "clientID": ""}
 
     made = identities.create({"metadata": {"name": "hc1"}, "spec": spec}, NAMESPACE)
 
