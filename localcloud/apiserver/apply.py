@@ -21,7 +21,8 @@ _PATHS: Final = {
     "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings",
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 }
-_OPTIONS: Final = {"fieldManager": "localcloud", "force": "true", "fieldValidation": "Strict"}
+_MANAGER: Final = "localcloud"
+_OPTIONS: Final = {"fieldManager": _MANAGER, "force": "true", "fieldValidation": "Strict"}
 _WITHIN: Final = 30.0  # seconds
 _PAUSE: Final = 0.05
 
@@ -57,6 +58,21 @@ class Administrator:
                 raise NotApplied(f"{document['kind']} {document['metadata']['name']}: {answer.text}")
             new += answer.status_code == httpx.codes.CREATED
         return new
+
+    def without_other_managers(self, documents: Iterable[Object]) -> list[Object]:
+        """Those that nobody else has applied or changed, as `hypershift install` does with definitions of its own."""
+        return [each for each in documents if self._managers(each) <= {_MANAGER}]
+
+    def _managers(self, document: Object) -> set[str]:
+        """Who manages fields of the object that is there, its status aside; nobody if there is none."""
+        path = f"{_PATHS[document['kind']]}/{document['metadata']['name']}"
+        answer = self._call("GET", path)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return set()
+        if answer.is_error:
+            raise NotApplied(f"{document['kind']} {document['metadata']['name']}: {answer.text}")
+        fields = answer.json()["metadata"].get("managedFields", ())
+        return {each["manager"] for each in fields if not each.get("subresource")}
 
     def wait_until_served(self, definitions: Iterable[Object]) -> None:
         """Wait until the kinds of these custom resource definitions are served; raises `NotApplied` after 30 s."""

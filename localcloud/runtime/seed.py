@@ -56,7 +56,8 @@ def seed(prepared: Prepared) -> int:
                 write_private(file, credential.encode())
     if prepared.cluster is ClusterKind.API_SERVER:
         with Administrator(prepared.state.administrator_kubeconfig) as administrator:
-            seeder.added += administrator.apply(definitions())
+            # A cluster's own definitions, as `hypershift install` applies them, stay.
+            seeder.added += administrator.apply(administrator.without_other_managers(definitions()))
             administrator.wait_until_served(definitions())
     return seeder.added
 
