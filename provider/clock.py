@@ -31,15 +31,16 @@ def now(cloud: str) -> datetime:
         ) from None
 
 
-def require_right(here: datetime, azure: datetime | None) -> None:
+def require_right(here: datetime, azure: datetime | None, left_out: str = "no certificate was issued") -> None:
     """Raises `PluginError` if this machine's clock and Azure's (the `Date` of an answer) differed by over five minutes.
 
-    A certificate that was issued by a wrong clock would decide about renewals until it ends.
+    A certificate that was issued by a wrong clock would decide about renewals until it ends. `left_out` is what the
+    message says is not done.
     """
     if azure is None:
         return
     if abs(here - azure) > TOLERANCE:
         raise PluginError(
-            f"no certificate was issued, as this machine's clock is wrong: it shows {rfc3339.render(here)}, Azure "
+            f"{left_out}, as this machine's clock is wrong: it shows {rfc3339.render(here)}, Azure "
             f"{rfc3339.render(azure)}; set it right, then run the command again"
         )

@@ -6,8 +6,10 @@ reads them, by anybody. `identity/credentials/signing_keys.py` has the order in 
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -49,6 +51,8 @@ _AFTER_A_LEAK: Final = (
     "once, and pods whose tokens it signed cannot sign in to Azure until the kubelet has renewed them"
 )
 _SINCE, _SIGNING_SINCE = "publishedSince", "signingSince"
+# REST reference of Microsoft.Resources: the list of subscriptions is empty, and never refused, without a right in any.
+_SUBSCRIPTIONS, _SUBSCRIPTIONS_API = "/subscriptions", "2022-12-01"
 # Only a refresh has it among the inputs, so the next update writes them again.
 _CHANGED: Final = "changed"
 
@@ -62,7 +66,10 @@ class IssuerDocumentsResource(Resource):
     """
 
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
-        """Validate, and note since when each key is published and signs; refuse a step before its time."""
+        """Validate, and note since when each key is published and signs; refuse a step before its time.
+
+        Raises `PluginError` if something changes by a clock that differs from Azure's: a day would not be one.
+        """
         inputs = Inputs(new)
         for name in ("cloud", "tenantId", "issuer"):
             inputs.string(name)
@@ -77,14 +84,17 @@ class IssuerDocumentsResource(Resource):
         if inputs.failures:
             return Checked(marked, inputs.failures)
         now = clock.now(new["cloud"])
+        before = None if old is None else _publication(old)
         try:
             publication = (
                 signing_keys.first(generations, new["signing"], now)
-                if old is None
-                else signing_keys.changed(_publication(old), generations, new["signing"], now, leaked=leaked)
+                if before is None
+                else signing_keys.changed(before, generations, new["signing"], now, leaked=leaked)
             )
         except TooEarly as error:
             return Checked(marked, [CheckFailure("keys", f"{error}. {_AFTER_A_LEAK}")])
+        if publication != before:
+            _require_right_clock(new)
         return Checked(marked | _written(publication))
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
@@ -113,7 +123,9 @@ class IssuerDocumentsResource(Resource):
             raise PluginError(f"the issuer's documents cannot be read: {error}") from None
         if not any(found.values()):
             return None
-        live = dict(inputs) if found == _documents(inputs) else inputs | {_CHANGED: True}
+        # The members of a key come in any order from the engine.
+        same = all(_parsed(found[path]) == json.loads(content) for path, content in _documents(inputs).items())
+        live = dict(inputs) if same else inputs | {_CHANGED: True}
         return ReadResult(id, live, state | live)
 
     def update(
@@ -143,6 +155,23 @@ def _publication(inputs: Props) -> Publication:
 def _written(publication: Publication) -> Props:
     since = {str(number): rfc3339.render(moment) for number, moment in publication.since.items()}
     return {_SINCE: since, _SIGNING_SINCE: rfc3339.render(publication.signing_since)}
+
+
+def _require_right_clock(inputs: Props) -> None:
+    try:
+        azure = cloud.client(inputs["cloud"], inputs["tenantId"])
+        answer = azure.resource_with_date(_SUBSCRIPTIONS, _SUBSCRIPTIONS_API)
+    except AccessError as error:
+        raise PluginError(f"this machine's clock could not be compared with Azure's: {error}") from None
+    clock.require_right(datetime.now(UTC), answer.date, "no key was published or let sign")
+
+
+def _parsed(document: bytes | None) -> Any:
+    """What a document says, None if it is no JSON or not there."""
+    try:
+        return None if document is None else json.loads(document)
+    except ValueError:
+        return None
 
 
 def _documents(inputs: Props) -> dict[str, bytes]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AzureRefused
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.signing_key import discovery_document, jwks_document
 from localcloud.azure.blob.contents import Blobs
@@ -128,10 +130,59 @@ def test_a_step_before_its_time_is_refused_with_its_moment(issuer: ArmWorld, set
     assert checked(program(SECOND, signing=2, first=2, leaked=[1]), old)["signing"] == 2
 
 
+@pytest.mark.parametrize("minutes", [-6, 6])
+def test_by_a_wrong_clock_nothing_is_published_and_no_day_counted(
+    issuer: ArmWorld, monkeypatch: pytest.MonkeyPatch, set_clock: SetClock, minutes: int
+) -> None:
+    old = checked(program(FIRST, SECOND))
+    set_clock(START + timedelta(days=2))
+    wrong = datetime.now(UTC) + timedelta(minutes=minutes)
+    monkeypatch.setattr("provider.issuer_documents.datetime", type("Wrong", (), {"now": lambda _: wrong}))
+
+    for wanted, before in ((program(), None), (program(FIRST, SECOND, signing=2), old), (program(FIRST), old)):
+        with pytest.raises(
+            PluginError, match=r"no key was published or let sign, as this machine's clock is wrong: it shows .*"
+        ):
+            resource.check(URN, before, wanted)
+    assert checked(program(FIRST, SECOND), old) == old, "nothing changes, so nothing is asked"
+
+
+def test_an_azure_that_does_not_answer_is_named(issuer: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AzureRefused("https://management.azure.com does not answer")
+
+    monkeypatch.setattr(AzureClient, "resource_with_date", refuse)
+
+    with pytest.raises(PluginError, match=r"clock could not be compared with Azure's: .* does not answer"):
+        resource.check(URN, None, program())
+
+
 def test_a_leak_that_is_over_is_no_change_of_the_documents(issuer: ArmWorld) -> None:
     old = checked(program())
 
     assert checked(program(leaked=[7]), old) == old
+
+
+def test_the_same_keys_with_their_members_in_another_order_are_no_change(issuer: ArmWorld) -> None:
+    inputs = checked(program())
+    state = resource.create(URN, inputs, preview=False).state
+    turned = inputs | {"keys": [{"generation": 1, "jwk": dict(reversed(FIRST.items()))}]}
+
+    seen = resource.read(URN, ISSUER, turned, state)
+
+    assert seen is not None
+    assert seen.inputs == turned
+
+
+def test_a_document_that_is_no_json_is_a_change(issuer: ArmWorld) -> None:
+    inputs = checked(program())
+    state = resource.create(URN, inputs, preview=False).state
+    Blobs(issuer.store).put("hc1oidc", "hc1oidc", "openid/v1/jwks", b"\xff", "application/json", None, {})
+
+    seen = resource.read(URN, ISSUER, inputs, state)
+
+    assert seen is not None
+    assert seen.inputs == inputs | {"changed": True}
 
 
 def test_a_refresh_sees_what_anybody_sees(issuer: ArmWorld, sign_in: SignIn) -> None:
