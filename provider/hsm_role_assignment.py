@@ -31,8 +31,8 @@ _DEFINITIONS: Final = "Microsoft.KeyVault/providers/Microsoft.Authorization/role
 
 
 class HsmRoleAssignmentResource(Resource):
-    """Inputs, which are the outputs as well: `cloud` (name), `tenantId`; `hsm` (name), `scope` (`/keys`) and `name`
-    (GUID) of the assignment; `roleDefinition` (GUID) and `principalId` (object id of a service principal).
+    """Inputs, which are the outputs as well: `cloud` (name), `tenantId`; `hsm` (name), `scope` (`/keys/<key>`)
+    and `name` (GUID) of the assignment; `roleDefinition` (GUID) and `principalId` (object id of a service principal).
     """
 
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:

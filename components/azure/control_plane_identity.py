@@ -18,7 +18,7 @@ from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import role_assignment_name, secret_id
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.scopes import EARLIER_KMS_VAULT_WORD, HSM_SCOPE, hsm_names, kms_vault_word, scope_ids
+from identity.settings.scopes import EARLIER_KMS_VAULT_WORD, hsm_keys, kms_vault_word, scope_ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,14 +97,16 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self, depends_on=list(args.infrastructure) or None),
         )
         self.usable.append(roles)
-        for hsm in hsm_names(cluster, grant):
+        for hsm, key in hsm_keys(cluster, grant):
+            scope = f"/keys/{key}"
             role = HsmRoleAssignment(
-                f"{name}-roles-{kms_vault_word(hsm)}",
+                # With the key in its name: another key's assignment is made before this one goes.
+                f"{name}-roles-{kms_vault_word(hsm)}-{key.lower()}",
                 cloud=settings.cloud.name,
                 tenant_id=settings.tenant_id,
                 hsm=hsm,
-                scope=HSM_SCOPE,
-                name_=role_assignment_name(cluster.infra_id, args.row.component, f"{hsm}{HSM_SCOPE}"),
+                scope=scope,
+                name_=role_assignment_name(cluster.infra_id, args.row.component, f"{hsm}{scope}"),
                 role_definition=MANAGED_HSM_CRYPTO_USER,
                 principal_id=source.principal_id,
                 opts=child,

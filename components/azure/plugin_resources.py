@@ -312,7 +312,7 @@ class NamespaceGuard(PluginResource):
 class HsmRoleAssignment(PluginResource):
     """A role in a managed HSM (`provider/hsm_role_assignment.py`).
 
-    Args: `cloud` (name), `tenant_id`; `hsm` (name), `scope` in it (`/keys`) and `name_` (GUID) of the assignment;
+    Args: `cloud` (name), `tenant_id`; `hsm` (name), `scope` in it (`/keys/<key>`) and `name_` (GUID) of the assignment;
     `role_definition` (GUID), `principal_id` (object id of a service principal).
     """
 

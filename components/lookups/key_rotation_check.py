@@ -18,7 +18,7 @@ from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
 from identity.outputs import StackOutputs, encryption_keys
 from identity.settings import ConfigurationError, HostedClusterSettings, ManagementClusterSettings, Settings
-from identity.settings.key_rotation import dropped_vaults, finished, moved_keys, unfinished
+from identity.settings.key_rotation import dropped_places, finished, moved_keys, unfinished
 
 _PATH: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedclusters/{}"
 
@@ -45,9 +45,9 @@ async def check_key_rotations(
         found = await _found(settings, providers, aks, kubeconfig, asked)
     except AccessError as error:
         for each in asked.values():
-            for vault in dropped_vaults(each, encryption_keys(last, each.name)):
+            for place in dropped_places(each, encryption_keys(last, each.name)):
                 pulumi.log.warn(
-                    f"the KMS identity of {each.name} loses its role on {vault}, and whether HyperShift still needs "
+                    f"the KMS identity of {each.name} loses its role on {place}, and whether HyperShift still needs "
                     f"the key there cannot be seen ({explained(error, aks)}): status.secretEncryption of the "
                     "HostedCluster must say Completed"
                 )
@@ -64,7 +64,7 @@ def _is_asked(settings: Settings, cluster: HostedClusterSettings, last: StackOut
     """Whether HyperShift's status of the cluster counts: the stack writes its keys, or takes a role away."""
     if settings.cluster_side != "hypershift" or cluster.kms is None:
         return False
-    return cluster.hosted_cluster is not None or bool(dropped_vaults(cluster, encryption_keys(last, cluster.name)))
+    return cluster.hosted_cluster is not None or bool(dropped_places(cluster, encryption_keys(last, cluster.name)))
 
 
 async def _found(

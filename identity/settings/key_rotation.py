@@ -1,4 +1,4 @@
-"""Which vaults the KMS plugin still needs while the key that encrypts etcd changes, and what would take one away.
+"""Which vaults, or keys of a managed HSM, the KMS plugin still needs while the key that encrypts etcd changes, and what would take one away.
 
 HyperShift decrypts with the key before until it has encrypted all data anew. It records how far it is in the
 HostedCluster's `status.secretEncryption`: `activeKey` has encrypted everything, `targetKey` is the one it is changing
@@ -22,33 +22,37 @@ _KEYS: Final = ("activeKey", "targetKey")
 
 
 def moved_keys(settings: Settings, outputs: StackOutputs[Any]) -> Iterator[Problem]:
-    """The clusters whose active key leaves its vault without staying behind as their backup key.
+    """The clusters whose active key leaves its vault, or is another one in an HSM, and does not stay as backup key.
 
     `outputs` are those of the last complete run. A cluster that gives KMS up altogether loses the credential of its
     identity (`credential_loss.py`).
     """
     for index, cluster in enumerate(settings.hosted_clusters):
         last = encryption_keys(outputs, cluster.name)
-        if cluster.kms is None or last is None or _keeps(cluster.kms, last["activeKey"]["keyVaultName"]):
+        if cluster.kms is None or last is None or _keeps(cluster.kms, last["activeKey"]):
             continue
         place: Place = ("hostedClusters", index, "kms", "backupKey")
+        before, active = last["activeKey"], cluster.kms.active_key
+        group = (
+            "" if _is_in(active.key_vault_name, before) else ", and the vault's group as backupKeyVaultResourceGroup"
+        )
         yield Problem(
             place=place,
             rule="kms-key-moved",
-            found=f"no key in {last['activeKey']['keyVaultName']}, which has the key that encrypts etcd, while "
-            f"activeKey moves to {cluster.kms.active_key.key_vault_name}",
-            accepted="the key before, until HyperShift has encrypted everything anew: it needs its role on both vaults",
-            fix=f"{to_set(place, _url(settings, cluster.kms, last['activeKey']))}, and the vault's group as "
-            "backupKeyVaultResourceGroup",
+            found=f"{_none_there(cluster.kms, before)}, which has the key that encrypts etcd, while "
+            f"activeKey moves to {cluster.kms.place_of(active.key_vault_name, active.key_name)}",
+            accepted="the key before, until HyperShift has encrypted everything anew: it needs its role on both "
+            f"{'keys' if cluster.kms.is_managed_hsm else 'vaults'}",
+            fix=f"{to_set(place, _url(settings, cluster.kms, before))}{group}",
         )
 
 
-def dropped_vaults(cluster: HostedClusterSettings, last: EncryptionKeys[Any] | None) -> list[str]:
-    """The vaults on which the role goes, compared with the keys of the last complete run."""
+def dropped_places(cluster: HostedClusterSettings, last: EncryptionKeys[Any] | None) -> list[str]:
+    """The vaults, or keys in HSMs, on which the role goes, compared with the keys of the last complete run."""
     if cluster.kms is None or last is None:
         return []
     before = [last["activeKey"], *([last["backupKey"]] if "backupKey" in last else [])]
-    return [key["keyVaultName"] for key in before if not _keeps(cluster.kms, key["keyVaultName"])]
+    return [_place(cluster.kms, key) for key in before if not _keeps(cluster.kms, key)]
 
 
 def unfinished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]) -> Iterator[Problem]:
@@ -63,13 +67,12 @@ def unfinished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]
     if written is not None:
         needed["spec.secretEncryption.kms.azure.activeKey"] = written
     for where, key in needed.items():
-        if not _keeps(kms, key["keyVaultName"]):
+        if not _keeps(kms, key):
             at = (*place, "backupKey")
             yield Problem(
                 place=at,
                 rule="kms-rotation-unfinished",
-                found=f"no key in {key['keyVaultName']}, but HyperShift still uses the one there: {where}"
-                f"{_progress(status)}",
+                found=f"{_none_there(kms, key)}, but HyperShift still uses the one there: {where}{_progress(status)}",
                 accepted="that key, until status.secretEncryption of the HostedCluster names it no more",
                 fix=f"{to_set(at, _url(settings, kms, key))}; remove it once history[0].state is Completed",
             )
@@ -96,12 +99,22 @@ def finished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]) 
         return None
     return (
         f"HyperShift has encrypted the etcd of {cluster.name} with the active key: "
-        f"{to_remove(('hostedClusters', index, 'kms', 'backupKey'))} takes the role on the vault before away"
+        f"{to_remove(('hostedClusters', index, 'kms', 'backupKey'))} takes the role on the "
+        f"{'key' if kms.is_managed_hsm else 'vault'} before away"
     )
 
 
-def _keeps(kms: KmsSettings, vault: str) -> bool:
-    return vault.lower() in (each.lower() for each in kms.vaults)
+def _keeps(kms: KmsSettings, key: KmsKeySpec) -> bool:
+    kept = {kms.place_of(each.key_vault_name, each.key_name).lower() for each in kms.keys}
+    return _place(kms, key).lower() in kept
+
+
+def _place(kms: KmsSettings, key: KmsKeySpec) -> str:
+    return kms.place_of(key["keyVaultName"], key["keyName"])
+
+
+def _none_there(kms: KmsSettings, key: KmsKeySpec) -> str:
+    return f"no key {'at' if kms.is_managed_hsm else 'in'} {_place(kms, key)}"
 
 
 def _is_in(vault: str, key: KmsKeySpec) -> bool:

@@ -76,6 +76,18 @@ class KmsSettings(Model):
         return found
 
     @property
+    def keys(self) -> tuple[KmsKey, ...]:
+        """The active key, and the backup key if there is one."""
+        return (self.active_key,) if self.backup_key is None else (self.active_key, self.backup_key)
+
+    def place_of(self, vault: str, key: str) -> str:
+        """Where the KMS identity has its role for a key: a vault by name, in a managed HSM the key as `<HSM>/keys/<key>`.
+
+        HyperShift's script for an HSM grants one key (`contrib/managed-azure/setup_etcd_managed_hsm.sh`).
+        """
+        return f"{vault}/keys/{key}" if self.is_managed_hsm else vault
+
+    @property
     def is_managed_hsm(self) -> bool:
         """Whether the keys are in a managed HSM, whose roles are assigned in the HSM itself and not by ARM."""
         return self.key_vault_type == "ManagedHSM"

@@ -10,8 +10,6 @@ from identity.naming import parse_arm_id, resource_group_id, vault_id
 from identity.settings.hosted_clusters import HostedClusterSettings
 from identity.settings.model import Settings
 
-# Of a role in a managed HSM: every key, as the role on a vault.
-HSM_SCOPE: Final = "/keys"
 # The short name of the active key's vault in states of releases that knew no other.
 EARLIER_KMS_VAULT_WORD: Final = "kms-vault"
 
@@ -20,7 +18,7 @@ def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGra
     """ARM ids of the grant's scopes by a short name of each.
 
     They are resource groups, as in HyperShift's CLI, the key vaults of the KMS keys and the storage account of backups.
-    A managed HSM is none: it assigns its roles itself (`hsm_names`).
+    A managed HSM is none: it assigns its roles itself (`hsm_keys`).
     """
 
     def group(name: str) -> str:
@@ -43,11 +41,15 @@ def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGra
     return found
 
 
-def hsm_names(cluster: HostedClusterSettings, grant: RoleGrant) -> tuple[str, ...]:
-    """The managed HSMs of the KMS keys, in each of which the identity gets a role; none if the keys are in vaults."""
+def hsm_keys(cluster: HostedClusterSettings, grant: RoleGrant) -> list[tuple[str, str]]:
+    """The managed HSM and the name of each key on which the identity gets a role; none if the keys are in vaults.
+
+    Two versions of a key are one; names are alike in every case.
+    """
     if Scope.KMS_VAULT not in grant.scopes or cluster.kms is None or not cluster.kms.is_managed_hsm:
-        return ()
-    return tuple(cluster.kms.vaults)
+        return []
+    found = {(each.key_vault_name.lower(), each.key_name.lower()): each for each in reversed(cluster.kms.keys)}
+    return [(each.key_vault_name, each.key_name) for each in reversed(found.values())]
 
 
 def kms_vault_word(vault: str) -> str:

@@ -19,7 +19,7 @@ from identity.credentials.secret_tags import OWN_TAGS
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings
 from identity.settings.managed_identities import managed_identity_of
-from identity.settings.scopes import distinct, hsm_names, scope_ids
+from identity.settings.scopes import distinct, hsm_keys, scope_ids
 from ops.forecast.stack import ForecastStack
 
 # Of a highly available control plane, kube-apiserver's Deployment; the others have two (openshift/hypershift
@@ -71,7 +71,7 @@ def hsm_role_assignments(stack: ForecastStack) -> Iterator[Taken]:
     """Assignments inside of managed HSMs."""
     for cluster in stack.clusters:
         for grant in _grants(stack, cluster):
-            for hsm in hsm_names(cluster, grant):
+            for hsm, _ in hsm_keys(cluster, grant):
                 yield Taken(f"managed HSM {hsm}", 1, cluster.name)
 
 

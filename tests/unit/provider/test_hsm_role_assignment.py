@@ -15,7 +15,7 @@ from provider.hsm_role_assignment import HsmRoleAssignmentResource
 
 URN = "urn:pulumi:dev::idstack::idstack:index:HsmRoleAssignment::hc1-kms-roles-kms-vault-hsm-etcd"
 NAME = "5e8b0f2c-6f0a-5c51-9d0e-6f3d9b7c2a11"
-PATH = f"/keys/providers/Microsoft.Authorization/roleAssignments/{NAME}"
+PATH = f"/keys/hc1-etcd/providers/Microsoft.Authorization/roleAssignments/{NAME}"
 ROLE = "21dbd100-6940-42c2-9190-5d6cb909625b"
 PRINCIPAL = "0b1f6471-1bf0-4dda-aec3-111111111111"
 resource = HsmRoleAssignmentResource()
@@ -54,7 +54,7 @@ def inputs(old: Props | None = None, **changes: Any) -> Props:
         "cloud": "AzurePublicCloud",
         "tenantId": "t",
         "hsm": "hsm-etcd",
-        "scope": "/keys",
+        "scope": "/keys/hc1-etcd",
         "name": NAME,
         "roleDefinition": ROLE,
         "principalId": PRINCIPAL,

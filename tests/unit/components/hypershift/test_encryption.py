@@ -154,7 +154,7 @@ def test_in_a_managed_hsm_the_identity_gets_the_hsms_own_role(stack: RecordingMo
     assert grants(recorder, "hc1-kms") == set()
     principal = stack.one(ROLE_ASSIGNMENT, "hc1-kms-roles-kms-vault-kv-etcd-dev").inputs["principalId"]
     [role] = hsm_roles(recorder)
-    assert (role["hsm"], role["scope"], role["principalId"]) == ("hsm-etcd", "/keys", principal)
+    assert (role["hsm"], role["scope"], role["principalId"]) == ("hsm-etcd", "/keys/hc1-etcd", principal)
     assert role["roleDefinition"] == "21dbd100-6940-42c2-9190-5d6cb909625b"
     assert uuid.UUID(role["name"]).version == 5
     assert described(recorder)["encryptionKeys"] == {"activeKey": active}
@@ -175,6 +175,20 @@ def test_both_hsms_have_the_role_while_the_key_moves(program: Program) -> None:
     roles = hsm_roles(recorder)
     assert [each["hsm"] for each in roles] == ["hsm-next", "hsm-etcd"]
     assert len({each["name"] for each in roles}) == 2
+
+
+@pytest.mark.parametrize(("before", "scopes"), [("HC1-ETCD", ["hc1-etcd"]), ("hc1-before", ["hc1-etcd", "hc1-before"])])
+def test_each_key_of_an_hsm_has_a_role_of_its_own(program: Program, before: str, scopes: list[str]) -> None:
+    answers = {**lookups(), "azure-native:keyvault:getManagedHsm": {}}
+
+    recorder = with_kms(
+        program, invokes=answers, activeKey=HSM, backupKey=HSM.replace("hc1-etcd", before).replace(VERSION, "f" * 32)
+    )
+
+    roles = hsm_roles(recorder)
+    assert [each["scope"] for each in roles] == [f"/keys/{each}" for each in scopes]
+    assert len({each["name"] for each in roles}) == len(roles)
+    assert "backupKey" in encryption(recorder)
 
 
 def test_the_access_to_the_keys_is_passed_on(program: Program) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from identity.settings import Settings
-from identity.settings.key_rotation import dropped_vaults, finished, moved_keys, unfinished
+from identity.settings.key_rotation import dropped_places, finished, moved_keys, unfinished
 from tests.unit.golden_report import reviewed
 from tests.unit.identity.settings.world import ABSENT, KEY_VERSION, configuration, load
 
@@ -67,6 +67,26 @@ def test_a_key_leaves_its_vault_only_if_it_stays_as_the_backup_key(now: tuple[st
     assert problems == ([(BACKUP, "kms-key-moved")] if moved else [])
 
 
+def hsm(name: str) -> str:
+    return f"https://hsm-a.managedhsm.azure.net/keys/{name}/{KEY_VERSION}"
+
+
+@pytest.mark.parametrize(
+    ("kms", "moved"),
+    [
+        ({"activeKey": hsm("ETCD").replace(KEY_VERSION, "f" * 32)}, False),
+        ({"activeKey": hsm("next")}, True),
+        ({"activeKey": hsm("next"), "backupKey": hsm("etcd")}, False),
+    ],
+)
+def test_in_an_hsm_another_key_leaves_its_role_as_another_vault_does(kms: dict[str, str], moved: bool) -> None:
+    wanted = load(configuration(hostedClusters__0__kms=kms))
+    found = hosted_cluster("hsm-a", active="hsm-a")
+
+    assert reviewed(moved_keys(wanted, last("hsm-a"))) == ([(BACKUP, "kms-key-moved")] if moved else [])
+    assert reviewed(unfinished(wanted, 0, found)) == ([(BACKUP, "kms-rotation-unfinished")] if moved else [])
+
+
 def test_a_key_that_an_earlier_release_has_written_does_not_get_lost_either() -> None:
     spec = {"secretEncryption": {"type": "kms", "kms": {"provider": "Azure", "azure": {"activeKey": key("kv-a")}}}}
     outputs: Any = {"hostedClusters": {"hc1": {"hostedClusterSpec": spec}}}
@@ -91,8 +111,8 @@ def test_a_cluster_that_gives_kms_up_loses_a_credential_instead() -> None:
 def test_the_vaults_that_lose_the_role_are_named() -> None:
     [cluster] = settings("kv-c", "kv-b").hosted_clusters
 
-    assert dropped_vaults(cluster, last("kv-b", "kv-a")["hostedClusters"]["hc1"]["encryptionKeys"]) == ["kv-a"]
-    assert dropped_vaults(cluster, None) == []
+    assert dropped_places(cluster, last("kv-b", "kv-a")["hostedClusters"]["hc1"]["encryptionKeys"]) == ["kv-a"]
+    assert dropped_places(cluster, None) == []
 
 
 @pytest.mark.parametrize(

@@ -58,12 +58,12 @@ def test_a_role_in_a_managed_hsm_has_no_arm_id() -> None:
                 "type": "idstack:index:HsmRoleAssignment",
                 "custom": True,
                 "parent": "urn:pulumi:dev::idstack::idstack:azure:ControlPlaneIdentity::hc1-kms",
-                "inputs": {"hsm": "my-hsm", "scope": "/keys", "roleDefinition": MANAGED_HSM_CRYPTO_USER},
+                "inputs": {"hsm": "my-hsm", "scope": "/keys/etcd", "roleDefinition": MANAGED_HSM_CRYPTO_USER},
             }
         ]
     )
 
-    assert found == {"hc1-kms": [RoleAtScope("Managed HSM Crypto User", MANAGED_HSM_CRYPTO_USER, "my-hsm/keys")]}
+    assert found == {"hc1-kms": [RoleAtScope("Managed HSM Crypto User", MANAGED_HSM_CRYPTO_USER, "my-hsm/keys/etcd")]}
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_role_in_a_managed_hsm_has_no_arm_id() -> None:
         (f"{GROUP}/providers/Microsoft.Storage/storageAccounts/backups", "backups", "storage account"),
         (f"{GROUP}/providers/Microsoft.Network/dnsZones/example.com", "example.com", "dnszones"),
         ("/subscriptions/s", "s", "subscription"),
-        ("my-hsm/keys", "my-hsm/keys", "managed HSM"),
+        ("my-hsm/keys/etcd", "my-hsm/keys/etcd", "managed HSM"),
     ],
 )
 def test_a_scope_has_a_name_and_a_kind(scope: str, name: str, kind: str) -> None:
