@@ -15,6 +15,8 @@ _ADD_ON: Final = "the add-on azure-keyvault-secrets-provider"
 # It applies the CRDs of HyperShift and of Cluster API's Azure provider
 # (openshift/hypershift 3ee9615, `cmd/install/assets/crds/assets.go:24-97`).
 _HYPERSHIFT: Final = "`hypershift install`"
+# The CRDs alone, without the operator (`cmd/install/install.go:510,520`).
+_HYPERSHIFT_CRDS: Final = "`hypershift install --install-scope=crds --limit-crd-install=Azure`"
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class CustomKind:
 
 SECRET_PROVIDER_CLASSES: Final = CustomKind("secrets-store.csi.x-k8s.io/v1", "secretproviderclasses", _ADD_ON)
 AZURE_CLUSTER_IDENTITIES: Final = CustomKind(
-    "infrastructure.cluster.x-k8s.io/v1beta1", "azureclusteridentities", _HYPERSHIFT
+    "infrastructure.cluster.x-k8s.io/v1beta1", "azureclusteridentities", _HYPERSHIFT_CRDS
 )
 HOSTED_CLUSTERS: Final = CustomKind(API_VERSION, "hostedclusters", _HYPERSHIFT)
 _ALL: Final = (SECRET_PROVIDER_CLASSES, AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS)

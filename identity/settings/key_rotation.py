@@ -1,4 +1,6 @@
-"""Which vaults, or keys of a managed HSM, the KMS plugin still needs while the key that encrypts etcd changes, and what would take one away.
+"""What the KMS plugin still needs while the key that encrypts etcd changes, and what would take it away.
+
+In a vault that is the vault, whose role is about all its keys; in a managed HSM it is each key.
 
 HyperShift decrypts with the key before until it has encrypted all data anew. It records how far it is in the
 HostedCluster's `status.secretEncryption`: `activeKey` has encrypted everything, `targetKey` is the one it is changing

@@ -81,7 +81,7 @@ class KmsSettings(Model):
         return (self.active_key,) if self.backup_key is None else (self.active_key, self.backup_key)
 
     def place_of(self, vault: str, key: str) -> str:
-        """Where the KMS identity has its role for a key: a vault by name, in a managed HSM the key as `<HSM>/keys/<key>`.
+        """Where the KMS identity has its role for a key: in a vault, or on a key of a managed HSM, `<HSM>/keys/<key>`.
 
         HyperShift's script for an HSM grants one key (`contrib/managed-azure/setup_etcd_managed_hsm.sh`).
         """

@@ -167,7 +167,8 @@ def test_the_hint_names_what_brings_each_missing_kind(connect: Connect, api: Fak
         ]
         assert server.hint == (
             "Kinds: secretproviderclasses come with the add-on azure-keyvault-secrets-provider; "
-            "azureclusteridentities come with `hypershift install`; widgets come with what defines them"
+            "azureclusteridentities come with `hypershift install --install-scope=crds --limit-crd-install=Azure`; "
+            "widgets come with what defines them"
         )
 
 

@@ -42,7 +42,8 @@ def test_a_kind_that_is_missing_is_named_with_what_brings_it(
     lines = printed.output.splitlines()
     assert (printed.code, printed.error, lines[0]) == (1, "", "broken  access (permissions)")
     assert lines[1].endswith(" lacks kinds: azureclusteridentities.infrastructure.cluster.x-k8s.io/v1beta1")
-    assert lines[2] == "    fix    Kinds: azureclusteridentities come with `hypershift install`"
+    source = "`hypershift install --install-scope=crds --limit-crd-install=Azure`"
+    assert lines[2] == f"    fix    Kinds: azureclusteridentities come with {source}"
     assert lines[-1] == "dev: 1 finding; 1 check"
 
 
