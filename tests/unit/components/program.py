@@ -23,7 +23,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 class _EmptyStack:
     """Takes the place of `IdentityStack`: a program with it ends after the look-ups and the providers."""
 
-    def __init__(self, *parts: Any, renews_only: bool) -> None:
+    def __init__(self, *parts: Any) -> None:
         pass
 
     def outputs(self) -> dict[str, Any]:
