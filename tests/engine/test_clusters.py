@@ -159,7 +159,7 @@ def test_preview_and_up_refuse_every_loss_of_a_credential_in_one_report(scenario
         for line in (
             "- imageRegistry: ciro-hc1-json -> nothing",
             "- ingress: ingress-hc1-json -> mine",
-            "- network: entra-application -> hc1-image-registry",
+            "- network: entra-application -> later-than-hc1-image-registry",
         ):
             assert line in report
         assert "found:    hc2 would lose credentials in use:" in report
