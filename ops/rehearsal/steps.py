@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.naming import kebab
-from ops.stack.state import name_of, type_of
+from ops.stack.state import OWNER, name_of, type_of
 
 
 class Operation(StrEnum):
@@ -129,7 +129,8 @@ def read(lines: Iterable[str]) -> RunLog:
 def _note(seen: dict[str, _Seen], metadata: Mapping[str, Any]) -> None:
     urn, operation = metadata["urn"], _OPERATIONS.get(metadata["op"])
     state = metadata.get("new") or metadata.get("old") or {}
-    if operation is None or not state.get("custom") or type_of(urn).startswith(_PROVIDERS):
+    is_of_state = type_of(urn).startswith(_PROVIDERS) or type_of(urn) == OWNER
+    if operation is None or not state.get("custom") or is_of_state:
         return
     found = seen.setdefault(urn, _Seen())
     found.operations.add(operation)

@@ -114,9 +114,9 @@ def test_a_cluster_that_moves_to_a_stack_of_its_own_is_split_off_first(project: 
     assert found.document["stacks"] == ["prod", "prod-hc1"]
     [move] = found.document["moves"]
     assert move["command"] == "idstack split --stack prod --cluster hc1 --to prod-hc1"
-    # Tags say whose the cluster's applications and identities are.
-    assert set(found.operations("principal")) == {"update"}
-    assert found.operations("secret") == found.operations("role") == {}
+    # Tags say whose the cluster's applications, identities and secrets are.
+    assert set(found.operations("principal")) == set(found.operations("secret")) == {"update"}
+    assert found.operations("role") == {}
     assert {each["identity"] for each in found.document["newPods"] if each["worked"]} == _ON
     assert "local-prod" not in str(found.document)
 
