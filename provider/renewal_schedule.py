@@ -141,7 +141,8 @@ class RenewalScheduleResource(StateOnly):
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
         """The state, in which a slot is withdrawn whose certificate is neither registered at Entra ID nor in the vault.
 
-        Whoever took it out meant it to stay out, after a leak for instance: no later run registers it again.
+        Whoever took it out meant it to stay out, after a leak for instance: no later run registers it again. So is one
+        that has ended, which Entra ID would not register.
         """
         found = super().read(urn, id, inputs, state)
         if found is None or not (known := unwrap(inputs)):
@@ -153,14 +154,14 @@ class RenewalScheduleResource(StateOnly):
             raise PluginError(f"which certificates are registered at Entra ID cannot be seen: {error}") from None
         if begins is None:
             return found
-        slots = _slots(known)
+        slots, now = _slots(known), clock.now(known["cloud"])
         shown = slots.shown_by(_vault(self._look(known).found))
         in_vault = None if shown is None else shown.slot
-        read: Props = {
-            name: _slot(replace(slot, is_withdrawn=slot.not_before not in begins and name != in_vault))
-            for name in SLOTS
-            if (slot := slots.slot(name)) is not None
-        }
+        read: Props = {}
+        for name in SLOTS:
+            if (slot := slots.slot(name)) is not None:
+                may_return = name == in_vault and not slot.has_ended(now)
+                read[name] = _slot(replace(slot, is_withdrawn=slot.not_before not in begins and not may_return))
         return ReadResult(id, found.inputs | read, found.state | read)
 
     def update(

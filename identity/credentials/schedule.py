@@ -48,13 +48,18 @@ _GENERATION: Final = re.compile(r"(?P<slot>[ab])(?P<generation>[1-9][0-9]{0,8})"
 class Slot:
     """One certificate: the how-many-eth of its identity, from when (UTC, whole seconds) and how long it lives.
 
-    `is_withdrawn`: a refresh found it neither registered at Entra ID nor in the vault, so nobody can sign in with it.
+    `is_withdrawn`: a refresh found that it is not registered at Entra ID, and nothing speaks for registering it again,
+    so nobody can sign in with it.
     """
 
     generation: int
     not_before: datetime
     valid_days: int
     is_withdrawn: bool = False
+
+    def has_ended(self, now: datetime) -> bool:
+        """Whether nobody can sign in with it any more; Entra ID registers none that has ended."""
+        return self.not_before + timedelta(days=self.valid_days) <= now
 
 
 @dataclass(frozen=True)
@@ -218,7 +223,8 @@ def decide(slots: Slots, vault: ObservedSecret, known: Delivery | None, now: dat
     _start(now, [vault.not_before])
     issue = _Issue(slots, vault, known, now, terms)
     shown, delivered = issue.shown, issue.delivered
-    if shown is not None and (again := slots.slot(shown.slot)) is not None and again.is_withdrawn:
+    again = None if shown is None else slots.slot(shown.slot)
+    if shown is not None and again is not None and again.is_withdrawn and not again.has_ended(now):
         # The vault came back after the refresh. What it shows may be registered.
         slots = slots.with_slot(shown.slot, replace(again, is_withdrawn=False))
         return decide(slots, vault, known, now, terms)
@@ -282,12 +288,11 @@ class _Issue:
     @property
     def delivered(self) -> Delivery | None:
         """The newest delivery of a certificate that can still sign in: the vault's, or a later one on record."""
-        known = self.known if self.known and self.slots.have(self.known) else None
-        slot = None if known is None else self.slots.slot(known.slot)
-        recorded = known if slot is not None and not slot.is_withdrawn else None
+        recorded = self.known if self.known and self.slots.have(self.known) else None
         found = [each for each in (self.shown, recorded) if each is not None]
+        usable = [each for each in found if (slot := self.slots.slot(each.slot)) and not slot.is_withdrawn]
         # For one and the same certificate the vault says when.
-        return max(found, key=lambda each: each.generation, default=None)
+        return max(usable, key=lambda each: each.generation, default=None)
 
     @property
     def may_have_any(self) -> bool:

@@ -122,6 +122,14 @@ def test_a_refresh_leaves_what_the_vault_shows(vault: ArmWorld, application: App
     assert refreshed(application, FIRST_ISSUE)["a"]["withdrawn"] is True
 
 
+def test_a_refresh_leaves_nothing_that_has_ended_to_be_registered(
+    vault: ArmWorld, application: Application, set_clock: SetClock
+) -> None:
+    shown(vault, "a1", A1)
+    set_clock(START + timedelta(days=91))
+    assert refreshed(application, FIRST_ISSUE)["a"]["withdrawn"] is True
+
+
 def test_a_refresh_of_an_application_that_is_gone_changes_nothing(vault: ArmWorld) -> None:
     read = schedule.read(URN, "id", FIRST_ISSUE, FIRST_ISSUE)
     assert read is not None

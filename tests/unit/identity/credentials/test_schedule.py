@@ -295,6 +295,13 @@ def test_what_the_vault_shows_again_is_not_withdrawn() -> None:
     assert decide(gone, holding(A1), None, START + DAY, TERMS).slots == FIRST
 
 
+@pytest.mark.parametrize("hold", [False, True])
+def test_what_ended_and_is_not_registered_is_replaced_although_the_vault_shows_it(hold: bool) -> None:
+    gone = Slots("a", replace(FIRST.issued, is_withdrawn=True), None)
+    again = decide(gone, holding(A1, VALID_FROM), A1, START + 91 * DAY, terms(hold=hold))
+    assert again.slots == Slots("a", Slot(2, VALID_FROM + 91 * DAY, 90), None), "Entra ID registers none that has ended"
+
+
 def test_a_recovered_secret_of_another_life_is_not_this_ones() -> None:
     recovered = holding(replace(A1, generation=7), VALID_FROM - DAY)
     again = decide(FIRST, recovered, None, START, TERMS)
