@@ -35,7 +35,7 @@ async def check_access(settings: Settings, providers: Providers, aks: AksCluster
     if cluster is None or aks is None or not settings.writes_to_management_cluster or cluster.kubeconfig is not None:
         return None
     if aks.is_off:
-        raise pulumi.RunError(f"idstack:managementCluster: {aks.trouble}. Nothing was changed.")
+        raise pulumi.RunError(f"idstack:managementCluster: {aks.explanation}. Nothing was changed.")
     try:
         kubeconfig = await aks_kubeconfig(settings, cluster, providers)
         required = AccessRequirements() if cluster.create is not None else _requirements(settings)

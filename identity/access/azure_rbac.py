@@ -54,7 +54,7 @@ class AksCluster:
         return self.state in (DELETING, STOPPED)
 
     @property
-    def trouble(self) -> str:
+    def explanation(self) -> str:
         """What its state explains, and what helps; empty for a state that explains nothing."""
         if self.state == "Succeeded":
             return ""
@@ -72,7 +72,7 @@ class AksCluster:
 
 def explained(error: Exception, aks: AksCluster | None) -> str:
     """A failed request to the cluster's API server, and what the cluster's state explains of it."""
-    return "; ".join(filter(None, [str(error), aks.trouble if aks else ""]))
+    return "; ".join(filter(None, [str(error), aks.explanation if aks else ""]))
 
 
 def role_for(missing: Collection[Permission]) -> Role:

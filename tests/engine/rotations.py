@@ -17,6 +17,7 @@ from kubernetes.dynamic import DynamicClient
 from identity.credentials import rfc3339
 from localcloud.core import processes
 from localcloud.runtime.lifecycle import DAEMON
+from tests.engine.clients import Client, bare_sign_in, read
 from tests.engine.killing import documents, small_stack
 from tests.harness import LocalStack
 
@@ -120,6 +121,28 @@ def rotating_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
         rotating.stack.up()
         run_consumer(rotating.stack)
         yield rotating
+
+
+@contextmanager
+def pod_signing_in(rotating: Rotating) -> Iterator[Client]:
+    """A pod signs in anew all the time with what it has mounted, and is never refused."""
+    client = Client(lambda: bare_sign_in(read(rotating.file)))
+    try:
+        client.await_certificates(1)
+        yield client
+        client.await_sign_ins(5)
+    finally:
+        client.stop()
+    assert client.failures == []
+
+
+def await_certificate(rotating: Rotating) -> None:
+    """Return once the pod has the current certificate mounted."""
+    client = Client(lambda: bare_sign_in(read(rotating.file)))
+    try:
+        client.await_certificate(rotating.thumbprint)
+    finally:
+        client.stop()
 
 
 def run_consumer(stack: LocalStack) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +14,9 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.keyvault.secrets import KeyVaultSecret
 
 from identity.credentials import rfc3339
-from tests.engine.clients import Client, bare_sign_in, read
+from tests.engine.clients import bare_sign_in, read
 from tests.engine.out_of_band import OutOfBand
-from tests.engine.rotations import Rotating, rotating_stack
+from tests.engine.rotations import Rotating, await_certificate, pod_signing_in, rotating_stack
 
 pytestmark = pytest.mark.slow
 
@@ -31,33 +30,11 @@ def rotating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rotating]:
         yield rotating
 
 
-@contextmanager
-def signing_in(rotating: Rotating) -> Iterator[Client]:
-    """A pod signs in anew all the time with what it has mounted, and is never refused."""
-    client = Client(lambda: bare_sign_in(read(rotating.file)))
-    try:
-        client.await_certificates(1)
-        yield client
-        client.await_sign_ins(5)
-    finally:
-        client.stop()
-    assert client.failures == []
-
-
 def assert_refused(document: Any) -> None:
     """Entra ID refuses the document's certificate each time, by all of its replicas."""
     for _ in range(6):
         with pytest.raises(ClientAuthenticationError, match="AADSTS700027"):
             bare_sign_in(document)
-
-
-def await_certificate(rotating: Rotating) -> None:
-    """Return once the pod has the current certificate mounted."""
-    client = Client(lambda: bare_sign_in(read(rotating.file)))
-    try:
-        client.await_certificate(rotating.thumbprint)
-    finally:
-        client.stop()
 
 
 def current(rotating: Rotating) -> KeyVaultSecret:
@@ -91,7 +68,7 @@ def refused(rotating: Rotating) -> str:
 def test_a_certificate_that_was_taken_out_by_hand_stays_out(rotating: Rotating) -> None:
     stack, someone = rotating.stack, OutOfBand(rotating.stack)
     leaked, before = read(rotating.file), rotating.thumbprint
-    with signing_in(rotating) as client:
+    with pod_signing_in(rotating) as client:
         rotating.renew()
         client.await_certificate(rotating.thumbprint)
         application = f"/applications(appId='{rotating.client_id}')"
@@ -113,7 +90,7 @@ def test_a_key_that_was_revoked_after_the_backup_stays_out(rotating: Rotating, t
     rotating.pass_a_day()
     stack.idstack("rotate", "--identity", "cloudProvider", "--revoke")
     await_certificate(rotating)
-    with signing_in(rotating):
+    with pod_signing_in(rotating):
         shutil.rmtree(stack.state / "pulumi/backend/.pulumi")
         restored = stack.idstack("restore", str(tmp_path / "backup.json"))
         recovered = stack.idstack("recover")

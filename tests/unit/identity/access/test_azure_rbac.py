@@ -82,6 +82,6 @@ def test_a_state_of_the_cluster_explains_a_refusal(
     cluster = AksCluster.of(CLUSTER, properties)
 
     assert (cluster.state, cluster.is_off) == (state, is_off)
-    assert helps in cluster.trouble
+    assert helps in cluster.explanation
     assert explained(AccessError("no answer"), cluster).startswith("no answer; " if helps else "no answer")
     assert explained(AccessError("no answer"), None) == "no answer"
