@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import pulumi
-
-from components.azure.providers import provider_error
+from components.lookups.last_outputs import of_own_state
 from components.lookups.shared_stack import this_stack
 from identity.naming import cluster_side_name, namespace_guard_name
 
@@ -33,14 +31,10 @@ class OwnNamespaces:
 
 async def own_namespaces() -> OwnNamespaces:
     """Look into the state; raises RunError if it cannot be read."""
-    try:
-        found = await pulumi.runtime.invoke_async(READ_STACK_RESOURCE_OUTPUTS, {"stackName": this_stack()})
-    except Exception as error:
-        raise pulumi.RunError(
-            f"this stack's state, which has the namespaces that it made, cannot be read: {provider_error(error)}. "
-            "Nothing was changed; try again once the backend answers."
-        ) from None
-    resources: dict[str, Mapping[str, Any]] = {urn.rpartition("::")[2]: each for urn, each in found["outputs"].items()}
+    outputs = await of_own_state(
+        READ_STACK_RESOURCE_OUTPUTS, {"stackName": this_stack()}, "state, which has the namespaces that it made,"
+    )
+    resources: dict[str, Mapping[str, Any]] = {urn.rpartition("::")[2]: each for urn, each in outputs.items()}
     made = {
         name.removesuffix(_OF_A_NAMESPACE): str(each["outputs"]["metadata"]["name"])
         for name, each in resources.items()
