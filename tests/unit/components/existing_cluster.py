@@ -33,3 +33,8 @@ class ExistingClusterScenario:
 
 def _administrator(document: dict[str, Any]) -> None:
     document["users"][0]["user"] = {"token": TOKEN}
+
+
+def cluster_answer(**profile: Any) -> dict[str, Any]:
+    """What ARM answers of a cluster with this add-on."""
+    return {"nodeResourceGroup": "MC_aks", "addonProfiles": {"azureKeyvaultSecretsProvider": profile}}
