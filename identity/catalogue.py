@@ -104,6 +104,7 @@ CONTROL_PLANE: Final = (
         secret_stem="nodepool-mgmt",
         hypershift=RoleGrant(CONTRIBUTOR_ROLE, (Scope.MANAGED, Scope.VNET)),
         builtin=RoleGrant(CLUSTER_API_PROVIDER_ROLE, (Scope.MANAGED, Scope.VNET)),
+        of_hypershift_operator=True,
         # hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:179-214
         mounts=(
             Mount(
@@ -128,6 +129,7 @@ CONTROL_PLANE: Final = (
         secret_stem="cpo",
         hypershift=RoleGrant(CONTRIBUTOR_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
         builtin=RoleGrant(CONTROL_PLANE_OPERATOR_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
+        of_hypershift_operator=True,
         # V2/controlplaneoperator/deployment.go:239-246
         mounts=(Mount(deployment="control-plane-operator", container="control-plane-operator", volume="cpo-cert"),),
         proof=ProofCall(
@@ -267,6 +269,7 @@ CONTROL_PLANE: Final = (
         secret_stem="kms",
         hypershift=RoleGrant(KEY_VAULT_CRYPTO_USER_ROLE, (Scope.KMS_VAULT,)),
         builtin=RoleGrant(KEY_VAULT_CRYPTO_USER_ROLE, (Scope.KMS_VAULT,)),
+        of_hypershift_operator=True,
         mounts=(
             # V2/kas/kms/azure.go:187-204,236-263,343-353
             Mount(

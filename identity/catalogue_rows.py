@@ -125,6 +125,8 @@ class ControlPlaneIdentity:
     builtin: RoleGrant  # production built-ins, narrower where they exist
     mounts: tuple[Mount, ...]
     proof: ProofCall
+    # Its objects are the hypershift-operator's, not the control-plane operator's.
+    of_hypershift_operator: bool = False
     optional: bool = False  # may be switched off: the API requires all others
     enabled_by_default: bool = True  # an optional one that few clusters need is off
     setting: str | None = None  # key of the hosted cluster without which it has no such identity

@@ -6,6 +6,10 @@ from typing import Final
 
 API_VERSION: Final = "hypershift.openshift.io/v1beta1"
 KIND: Final = "HostedCluster"
+# The hypershift-operator annotates each object of the control plane's namespace that it writes with the HostedCluster,
+# as `<namespace>/<name>` (support/k8sutil/constants.go:14,
+# hypershift-operator/controllers/hostedcluster/createorupdate_annotation_enforcer.go:31).
+CLUSTER_ANNOTATION: Final = "hypershift.openshift.io/cluster"
 # The label of the control plane's namespace for the admission of pods, which HyperShift's script for AKS sets
 # (contrib/managed-azure/create_basic_hosted_cluster.sh:74); else it is `restricted` or `privileged`, by release
 # (hypershift-operator/controllers/hostedcluster/hostedcluster_controller.go:1862-1875).

@@ -28,6 +28,7 @@ from components.kubernetes.secret_provider_class import SecretProviderClass, Sec
 from components.kubernetes.user_workload import MountedIdentity, UserWorkload, UserWorkloadArgs
 from components.kubernetes.wiring import credential_path
 from identity import catalogue, catalogue_rows
+from identity.hypershift import CLUSTER_ANNOTATION
 from identity.mounts import side_by_side
 from identity.naming import kebab
 from identity.settings import HostedClusterSettings, Settings, WorkloadSettings
@@ -107,6 +108,8 @@ class ClusterSide(pulumi.ComponentResource):
     ) -> list[pulumi.Resource]:
         """The identity's objects and probes; returns the objects that must be there before a pod mounts it."""
         args, stem = self._args, f"{self._name}-{kebab(row.field)}"
+        annotations = {CLUSTER_ANNOTATION: f"{args.cluster.namespace}/{args.cluster.name}"}
+        own = annotations if row.of_hypershift_operator else None
         needed: list[pulumi.Resource] = []
         if self._is_registered(f"{stem}-class"):
             secret_provider_class = SecretProviderClassArgs(
@@ -117,13 +120,14 @@ class ClusterSide(pulumi.ComponentResource):
                 vault_name=args.store.vault_name,
                 tenant_id=args.settings.tenant_id,
                 key_vault_user_client_id=args.store.key_vault_user_client_id,
+                annotations=own,
             )
             usable = [self._guarded, *identity.usable, *args.store.key_vault_user]
             opts = pulumi.ResourceOptions(parent=self, depends_on=usable)
             needed.append(SecretProviderClass(f"{stem}-class", secret_provider_class, opts))
         proof = proof_argument(row.proof, args.settings.cloud, proof_target(args.settings, args.cluster))
         for mount in row.mounts:
-            configuration = self._configuration(stem, mount, identity.secret_name)
+            configuration = self._configuration(stem, mount, identity.secret_name, own)
             needed += configuration
             if args.handed_over is not None:
                 continue
@@ -166,13 +170,19 @@ class ClusterSide(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self, depends_on=[each for row in rows for each in mountable[row.field]]),
         )
 
-    def _configuration(self, stem: str, mount: catalogue_rows.Mount, secret_name: str) -> list[pulumi.Resource]:
+    def _configuration(
+        self, stem: str, mount: catalogue_rows.Mount, secret_name: str, annotations: Mapping[str, str] | None
+    ) -> list[pulumi.Resource]:
         """The objects in which the mount's consumer finds the file's path."""
         args, opts = self._args, pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
         path = credential_path(mount, secret_name)
         if mount.config is not None and self._is_registered(f"{stem}-config"):
             config = ConsumerConfigArgs(
-                platform=self._platform, namespace=self._namespace, file=mount.config, credential_path=path
+                platform=self._platform,
+                namespace=self._namespace,
+                file=mount.config,
+                credential_path=path,
+                annotations=annotations,
             )
             return [ConsumerConfig(f"{stem}-config", config, opts)]
         if mount.cluster_identity and self._is_registered(f"{stem}-cluster-identity"):
@@ -182,6 +192,7 @@ class ClusterSide(pulumi.ComponentResource):
                 tenant_id=args.settings.tenant_id,
                 credential_path=path,
                 cloud_type=args.settings.cloud.capz_cloud_type,
+                annotations=annotations,
             )
             return [ClusterIdentity(f"{stem}-cluster-identity", identity, opts)]
         return []

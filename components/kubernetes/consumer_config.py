@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +27,7 @@ class ConsumerConfigArgs:
     namespace: str
     file: ConfigFile
     credential_path: str
+    annotations: Mapping[str, str] | None = None
 
 
 class ConsumerConfig(pulumi.ComponentResource):
@@ -36,7 +38,7 @@ class ConsumerConfig(pulumi.ComponentResource):
         document = render(DOCUMENTS[args.file.kind](args.platform, args.credential_path))
         core.Secret(
             f"{name}-secret",
-            metadata=meta.ObjectMetaArgs(name=args.file.secret, namespace=args.namespace),
+            metadata=meta.ObjectMetaArgs(name=args.file.secret, namespace=args.namespace, annotations=args.annotations),
             type="Opaque",
             # Not stringData: server-side apply cannot own a field that the API does not return.
             data={CLOUD_CONFIG_KEY: base64.b64encode(document.encode()).decode("ascii")},
@@ -78,6 +80,7 @@ class ClusterIdentityArgs:
     tenant_id: str
     credential_path: str
     cloud_type: str
+    annotations: Mapping[str, str] | None = None
 
 
 class ClusterIdentity(pulumi.ComponentResource):
@@ -93,7 +96,7 @@ class ClusterIdentity(pulumi.ComponentResource):
             f"{name}-object",
             api_version="infrastructure.cluster.x-k8s.io/v1beta1",
             kind="AzureClusterIdentity",
-            metadata=meta.ObjectMetaArgs(name=args.cluster, namespace=args.namespace),
+            metadata=meta.ObjectMetaArgs(name=args.cluster, namespace=args.namespace, annotations=args.annotations),
             spec={
                 "type": "UserAssignedIdentityCredential",
                 "tenantID": args.tenant_id,

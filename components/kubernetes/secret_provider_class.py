@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,10 @@ from pulumi_kubernetes.meta import v1 as meta
 
 @dataclass(frozen=True, kw_only=True)
 class SecretProviderClassArgs:
-    """Inputs of `SecretProviderClass`. `key_vault_user_client_id` is the identity that reads the vault."""
+    """Inputs of `SecretProviderClass`. `key_vault_user_client_id` is the identity that reads the vault.
+
+    `annotations` are None for a class of the control-plane operator.
+    """
 
     class_name: str
     namespace: str
@@ -21,6 +25,7 @@ class SecretProviderClassArgs:
     vault_name: str
     tenant_id: str
     key_vault_user_client_id: pulumi.Input[str]
+    annotations: Mapping[str, str] | None = None
 
 
 class SecretProviderClass(pulumi.ComponentResource):
@@ -35,7 +40,7 @@ class SecretProviderClass(pulumi.ComponentResource):
             f"{name}-object",
             api_version="secrets-store.csi.x-k8s.io/v1",
             kind="SecretProviderClass",
-            metadata=meta.ObjectMetaArgs(name=args.class_name, namespace=args.namespace),
+            metadata=meta.ObjectMetaArgs(name=args.class_name, namespace=args.namespace, annotations=args.annotations),
             spec=_spec(args),
             opts=pulumi.ResourceOptions(parent=self),
         )

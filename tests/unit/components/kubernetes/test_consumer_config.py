@@ -18,6 +18,9 @@ SECRET = "kubernetes:core/v1:Secret"
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 CLUSTER_IDENTITY = "kubernetes:infrastructure.cluster.x-k8s.io/v1beta1:AzureClusterIdentity"
 
+# Of the hypershift-operator, which annotates all that it writes.
+ANNOTATED = {"annotations": {"hypershift.openshift.io/cluster": "clusters/hc1"}}
+
 CONFIGS = pytest.mark.parametrize(
     ("identity", "secret", "path"),
     [
@@ -48,7 +51,7 @@ def test_a_secret_names_the_credential_file_to_its_consumer(
     assert got == {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": secret, "namespace": "clusters-hc1"},
+        "metadata": {"name": secret, "namespace": "clusters-hc1", **(ANNOTATED if identity == "kms" else {})},
         "type": "Opaque",
     }
     assert document["aadMSIDataPlaneIdentityPath"] == path
@@ -81,7 +84,7 @@ def test_capz_finds_its_file_in_an_azure_cluster_identity(stack: RecordingMonito
     assert stack.one(CLUSTER_IDENTITY).inputs == {
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
         "kind": "AzureClusterIdentity",
-        "metadata": {"name": "hc1", "namespace": "clusters-hc1"},
+        "metadata": {"name": "hc1", "namespace": "clusters-hc1", **ANNOTATED},
         "spec": {
             "type": "UserAssignedIdentityCredential",
             "tenantID": TENANT,

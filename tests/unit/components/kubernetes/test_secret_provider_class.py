@@ -10,6 +10,9 @@ from tests.unit.components.world import ADD_ON, IDENTITIES, TENANT
 
 CLASS = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
 
+# Of the hypershift-operator, which annotates all that it writes (its createorupdate_annotation_enforcer.go); the other
+# classes are the control-plane operator's.
+ANNOTATED = {"managed-azure-cpo", "managed-azure-kms", "managed-azure-nodepool-management"}
 SECRETS = {each.secret_provider_class: f"{each.secret_stem}-hc1-json" for each in IDENTITIES}
 
 
@@ -24,11 +27,12 @@ def test_there_is_one_for_each_identity_in_the_control_planes_namespace(stack: R
 def test_it_fetches_the_identitys_secret_as_the_key_vault_user(stack: RecordingMonitor, name: str) -> None:
     found = next(each.inputs for each in stack.all(CLASS) if each.inputs["metadata"]["name"] == name)
 
+    annotations = {"annotations": {"hypershift.openshift.io/cluster": "clusters/hc1"}} if name in ANNOTATED else {}
     assert found == {
         "apiVersion": "secrets-store.csi.x-k8s.io/v1",
         "kind": "SecretProviderClass",
         # Neither labels nor `secretObjects`: there is no copy in a Kubernetes Secret.
-        "metadata": {"name": name, "namespace": "clusters-hc1"},
+        "metadata": {"name": name, "namespace": "clusters-hc1", **annotations},
         "spec": {
             "provider": "azure",
             "parameters": {
