@@ -19,6 +19,7 @@ from components.lookups.last_outputs import last_outputs
 from components.lookups.own_namespaces import own_namespaces
 from components.lookups.prerequisites import look_up
 from components.lookups.shared_stack import take_outputs
+from components.lookups.signing_key_secret_check import check_signing_key_secrets
 from components.lookups.tenant_check import check_tenant
 from components.renewed_outputs import renewed_outputs
 from components.stack import IdentityStack
@@ -46,6 +47,7 @@ async def main() -> pulumi.Inputs:
             clusters = await check_control_planes(settings, providers, own, aks, kubeconfig)
             handed_over = dict.fromkeys(clusters, own.objects)
             await check_key_rotations(settings, providers, last, aks, kubeconfig)
+            await check_signing_key_secrets(settings, providers, aks, kubeconfig)
         cluster = create_management_cluster(settings, providers, deployer)
         providers = with_kubernetes_provider(settings, providers, cluster, hands_over=bool(handed_over))
     except ConfigurationError as error:

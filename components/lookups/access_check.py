@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import pulumi
 
 from components.azure.aks_access import PUBLIC_FQDN, access_args, required_kinds, signed_in
 from components.azure.providers import Providers, provider_error
+from components.kubernetes.provider import file_content
 from identity.access.api_server import AccessRequirements, ApiServer
 from identity.access.azure_rbac import AksCluster, explained
 from identity.access.errors import AccessError
@@ -50,6 +52,15 @@ def _requirements(settings: Settings) -> AccessRequirements:
     if pulumi.runtime.is_dry_run():
         return AccessRequirements()
     return AccessRequirements(needed(rights_of(settings)), required_kinds(settings))
+
+
+async def cluster_kubeconfig(
+    settings: Settings, cluster: ManagementClusterSettings, providers: Providers, given_out: Kubeconfig | None
+) -> Kubeconfig:
+    """The kubeconfig of the configuration, else what AKS has given out, for which it is asked once; AccessError."""
+    if cluster.kubeconfig is not None:
+        return Kubeconfig.parse(file_content(cluster, Path(cluster.kubeconfig)), cluster.kubeconfig)
+    return given_out or await aks_kubeconfig(settings, cluster, providers)
 
 
 async def aks_kubeconfig(settings: Settings, cluster: ManagementClusterSettings, providers: Providers) -> Kubeconfig:

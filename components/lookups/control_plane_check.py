@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Final
 
 import pulumi
 
 from components.azure.providers import Providers, management_cluster_id
-from components.kubernetes.provider import file_content
-from components.lookups.access_check import aks_kubeconfig
+from components.lookups.access_check import cluster_kubeconfig
 from components.lookups.own_namespaces import OwnNamespaces
 from identity.access.api_server import ApiServer
 from identity.access.azure_rbac import AksCluster, explained
@@ -75,10 +73,7 @@ async def _found(
     namespaces: list[str],
 ) -> Mapping[str, str]:
     try:
-        if cluster.kubeconfig is not None:
-            kubeconfig = Kubeconfig.parse(file_content(cluster, Path(cluster.kubeconfig)), cluster.kubeconfig)
-        elif kubeconfig is None:
-            kubeconfig = await aks_kubeconfig(settings, cluster, providers)
+        kubeconfig = await cluster_kubeconfig(settings, cluster, providers, kubeconfig)
         server = AksCluster(management_cluster_id(settings, cluster))
         return await asyncio.to_thread(_read, kubeconfig, server, cluster.context, namespaces)
     except AccessError as error:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import pulumi
 
 from components.azure.providers import Providers, management_cluster_id
-from components.kubernetes.provider import file_content
-from components.lookups.access_check import aks_kubeconfig
+from components.lookups.access_check import cluster_kubeconfig
 from identity.access.api_server import ApiServer
 from identity.access.azure_rbac import AksCluster, explained
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
 from identity.outputs import StackOutputs, encryption_keys
-from identity.settings import ConfigurationError, HostedClusterSettings, ManagementClusterSettings, Settings
+from identity.settings import ConfigurationError, HostedClusterSettings, Settings
 from identity.settings.key_rotation import dropped_places, finished, moved_keys, unfinished
 
 _PATH: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedclusters/{}"
@@ -80,16 +78,9 @@ async def _found(
         raise AccessError("the stack has no managementCluster")
     if cluster.kubeconfig is None and aks is None:
         return {}  # the stack makes the cluster, and it is not there, or nothing can run there yet
-    if kubeconfig is None:
-        kubeconfig = await _kubeconfig(settings, cluster, providers)
+    kubeconfig = await cluster_kubeconfig(settings, cluster, providers, kubeconfig)
     aks = AksCluster(management_cluster_id(settings, cluster))
     return await asyncio.to_thread(_read, kubeconfig, aks, cluster.context, asked)
-
-
-async def _kubeconfig(settings: Settings, cluster: ManagementClusterSettings, providers: Providers) -> Kubeconfig:
-    if cluster.kubeconfig is not None:
-        return Kubeconfig.parse(file_content(cluster, Path(cluster.kubeconfig)), cluster.kubeconfig)
-    return await aks_kubeconfig(settings, cluster, providers)
 
 
 def _read(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +26,7 @@ KEY_BITS: Final = 4096
 _LEAST_BITS: Final = 2048
 DISCOVERY_PATH: Final = "/.well-known/openid-configuration"
 JWKS_PATH: Final = "/openid/v1/jwks"
+_BLOCK: Final = re.compile(r"-----BEGIN [^-]+-----([^-]+)-----END [^-]+-----")
 
 
 class UnusableKey(ValueError):
@@ -52,6 +54,17 @@ def make(bits: int = KEY_BITS) -> str:
 def normalize(pem: str) -> str:
     """A private key in the form that HyperShift reads, whatever its form was; raises UnusableKey."""
     return _encode(_private_key(pem))
+
+
+def is_read_by_hypershift(pem: str) -> bool:
+    """Whether the first block of a private key in PEM is in PKCS#1; raises UnusableKey for what is no RSA key at all.
+
+    OpenSSL 3 writes PKCS#8 unless it is asked for the other.
+    """
+    key, block = _private_key(pem), _BLOCK.search(pem)
+    form = serialization.PrivateFormat.TraditionalOpenSSL
+    der = key.private_bytes(serialization.Encoding.DER, form, serialization.NoEncryption())
+    return block is not None and base64.b64decode(block[1]) == der
 
 
 def public_half(pem: str) -> PublicKey:
