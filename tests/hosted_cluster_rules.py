@@ -146,7 +146,7 @@ INVALID_CHANGES: Final[tuple[InvalidChange, ...]] = (
     ),
     _rule(
         f"{_AZURE}.private",
-        {"type": "Swift", "swift": {}},
+        {"type": "Swift", "swift": {"podNetworkInstance": "pni"}},
         "private is required with topology Private or PublicAndPrivate, and forbidden otherwise",
         field=_AZURE,
     ),
@@ -233,6 +233,21 @@ INVALID_CHANGES: Final[tuple[InvalidChange, ...]] = (
     _shorter(f"{_AZURE}.subnetID", "", 1),
     _longer(f"{_AZURE}.subnetID", 355),
     *(_string_rule(f"{_AZURE}.subnetID", subnet, message) for subnet, message in _SUBNET_RULES.items()),
+    _longer("spec.release.image", 253),
+    _string_rule(
+        "spec.release.image", "-x", "image must begin with a letter, digit or underscore and have no white space"
+    ),
+    *(
+        _rule(
+            "spec.services.0.servicePublishingStrategy.route",
+            {"hostname": name},
+            f'"{name}": hostname must be a valid domain name',
+            field="spec.services[0].servicePublishingStrategy.route.hostname",
+        )
+        for name in ("api_1.example.com", "api", "api.example.com.")
+    ),
+    _unsupported("spec.controllerAvailabilityPolicy", "Some", "HighlyAvailable", "SingleReplica"),
+    _unsupported("spec.olmCatalogPlacement", "Some", "management", "guest"),
     _rule("spec.services", [], "spec.services needs at least 4 items (3 for IBMCloud)", field="spec"),
     _rule(
         f"spec.services.1.{_STRATEGY}",
@@ -319,11 +334,17 @@ IMMUTABLE_FIELDS: Final[tuple[InvalidChange, ...]] = (
     _rule("spec.issuerURL", "https://b.example.com", '"https://b.example.com": issuerURL is immutable'),
     _rule("spec.platform.type", "None", '"None": the platform\'s type is immutable'),
     _rule("spec.services.0.service", "OIDC", "services is immutable", field="spec"),
+    _rule(
+        "spec.controllerAvailabilityPolicy",
+        "SingleReplica",
+        '"SingleReplica": controllerAvailabilityPolicy is immutable',
+    ),
+    _rule("spec.olmCatalogPlacement", "guest", '"guest": olmCatalogPlacement is immutable'),
     _rule("spec.secretEncryption", ABSENT, "secretEncryption cannot be removed once it is set", field="spec"),
     _rule(f"{_KMS}.keyVaultType", "ManagedHSM", "keyVaultType is immutable", field=_KMS),
     _rule(
         f"{_AZURE}.private",
-        {"type": "Swift", "swift": {}},
+        {"type": "Swift", "swift": {"podNetworkInstance": "pni"}},
         "private cannot be added or removed later",
         field=_AZURE,
     ),
