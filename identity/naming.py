@@ -72,6 +72,11 @@ def control_plane_identity_name(hosted_cluster: str, field: str) -> str:
     return f"{hosted_cluster}-{kebab(field)}"
 
 
+def secret_reader_name(identity: str) -> str:
+    """Name of the key-vault-user's role on the secret of an identity's component (`readerScope: secrets`)."""
+    return f"{identity}-reader"
+
+
 def data_plane_identity_name(hosted_cluster: str, identity: str, infra_id: str) -> str:
     """Managed identity of a guest cluster's component (`cmd/infra/azure/identities.go`)."""
     return f"{hosted_cluster}-{identity}-{infra_id}"

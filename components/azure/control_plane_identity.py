@@ -15,7 +15,7 @@ from components.azure.key_vault_user import READER_COMPONENT
 from components.azure.plugin_resources import HsmRoleAssignment
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity.catalogue_rows import ControlPlaneIdentity
-from identity.naming import role_assignment_name, secret_id
+from identity.naming import role_assignment_name, secret_id, secret_reader_name
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.scopes import EARLIER_KMS_VAULT_WORD, hsm_keys, kms_vault_word, scope_ids
@@ -79,7 +79,7 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
         if args.store.reader is not None:
             # After the secret: ARM assigns a role at a resource that exists.
             after = pulumi.ResourceOptions(parent=self, depends_on=[*self.usable, *args.store.vault])
-            self.usable.append(_reader_role(f"{name}-reader", args, args.store.reader, after))
+            self.usable.append(_reader_role(secret_reader_name(name), args, args.store.reader, after))
         grant = args.row.grant(settings.roles)
         roles = RoleGrants(
             f"{name}-roles",

@@ -11,18 +11,22 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from rich.console import Console
 
 from ops.access.cluster_state import read_cluster_state
 from ops.access.managed_identities import read_managed_identities
 from ops.commands.options import DEFAULT_STACK, StackOption
+from ops.commands.status import brought_up
+from ops.doctor.examination import Examination, examine
+from ops.doctor.report import findings
 from ops.graph import html, mermaid, svg
 from ops.graph.build import GraphSources, build
 from ops.graph.model import IdentityGraph
 from ops.outputs import probes
 from ops.outputs.rows import has_probes, rows
 from ops.stack import local_cloud
-from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.snapshot import StackSnapshot
 
 
 class GraphFormat(StrEnum):
@@ -55,12 +59,13 @@ def graph(
     """Draw HostedClusters, identities, secrets, classes, pods, roles and scopes, with expiry and health.
 
     The page needs no network and no server. Of more than three hosted clusters SVG and Mermaid are an overview;
-    `--cluster` draws one of them whole. Raises CommandError for an unknown stack or cluster, a file that cannot be
-    written, and a page that would be printed on a terminal.
+    `--cluster` draws one of them whole. What the doctor finds in Azure is on the nodes, and printed with its fix on
+    standard error. Exits with 1 if the last run has not completed. Raises CommandError for an unknown stack or cluster,
+    a file that cannot be written, and a page that would be printed on a terminal.
     """
     if form is GraphFormat.HTML and out is None and sys.stdout.isatty():
         raise CommandError("a page is for a browser: name its file with --out graph.html")
-    found = read(stack)
+    found, examination = read(stack)
     if cluster is not None:
         known = [node.name for node in found.clusters]
         if cluster not in known:
@@ -70,29 +75,38 @@ def graph(
     document = _WRITTEN[form](found)
     if out is None:
         sys.stdout.write(document)
-        return
-    try:
-        out.write_text(document, encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"{out} cannot be written: {error.strerror}") from None
-    print(out.absolute())
+    else:
+        try:
+            out.write_text(document, encoding="utf-8")
+        except OSError as error:
+            raise CommandError(f"{out} cannot be written: {error.strerror}") from None
+        print(out.absolute())
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    for finding in findings(examination.results):
+        console.print()
+        console.print(finding)
+    if not examination.is_complete:
+        raise CommandError("the stack is not complete; what is drawn are the outputs of its last complete run")
 
 
-def read(stack: str) -> IdentityGraph:
-    """The graph of a stack as it is now. Raises CommandError for a stack that does not exist.
+def read(stack: str) -> tuple[IdentityGraph, Examination]:
+    """The graph of a stack as it is now, and what the doctor finds wrong with it outside of its pods.
+
+    Raises CommandError for a stack that does not exist or was never brought up.
 
     What cannot be read (probes, managed identities, the management cluster) is named in the graph.
     """
-    engine = Engine(stack, output=sys.stderr.fileno())
+    engine = StackSnapshot(stack, output=sys.stderr.fileno())
     environment = local_cloud.of(stack)
-    outputs = engine.outputs()
-    answers, unread = None, []
+    outputs = brought_up(engine)
+    examination = examine(engine)
+    answers, unread = None, [*examination.unread]
     if environment and has_probes(outputs):
         try:
             answers = probes.read(Path(environment.kubeconfig))
         except probes.Unreachable as error:
             unread.append(f"the credential probes: {error}")
-    return build(
+    graph = build(
         GraphSources(
             stack=stack,
             at=datetime.now(UTC),
@@ -101,6 +115,8 @@ def read(stack: str) -> IdentityGraph:
             managed=read_managed_identities(engine, outputs),
             state=read_cluster_state(engine, outputs),
             resources=engine.resources(),
+            examination=examination,
             unread=tuple(unread),
         )
     )
+    return graph, examination

@@ -11,9 +11,12 @@ import typer
 from rich.table import Table
 
 from identity.credentials import rfc3339
+from identity.outputs import StackOutputs
 from ops.access.cluster_state import read_cluster_state
 from ops.access.managed_identities import read_managed_identities
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.doctor.examination import examine
+from ops.doctor.report import findings
 from ops.outputs import cluster_tables, probes
 from ops.outputs.cluster_state import ClusterState
 from ops.outputs.managed_identities import ManagedIdentities
@@ -22,8 +25,8 @@ from ops.outputs.metrics import write as write_metrics
 from ops.outputs.rows import Row, has_probes, rows
 from ops.outputs.tables import credentials, with_caption
 from ops.stack import local_cloud, plugins
-from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.snapshot import StackSnapshot
 
 
 def status(
@@ -36,9 +39,10 @@ def status(
 ) -> None:
     """Show each identity: secret, SecretProviderClass, expiry, renewal; locally also its sign-in and proof call.
 
-    Then the optional managed identities, and what the management cluster reports: the HostedClusters' conditions, and
-    which version each pod has mounted. Exits with 1 if an identity cannot sign in, and with 3 if all can but a renewal
-    is overdue by two days.
+    Then the optional managed identities, what the management cluster reports (the HostedClusters' conditions, and which
+    version each pod has mounted), and what is wrong in Azure or with the last run, in the words of `idstack doctor`.
+    Exits with 1 if an identity cannot sign in, something is wrong or the stack is not complete, and with 3 if all is
+    well but a renewal is overdue by two days.
     """
     found, now = show(stack, Screen(as_json), metrics), datetime.now(UTC)
     if overdue := [f"{row.identity} of {row.cluster}" for row in found if row.is_overdue(now)]:
@@ -63,26 +67,31 @@ class RenewalOverdue(CommandError):
 def show(stack: str, screen: Screen, metrics: Path | None = None) -> list[Row]:
     """Print the rows of a stack, write them to a file of metrics if one is named, and return them.
 
-    Raises CommandError for a stack that does not exist, for an expired certificate, for a managed identity that Azure
-    does not have, for metrics that cannot be written and, locally, for a row that is not green.
+    Raises CommandError for a stack that does not exist or was never brought up, for an expired certificate, for a
+    managed identity that Azure does not have, for whatever the doctor's checks of Azure find, for metrics that cannot
+    be written and, locally, for a row that is not green. The metrics of a stack that is not complete are not written.
     """
-    engine = Engine(stack, output=screen.output)
+    engine = StackSnapshot(stack, output=screen.output)
     environment = local_cloud.of(stack)
-    outputs = engine.outputs()
+    outputs = brought_up(engine)
     try:
         answers = probes.read(Path(environment.kubeconfig)) if environment and has_probes(outputs) else None
     except probes.Unreachable as error:
         raise CommandError(f"{error}; `make up` starts the local cloud again") from None
-    found, now = rows(outputs, answers), datetime.now(UTC)
+    found, now, examination = rows(outputs, answers), datetime.now(UTC), examine(engine)
     managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
-    if metrics is not None:
-        write_metrics(metrics, render_metrics(stack, found, managed.rows, state.mounts if state else (), now))
+    if metrics is not None and examination.is_complete:
+        mounts = state.mounts if state else ()
+        broken = {(finding.cluster, finding.identity) for finding in examination.findings}
+        write_metrics(metrics, render_metrics(stack, found, managed.rows, mounts, broken, now))
     if screen.as_json:
         document = {"stack": stack, "rows": [row.to_json(now) for row in found], "managedIdentities": managed.to_json()}
         if state is not None:
             document["managementCluster"] = state.to_json()
         if environment is not None:
             document["providers"] = {each.name: each.kind for each in plugins.installed()}
+        document["findings"] = [finding.to_json() for finding in examination.findings]
+        document["unread"] = list(examination.unread)
         screen.document(document)
     else:
         table = credentials(found, now, screen.console.width)
@@ -92,6 +101,10 @@ def show(stack: str, screen: Screen, metrics: Path | None = None) -> list[Row]:
         _show_managed(managed, screen)
         if state is not None:
             _show_cluster(state, screen)
+        _show_unread(examination.unread, screen)
+        for finding in findings(examination.results):
+            screen.console.print()
+            screen.console.print(finding)
         if found:
             line = f"the whole chain as a page: .venv/bin/idstack graph --stack {stack} --out graph.html"
             screen.console.print(f"\n{line}", markup=False)
@@ -107,7 +120,21 @@ def show(stack: str, screen: Screen, metrics: Path | None = None) -> list[Row]:
             f"Azure does not have these managed identities as the stack made them: {', '.join(wrong)}; "
             f"`make up STACK={stack} ARGS=--refresh` makes them anew"
         )
+    if examination.findings:
+        what = "something outside of the pods is broken" if examination.is_complete else "the stack is not complete"
+        raise CommandError(f"{what}: `idstack doctor --stack {stack}` looks at the pods, too")
     return found
+
+
+def brought_up(engine: StackSnapshot) -> StackOutputs[str]:
+    """The outputs of a stack; raises CommandError for one that has none, because no `up` of it has completed."""
+    outputs = engine.outputs()
+    if not outputs:
+        raise CommandError(
+            f"no `up` of the stack {engine.stack} has completed, so there is nothing to show; its backend is "
+            f"{engine.backend()}. `make up STACK={engine.stack}` brings it up"
+        )
+    return outputs
 
 
 def _show_managed(managed: ManagedIdentities, screen: Screen) -> None:

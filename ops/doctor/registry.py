@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ops.doctor.checks import (
+    abandoned_lock,
     brought_up,
     cluster_access,
     conditions,
@@ -13,6 +14,7 @@ from ops.doctor.checks import (
     document,
     driver_mount,
     hosted_cluster,
+    last_run,
     lock,
     pending_operations,
     pod_runs,
@@ -23,6 +25,7 @@ from ops.doctor.checks import (
     role,
     secret,
     secret_provider_class,
+    secret_reader,
     secret_rotation,
     settings,
     sign_in,
@@ -34,7 +37,9 @@ from ops.doctor.model.check import Check
 CHECKS: Final[tuple[Check, ...]] = (
     stack_state.CHECK,
     lock.CHECK,
+    abandoned_lock.CHECK,
     pending_operations.CHECK,
+    last_run.CHECK,
     decryption.CHECK,
     cluster_access.CHECK,
     settings.CHECK,
@@ -43,6 +48,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     vault.CHECK,
     reader_role.CHECK,
     secret.CHECK,
+    secret_reader.CHECK,
     secret_provider_class.CHECK,
     secret_rotation.CHECK,
     driver_mount.CHECK,
@@ -55,4 +61,18 @@ CHECKS: Final[tuple[Check, ...]] = (
     role.CHECK,
     proof_call.CHECK,
     conditions.CHECK,
+)
+
+# What `status`, `graph` and the metrics look at besides their own tables: all that they take is what a Reader may
+# read of the backend and of Azure. Whether pods mount, load and sign in is in the tables.
+STATUS_CHECKS: Final[tuple[Check, ...]] = (
+    abandoned_lock.CHECK,
+    pending_operations.CHECK,
+    last_run.CHECK,
+    vault.CHECK,
+    reader_role.CHECK,
+    secret.CHECK,
+    secret_reader.CHECK,
+    registration.CHECK,
+    role.CHECK,
 )

@@ -15,12 +15,17 @@ _SOUND: Final = "nothing is broken"
 
 def report(stack: str, results: Sequence[CheckResult]) -> Text:
     """The report for people. What is the same of several identities is said once."""
-    paragraphs = [
-        _paragraph(status, group)
-        for status in (CheckStatus.BROKEN, CheckStatus.NOT_CHECKED)
-        for group in _groups(each for each in results if each.status is status)
-    ]
-    return Text("\n\n").join([*paragraphs, _summary(stack, results)])
+    not_checked = _paragraphs(results, CheckStatus.NOT_CHECKED)
+    return Text("\n\n").join([*findings(results), *not_checked, _summary(stack, results)])
+
+
+def findings(results: Sequence[CheckResult]) -> list[Text]:
+    """A paragraph for what is broken, with its cause and its fix."""
+    return _paragraphs(results, CheckStatus.BROKEN)
+
+
+def _paragraphs(results: Sequence[CheckResult], status: CheckStatus) -> list[Text]:
+    return [_paragraph(status, group) for group in _groups(each for each in results if each.status is status)]
 
 
 def _groups(results: Iterable[CheckResult]) -> list[list[CheckResult]]:

@@ -8,17 +8,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from identity.credentials import rfc3339
-from identity.outputs import StackOutputs
 from ops.fleet.processes import BACKEND, Run, StackRun
 from ops.fleet.records import Record, Records, fingerprint, whole
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.outputs.rows import rows
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
-from ops.stack.state import State
+from ops.stack.state import State, outputs_of
 
 
 class EngineStacks:
@@ -106,16 +104,6 @@ def backend_of(environment: FleetEnvironment) -> Iterator[None]:
             os.environ.pop(BACKEND)
             if before is not None:
                 os.environ[BACKEND] = before
-
-
-def outputs_of(state: State) -> StackOutputs[str]:
-    """The outputs in a state, none of which is secret; empty before the first complete run."""
-    for each in state["deployment"].get("resources") or ():
-        if each["type"] == "pulumi:pulumi:Stack":
-            outputs: Any = each.get("outputs") or {}
-            found: StackOutputs[str] = outputs
-            return found
-    return {}
 
 
 def time_of(state: State) -> datetime | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from identity.credentials import rfc3339
-from ops.fleet.engine_stacks import backend_of, outputs_of, time_of
+from ops.fleet.engine_stacks import backend_of, time_of
 from ops.fleet.records import Record, Records
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.outputs import probes
@@ -23,7 +23,7 @@ from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError
-from ops.stack.state import State
+from ops.stack.state import State, outputs_of
 
 # Each reads one state, which takes about a second of the engine.
 _AT_ONCE: Final = 8

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ops.doctor.examination import Examination
 from ops.graph.grants import RoleAtScope, scope_name
 from ops.graph.model import GraphEdge, GraphNode, Health, NodeKind, Relation, facts, node_id
 
 # Ids of what belongs to the whole stack.
 VAULT: Final = node_id(NodeKind.VAULT)
 KEY_VAULT_USER: Final = node_id(NodeKind.KEY_VAULT_USER)
+# Name of its component in the program (components/stack.py).
+USER_COMPONENT: Final = "key-vault-user"
 
 
 @dataclass
@@ -19,6 +22,7 @@ class Assembly:
     """Nodes by their ids, and edges, each once and in the order they came; `grants` are by component."""
 
     grants: Mapping[str, Sequence[RoleAtScope]]
+    examination: Examination
     nodes: dict[str, GraphNode] = field(default_factory=dict)
     edges: dict[GraphEdge, None] = field(default_factory=dict)
 
@@ -29,6 +33,17 @@ class Assembly:
     def connect(self, source: str, relation: Relation, target: str) -> None:
         """Add an edge between two nodes by their ids."""
         self.edges[GraphEdge(source, relation, target)] = None
+
+    def reader_role(self, grant: RoleAtScope) -> str:
+        """Add a role of the key-vault-user's, which it may hold at many scopes; returns its id."""
+        node = GraphNode(
+            id=node_id(NodeKind.ROLE, USER_COMPONENT, grant.guid),
+            kind=NodeKind.ROLE,
+            name=grant.role,
+            facts=facts(role_definition=grant.guid),
+        )
+        self.connect(KEY_VAULT_USER, Relation.HOLDS, self.add(node))
+        return node.id
 
     def roles(
         self,

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
 
 from identity.outputs import HostedClusterOutput, StackOutputs
-from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly
-from ops.graph.credentials import add_control_plane_identity, by_identity, together
+from ops.doctor.examination import Examination
+from ops.graph.assembly import KEY_VAULT_USER, USER_COMPONENT, VAULT, Assembly
+from ops.graph.credentials import add_control_plane_identity, by_identity
+from ops.graph.findings import blamed
 from ops.graph.grants import grants
 from ops.graph.managed import add_data_plane_identity, add_optional_identity
-from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, facts, node_id, worst
+from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, facts, node_id, together, worst
 from ops.outputs.cluster_state import ClusterState
 from ops.outputs.managed_identities import ManagedIdentities
 from ops.outputs.rows import Row
 from ops.stack.state import StateResource
-
-# Name of the component in the program (components/stack.py).
-_USER_COMPONENT: Final = "key-vault-user"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +34,13 @@ class GraphSources:
     managed: ManagedIdentities
     state: ClusterState | None
     resources: Iterable[StateResource]
+    examination: Examination = field(default_factory=Examination)
     unread: tuple[str, ...] = ()
 
 
 def build(sources: GraphSources) -> IdentityGraph:
     """The graph; hosted clusters and identities are in the order of `status`."""
-    assembly = Assembly(grants(sources.resources))
+    assembly = Assembly(grants(sources.resources), sources.examination)
     state = sources.state or ClusterState()
     _add_shared(assembly, sources.outputs)
     for name, described in sources.outputs.get("hostedClusters", {}).items():
@@ -60,27 +59,20 @@ def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
         detail="key vault",
         facts=facts(address=outputs.get("keyVaultUri"), resource_ID=vault_id),
     )
-    held = assembly.grants.get(_USER_COMPONENT, ())
+    held = assembly.grants.get(USER_COMPONENT, ())
     user = GraphNode(
         id=KEY_VAULT_USER,
         kind=NodeKind.KEY_VAULT_USER,
-        name=_USER_COMPONENT,
+        name=USER_COMPONENT,
         detail=", ".join(dict.fromkeys(grant.role for grant in held)),
         facts=facts(client_ID=client_id),
     )
-    assembly.add(vault)
-    assembly.add(user)
+    assembly.add(blamed(vault, assembly.examination.of(None, None, "vault")))
+    assembly.add(blamed(user, assembly.examination.of(None, None, "reader-role")))
     for grant in held:
-        role = GraphNode(
-            id=node_id(NodeKind.ROLE, _USER_COMPONENT, grant.guid),
-            kind=NodeKind.ROLE,
-            name=grant.role,
-            facts=facts(role_definition=grant.guid),
-        )
-        assembly.add(role)
-        assembly.connect(KEY_VAULT_USER, Relation.HOLDS, role.id)
+        role = assembly.reader_role(grant)
         if vault_id is not None and grant.scope.lower() == vault_id.lower():
-            assembly.connect(role.id, Relation.AT, VAULT)
+            assembly.connect(role, Relation.AT, VAULT)
 
 
 def _add_cluster(
@@ -95,8 +87,8 @@ def _add_cluster(
         for row in sources.rows
         if row.cluster == name
     ]
-    for field, client_id in described.get("dataPlane", {}).items():
-        identities.append(add_data_plane_identity(assembly, name, field, client_id))
+    for identity, client_id in described.get("dataPlane", {}).items():
+        identities.append(add_data_plane_identity(assembly, name, identity, client_id))
     identities += [add_optional_identity(assembly, each) for each in sources.managed.rows if each.cluster == name]
     for identity in identities:
         assembly.connect(cluster, Relation.USES, identity)

@@ -9,9 +9,10 @@ from typing import Final
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
-from identity.naming import control_plane_identity_name
+from identity.naming import control_plane_identity_name, secret_reader_name
 from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly
-from ops.graph.model import Facts, GraphNode, Health, NodeKind, Relation, facts, worst
+from ops.graph.findings import blamed
+from ops.graph.model import Facts, GraphNode, Health, NodeKind, Relation, facts, together, worst
 from ops.outputs.cluster_state import MountedVersion
 from ops.outputs.probes import ProbeResult
 from ops.outputs.rows import Row
@@ -28,9 +29,12 @@ _MOUNTED: Final = {
 def add_control_plane_identity(assembly: Assembly, row: Row, mounted: Sequence[MountedVersion], now: datetime) -> str:
     """Add it with all that is behind it; `mounted` are the identity's own. Returns the identity's id."""
     catalogued = _ROWS[row.identity]
-    secret = _secret(row, now)
+    found = assembly.examination
+    secret = blamed(_secret(row, now), found.of(row.cluster, row.identity, "secret", "secret-reader"))
     pods = [_pod(row, *each) for each in _consumers(row, catalogued, mounted)]
     role_health, role_reason = _proof(row.probes)
+    if lost := [finding.evidence for finding in found.of(row.cluster, row.identity, "role")]:
+        role_health, role_reason = Health.ERROR, together([*lost, role_reason])
     identity = GraphNode.part(
         NodeKind.IDENTITY,
         row.cluster,
@@ -41,6 +45,7 @@ def add_control_plane_identity(assembly: Assembly, row: Row, mounted: Sequence[M
         reason=together([secret.reason, *(pod.reason for pod in pods), role_reason]),
         facts=facts(kind="control-plane identity", client_ID=row.client_id),
     )
+    identity = blamed(identity, found.of(row.cluster, row.identity, "registration", "role"))
     provider = GraphNode.part(NodeKind.SECRET_PROVIDER_CLASS, row.cluster, row.identity, row.secret_provider_class)
     for node in (identity, secret, provider, *pods):
         assembly.add(node)
@@ -51,13 +56,10 @@ def add_control_plane_identity(assembly: Assembly, row: Row, mounted: Sequence[M
     for pod in pods:
         assembly.connect(provider.id, Relation.MOUNTED_IN, pod.id)
     component = control_plane_identity_name(row.cluster, row.identity)
+    for grant in assembly.grants.get(secret_reader_name(component), ()):
+        assembly.connect(assembly.reader_role(grant), Relation.AT, secret.id)
     assembly.roles(identity, component, [pod.id for pod in pods], health=role_health, reason=role_reason)
     return identity.id
-
-
-def together(reasons: Iterable[str]) -> str:
-    """Several reasons as one, each once."""
-    return "; ".join(dict.fromkeys(filter(None, reasons)))
 
 
 def _secret(row: Row, now: datetime) -> GraphNode:

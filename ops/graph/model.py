@@ -61,6 +61,11 @@ def worst(found: Iterable[Health | None]) -> Health:
     return next((each for each in (Health.ERROR, Health.WARNING, Health.OK) if each in every), Health.UNKNOWN)
 
 
+def together(reasons: Iterable[str]) -> str:
+    """Several reasons as one, each once."""
+    return "; ".join(dict.fromkeys(filter(None, reasons)))
+
+
 # Names and values, in the order to show them.
 Facts: TypeAlias = tuple[tuple[str, str], ...]
 

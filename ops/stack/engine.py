@@ -24,7 +24,7 @@ from ops.stack.environment import local_paths, variables
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.standstill import Standstill
-from ops.stack.state import Plan, State, StateResource, errors_of
+from ops.stack.state import Plan, State, StateResource, Update, errors_of
 
 # What the engine prints for a stack that its backend does not have.
 _MISSING: Final = "no stack named"
@@ -204,20 +204,37 @@ class Engine(PulumiRuns):
         stacks = ("--source", self.stack, "--dest", stack)
         self._capture("state", "move", *stacks, "--yes", urn, directory=directory)
 
+    def configured_values(self) -> dict[str, Any]:
+        """What `pulumi config --json` prints: by key, a value and whether it is secret."""
+        values: dict[str, Any] = json.loads(
+            self._capture("config", "--json", *self._configuration(), "--stack", self.stack)
+        )
+        return values
+
+    def last_update(self) -> Update | None:
+        """The last `up` or `destroy` of the stack; None if there was none. One whose engine was killed left no entry.
+
+        The history also has refreshes and imports, which neither complete a stack nor break one off.
+        """
+        entries = json.loads(
+            self._capture("stack", "history", "--output", "json", "--page-size", "20", "--stack", self.stack)
+        )
+        return next((entry for entry in entries if entry["kind"] in ("update", "destroy")), None)
+
     def configured(self) -> dict[str, Any]:
         """The stack's configuration without its secrets, the project's keys without their namespace."""
-        listed = json.loads(self._capture("config", "--json", *self._configuration(), "--stack", self.stack))
         return {
-            key.removeprefix(f"{NAMESPACE}:"): each.get("objectValue", each.get("value"))
-            for key, each in listed.items()
-            if key.startswith(f"{NAMESPACE}:") and not each["secret"]
+            key.removeprefix(f"{NAMESPACE}:"): value.get("objectValue", value.get("value"))
+            for key, value in self.configured_values().items()
+            if key.startswith(f"{NAMESPACE}:") and not value["secret"]
         }
 
     def raw_configuration(self) -> tuple[dict[str, str], list[str]]:
         """The project's keys without their namespace, values as text as the program gets them; and the secret keys."""
-        listed = json.loads(self._capture("config", "--json", *self._configuration(), "--stack", self.stack))
         own = {
-            key.removeprefix(f"{NAMESPACE}:"): each for key, each in listed.items() if key.startswith(f"{NAMESPACE}:")
+            key.removeprefix(f"{NAMESPACE}:"): value
+            for key, value in self.configured_values().items()
+            if key.startswith(f"{NAMESPACE}:")
         }
         texts = {key: each["value"] for key, each in own.items() if not each["secret"]}
         return texts, [key for key, each in own.items() if each["secret"]]

@@ -8,8 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final, NotRequired, TypedDict
 
+from identity.outputs import StackOutputs
+
 UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 """A value in a plan that is not known before the update (pulumi/pulumi `sdk/go/common/resource/plugin/rpc.go`)."""
+
+STACK: Final = "pulumi:pulumi:Stack"
+"""The type of the root resource, whose outputs are the stack's."""
 
 OWNER: Final = "idstack:index:StackOwner"
 """The type of the resource with the stack's owner id, which is its id."""
@@ -81,6 +86,14 @@ class State(TypedDict):
     deployment: Deployment
 
 
+class Update(TypedDict):
+    """An entry of `pulumi stack history` (pulumi/pulumi `pkg/cmd/pulumi/stack/stack_history.go`)."""
+
+    kind: str  # update, destroy, refresh, import
+    startTime: str  # RFC 3339
+    result: str  # in-progress, succeeded, failed
+
+
 class PlanStep(TypedDict):
     """One step of a preview; `op` is create, update, same and so on. A creation has no old state, a deletion no new."""
 
@@ -112,6 +125,16 @@ class Plan(TypedDict):
     config: dict[str, str]
     steps: list[PlanStep]
     diagnostics: NotRequired[list[Diagnostic] | None]
+
+
+def outputs_of(state: State) -> StackOutputs[str]:
+    """The outputs in a state, none of which is secret; empty before the first complete run."""
+    for resource in state["deployment"].get("resources") or ():
+        if resource["type"] == STACK:
+            outputs: Any = resource.get("outputs") or {}
+            found: StackOutputs[str] = outputs
+            return found
+    return {}
 
 
 def without(state: State, urns: Collection[str]) -> State:

@@ -41,7 +41,7 @@ _VARYING: Final = (
     re.compile(r"-[0-9a-f]{10}-[a-z0-9]{5}\b"),
 )
 _FAULTS: Final[set[Blamed]] = {
-    (None, None, "backend", "lock"),
+    (None, None, "backend", "abandoned-lock"),
     (None, None, "backend", "pending-operations"),
     ("hc1", "cloudProvider", "sign-in", "registration"),
     ("hc1", "nodePoolManagement", "vault", "secret"),
@@ -52,6 +52,8 @@ _FAULTS: Final[set[Blamed]] = {
     ("hc1", "file", "class", "class"),
     ("hc1", "kms", "volume", "volume"),
 }
+# Those that are seen without a look into the pods.
+_SEEN_BY_STATUS: Final = {fault for fault in _FAULTS if fault[2] in ("backend", "vault", "sign-in", "proof-call")}
 
 
 def doctor(stack: LocalStack) -> tuple[int, list[dict[str, Any]]]:
@@ -96,11 +98,20 @@ def test_ten_faults_are_each_blamed_on_their_stage_and_repaired(small: LocalStac
         broken.locked(small, pid=broken.dead_process(), host=socket.gethostname()),
     ):
         code, results = doctor(small)
+        status = small.idstack("status", "--json", check=False)
+        graph = small.idstack("graph", "--format", "json", check=False)
 
     assert (code, blamed(results)) == (1, _FAULTS)
+    assert (status.returncode, blamed(json.loads(status.stdout)["findings"])) == (1, _SEEN_BY_STATUS)
+    assert graph.returncode == 1
+    secrets = {each["identity"]: each for each in json.loads(graph.stdout)["nodes"] if each["kind"] == "secret"}
+    assert {name for name, each in secrets.items() if each["health"] == "error"} == {
+        "nodePoolManagement",
+        "controlPlaneOperator",
+    }
     found = {each["check"]: each for each in results if each["status"] == "broken"}
-    assert re.match(r"locked for \d+ minutes by eve@.*does not run any more: it was killed", found["lock"]["evidence"])
-    assert found["lock"]["fix"] == found["pending-operations"]["fix"] == "`make recover STACK=local`"
+    assert re.match(r"locked for \d+ minutes by eve@.*does not run any more: it was killed", found["abandoned-lock"]["evidence"])
+    assert found["abandoned-lock"]["fix"] == found["pending-operations"]["fix"] == "`make recover STACK=local`"
     assert found["role"]["fix"] == "`make up STACK=local ARGS=--refresh`"
     small.up("--refresh")
     with sources_of(small) as sources:  # a probe whose minute came before the repair says so until its next one

@@ -1,4 +1,4 @@
-"""Whether the key-vault-user, as whom the CSI driver reads the vault, has its role there."""
+"""Whether the key-vault-user, as whom the CSI driver reads the vault, has its role on the whole vault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ops.doctor.model.world import StackWorld
 
 def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     state = known(world.state)
-    if state.is_up and not state.reader_roles:
+    if state.is_up and not state.reader_roles and not any(each.reader_roles for each in state.identities):
         raise NotRead(
             f"the vault {state.vault_name} is another stack's, and so is its reader: run the doctor on that one"
         )

@@ -39,6 +39,7 @@ class Part(StrEnum):
 
     STATE = "to read the stack's state in the backend"
     LOCKS = "to list the backend's lock files"
+    HISTORY = "to read the stack's history in the backend"
     DECRYPTION = "to use the stack's secrets provider"
     CONFIGURATION = "to read the stack's configuration"
     ACCESS = "to sign in to the management cluster"

@@ -38,7 +38,8 @@ class Identity:
     """One control-plane identity of one hosted cluster.
 
     `generation` and `thumbprint` are those of the certificate that the stack delivered last, or of the outputs if
-    another tool stored it; only a certificate that the stack issued has a generation.
+    another tool stored it; only a certificate that the stack issued has a generation. `reader_roles` are the
+    key-vault-user's on this secret, with `readerScope: secrets`.
     """
 
     cluster: str
@@ -51,6 +52,7 @@ class Identity:
     thumbprint: str | None
     generation: str | None
     roles: tuple[ExpectedRole, ...]
+    reader_roles: tuple[ExpectedRole, ...]
     mounts: tuple[ExpectedMount, ...]
     # From `spec` of a HostedCluster to the object that names the identity; none if the API has no field for it.
     hosted_cluster_path: tuple[str, ...]
@@ -79,8 +81,9 @@ class OwnVault:
 class StackState:
     """A stack that was brought up.
 
-    `management_cluster` is its ARM id, None if the configuration has none. `own_vault` is None, and `reader_roles` is
-    empty, if the vault is a shared stack's. `pending` are the operations that a killed engine left half done, in words.
+    `management_cluster` is its ARM id, None if the configuration has none. `own_vault` is None if the vault is a shared
+    stack's. `reader_roles` are the key-vault-user's on the whole vault: none with `readerScope: secrets`, or if the
+    vault is a shared stack's. `pending` are the operations that a killed engine left half done, in words.
     """
 
     cluster_side: Literal["stack", "hypershift"]

@@ -22,6 +22,15 @@ class SeenLock:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeenRun:
+    """The last run that changed the stack: `kind` is update or destroy, `started` a date in RFC 3339."""
+
+    kind: str
+    started: str
+    has_failed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class RefusedValue:
     """A value of the configuration that the settings refuse; `cluster` is the hosted cluster that it belongs to."""
 
@@ -207,15 +216,16 @@ class SeenControlPlane:
 class StackWorld:
     """One look at a stack. In the mappings, None stands for what does not exist.
 
-    `decryption` is why the stack's secrets cannot be decrypted, None if they can. `add_on` is the management
-    cluster's, None if there is no such cluster. `secrets` are by name, `roles` by
-    ARM id, `applications` by client id, `control_planes` by hosted cluster.
+    `last_run` is None before the first one. `decryption` is why the stack's secrets cannot be decrypted, None if they
+    can. `add_on` is the management cluster's, None if there is no such cluster. `secrets` are by name, `roles` by ARM
+    id, `applications` by client id, `control_planes` by hosted cluster.
     """
 
     stack: str
     now: datetime
     state: StackState | Unread
     locks: tuple[SeenLock, ...] | Unread
+    last_run: SeenRun | Unread | None
     decryption: str | Unread | None
     configuration: SeenConfiguration | Unread
     access: SeenAccess | Unread

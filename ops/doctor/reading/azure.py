@@ -104,7 +104,8 @@ def _secrets(state: StackState) -> list[str]:
 
 
 def _roles(state: StackState) -> list[str]:
-    return [role.id for roles in (state.reader_roles, *(each.roles for each in state.identities)) for role in roles]
+    of_identities = (role for each in state.identities for role in (*each.roles, *each.reader_roles))
+    return [role.id for role in (*state.reader_roles, *of_identities)]
 
 
 def _applications(state: StackState) -> list[str]:

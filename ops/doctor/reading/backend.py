@@ -20,7 +20,7 @@ from identity.access.azure_client import AzureClient
 from identity.access.errors import AccessError
 from identity.credentials import rfc3339
 from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import SeenLock
+from ops.doctor.model.world import SeenLock, SeenRun
 from ops.stack import lock
 from ops.stack.engine import Engine
 from ops.stack.environment import variables
@@ -104,6 +104,17 @@ def _date(text: str) -> datetime | None:
         return rfc3339.parse(text)
     except ValueError:
         return None
+
+
+def read_last_run(engine: Engine) -> SeenRun | Unread | None:
+    """The last `up` or `destroy`; None before the first one."""
+    try:
+        update = engine.last_update()
+    except CommandError as error:
+        return Unread(str(error))
+    if update is None:
+        return None
+    return SeenRun(kind=update["kind"], started=update["startTime"], has_failed=update["result"] == "failed")
 
 
 def read_decryption(engine: Engine) -> str | Unread | None:

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity, Mount
-from identity.naming import control_plane_identity_name, control_plane_namespace
+from identity.naming import control_plane_identity_name, control_plane_namespace, secret_reader_name
 from ops.doctor.model.expected import Cluster, ExpectedMount, ExpectedRole, Identity, OwnVault, StackState
-from ops.stack.state import State, StateResource, name_of
+from ops.stack.state import State, StateResource, name_of, outputs_of
 
-_STACK: Final = "pulumi:pulumi:Stack"
 _VAULT: Final = "azure-native:keyvault:Vault"
 _SECRET: Final = "idstack:index:CredentialSecret"
 _ROLE: Final = "azure-native:authorization:RoleAssignment"
@@ -25,8 +24,7 @@ def expected(state: State) -> StackState:
     """What the checks expect of a stack with this state; of one that was never brought up, nothing."""
     deployment = state["deployment"]
     resources = [each for each in deployment.get("resources") or () if not each.get("delete")]
-    root = next((each for each in resources if each["type"] == _STACK), None)
-    outputs: Mapping[str, Any] = {} if root is None else root.get("outputs") or {}
+    outputs: Mapping[str, Any] = outputs_of(state)
     side = outputs.get("clusterSide", "stack")
     roles = [_role(each) for each in resources if each["type"] == _ROLE]
     secrets = {name_of(each["urn"]): each.get("inputs") or {} for each in resources if each["type"] == _SECRET}
@@ -40,7 +38,7 @@ def expected(state: State) -> StackState:
         management_cluster=outputs.get("managementClusterId"),
         clusters=tuple(_clusters(outputs.get("hostedClusters") or {}, side, roles, secrets)),
         own_vault=_own_vault(resources),
-        reader_roles=tuple(_of(_READER, roles)),
+        reader_roles=tuple(_of(f"{_READER}-roles", roles)),
         pending=tuple(
             f"{each['type']} {name_of(each['resource']['urn'])}" for each in deployment.get("pending_operations") or ()
         ),
@@ -59,8 +57,9 @@ def _role(resource: StateResource) -> ExpectedRole:
     )
 
 
-def _of(component: str, roles: Sequence[ExpectedRole]) -> Iterator[ExpectedRole]:
-    return (each for each in roles if each.resource.startswith(f"{component}-roles-"))
+def _of(grants: str, roles: Sequence[ExpectedRole]) -> Iterator[ExpectedRole]:
+    """Those of one `RoleGrants`, by its name: each ends with a word for its scope."""
+    return (role for role in roles if role.resource.startswith(f"{grants}-"))
 
 
 def _own_vault(resources: Sequence[StateResource]) -> OwnVault | None:
@@ -118,7 +117,8 @@ def _identity(
         secret_provider_class=output["secretProviderClass"],
         thumbprint=output.get("thumbprint"),
         generation=output.get("generation"),
-        roles=tuple(_of(control_plane_identity_name(cluster, row.field), roles)),
+        roles=tuple(_of(f"{control_plane_identity_name(cluster, row.field)}-roles", roles)),
+        reader_roles=tuple(_of(secret_reader_name(control_plane_identity_name(cluster, row.field)), roles)),
         mounts=tuple(_mount(row, mount, side) for mount in row.mounts),
         hosted_cluster_path=row.hosted_cluster_path or (),
     )

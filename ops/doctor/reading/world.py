@@ -20,7 +20,7 @@ from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import SeenAccess, SeenControlPlane, StackWorld
 from ops.doctor.reading.access import read_access, refused
 from ops.doctor.reading.azure import AzureView, read_azure, unseen
-from ops.doctor.reading.backend import read_decryption, read_locks
+from ops.doctor.reading.backend import read_decryption, read_last_run, read_locks
 from ops.doctor.reading.configuration import read_configuration
 from ops.doctor.reading.control_planes import read_control_planes
 from ops.doctor.reading.state import expected
@@ -69,6 +69,7 @@ def look(sources: DoctorSources, parts: Set[Part]) -> StackWorld:
         now=datetime.now(UTC),
         state=state,
         locks=read_locks(engine, sources.azure) if Part.LOCKS in parts else _NOT_WANTED,
+        last_run=read_last_run(engine) if Part.HISTORY in parts else _NOT_WANTED,
         decryption=read_decryption(engine) if Part.DECRYPTION in parts else _NOT_WANTED,
         configuration=read_configuration(engine) if Part.CONFIGURATION in parts else _NOT_WANTED,
         access=access,

@@ -15,7 +15,10 @@ import pytest
 
 from identity.state_schema import CURRENT
 from ops.__main__ import main
+from ops.doctor.diagnosis import CheckResult
+from ops.doctor.examination import Examination
 from ops.stack import environment, pinned_plugins
+from ops.stack.state import STACK
 
 _EVENT_LOG = re.compile(r" --event-log \S+")
 # Prints the planned steps of the targets, by default each schedule's renewal, and the errors of targets and of nobody.
@@ -43,7 +46,10 @@ case "$1 $2 $3" in
     "stack output"*)
         [ -e "{folder}/outputs.json" ] || {{ echo "error: no stack named '$5' found" >&2; exit 1; }}
         cat "{folder}/outputs.json" ;;
-    "stack export"*) cat "{folder}/state.json" ;;
+    "stack export"*)
+        [ -e "{folder}/outputs.json" ] || {{ echo "error: no stack named '$4' found" >&2; exit 1; }}
+        cat "{folder}/state.json" ;;
+    "stack history"*) cat "{folder}/history.json" ;;
     "preview --json --target"*) "{python}" -Ic "$(cat "{folder}/preview.py")" "{folder}" "$@" ;;
     "config --json"*) cat "{folder}/config.json" ;;
     "whoami --json"*) echo '{{"url": "https://api.pulumi.com"}}' ;;
@@ -74,17 +80,37 @@ class FakeEngine:
         return [json.loads(line or "{}") for line in (self.folder / "renewals").read_text().splitlines()]
 
     def has(self, outputs: Mapping[str, Any]) -> None:
-        """These are the stack's outputs."""
+        """These are the stack's outputs; a stack without any was never brought up."""
         (self.folder / "outputs.json").write_text(json.dumps(outputs))
+        self._write_state()
 
     def has_resources(self, *resources: Mapping[str, Any]) -> None:
         """These are in the stack's state, the plugin's in the schema of this release."""
         marked = [{**each, "inputs": {"schema": CURRENT, **each.get("inputs", {})}} for each in resources]
-        (self.folder / "state.json").write_text(json.dumps({"deployment": {"resources": marked}}))
+        (self.folder / "resources.json").write_text(json.dumps(marked))
+        self._write_state()
+
+    def _write_state(self) -> None:
+        """The resources, below the stack's own with its outputs."""
+        file = self.folder / "resources.json"
+        resources = json.loads(file.read_text()) if file.exists() else []
+        if not any(each["type"] == STACK for each in resources):
+            outputs = json.loads((self.folder / "outputs.json").read_text())
+            urn = "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev"
+            resources = [{"type": STACK, "urn": urn, "custom": False, "outputs": outputs}, *resources]
+        (self.folder / "state.json").write_text(json.dumps({"deployment": {"resources": resources}}))
+
+    def last_run(self, kind: str, result: str) -> None:
+        """This is the last run in the stack's history."""
+        entry = {"kind": kind, "result": result, "startTime": "2026-11-21T16:40:00.000Z"}
+        (self.folder / "history.json").write_text(json.dumps([entry]))
 
     def has_run(self, **infra_ids: str) -> None:
         """The last complete run had these hosted clusters, by name with their infraID, and nothing else."""
-        clusters = {name: {"hostedClusterSpec": {"infraID": infra_id}} for name, infra_id in infra_ids.items()}
+        clusters = {
+            name: {"controlPlane": {}, "hostedClusterSpec": {"infraID": infra_id}}
+            for name, infra_id in infra_ids.items()
+        }
         self.has_resources({"type": "pulumi:pulumi:Stack", "urn": "u", "outputs": {"hostedClusters": clusters}})
 
     def plans(self, *steps: Mapping[str, Any], errors: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -140,7 +166,7 @@ def has_plugins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    """An engine whose stack has no outputs; the local stack's state lies in the test's folder."""
+    """An engine whose stack has no hosted cluster; the local stack's state lies in the test's folder."""
     folder = tmp_path / "engine"
     folder.mkdir()
     executable = folder / "pulumi"
@@ -153,12 +179,22 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path / "state"))
     has_plugins(tmp_path, monkeypatch)
     fake = FakeEngine(folder)
-    fake.has({})
+    fake.has({"hostedClusters": {}})
     fake.has_resources()
     fake.configures()
     fake.has_stacks()
+    fake.last_run("update", "succeeded")
     fake.ends_with(0)
     return fake
+
+
+@pytest.fixture(autouse=True)
+def findings(monkeypatch: pytest.MonkeyPatch) -> list[CheckResult]:
+    """What the doctor finds for `status` and `graph`, at first nothing; `tests/unit/ops/doctor` tests its checks."""
+    found: list[CheckResult] = []
+    for command in ("status", "graph"):
+        monkeypatch.setattr(f"ops.commands.{command}.examine", lambda _: Examination(tuple(found)))
+    return found
 
 
 @dataclass(frozen=True)

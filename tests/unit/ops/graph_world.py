@@ -76,7 +76,7 @@ class GraphWorld:
         self.outputs.setdefault("keyVaultUri", "https://kv-idstack-prod.vault.azure.net/")
         self.outputs.setdefault("keyVaultUserClientId", CLIENT)
         found: Any = self.outputs
-        user: Any = _assignment("key-vault-user", KEY_VAULT_SECRETS_USER_ROLE.guid, VAULT_ID)
+        user: Any = assignment("key-vault-user-roles", KEY_VAULT_SECRETS_USER_ROLE.guid, VAULT_ID)
         return GraphSources(
             stack="prod",
             at=NOW,
@@ -106,7 +106,7 @@ class GraphWorld:
     def _grant(self, cluster: str, component: str, grant: RoleGrant) -> None:
         for scope in grant.scopes:
             group = f"{GROUPS}/{cluster}-{scope.name.lower().replace('_', '-')}"
-            self.resources.append(_assignment(component, grant.role.guid, group))
+            self.resources.append(assignment(f"{component}-roles", grant.role.guid, group))
 
 
 def one_cluster() -> GraphWorld:
@@ -144,9 +144,10 @@ def fifty_clusters() -> GraphWorld:
     return world
 
 
-def _assignment(component: str, guid: str, scope: str) -> dict[str, Any]:
-    parent = f"{_STACK}idstack:azure:RoleGrants::{component}-roles"
-    name = f"{component}-roles-{scope.rpartition('/')[2]}"
+def assignment(grants: str, guid: str, scope: str) -> dict[str, Any]:
+    """A role assignment in the state, below the `RoleGrants` of that name."""
+    parent = f"{_STACK}idstack:azure:RoleGrants::{grants}"
+    name = f"{grants}-{scope.rpartition('/')[2]}"
     return {
         "urn": f"{_STACK}azure-native:authorization:RoleAssignment::{name}",
         "type": "azure-native:authorization:RoleAssignment",

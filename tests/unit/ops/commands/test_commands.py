@@ -34,10 +34,11 @@ from tests.unit.ops.world import (
 ROOT = Path(__file__).parents[4]
 
 
-def outputs(**changes: Any) -> dict[str, Any]:
+def outputs(infra_id: str = "hc1-dev", **changes: Any) -> dict[str, Any]:
     """A stack with one identity, its output changed."""
     ingress = output("managed-azure-ingress", "ingress-hc1-json", **changes)
-    return {"hostedClusters": {"hc1": {"controlPlane": {"ingress": ingress}}}}
+    cluster = {"controlPlane": {"ingress": ingress}, "hostedClusterSpec": {"infraID": infra_id}}
+    return {"hostedClusters": {"hc1": cluster}}
 
 
 @pytest.fixture
@@ -155,7 +156,7 @@ def test_status_of_a_stack_is_a_table_of_its_outputs(engine: FakeEngine, idstack
         "2999-02-19",
         "2999-01-05",
     ]
-    assert engine.calls == ["stack output --json --stack dev --non-interactive"]
+    assert engine.calls == ["stack export --stack dev --non-interactive"]
 
 
 def test_status_as_json_is_a_document_and_nothing_else(engine: FakeEngine, idstack: Idstack) -> None:
@@ -191,7 +192,7 @@ def test_a_stack_that_does_not_exist_is_the_engines_error(engine: FakeEngine, id
     engine.has_no_stack()
     printed = idstack("status", "--stack", "dev")
     assert (printed.code, printed.output) == (1, "")
-    assert printed.error == "idstack: `pulumi stack output --json --stack dev`: error: no stack named 'dev' found\n"
+    assert printed.error == "idstack: `pulumi stack export --stack dev`: error: no stack named 'dev' found\n"
 
 
 def test_status_of_the_local_stack_asks_its_probes(
@@ -229,13 +230,12 @@ def test_a_local_cloud_that_does_not_answer_can_be_started_again(
 
 def test_up_passes_options_to_the_engine_and_ends_with_the_status(engine: FakeEngine, idstack: Idstack) -> None:
     engine.has(outputs(notAfter="2999-02-19T16:50:04Z"))
-    engine.has_run(hc1="hc1-dev")
     printed = idstack("up", "--stack", "dev", "--diff", "--target", "urn:x")
     assert printed.code == 0
     assert engine.calls == [
         "stack export --stack dev --non-interactive",
         "up --policy-pack policies --diff --target urn:x --stack dev",
-        "stack output --json --stack dev --non-interactive",
+        "stack export --stack dev --non-interactive",
     ]
     assert printed.output.startswith("output of pulumi up\n")
     assert "managed-azure-ingress" in printed.output
@@ -281,8 +281,7 @@ def test_the_policies_run_on_a_local_stack_that_asks_for_them(
 def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
     engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str], serve_plain: Serve, tmp_path: Path
 ) -> None:
-    engine.has(outputs())
-    engine.has_run(hc1="hc1-infra")
+    engine.has(outputs("hc1-infra"))
     recorded.add_pod("probe-ingress", **running(serve_plain(probe(report()))))
 
     printed = idstack("up")

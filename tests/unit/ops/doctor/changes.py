@@ -16,6 +16,7 @@ from ops.doctor.model.world import (
     SeenContainer,
     SeenLock,
     SeenRole,
+    SeenRun,
     SeenVault,
     StackWorld,
 )
@@ -39,6 +40,11 @@ def locked(runs: bool | None) -> Change:
         return replace(world, locks=(lock,))
 
     return change
+
+
+def last_run(kind: str, *, has_failed: bool) -> Change:
+    run = SeenRun(kind=kind, started="2026-11-23T04:45:12Z", has_failed=has_failed)
+    return lambda world: replace(world, last_run=run)
 
 
 def access(**changes: Any) -> Change:
@@ -104,6 +110,21 @@ def reader_role(found: SeenRole | None) -> Change:
     def change(world: StackWorld) -> StackWorld:
         [role] = worlds.state(world).reader_roles
         return worlds.all_unmounted(with_role(world, role, found), FORBIDDEN)
+
+    return change
+
+
+def read_by_secret(world: StackWorld) -> StackWorld:
+    """With `readerScope: secrets` the key-vault-user's role is on each secret; here on that of `IMPORTED` alone."""
+    [role] = worlds.state(world).reader_roles
+    return worlds.with_state(worlds.with_identity(world, IMPORTED, reader_roles=(role,)), reader_roles=())
+
+
+def secret_reader(found: SeenRole | None) -> Change:
+    def change(world: StackWorld) -> StackWorld:
+        by_secret = read_by_secret(world)
+        [role] = identity(by_secret, IMPORTED).reader_roles
+        return worlds.unmounted(with_role(by_secret, role, found), IMPORTED, FORBIDDEN)
 
     return change
 

@@ -48,7 +48,7 @@ _SIGN_IN_REFUSED = SeenAccess(
 FAULTS: Final = (
     of_stack("no such stack", Stage.ENGINE, "state", lambda w: replace(w, state=Unread("no stack named 'x' found"))),
     of_stack("locked by a run", Stage.BACKEND, "lock", changes.locked(True)),
-    of_stack("locked by a killed run", Stage.BACKEND, "lock", changes.locked(False)),
+    of_stack("locked by a killed run", Stage.BACKEND, "abandoned-lock", changes.locked(False)),
     of_stack("locked by another machine", Stage.BACKEND, "lock", changes.locked(None)),
     of_stack(
         "a pending operation",
@@ -56,6 +56,8 @@ FAULTS: Final = (
         "pending-operations",
         lambda world: worlds.with_state(world, pending=("creating hc1-ingress-roles-dns",)),
     ),
+    of_stack("a failed run", Stage.BACKEND, "last-run", changes.last_run("update", has_failed=True)),
+    of_stack("a failed removal", Stage.BACKEND, "last-run", changes.last_run("destroy", has_failed=True)),
     of_stack(
         "a wrong passphrase",
         Stage.BACKEND,
@@ -104,6 +106,7 @@ FAULTS: Final = (
         "reader-role",
         changes.reader_role(SeenRole(principal_id=OTHER, role_definition_id="4633458b-17de-408a-b874-0445c86b69e6")),
     ),
+    InjectedFault("reader's role on a secret", Stage.VAULT, "secret-reader", IMPORTED, changes.secret_reader(None)),
     of_stack("no rotation of secrets", Stage.MOUNT, "rotation", changes.add_on(enableSecretRotation="false")),
     of_stack("a slow poll", Stage.MOUNT, "rotation", changes.add_on(rotationPollInterval="12h")),
     InjectedFault("secret deleted", Stage.VAULT, "secret", IMPORTED, changes.secret_gone),

@@ -1,4 +1,4 @@
-"""The locks of a backend of files, and whether secrets can be decrypted."""
+"""The locks of a backend of files, the last run, and whether secrets can be decrypted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from identity.access.azure_client import AzureClient
 from identity.access.errors import AzureRefused
 from identity.clouds import CLOUDS, Cloud
 from ops.doctor.model.seen import Unread, known
-from ops.doctor.reading.backend import read_decryption, read_locks
+from ops.doctor.model.world import SeenRun
+from ops.doctor.reading.backend import read_decryption, read_last_run, read_locks
 from ops.doctor.reading.configuration import read_configuration
 from ops.stack.engine import Engine
 from ops.stack.started_engines import StartedEngine
@@ -157,6 +158,32 @@ def test_a_state_is_decrypted_with_its_output_thrown_away(
     assert read_decryption(Engine("dev")) is None
     assert engine.calls == ["stack export --show-secrets --stack dev --non-interactive"]
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "result", "expected"),
+    [
+        ("update", "succeeded", SeenRun(kind="update", started="2026-11-21T16:40:00.000Z", has_failed=False)),
+        ("destroy", "failed", SeenRun(kind="destroy", started="2026-11-21T16:40:00.000Z", has_failed=True)),
+        ("refresh", "failed", None),
+    ],
+    ids=["completed", "failed", "refresh"],
+)
+def test_the_last_run_is_the_last_that_changed_the_stack(
+    engine: FakeEngine, kind: str, result: str, expected: SeenRun | None
+) -> None:
+    engine.last_run(kind, result)
+
+    assert read_last_run(Engine("dev")) == expected
+
+
+def test_a_history_that_cannot_be_read_is_unread(engine: FakeEngine) -> None:
+    engine.fails("error: no access")
+
+    refused = read_last_run(Engine("dev"))
+
+    assert isinstance(refused, Unread)
+    assert refused.why.endswith("error: no access")
 
 
 def test_a_refused_value_belongs_to_its_hosted_cluster(engine: FakeEngine) -> None:

@@ -58,6 +58,14 @@ def test_an_identity_has_its_own_roles_and_the_reader_those_of_the_vault() -> No
     assert [each.generation for each in found.identities] == ["a2", None]
 
 
+def test_a_reader_may_have_its_role_on_each_secret() -> None:
+    found = expected(state(stack(**outputs()), role("hc1-kms-reader-secret"), role("hc1-kms-roles-dns")))
+
+    readers = {each.identity: [role.resource for role in each.reader_roles] for each in found.identities}
+    assert readers == {"ingress": [], "kms": ["hc1-kms-reader-secret"]}
+    assert found.reader_roles == ()
+
+
 def test_a_certificate_counts_once_it_is_in_the_vault_and_not_by_the_outputs() -> None:
     token = "idstack:index:CredentialSecret"
     written = {"thumbprint": "DE11", "generation": "a1"}

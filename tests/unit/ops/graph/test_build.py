@@ -8,11 +8,22 @@ from typing import Any
 import pytest
 
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
+from identity.naming import control_plane_identity_name, credentials_secret_name, secret_reader_name
+from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from ops.graph.build import build
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation
 from ops.outputs.cluster_state import HostedClusterCondition, MountedVersion
 from ops.outputs.probes import ProbeResult
-from tests.unit.ops.graph_world import ENABLED, NOW, GraphWorld, fifty_clusters, one_cluster, small_cluster
+from tests.unit.ops.graph_world import (
+    ENABLED,
+    NOW,
+    VAULT_ID,
+    GraphWorld,
+    assignment,
+    fifty_clusters,
+    one_cluster,
+    small_cluster,
+)
 from tests.unit.ops.world import refused, report
 
 [TWO_MOUNTS] = [row for row in ENABLED if len(row.mounts) == 2]
@@ -40,6 +51,19 @@ def behind(graph: IdentityGraph, node: GraphNode, relation: Relation) -> list[Gr
 def probed(world: GraphWorld, *results: ProbeResult) -> IdentityGraph:
     sources = world.sources()
     return build(replace(sources, rows=[replace(row, probes=results) for row in sources.rows]))
+
+
+def test_a_reader_with_a_role_on_each_secret_holds_it_there() -> None:
+    world = one_identity()
+    scope = f"{VAULT_ID}/secrets/{credentials_secret_name(ROW.secret_stem, 'hc1')}"
+    reader = secret_reader_name(control_plane_identity_name("hc1", ROW.field))
+    world.resources.append(assignment(reader, KEY_VAULT_SECRETS_USER_ROLE.guid, scope))
+
+    graph = world.graph()
+
+    user, secret = the(NodeKind.KEY_VAULT_USER, graph), the(NodeKind.SECRET, graph)
+    [role] = behind(graph, user, Relation.HOLDS)
+    assert secret in behind(graph, role, Relation.AT)
 
 
 def test_a_chain_leads_from_the_hosted_cluster_to_the_scopes() -> None:

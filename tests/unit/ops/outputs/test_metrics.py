@@ -22,10 +22,13 @@ LABELS = {"stack": "dev", "cluster": "hc1", "identity": "ingress"}
 
 
 def samples(
-    *rows: Row, managed: tuple[ManagedIdentityRow, ...] = (), mounts: tuple[MountedVersion, ...] = ()
+    *rows: Row,
+    managed: tuple[ManagedIdentityRow, ...] = (),
+    mounts: tuple[MountedVersion, ...] = (),
+    broken: tuple[tuple[str | None, str | None], ...] = (),
 ) -> dict[str, list[tuple[dict[str, str], float]]]:
     found: dict[str, list[tuple[dict[str, str], float]]] = {}
-    text = metrics.render("dev", rows, managed, mounts, NOW).decode()
+    text = metrics.render("dev", rows, managed, mounts, set(broken), NOW).decode()
     for family in text_string_to_metric_families(text):
         for each in family.samples:
             found.setdefault(each.name.removeprefix("idstack_status_"), []).append((each.labels, each.value))
@@ -38,12 +41,14 @@ def test_dates_and_states_are_series_of_their_identity() -> None:
         "not_after_seconds": [(LABELS, (NOW + timedelta(days=30)).timestamp())],
         "renew_after_seconds": [(LABELS, (NOW - timedelta(days=15)).timestamp())],
         "renewal_overdue": [(LABELS, 1.0)],
+        "broken": [(LABELS, 0.0)],
+        "stack_broken": [({"stack": "dev"}, 0.0)],
     }
 
 
 def test_what_is_not_known_is_left_out() -> None:
     unknown = replace(ROW, not_after=None, renew_after=None)
-    assert samples(unknown).keys() == {"run_seconds", "renewal_overdue"}
+    assert samples(unknown).keys() == {"run_seconds", "renewal_overdue", "broken", "stack_broken"}
 
 
 @pytest.mark.parametrize(("days", "overdue"), [(-1, 0.0), (2, 0.0), (2.01, 1.0)])
@@ -55,6 +60,12 @@ def test_a_renewal_is_overdue_after_two_daily_runs(days: float, overdue: float) 
 def test_a_mount_that_does_not_answer_is_an_identity_that_does_not_sign_in() -> None:
     found = samples(replace(ROW, probes=(ProbeResult("pod", None, "no answer"),)))
     assert found["signs_in"] == [(LABELS, 0.0)]
+
+
+def test_what_the_doctor_finds_is_broken_where_it_finds_it() -> None:
+    assert samples(ROW, broken=(("hc1", "ingress"),))["broken"] == [(LABELS, 1.0)]
+    assert samples(ROW, broken=(("hc1", "disk"),))["broken"] == [(LABELS, 0.0)]
+    assert samples(ROW, broken=((None, None),))["stack_broken"] == [({"stack": "dev"}, 1.0)]
 
 
 def test_a_managed_identity_that_is_missing_is_wrong() -> None:
