@@ -184,11 +184,11 @@ class PodWorker:
     def _status(self) -> dict[str, Any]:
         containers = [container.status for container in self._containers]
         is_ready = all(each.is_ready for each in containers)
-        unready = [each.name for each in containers if not each.is_ready]
+        unready = " ".join(each.name for each in containers if not each.is_ready)
         reason = (
             {}
             if is_ready
-            else {"reason": "ContainersNotReady", "message": f"containers with unready status: {unready}"}
+            else {"reason": "ContainersNotReady", "message": f"containers with unready status: [{unready}]"}
         )
         return {
             "phase": _phase([each.state for each in containers], [each.last_state for each in containers]),

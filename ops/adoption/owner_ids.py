@@ -51,7 +51,7 @@ def refuse_lost(engine: Engine, local: LocalEnvironment | None, report: Callable
     once more.
     """
     own = Contents.of(engine.resources()).owner
-    tag = stack_tag(NAMESPACE, engine.stack.rpartition("/")[2])
+    tag = stack_tag(NAMESPACE, engine.stack)
     with signed_in(engine, local) as azure:
         tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{tag}:'))")
         strangers = [each for each in tagged if owner_of_application(each) not in (None, own)]

@@ -104,7 +104,7 @@ def read(stack: str) -> tuple[IdentityGraph, Examination]:
     if environment and has_probes(outputs):
         try:
             answers = probes.read(Path(environment.kubeconfig))
-        except probes.Unreachable as error:
+        except probes.ProbesUnreachableError as error:
             unread.append(f"the credential probes: {error}")
     graph = build(
         GraphSources(

@@ -14,7 +14,21 @@ from ops.stack import plugins
 from ops.stack.deadline import Deadline
 from ops.stack.environment import LOCAL_STACK, is_local
 
-StackOption: TypeAlias = Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.", show_default=True)]
+
+def _checked_stack(name: str) -> str:
+    """The stack's name, which its file has, too; the organization of a qualified name comes from the login."""
+    if "/" in name:
+        own = name.rpartition("/")[2]
+        raise typer.BadParameter(
+            f"{name!r} has an organization or a project in it; accepted: the name of the stack alone, {own!r}. "
+            "`pulumi org set-default <organization>` chooses the organization"
+        )
+    return name
+
+
+StackOption: TypeAlias = Annotated[
+    str, typer.Option("--stack", "-s", help="Name of the stack.", show_default=True, callback=_checked_stack)
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 TimeLimitOption: TypeAlias = Annotated[
     Deadline | None,

@@ -81,7 +81,7 @@ def rbac(
         return
     who = {"group" if principal_type is PrincipalType.GROUP else "user": str(object_id)}
     printed = cluster_wide_manifests if cluster_wide else manifests
-    _print_all(printed(rights, stack.rpartition("/")[2], **who))
+    _print_all(printed(rights, stack, **who))
 
 
 def _check_usage(*, azure: bool, kubernetes: bool, purpose: Purpose, as_json: bool) -> None:

@@ -74,10 +74,7 @@ def show(stack: str, screen: Screen, metrics: Path | None = None) -> list[Row]:
     engine = StackSnapshot(stack, output=screen.output)
     environment = local_cloud.of(stack)
     outputs = brought_up(engine)
-    try:
-        answers = probes.read(Path(environment.kubeconfig)) if environment and has_probes(outputs) else None
-    except probes.Unreachable as error:
-        raise CommandError(f"{error}; `make up` starts the local cloud again") from None
+    answers = probes.read(Path(environment.kubeconfig)) if environment and has_probes(outputs) else None
     found, now, examination = rows(outputs, answers), datetime.now(UTC), examine(engine)
     managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
     if metrics is not None and examination.is_complete:

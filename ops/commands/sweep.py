@@ -53,20 +53,20 @@ def sweep(
     configuration = {"cloud": settings.cloud.name, "tenantId": settings.tenant_id}
     with deployer(stack, configuration, local_cloud.of(stack)) as azure:
         found = find(azure, settings, project, _vault(engine, stacks), stacks, infra_id or (), datetime.now(UTC))
-        deleted = [each for each in found if each.is_deleted]
-        if as_json:
-            unreadable = dict(stacks.unreadable)
-            listed = [each.to_json() for each in found]
-            screen.document({"stack": stack, "leftOver": listed, "unreadable": unreadable, "deleted": yes})
-        else:
+        ours, deleted = [each for each in found if each.is_deleted], list[str]()
+        if not as_json:
             _show(found, stacks, screen)
-        if not yes:
-            if deleted and not as_json:
-                screen.console.print(f"nothing was deleted; `idstack sweep --stack {stack} --yes` deletes what is ours")
-            return
-        for each in deleted:
-            delete(azure, each)
-            screen.console.print(f"deleted the {each.kind} {each.name}", markup=False, emoji=False)
+        try:
+            for each in ours if yes else ():
+                delete(azure, each)
+                deleted.append(each.id)
+                screen.console.print(f"deleted the {each.kind} {each.name}", markup=False, emoji=False)
+        finally:
+            if as_json:
+                listed = [{**each.to_json(), "deleted": each.id in deleted} for each in found]
+                screen.document({"stack": stack, "leftOver": listed, "unreadable": dict(stacks.unreadable)})
+        if ours and not yes and not as_json:
+            screen.console.print(f"nothing was deleted; `idstack sweep --stack {stack} --yes` deletes what is ours")
 
 
 def _vault(engine: Engine, stacks: Stacks) -> str | None:

@@ -74,6 +74,9 @@ def fleet_of(text: str, file: str = DEFAULT_FILE) -> Fleet:
 
 def _validate(settings: FleetSettings, report: FleetReport) -> None:
     """What must fit together in the file itself."""
+    if not settings.environments:
+        accepted = "at least one environment, with its shared stack and its clusters"
+        report.refuse(("environments",), [], rule="no-environment", accepted=accepted, fix="see docs/fleet.md")
     stacks: dict[str, Place] = {}
     for index, environment in enumerate(settings.environments):
         place: Place = ("environments", index)

@@ -22,7 +22,6 @@ from ops.outputs.rows import Row, has_probes, rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
-from ops.stack.errors import CommandError
 from ops.stack.state import State, outputs_of
 
 # Each reads one state, which takes about a second of the engine.
@@ -147,10 +146,7 @@ def _probes(environment: FleetEnvironment, states: dict[str, State]) -> ProbeRes
     if not environment.is_local or not any(has_probes(outputs_of(state)) for state in states.values()):
         return None
     found = local_cloud.of(environment.shared.name)
-    try:
-        return probes.read(Path(found.kubeconfig)) if found is not None else None
-    except probes.Unreachable as error:
-        raise CommandError(f"{error}; `idstack fleet up` starts the local cloud again") from None
+    return probes.read(Path(found.kubeconfig)) if found is not None else None
 
 
 def _rendered(moment: datetime | None) -> str | None:

@@ -19,6 +19,7 @@ from typing import Final, Protocol
 
 from ops.fleet.processes import Run
 from ops.fleet.stacks import FleetEnvironment, FleetStack, Wave
+from ops.stack.errors import CommandError
 
 _LOOK_EVERY: Final = 0.2  # seconds
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -142,7 +143,11 @@ class Rollout:
         else:
             each.tail = run.tail()
             each.outcome = RolloutOutcome.INTERRUPTED if self.interrupted_by else RolloutOutcome.FAILED
-        self.stacks.ended(each.stack, is_up=code == 0, reason=each.line)
+        try:
+            self.stacks.ended(each.stack, is_up=code == 0, reason=each.line)
+        except CommandError as error:
+            # Its siblings end in order; the next rollout brings it up again, as no record says that it is up.
+            each.outcome, each.tail = RolloutOutcome.FAILED, f"it came up, but its state cannot be read: {error}"
         return True
 
     def _pause(self, wave: Wave, before: Wave) -> None:

@@ -16,6 +16,8 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
+from ops.stack.errors import CommandError
+
 # As the Kubernetes API answers it.
 Pod: TypeAlias = Mapping[str, Any]
 
@@ -25,8 +27,8 @@ _SECRETS_STORE: Final = ("secrets-store.csi.x-k8s.io", "v1", "secretproviderclas
 TIMEOUT: Final = 3.0  # seconds
 
 
-class Unreachable(Exception):
-    """The Kubernetes API does not answer; the message has the reason."""
+class ProbesUnreachableError(CommandError):
+    """The Kubernetes API does not answer; the message has the reason, and what starts it again."""
 
 
 class SignInOutcome(TypedDict):
@@ -93,7 +95,10 @@ class ProbeResults:
 
 
 def read(kubeconfig: Path) -> ProbeResults:
-    """Ask the API for the probes and each probe for its report; raises `Unreachable` if the API does not answer."""
+    """Ask the API for the probes and each probe for its report.
+
+    Raises ProbesUnreachableError if the API does not answer.
+    """
     with config.new_client_from_config(str(kubeconfig)) as api:
         try:
             # As plain JSON: the client's models make every member optional.
@@ -102,7 +107,9 @@ def read(kubeconfig: Path) -> ProbeResults:
             )
             classes: Any = client.CustomObjectsApi(api).list_cluster_custom_object(*_SECRETS_STORE)
         except (ApiException, HTTPError) as error:
-            raise Unreachable(f"the Kubernetes API of {kubeconfig}: {error}") from None
+            raise ProbesUnreachableError(
+                f"the Kubernetes API of {kubeconfig}: {error}; `make up` starts the local cloud again"
+            ) from None
     pods = [pod for pod in json.loads(listed.data)["items"] if "deletionTimestamp" not in pod["metadata"]]
     # During a rollout a Deployment has two pods; the younger one stays.
     pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
@@ -133,21 +140,28 @@ def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:
     port = pod["spec"]["containers"][0]["ports"][0]["containerPort"]
     try:
         return ProbeResult(name, http.get(f"http://{status['podIP']}:{port}/readyz").json())
-    except (httpx.TransportError, ValueError) as error:
-        return ProbeResult(name, None, f"no report from the pod ({error}): {_why(status)}")
+    except httpx.TransportError:
+        return ProbeResult(name, None, f"the pod's probe does not answer: {_why(status)}")
+    except ValueError:
+        return ProbeResult(name, None, f"the pod's probe answers no report: {_why(status)}")
 
 
 def _why(status: Mapping[str, Any]) -> str:
     """What the kubelet reports of a pod that does not run."""
     reasons = container_reasons(status)
-    conditions = [each["message"] for each in status.get("conditions", ()) if each.get("message")]
-    return "; ".join([*reasons, *conditions]) or "the kubelet reports no reason"
+    conditions = [
+        each["message"]
+        for each in status.get("conditions", ())
+        # Which containers are not ready is said better by their own reasons.
+        if each.get("message") and not (reasons and each.get("reason") == "ContainersNotReady")
+    ]
+    return "; ".join([*reasons, *dict.fromkeys(conditions)]) or "the kubelet reports no reason"
 
 
 def container_reasons(status: Mapping[str, Any]) -> list[str]:
     """Why containers of a pod do not run, in the kubelet's words."""
     return [
-        f"{state['reason']}: {state.get('message', 'no further message')}"
+        f"{state['reason']}: {state['message']}" if state.get("message") else state["reason"]
         for container in status.get("containerStatuses", ())
         for state in container.get("state", {}).values()
         if "reason" in state

@@ -71,7 +71,7 @@ class _Backend:
     @property
     def stack(self) -> str:
         """The engine's stack, by its bare name."""
-        return self.engine.stack.rpartition("/")[2]
+        return self.engine.stack
 
     @cached_property
     def files(self) -> dict[str, Mapping[str, Any]]:

@@ -50,7 +50,7 @@ class PulumiRuns:
     @property
     def _file(self) -> Path:
         """The stack's configuration in the project."""
-        return self.root / f"Pulumi.{self.stack.rpartition('/')[2]}.yaml"
+        return self.root / f"Pulumi.{self.stack}.yaml"
 
     def _stream(
         self,
@@ -119,7 +119,7 @@ class PulumiRuns:
     def _locked(self, errors: str, command: str) -> lock.Locked:
         """Whose lock it is; a move of a state has two stacks."""
         named = lock.stack_of(errors)
-        stack = self.stack if named in (None, self.stack.rpartition("/")[2]) else named
+        stack = self.stack if named is None else named
         engines = StartedEngines.of(stack, variables(stack))
         return lock.Locked(stack, lock.owners(errors), engines=engines, is_local=is_local(stack), command=command)
 

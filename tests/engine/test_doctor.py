@@ -110,8 +110,9 @@ def test_ten_faults_are_each_blamed_on_their_stage_and_repaired(small: LocalStac
         "controlPlaneOperator",
     }
     found = {each["check"]: each for each in results if each["status"] == "broken"}
-    assert re.match(r"locked for \d+ minutes by eve@.*does not run any more: it was killed", found["abandoned-lock"]["evidence"])
-    assert found["abandoned-lock"]["fix"] == found["pending-operations"]["fix"] == "`make recover STACK=local`"
+    lock = found["abandoned-lock"]
+    assert re.match(r"locked for \d+ minutes by eve@.*does not run any more: it was killed", lock["evidence"])
+    assert lock["fix"] == found["pending-operations"]["fix"] == "`make recover STACK=local`"
     assert found["role"]["fix"] == "`make up STACK=local ARGS=--refresh`"
     small.up("--refresh")
     with sources_of(small) as sources:  # a probe whose minute came before the repair says so until its next one

@@ -40,7 +40,7 @@ def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
     try:
         backend = engine.backend()
         project = yaml.safe_load((engine.root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
-        folder = f"{_LOCKS}/{project}/{engine.stack.rpartition('/')[2]}"
+        folder = f"{_LOCKS}/{project}/{engine.stack}"
         address = urlsplit(backend)
         match address.scheme:
             case "file":

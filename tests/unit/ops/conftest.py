@@ -94,8 +94,9 @@ class FakeEngine:
         """The resources, below the stack's own with its outputs."""
         file = self.folder / "resources.json"
         resources = json.loads(file.read_text()) if file.exists() else []
-        if not any(each["type"] == STACK for each in resources):
-            outputs = json.loads((self.folder / "outputs.json").read_text())
+        outputs = json.loads((self.folder / "outputs.json").read_text())
+        is_empty = not resources and not outputs.get("hostedClusters")
+        if not is_empty and not any(each["type"] == STACK for each in resources):
             urn = "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev"
             resources = [{"type": STACK, "urn": urn, "custom": False, "outputs": outputs}, *resources]
         (self.folder / "state.json").write_text(json.dumps({"deployment": {"resources": resources}}))

@@ -99,7 +99,7 @@ def test_a_pod_is_ready_as_long_as_its_probe_succeeds(
         return any(each["started"] for each in web["status"].get("containerStatuses", []))
 
     started = cluster.once_pod("web", is_started)
-    assert condition(started, "Ready")["message"] == "containers with unready status: ['c']"
+    assert condition(started, "Ready")["message"] == "containers with unready status: [c]"
     answers.status = 200
     cluster.ready("web")
     answers.status = 503

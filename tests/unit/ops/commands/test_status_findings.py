@@ -137,3 +137,11 @@ def test_a_graph_of_a_stack_that_is_not_complete_is_written_and_is_an_error(
     assert printed.code == 1
     assert file.exists()
     assert "the stack is not complete" in printed.error
+
+
+@pytest.mark.parametrize("command", ["status", "graph", "doctor", "up", "preview", "renew"])
+def test_a_qualified_name_of_a_stack_is_refused_with_the_name_alone(idstack: Idstack, command: str) -> None:
+    printed = idstack(command, "--stack", "acme/idstack/dev")
+
+    assert printed.code == 2
+    assert "accepted: the name of the stack alone, 'dev'" in " ".join(printed.error.replace("│", "").split())

@@ -12,6 +12,7 @@ import yaml
 
 from ops.commands import sweep
 from ops.siblings.stacks import Stacks
+from ops.stack.errors import CommandError
 from ops.sweep.model import LeftOver, Swept
 from tests.unit.components.world import configuration
 from tests.unit.ops.conftest import FakeEngine, Idstack
@@ -28,6 +29,12 @@ class Azure:
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
         self.deleted: list[str] = []
+        self.refuses = False
+
+    def delete(self, found: LeftOver) -> None:
+        if self.refuses:
+            raise CommandError(f"DELETE {found.id}: 403 AuthorizationFailed")
+        self.deleted.append(found.id)
 
 
 @pytest.fixture
@@ -47,7 +54,7 @@ def azure(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Azure:
 
     monkeypatch.setattr(sweep, "deployer", deployer)
     monkeypatch.setattr(sweep, "find", find)
-    monkeypatch.setattr(sweep, "delete", lambda client, each: client.deleted.append(each.id))
+    monkeypatch.setattr(sweep, "delete", lambda client, each: client.delete(each))
     engine.configures(**{key: yaml.safe_load(value) for key, value in configuration().items()})
     engine.has_stacks("dev", "prod")
     engine.has({"keyVaultId": VAULT})
@@ -86,7 +93,26 @@ def test_scripts_get_a_document(azure: Azure, idstack: Idstack) -> None:
         (THEIRS.id, False),
         (USED.id, True),
     ]
-    assert (document["unreadable"], document["deleted"]) == ({}, False)
+    assert (document["unreadable"], [each["deleted"] for each in document["leftOver"]]) == ({}, [False] * 3)
+
+
+def test_the_document_says_deleted_of_what_was_deleted_alone(azure: Azure, idstack: Idstack) -> None:
+    document = json.loads(idstack("sweep", "--stack", "dev", "--json", "--yes").output)
+
+    assert {each["id"]: each["deleted"] for each in document["leftOver"]} == {
+        OURS.id: True,
+        THEIRS.id: False,
+        USED.id: False,
+    }
+
+
+def test_a_deletion_that_azure_refuses_is_not_in_the_document(azure: Azure, idstack: Idstack) -> None:
+    azure.refuses = True
+
+    done = idstack("sweep", "--stack", "dev", "--json", "--yes")
+
+    assert done.code == 1
+    assert not any(each["deleted"] for each in json.loads(done.output)["leftOver"])
 
 
 def test_every_stack_of_the_backend_is_read(azure: Azure, idstack: Idstack, engine: FakeEngine) -> None:

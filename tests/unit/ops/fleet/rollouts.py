@@ -9,6 +9,7 @@ from typing import Final
 
 from ops.fleet.rollout import Progress, Rollout
 from ops.fleet.stacks import FleetEnvironment, FleetStack
+from ops.stack.errors import CommandError
 from tests.unit.ops.fleet.world import document, fleet
 
 START: Final = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
@@ -40,11 +41,15 @@ class FakeRun:
 
 @dataclass
 class FakeStacks:
-    """Runs that end as `codes` says, 0 by default; `unchanged` and `ended_at` are what earlier commands left."""
+    """Runs that end as `codes` says, 0 by default; `unchanged` and `ended_at` are what earlier commands left.
+
+    The states of the `unreadable` cannot be read after their runs.
+    """
 
     codes: Mapping[str, int] = field(default_factory=dict)
     looks: Mapping[str, int] = field(default_factory=dict)
     unchanged: frozenset[str] = frozenset()
+    unreadable: frozenset[str] = frozenset()
     ended_at: dict[str, datetime] = field(default_factory=dict)
     runs: dict[str, FakeRun] = field(default_factory=dict)
     outcomes: list[tuple[str, bool, str]] = field(default_factory=list)
@@ -59,6 +64,8 @@ class FakeStacks:
         return run
 
     def ended(self, stack: FleetStack, *, is_up: bool, reason: str) -> None:
+        if stack.name in self.unreadable:
+            raise CommandError("the backend does not answer")
         self.outcomes.append((stack.name, is_up, reason))
         self.ended_at[stack.name] = self.now()
 

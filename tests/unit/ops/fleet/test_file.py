@@ -141,6 +141,7 @@ def _wrong(change: Callable[[dict[str, Any]], object]) -> list[tuple[str, str]]:
             lambda d: _prod(d).update(secretsProvider="passphrase"),
             [("environments[1].secretsProvider", "secrets-provider")],
         ),
+        (lambda d: d.update(environments=[]), [("environments", "no-environment")]),
         (lambda d: _prod(d).update(name="Prod"), [("environments[1].name", "environment-name")]),
         (lambda d: _prod(d).update(name="dev"), [("environments[1].name", "duplicate-stack-name")]),
         (lambda d: _prod(d).update(name="local"), [("environments[1].settings.cloud", "cloud-and-name")]),

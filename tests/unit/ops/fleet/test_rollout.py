@@ -53,6 +53,16 @@ def test_what_runs_beside_a_failure_ends_and_is_not_interrupted() -> None:
     assert [each.tail for each in watched.rollout.failed] == ["end of hc1-prod"]
 
 
+def test_a_state_that_cannot_be_read_is_a_failure_and_what_runs_beside_it_ends() -> None:
+    stacks = FakeStacks(unreadable=frozenset({"hc1-prod"}), looks={"hc2-prod": 30})
+    watched = Watched(stacks, parallel=2, size=None)
+    outcomes = watched.run()
+    assert (outcomes["hc1-prod"], outcomes["hc2-prod"]) == ("failed", "up")
+    assert [each.tail for each in watched.rollout.failed] == [
+        "it came up, but its state cannot be read: the backend does not answer"
+    ]
+
+
 def test_what_is_up_and_unchanged_is_left_alone() -> None:
     watched = Watched(FakeStacks(unchanged=frozenset({"shared-prod", "hc3-prod", "hc1-prod"})))
     outcomes = watched.run()

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from ops.outputs.probes import ProbeResult, ProbeResults, Unreachable, read
+from ops.outputs.probes import ProbeResult, ProbeResults, ProbesUnreachableError, read
 from tests.unit.hosts import Serve
 from tests.unit.ops.world import FakeCluster, probe, refused, report, running, write_kubeconfig
 
@@ -102,7 +102,7 @@ def test_a_pod_that_does_not_run_shows_the_kubelets_reason(cluster: FakeCluster,
     }
     cluster.add_pod("probe-ingress", status)
     assert answers().of(*INGRESS).problem == (
-        "the pod is pending: ContainerCreating: no further message; MountVolume.SetUp failed: secret not found"
+        "the pod is pending: ContainerCreating; MountVolume.SetUp failed: secret not found"
     )
 
 
@@ -117,7 +117,7 @@ def test_a_probe_that_does_not_answer_is_a_problem_of_its_row(cluster: FakeClust
     cluster.add_pod("probe-ingress", {"phase": "Running", "podIP": "127.0.0.1"}, port=port)
     found = answers().of(*INGRESS)
     assert found.report is None
-    assert found.problem == "no report from the pod ([Errno 111] Connection refused): the kubelet reports no reason"
+    assert found.problem == "the pod's probe does not answer: the kubelet reports no reason"
 
 
 def test_an_answer_that_is_no_report_is_a_problem_of_its_row(
@@ -127,16 +127,16 @@ def test_an_answer_that_is_no_report_is_a_problem_of_its_row(
         return PlainTextResponse("somebody else's page")
 
     cluster.add_pod("probe-ingress", **running(serve_plain(Starlette(routes=[Route("/readyz", page)]))))
-    assert str(answers().of(*INGRESS).problem).startswith("no report from the pod (")
+    assert str(answers().of(*INGRESS).problem).startswith("the pod's probe answers no report: ")
 
 
 def test_an_api_that_does_not_answer_is_unreachable(tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
-    with pytest.raises(Unreachable, match=f"the Kubernetes API of {kubeconfig}: "):
+    with pytest.raises(ProbesUnreachableError, match=f"the Kubernetes API of {kubeconfig}: "):
         read(kubeconfig)
 
 
 def test_an_api_that_refuses_is_unreachable(serve_plain: Serve, tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", serve_plain(Starlette()))
-    with pytest.raises(Unreachable, match="Not Found"):
+    with pytest.raises(ProbesUnreachableError, match="Not Found"):
         read(kubeconfig)
