@@ -218,6 +218,7 @@ def test_a_local_sign_in_that_fails_is_shown_and_is_an_error(
 def test_a_local_cloud_that_does_not_answer_can_be_started_again(
     engine: FakeEngine, idstack: Idstack, tmp_path: Path
 ) -> None:
+    engine.has(outputs())
     state = tmp_path / "state"
     state.mkdir()
     kubeconfig = write_kubeconfig(state / "kubeconfig", "http://127.0.0.1:1")
