@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 import pulumi
@@ -19,7 +19,6 @@ from identity.settings.scopes import distinct
 class RoleGrantsArgs:
     """Inputs of `RoleGrants`. `scopes` maps a short word, part of the resource's name, to the scope's ARM id.
 
-    `renamed` has the word of a scope in the states of earlier releases, by the word of today.
     `deployer`: the principal is the user or application that runs the stack. The one of the first run keeps the role: a
     preview by another must not show a change.
     """
@@ -31,7 +30,6 @@ class RoleGrantsArgs:
     subscription_id: str
     principal_id: pulumi.Input[str]  # object id of the service principal
     deployer: Deployer | None = None
-    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 class RoleGrants(pulumi.ComponentResource):
@@ -64,7 +62,6 @@ class RoleGrants(pulumi.ComponentResource):
                     replace_on_changes=["role_definition_id"],
                     delete_before_replace=True,
                     ignore_changes=None if args.deployer is None else ["principal_id", "principal_type"],
-                    aliases=[pulumi.Alias(name=f"{name}-{args.renamed[word]}")] if word in args.renamed else None,
                 ),
             )
         self.register_outputs({"assignment_names": self.assignment_names})
