@@ -83,10 +83,11 @@ year: setup ## A year of daily runs with a lost week, an outage of Entra ID and 
 bench: setup ## Measure what the program costs against peers and limits (ARGS="--json", "tokens swap" or "--clusters 5")
 	@$(PYTHON) -m bench $(ARGS)
 
-lint: setup ## Check style, types, workflows, Go sources and Prometheus rules
+lint: setup ## Check style, types, unused names, workflows, Go sources and Prometheus rules
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
+	@$(PYTHON) -m vulture
 	@if command -v go >/dev/null; then go -C tools/actionlint tool actionlint && \
 		go -C tests/e2e/msi-dataplane vet && go -C tests/e2e/azidentity vet && \
 		test -z "$$(gofmt -l tests/e2e | tee /dev/stderr)" && \

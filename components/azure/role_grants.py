@@ -36,19 +36,15 @@ class RoleGrants(pulumi.ComponentResource):
     """One role for one principal at each of several scopes.
 
     The assignments depend on the principal, so they are deleted before it: Azure keeps an assignment whose principal
-    is gone, and its name stays taken. Outputs: `assignment_names` (scope's word -> GUID), known before they exist.
+    is gone, and its name stays taken.
     """
 
     def __init__(self, name: str, args: RoleGrantsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:RoleGrants", name, None, opts)
-        scopes = distinct(args.scopes)
-        self.assignment_names = {
-            word: role_assignment_name(args.infra_id, args.component, scope) for word, scope in scopes.items()
-        }
-        for word, scope in scopes.items():
+        for word, scope in distinct(args.scopes).items():
             authorization.RoleAssignment(
                 f"{name}-{word}",
-                role_assignment_name=self.assignment_names[word],
+                role_assignment_name=role_assignment_name(args.infra_id, args.component, scope),
                 scope=scope,
                 role_definition_id=role_definition_id(args.subscription_id, args.role.guid),
                 principal_id=args.principal_id,
@@ -64,7 +60,7 @@ class RoleGrants(pulumi.ComponentResource):
                     ignore_changes=None if args.deployer is None else ["principal_id", "principal_type"],
                 ),
             )
-        self.register_outputs({"assignment_names": self.assignment_names})
+        self.register_outputs({})
 
 
 def _resolved_by_azure() -> pulumi.Output[str]:
