@@ -77,16 +77,17 @@ kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and r
 storm: setup ## 300 operations on one stack, most of them killed or without power at some write (some 75 minutes; SEED=7, PLAN="up ...")
 	@STORM_SEED="$(SEED)" STORM_PLAN="$(PLAN)" $(PYTHON) -m pytest -n 0 -m kills --show-capture=no tests/storm $(ARGS)
 
-year: setup ## A year of daily runs with upgrades, a lost week, a leaked key and an outage; writes year.md (needs the whole history)
+year: setup ## A year of daily runs with a lost week, an outage of Entra ID and a leaked key; writes year.md
 	@$(PYTHON) -m pytest -n 0 -s -m year tests/engine/test_year.py $(ARGS)
 
 bench: setup ## Measure what the program costs against peers and limits (ARGS="--json", "tokens swap" or "--clusters 5")
 	@$(PYTHON) -m bench $(ARGS)
 
-lint: setup ## Check style, types, workflows, Go sources and Prometheus rules
+lint: setup ## Check style, types, unused names, workflows, Go sources and Prometheus rules
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
+	@$(PYTHON) -m vulture
 	@if command -v go >/dev/null; then go -C tools/actionlint tool actionlint && \
 		go -C tests/e2e/msi-dataplane vet && go -C tests/e2e/azidentity vet && \
 		test -z "$$(gofmt -l tests/e2e | tee /dev/stderr)" && \

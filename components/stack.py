@@ -21,7 +21,7 @@ from components.hypershift.base_manifest import base_manifest
 from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs, Leaf
 from components.lookups.prerequisites import Prerequisites
 from identity import checkout
-from identity.outputs import HostedClusterOutput, StackOutputs, delivered, encryption_keys
+from identity.outputs import HostedClusterOutput, StackOutputs, delivered
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.credential_loss import addresses, reader_address
 
@@ -65,7 +65,6 @@ class IdentityStack:
                     imported=prerequisites.imported_of(cluster.name),
                     manifest=prerequisites.manifests.get(cluster.name),
                     delivered=delivered(last, cluster.name),
-                    last_key_vault=_key_vault(last, cluster.name),
                     connection=providers.connection,
                     handed_over=handed_over.get(cluster.name),
                     signing_key_file_id=prerequisites.signing_key_files.get(cluster.name),
@@ -170,8 +169,3 @@ class IdentityStack:
         if prerequisites.add_on_identity is None:
             raise AssertionError("the settings ask for the add-on's identity, and look_up demands it then")
         return prerequisites.add_on_identity
-
-
-def _key_vault(last: StackOutputs[Any], cluster: str) -> str | None:
-    keys = encryption_keys(last, cluster)
-    return None if keys is None else keys["activeKey"]["keyVaultName"]

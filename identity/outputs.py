@@ -28,7 +28,7 @@ class ControlPlaneIdentityOutput(TypedDict, Generic[Leaf]):
     notAfter: Leaf | None
     renewAfter: Leaf | None
     thumbprint: Leaf | None  # SHA-1, upper-case hexadecimal
-    generation: NotRequired[Leaf | None]  # slot and number (`a2`); stacks of earlier releases have none
+    generation: NotRequired[Leaf | None]  # slot and number (`a2`); the engine leaves None out of the outputs
 
 
 class CredentialAddress(TypedDict):
@@ -155,7 +155,7 @@ class ManagedIdentityOutput(TypedDict, Generic[Leaf]):
 class HostedClusterOutput(TypedDict, Generic[Leaf]):
     """One hosted cluster; identities are by the field of their row in the catalogue.
 
-    A cluster without KMS has no `encryptionKeys`, and neither has one of an earlier release.
+    A cluster without KMS has no `encryptionKeys`.
     """
 
     namespace: str  # of the HostedCluster
@@ -163,8 +163,8 @@ class HostedClusterOutput(TypedDict, Generic[Leaf]):
     dataPlane: dict[str, Leaf]  # client ids
     managedIdentities: NotRequired[dict[str, ManagedIdentityOutput[Leaf]]]  # the optional ones, if there are any
     hostedClusterSpec: HostedClusterSpec[Leaf]
-    # The rest of the HostedCluster as the stack writes it: `metadata` and `spec`. Stacks of earlier releases have none.
-    hostedClusterBase: NotRequired[dict[str, Any]]
+    # The rest of the HostedCluster as the stack writes it: `metadata` and `spec`.
+    hostedClusterBase: dict[str, Any]
     externalDnsDomain: NotRequired[str]
     dnsZoneResourceGroup: NotRequired[str]
     credentialsInUse: dict[str, CredentialAddress]
@@ -215,9 +215,4 @@ def owned_namespaces(outputs: StackOutputs[Any]) -> dict[str, str]:
 def encryption_keys(outputs: StackOutputs[Any], cluster: str) -> EncryptionKeys[Any] | None:
     """The keys that encrypted a hosted cluster's etcd in the last complete run; None if there were none."""
     described = (outputs.get("hostedClusters") or {}).get(cluster)
-    if described is None:
-        return None
-    keys = described.get("encryptionKeys")
-    if keys is None and (spec := described.get("hostedClusterSpec")) is not None and "secretEncryption" in spec:
-        keys = {"activeKey": spec["secretEncryption"]["kms"]["azure"]["activeKey"]}
-    return keys
+    return None if described is None else described.get("encryptionKeys")

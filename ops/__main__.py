@@ -10,10 +10,11 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
+from identity.version import VERSION
 from ops.stack.errors import CommandError
 
 # Other options than the command's own go to the engine, or to the command behind it.
@@ -81,10 +82,22 @@ def application(names: Iterable[str] = _COMMANDS) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     # With a callback typer keeps the name of an only command.
-    cli.callback()(lambda: None)
+    cli.callback()(_options)
     for name in names:
         _COMMANDS[name].add_to(cli)
     return cli
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"idstack {VERSION}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, help="Print the version.")] = False,
+) -> None:
+    """The options without a command."""
 
 
 def main() -> None:

@@ -22,7 +22,6 @@ from identity.credentials.secret_tags import (
     THUMBPRINT,
 )
 from identity.naming import parse_arm_id
-from identity.state_schema import PROPERTY
 from plugin import (
     UNKNOWN,
     Checked,
@@ -54,7 +53,7 @@ _AS_WRITTEN: Final = (*_DOCUMENT, "renewAfter")
 _ORDER: Final = "provenAt"
 # Where the document of a managed identity lies. Another path is no other credential.
 _FILE: Final = "file"
-_UNCOMPARED: Final = frozenset({_ORDER, _FILE, PROPERTY})
+_UNCOMPARED: Final = frozenset({_ORDER, _FILE})
 _OUTPUTS: Final = ("version", "secretUri", "deliveredAt")
 # Only a refresh has it among the inputs, so the next update finishes what a run that was cut short has begun.
 _INTERRUPTED: Final = "interrupted"
@@ -118,7 +117,7 @@ class CredentialSecretResource(Resource):
             raise PluginError(f"the secret cannot be read: {error}") from None
         if found is None:
             return None
-        # A version has the value that it was written with, whatever became of its tags; the release before wrote none.
+        # A version has the value that it was written with, whatever became of its tags.
         own = inputs if found.version == state.get("version") else {}
         live = _live(inputs, found) | {name: own[name] for name in (THUMBPRINT, GENERATION) if name in own}
         if state.get("version") not in (None, found.version):

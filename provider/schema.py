@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from identity.state_schema import CURRENT, PROPERTY, UnknownSchema, require_current
+from identity.state_schema import CURRENT, PROPERTY, UnknownSchemaError, require_current
 from plugin import PluginError, Props
 
 
@@ -15,5 +15,5 @@ def require(properties: Props) -> None:
     """Raises `PluginError` for properties of another schema."""
     try:
         require_current(properties)
-    except UnknownSchema as error:
+    except UnknownSchemaError as error:
         raise PluginError(str(error)) from None

@@ -89,7 +89,7 @@ def _require_valid(issued: IssuedCertificate) -> None:
 
 
 def _proof(inputs: Props, issued: IssuedCertificate) -> str:
-    proof = prove(
+    proven_at = prove(
         inputs["authorityHost"],
         inputs["tenantId"],
         inputs["clientId"],
@@ -101,4 +101,4 @@ def _proof(inputs: Props, issued: IssuedCertificate) -> str:
         timeout=timedelta(seconds=inputs["timeoutSeconds"]),
         sleep=pause,
     )
-    return rfc3339.render(proof.proven_at)
+    return rfc3339.render(proven_at)

@@ -28,7 +28,6 @@ class SecretMetadata:
     id: str
     version: str
     uri: str
-    content_type: str | None
     enabled: bool
     created: int
     not_before: int | None
@@ -44,7 +43,6 @@ class SecretMetadata:
             id=found["id"],
             version=properties["secretUriWithVersion"].rstrip("/").rpartition("/")[2],
             uri=properties["secretUri"],
-            content_type=properties.get("contentType"),
             enabled=attributes.get("enabled", True),
             created=attributes["created"],
             not_before=attributes.get("nbf"),

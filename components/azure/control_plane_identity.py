@@ -18,14 +18,13 @@ from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import role_assignment_name, secret_id, secret_reader_name
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.scopes import EARLIER_KMS_VAULT_WORD, hsm_keys, kms_vault_word, scope_ids
+from identity.settings.scopes import hsm_keys, kms_vault_word, scope_ids
 
 
 @dataclass(frozen=True, kw_only=True)
 class ControlPlaneIdentityArgs:
     """Inputs of `ControlPlaneIdentityComponent`; `source` decides where the credential comes from.
 
-    `last_key_vault` is the vault of the key that encrypted etcd in the last complete run, None if there was none.
     `stack_owner` is the stack's owner id, None in a run that only renews.
     `infrastructure` is what the roles' scopes are in, empty if it exists already.
     """
@@ -36,7 +35,6 @@ class ControlPlaneIdentityArgs:
     source: EntraApplicationArgs | ImportedCredentialArgs
     store: CredentialStore
     stack_owner: pulumi.Input[str] | None
-    last_key_vault: str | None = None
     infrastructure: Sequence[pulumi.Resource] = ()
 
 
@@ -90,9 +88,6 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
                 scopes=scope_ids(settings, cluster, grant),
                 subscription_id=settings.subscription_id,
                 principal_id=source.principal_id,
-                renamed={}
-                if args.last_key_vault is None
-                else {kms_vault_word(args.last_key_vault): EARLIER_KMS_VAULT_WORD},
             ),
             pulumi.ResourceOptions(parent=self, depends_on=list(args.infrastructure) or None),
         )

@@ -105,7 +105,7 @@ class StoredCredential(pulumi.ComponentResource):
     """A secret in msi-dataplane's storage format (pkg/dataplane/keyvault.go).
 
     The secret's attributes hold the validity, its tags the renewal dates, certificate and generation. A renewal is a
-    new version of the same secret. Outputs: `secret_name` (str, known before it exists), `delivered_at` (RFC 3339).
+    new version of the same secret. Outputs: `delivered_at` (RFC 3339).
     """
 
     def __init__(self, name: str, args: StoredCredentialArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -122,9 +122,8 @@ class StoredCredential(pulumi.ComponentResource):
             credential=args.document.inputs(),
             opts=pulumi.ResourceOptions(parent=self, depends_on=args.store.vault),
         )
-        self.secret_name = args.secret_name
         self.delivered_at: pulumi.Output[str] = secret.delivered_at
-        self.register_outputs({"secret_name": self.secret_name})
+        self.register_outputs({})
 
 
 def summary_of(dates: CredentialDates, thumbprint: str, generation: str | None = None) -> CredentialSummary:

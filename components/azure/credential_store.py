@@ -32,11 +32,6 @@ class CredentialStore:
         """The vault's name, from its ARM id."""
         return parse_arm_id(self.vault_id).name
 
-    @property
-    def resource_group(self) -> str:
-        """The vault's resource group, from its ARM id."""
-        return parse_arm_id(self.vault_id).resource_group
-
 
 def vault_of(settings: Settings, shared: CredentialStore | None) -> str:
     """ARM id of the vault that holds the credentials: the shared stack's, or this stack's own."""

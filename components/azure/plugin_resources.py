@@ -211,11 +211,9 @@ class CredentialSecret(PluginResource):
     `stack_owner`: the owner id that goes into them; `credential`: the rest of the inputs, which
     `components/azure/credential_secret.py` describes.
 
-    Outputs: `version` of the secret, `secret_uri`, `delivered_at` (RFC 3339, UTC).
+    Outputs: `delivered_at` (RFC 3339, UTC).
     """
 
-    version: pulumi.Output[str]
-    secret_uri: pulumi.Output[str]
     delivered_at: pulumi.Output[str]
 
     def __init__(
@@ -251,10 +249,7 @@ class ClusterGate(PluginResource):
     Args: the cluster's `cluster_id` (ARM id), `cluster_uid` and `has_azure_rbac`; `kubeconfig` (secret); `kinds` that
     must be served, each `<group>/<version>/<plural>`; `timeout_seconds`.
 
-    Outputs: `opened_at` (RFC 3339, UTC; unknown in previews of a new proof).
     """
-
-    opened_at: pulumi.Output[str]
 
     def __init__(
         self,

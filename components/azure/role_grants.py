@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 import pulumi
@@ -19,7 +19,6 @@ from identity.settings.scopes import distinct
 class RoleGrantsArgs:
     """Inputs of `RoleGrants`. `scopes` maps a short word, part of the resource's name, to the scope's ARM id.
 
-    `renamed` has the word of a scope in the states of earlier releases, by the word of today.
     `deployer`: the principal is the user or application that runs the stack. The one of the first run keeps the role: a
     preview by another must not show a change.
     """
@@ -31,26 +30,21 @@ class RoleGrantsArgs:
     subscription_id: str
     principal_id: pulumi.Input[str]  # object id of the service principal
     deployer: Deployer | None = None
-    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 class RoleGrants(pulumi.ComponentResource):
     """One role for one principal at each of several scopes.
 
     The assignments depend on the principal, so they are deleted before it: Azure keeps an assignment whose principal
-    is gone, and its name stays taken. Outputs: `assignment_names` (scope's word -> GUID), known before they exist.
+    is gone, and its name stays taken.
     """
 
     def __init__(self, name: str, args: RoleGrantsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:RoleGrants", name, None, opts)
-        scopes = distinct(args.scopes)
-        self.assignment_names = {
-            word: role_assignment_name(args.infra_id, args.component, scope) for word, scope in scopes.items()
-        }
-        for word, scope in scopes.items():
+        for word, scope in distinct(args.scopes).items():
             authorization.RoleAssignment(
                 f"{name}-{word}",
-                role_assignment_name=self.assignment_names[word],
+                role_assignment_name=role_assignment_name(args.infra_id, args.component, scope),
                 scope=scope,
                 role_definition_id=role_definition_id(args.subscription_id, args.role.guid),
                 principal_id=args.principal_id,
@@ -64,10 +58,9 @@ class RoleGrants(pulumi.ComponentResource):
                     replace_on_changes=["role_definition_id"],
                     delete_before_replace=True,
                     ignore_changes=None if args.deployer is None else ["principal_id", "principal_type"],
-                    aliases=[pulumi.Alias(name=f"{name}-{args.renamed[word]}")] if word in args.renamed else None,
                 ),
             )
-        self.register_outputs({"assignment_names": self.assignment_names})
+        self.register_outputs({})
 
 
 def _resolved_by_azure() -> pulumi.Output[str]:

@@ -54,7 +54,6 @@ class HostedClusterArgs:
     imported: Mapping[str, ImportedCredentialArgs]
     manifest: Mapping[str, Any] | None
     delivered: Mapping[str, str]
-    last_key_vault: str | None
     connection: ClusterConnection | None
     handed_over: frozenset[str] | None
     signing_key_file_id: str | None
@@ -160,7 +159,6 @@ class HostedCluster(pulumi.ComponentResource):
                 source=self._source(row),
                 store=args.store,
                 stack_owner=args.stack_owner,
-                last_key_vault=args.last_key_vault,
                 infrastructure=self._infrastructure,
             ),
             pulumi.ResourceOptions(parent=self),

@@ -31,7 +31,7 @@ class ConsumerConfigArgs:
 
 
 class ConsumerConfig(pulumi.ComponentResource):
-    """Secret with the document that names the credential file to one consumer. Outputs: `secret_name` (str)."""
+    """Secret with the document that names the credential file to one consumer."""
 
     def __init__(self, name: str, args: ConsumerConfigArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:kubernetes:ConsumerConfig", name, None, opts)
@@ -44,8 +44,7 @@ class ConsumerConfig(pulumi.ComponentResource):
             data={CLOUD_CONFIG_KEY: base64.b64encode(document.encode()).decode("ascii")},
             opts=pulumi.ResourceOptions(parent=self),
         )
-        self.secret_name = args.file.secret
-        self.register_outputs({"secret_name": self.secret_name})
+        self.register_outputs({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +56,7 @@ class NodeConfigArgs:
 
 
 class NodeConfig(pulumi.ComponentResource):
-    """ConfigMap with the document of the cluster's nodes. Outputs: `config_map_name` (str)."""
+    """ConfigMap with the document of the cluster's nodes."""
 
     def __init__(self, name: str, args: NodeConfigArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:kubernetes:NodeConfig", name, None, opts)
@@ -67,8 +66,7 @@ class NodeConfig(pulumi.ComponentResource):
             data={CLOUD_CONFIG_KEY: render(node(args.platform))},
             opts=pulumi.ResourceOptions(parent=self),
         )
-        self.config_map_name = NODE_CONFIG_MAP
-        self.register_outputs({"config_map_name": self.config_map_name})
+        self.register_outputs({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +82,7 @@ class ClusterIdentityArgs:
 
 
 class ClusterIdentity(pulumi.ComponentResource):
-    """AzureClusterIdentity, which names the credential file to CAPZ. Outputs: `identity_name` (str).
+    """AzureClusterIdentity, which names the credential file to CAPZ.
 
     As the HyperShift operator writes it
     (`hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:471-525`).
@@ -109,5 +107,4 @@ class ClusterIdentity(pulumi.ComponentResource):
             },
             opts=pulumi.ResourceOptions(parent=self),
         )
-        self.identity_name = args.cluster
-        self.register_outputs({"identity_name": self.identity_name})
+        self.register_outputs({})

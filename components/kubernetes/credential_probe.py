@@ -37,7 +37,7 @@ class CredentialProbeArgs:
 
 
 class CredentialProbe(pulumi.ComponentResource):
-    """Deployment of one probe. It is ready after sign-in and proof call. Outputs: `deployment` (str), its name."""
+    """Deployment of one probe. It is ready after sign-in and proof call."""
 
     def __init__(self, name: str, args: CredentialProbeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:kubernetes:CredentialProbe", name, None, opts)
@@ -60,8 +60,7 @@ class CredentialProbe(pulumi.ComponentResource):
             spec=cast(apps.DeploymentSpecArgsDict, spec),
             opts=pulumi.ResourceOptions(parent=self),
         )
-        self.deployment = args.deployment
-        self.register_outputs({"deployment": self.deployment})
+        self.register_outputs({})
 
 
 def probe_pod(args: CredentialProbeArgs) -> dict[str, Any]:

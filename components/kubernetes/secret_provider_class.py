@@ -29,10 +29,7 @@ class SecretProviderClassArgs:
 
 
 class SecretProviderClass(pulumi.ComponentResource):
-    """One SecretProviderClass, as HyperShift's operators write it: no labels, no copy into a Kubernetes Secret.
-
-    Outputs: `class_name` (str).
-    """
+    """One SecretProviderClass, as HyperShift's operators write it: no labels, no copy into a Kubernetes Secret."""
 
     def __init__(self, name: str, args: SecretProviderClassArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:kubernetes:SecretProviderClass", name, None, opts)
@@ -44,8 +41,7 @@ class SecretProviderClass(pulumi.ComponentResource):
             spec=_spec(args),
             opts=pulumi.ResourceOptions(parent=self),
         )
-        self.class_name = args.class_name
-        self.register_outputs({"class_name": self.class_name})
+        self.register_outputs({})
 
 
 def objects(secret_name: str, object_encoding: str) -> str:

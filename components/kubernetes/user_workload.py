@@ -41,10 +41,7 @@ class UserWorkloadArgs:
 
 
 class UserWorkload(pulumi.ComponentResource):
-    """Deployment of the user's image, and a PodDisruptionBudget if there is more than one pod of it.
-
-    Outputs: `deployment` (str), its name.
-    """
+    """Deployment of the user's image, and a PodDisruptionBudget if there is more than one pod of it."""
 
     def __init__(self, name: str, args: UserWorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:kubernetes:UserWorkload", name, None, opts)
@@ -69,8 +66,7 @@ class UserWorkload(pulumi.ComponentResource):
                 ),
                 opts=child,
             )
-        self.deployment = workload.name
-        self.register_outputs({"deployment": self.deployment})
+        self.register_outputs({})
 
 
 def pod(workload: WorkloadSettings, identities: Sequence[MountedIdentity]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 
@@ -55,6 +56,9 @@ from identity.settings import (
     Settings,
 )
 from identity.settings.problems import Place
+
+# How azure-native says that ARM has no such object; a name in the message of another refusal does not count.
+_MISSING: Final = re.compile(r'\bStatus=404\b|\bCode="\w*NotFound"')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +128,7 @@ async def _read(lookup: AzureLookup, providers: Providers) -> Mapping[str, Any]:
 
 
 def _is_missing(error: object) -> bool:
-    reason = provider_error(error)
-    return "NotFound" in reason or "Status=404" in reason
+    return _MISSING.search(provider_error(error)) is not None
 
 
 def _not_found(place: Place, lookup: AzureLookup, error: object) -> Problem:

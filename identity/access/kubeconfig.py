@@ -131,14 +131,6 @@ class Kubeconfig:
         document["current-context"] = other.current_context or self.current_context or ""
         return Kubeconfig(document, self._name)
 
-    def with_user(self, name: str, user: Mapping[str, Any]) -> Kubeconfig:
-        """This one with another block for one of its users."""
-        users = [
-            {"name": each["name"], "user": dict(user) if each["name"] == name else each["user"]}
-            for each in self._document["users"]
-        ]
-        return Kubeconfig({**self._document, "users": users}, self._name)
-
     def to_json(self) -> str:
         """One line with sorted keys, which is a kubeconfig as well: equal documents are equal strings."""
         return json.dumps(self._document, sort_keys=True, separators=(",", ":"))

@@ -140,20 +140,19 @@ def validate(
     now: datetime,
     expected_tenant: str | None = None,
     expected_client_id: str | None = None,
-    max_bytes: int = MAX_BYTES,
     object_encoding: str = "utf-8",
 ) -> Credential:
     """Read a secret value that is about to be stored and validate it; raises `InvalidCredential` with every problem.
 
     Beyond what `decode` asks: all four dates (msi-dataplane's storage helper refuses a document without them,
     pkg/dataplane/keyvault.go) in a sensible order and inside the certificate's validity, valid at `now`, the client id
-    a UUID, tenant and client id as expected (letter case aside), 2048 bits of key, `max_bytes` at most as stored.
+    a UUID, tenant and client id as expected (letter case aside), 2048 bits of key, `MAX_BYTES` at most as stored.
     """
     parser = DocumentParser(text, object_encoding, required=(*REQUIRED, *DATES[1:]))
     size = len(text.encode("utf-8", "surrogatepass"))
-    if size > max_bytes:
+    if size > MAX_BYTES:
         parser.problems.append(
-            f"size: found {size} bytes; accepted: {max_bytes} at most, Key Vault's limit; "
+            f"size: found {size} bytes; accepted: {MAX_BYTES} at most, Key Vault's limit; "
             "store the key with its own certificate only"
         )
     _validate_identity(parser, expected_tenant, expected_client_id)

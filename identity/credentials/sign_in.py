@@ -43,21 +43,8 @@ class Refusal:
         return f"{self.code}: {self.text}" if self.code else self.text
 
 
-@dataclass(frozen=True)
-class SignInProof:
-    """A row of sign-ins that all worked: how many attempts it took, and when its first and its last one succeeded."""
-
-    attempts: int
-    first_success: datetime
-    proven_at: datetime
-
-
 class SignInFailed(Exception):
-    """The sign-ins did not succeed in a row in time. `refusal` is the last answer, None if there was no failed one."""
-
-    def __init__(self, message: str, refusal: Refusal | None) -> None:
-        super().__init__(message)
-        self.refusal = refusal
+    """The sign-ins did not succeed in a row in time."""
 
 
 def utc_now() -> datetime:
@@ -190,14 +177,14 @@ def prove(
     clock: Clock = utc_now,
     monotonic: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = time.sleep,
-) -> SignInProof:
-    """Sign in until `successes` sign-ins in a row, spread evenly over `settle`, all worked.
+) -> datetime:
+    """Sign in until `successes` sign-ins in a row, spread evenly over `settle`, all worked; returns when the last did.
 
     Entra is replicated: one success proves one replica. So every sign-in uses a fresh client,
     and a failure starts the row again, after a pause that grows from 0.5 to 5 s. Raises `SignInFailed` when `timeout`
     passes first, at once for a tenant that does not exist; ValueError for arguments that cannot succeed.
 
-    `clock` dates the sign-ins. `monotonic`, in seconds, measures the time that passes: nobody sets that clock.
+    `clock` dates the last sign-in. `monotonic`, in seconds, measures the time that passes: nobody sets that clock.
     """
     if successes < 1 or settle > timeout:
         raise ValueError(f"{successes} successes over {settle} within {timeout}: at least one, and settle <= timeout")
@@ -210,9 +197,9 @@ def prove(
         except AzureError as error:
             row.failed(refusal(error))
         else:
-            row.succeeded(clock())
+            row.succeeded()
             if row.length == successes:
-                return SignInProof(row.attempts, row.begun, clock())
+                return clock()
         if row.is_hopeless or monotonic() + row.pause.total_seconds() > deadline:
             name = thumbprint(x509.load_pem_x509_certificate(certificate_pem.encode("ascii")))
             raise SignInFailed(
@@ -220,8 +207,7 @@ def prove(
                 f"with certificate {name}: {row.report()}; accepted: {successes} sign-ins in a row over "
                 f"{settle.total_seconds():g} s within {timeout.total_seconds():g} s; "
                 "check that the certificate is registered on the application, "
-                "or allow more time (credentials.propagation.timeoutSeconds)",
-                row.refusal,
+                "or allow more time (credentials.propagation.timeoutSeconds)"
             )
         sleep(row.pause.total_seconds())
 
@@ -235,7 +221,6 @@ class _SignInStreak:
         self._best = 0
         self.attempts = 0
         self.length = 0
-        self.begun = datetime.min.replace(tzinfo=UTC)
         self.pause = spacing
         self.refusal: Refusal | None = None
 
@@ -244,9 +229,7 @@ class _SignInStreak:
         """Whether the last answer is one that no waiting changes."""
         return self.length == 0 and self.refusal is not None and self.refusal.code in _FINAL_CODES
 
-    def succeeded(self, at: datetime) -> None:
-        if self.length == 0:
-            self.begun = at
+    def succeeded(self) -> None:
         self.attempts += 1
         self.length += 1
         self._best = max(self._best, self.length)

@@ -89,7 +89,7 @@ def losses(settings: Settings, vault_id: str, outputs: StackOutputs[str]) -> lis
     new = [(index, each) for index, each in enumerate(settings.hosted_clusters) if each.name not in before]
     found = []
     for name, described in sorted(before.items()):
-        in_use = described.get("credentialsInUse") or {}
+        in_use = described["credentialsInUse"]
         loss = (
             _loss(name, in_use, addresses(settings, now[name], vault_id), partial(_location_place, settings, name))
             if name in now
@@ -174,9 +174,7 @@ def _shortened(old: str, new: str) -> tuple[str, str]:
 
 def _renamed(name: str, described: HostedClusterOutput[str], new: list[tuple[int, HostedClusterSettings]]) -> Loss:
     """What a cluster that is gone loses to a new one that is the same HostedCluster; nothing if there is none."""
-    spec = described.get("hostedClusterSpec")
-    if not spec:
-        return Loss(name, ())
+    spec = described["hostedClusterSpec"]
     for index, cluster in new:
         if spec["infraID"] == cluster.infra_id:
             return Loss(name, (f"all of it: {cluster.name} has its infraID",), index)

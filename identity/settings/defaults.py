@@ -35,10 +35,6 @@ def _cloud(name: object, local: LocalEnvironment | None) -> object:
     return CLOUDS.get(name, name) if isinstance(name, str) else name
 
 
-def _is_local(cloud: object) -> bool:
-    return isinstance(cloud, Cloud) and cloud.name == LOCAL_CLOUD
-
-
 def _fill_in_cluster(
     raw: dict[str, Any], cluster: dict[str, Any], place: Place, filled: dict[Place, tuple[Place, ...]]
 ) -> None:

@@ -14,7 +14,6 @@ from pydantic_core import ErrorDetails
 
 from identity.clouds import LocalEnvironment
 from identity.settings.defaults import fill_in
-from identity.settings.hosted_clusters import ImportedCredentialSettings
 from identity.settings.invalid import INVALID
 from identity.settings.model import Settings
 from identity.settings.problems import (
@@ -157,8 +156,6 @@ def _describe(errors: list[ErrorDetails], filled: Mapping[Place, tuple[Place, ..
         node = _SETTINGS.at(place)
         if _refuses_name(error):
             _refuse_name(place[:-1], report)
-        elif _is_removed_value(place):
-            _refuse_removed_value(place, report)
         elif node is None:
             _refuse_unknown_key(place, report)
         else:
@@ -238,35 +235,11 @@ def _refuse_unknown_key(place: Place, report: ProblemReport) -> None:
     )
 
 
-def _is_removed_value(place: Place) -> bool:
-    """Whether this is `credential.value`, in which earlier releases took the document itself."""
-    holder = _SETTINGS.at(place[:-1])
-    return place[-1] == "value" and holder is not None and holder.model is ImportedCredentialSettings
-
-
-def _refuse_removed_value(place: Place, report: ProblemReport) -> None:
-    credential = place[:-1]
-    report.problems.append(
-        Problem(
-            place=place,
-            rule="credential-value-removed",
-            found="a credential document in the configuration, which puts its key into the stack's file",
-            accepted="the path of a file with the document, or the name of a secret in the vault that holds it",
-            fix="write the document to a file outside of the repository and run "
-            f"{to_set((*credential, 'file'), '<path>')}, or store it in the vault and run "
-            f"{to_set((*credential, 'secretName'), '<secret>')}; then {to_remove(place)}. "
-            "Have the credential issued again: the history of the stack's file keeps this one",
-        )
-    )
-
-
 def _without_invalid(raw: dict[str, Any], errors: list[ErrorDetails]) -> dict[str, Any]:
     """`raw` (changed in place) with `INVALID` where the errors are, and without the keys that nothing reads."""
     for error in errors:
         place = error["loc"]
         is_name = _refuses_name(error)
-        if _is_removed_value(place):
-            place = place[:-1]  # whatever else stands there, it is not complete
         kept = place[:-1] if is_name else place if _SETTINGS.at(place) is None else _replaceable(place)
         holder: Any = raw
         for step in kept[:-1]:

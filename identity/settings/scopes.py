@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from identity.catalogue_rows import RoleGrant, Scope
 from identity.naming import parse_arm_id, resource_group_id, vault_id
 from identity.settings.hosted_clusters import HostedClusterSettings
 from identity.settings.model import Settings
-
-# The short name of the active key's vault in states of releases that knew no other.
-EARLIER_KMS_VAULT_WORD: Final = "kms-vault"
 
 
 def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGrant) -> dict[str, str]:
@@ -54,7 +50,7 @@ def hsm_keys(cluster: HostedClusterSettings, grant: RoleGrant) -> list[tuple[str
 
 def kms_vault_word(vault: str) -> str:
     """The short name of one key vault: with another active key the role in the vault before must stay for a while."""
-    return f"{EARLIER_KMS_VAULT_WORD}-{vault.lower()}"
+    return f"kms-vault-{vault.lower()}"
 
 
 def distinct(scopes: Mapping[str, str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ def require_no_control_plane(engine: Engine) -> None:
     """Raise CommandError if `destroy` would harm a control plane, or if that cannot be seen.
 
     It would delete a namespace with a control plane, or the identities of a hosted cluster that somebody else applied.
-    The engine does not run the program then, and a stack of an earlier release has no guard in its state.
+    The engine does not run the program then.
     """
     resources = engine.resources()
     deleted, served = _deleted_namespaces(resources), _served_namespaces(resources)

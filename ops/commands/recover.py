@@ -16,7 +16,7 @@ from ops.recovery.orphans import Orphan
 from ops.siblings.infra_ids import refuse_duplicates
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.migration import bring_up_to_date
+from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_moves
 
 UpOption: TypeAlias = Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)]
@@ -53,7 +53,7 @@ def recover(
     screen.step("pulumi refresh")
     state = settle.unlock_and_refresh(engine, local, screen.console.print, owner_is_gone=unlock)
     refuse_moves(engine)
-    refuse_duplicates(engine, bring_up_to_date(engine, screen.console.print), screen.console.print)
+    refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
     if owner is not None:
         owner_ids.take(engine, owner)
     owner_ids.refuse_lost(engine, local, screen.console.print)

@@ -14,7 +14,7 @@ from ops.outputs.rows import rows
 from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.migration import bring_up_to_date
+from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_half_moves
 from ops.stack.renewable import renewable
 from ops.stack.renewal_run import RenewalRun
@@ -40,8 +40,7 @@ def renew(
     if (code := brought_up.run_instead(engine, recorded, screen.console)) is not None:
         raise typer.Exit(code)
     refuse_half_moves(engine)
-    bring_up_to_date(engine, screen.console.print)
-    resources = engine.resources()
+    resources = of_known_schema(engine.resources())
     identities = renewable(outputs, resources)
     if not identities:
         raise CommandError(

@@ -17,8 +17,8 @@ from ops.outputs.rotation import Rotatable, chosen, rotatable
 from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.known_schema import of_known_schema
 from ops.stack.lock import Locked
-from ops.stack.migration import bring_up_to_date
 from ops.stack.moved_clusters import refuse_half_moves
 from ops.stack.renewable import renewable
 from ops.stack.renewal_run import RenewalRun
@@ -62,8 +62,7 @@ def rotate(
     if (code := brought_up.run_instead(engine, outputs.get("commit"), screen.console)) is not None:
         raise typer.Exit(code)
     refuse_half_moves(engine)
-    bring_up_to_date(engine, screen.console.print)
-    identities = chosen(rotatable(outputs, engine.resources()), identity or ())
+    identities = chosen(rotatable(outputs, of_known_schema(engine.resources())), identity or ())
     if now:
         _replace(engine, screen, identities, context.args)
         show(stack, screen)

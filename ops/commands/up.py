@@ -32,7 +32,7 @@ from ops.siblings.whose import told
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.migration import bring_up_to_date
+from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_moves
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores
@@ -56,7 +56,7 @@ def up(
     arguments = [*policy_pack(stack, wanted=policies), *context.args]
     if not engine.is_local:
         refuse_moves(engine)
-        refuse_duplicates(engine, bring_up_to_date(engine, screen.console.print), screen.console.print)
+        refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
         with told(engine, None):
             engine.up(arguments)
         show(stack, screen)
@@ -65,7 +65,7 @@ def up(
     screen.step("pulumi up")
     engine.prepare()
     refuse_moves(engine)
-    refuse_duplicates(engine, bring_up_to_date(engine, screen.console.print), screen.console.print)
+    refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
     with told(engine, environment):
         engine.up(arguments)
     outputs = engine.outputs()

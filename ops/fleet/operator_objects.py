@@ -13,7 +13,6 @@ from identity.settings.problems import NAMESPACE as PROJECT
 from ops.fleet.model import OperatorSettings
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 
-OPERATOR_VERSION: Final = "v2.9.0"
 # Of the fleet's objects; of the operator, where its own manifests put it.
 NAMESPACE: Final = "idstack-fleet"
 OPERATOR_NAMESPACE: Final = "pulumi-kubernetes-operator"

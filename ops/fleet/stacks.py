@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
 from typing import Any, Final
 
 from identity.clouds import LOCAL_CLOUD
 from identity.settings import Settings
 from identity.settings.problems import NAMESPACE
-from ops.fleet.documents import yaml_text
 from ops.fleet.model import OperatorSettings
 from ops.stack.environment import is_local
 
@@ -66,12 +64,6 @@ class FleetStack:
         """Name of its configuration file in the project."""
         return f"Pulumi.{self.name}.yaml"
 
-    def file_text(self) -> str:
-        """Its configuration file as YAML; the engine adds `encryptedkey` (or a salt) when it makes the stack."""
-        provider = {"secretsprovider": self.secrets_provider} if self.secrets_provider else {}
-        document = {**provider, "config": self.configuration}
-        return yaml_text([document])
-
 
 @dataclass(frozen=True, kw_only=True)
 class Wave:
@@ -124,8 +116,3 @@ class Fleet:
     def stacks(self) -> tuple[FleetStack, ...]:
         """Every stack, environment by environment, in the order in which they are brought up."""
         return tuple(stack for environment in self.environments for stack in environment.stacks)
-
-    @cached_property
-    def by_name(self) -> Mapping[str, FleetStack]:
-        """The stacks by their names."""
-        return {stack.name: stack for stack in self.stacks}

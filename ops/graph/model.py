@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import cached_property
 from typing import Any, TypeAlias, TypedDict, Unpack
 from urllib.parse import quote
 
@@ -167,11 +166,6 @@ class IdentityGraph:
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
     unread: tuple[str, ...] = ()
-
-    @cached_property
-    def by_id(self) -> dict[str, GraphNode]:
-        """The nodes by their ids."""
-        return {node.id: node for node in self.nodes}
 
     @property
     def clusters(self) -> list[GraphNode]:

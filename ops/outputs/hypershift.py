@@ -187,8 +187,8 @@ class HostedClusterExport:
 
     @property
     def _base(self) -> Mapping[str, Any]:
-        """What the stack writes beside the identity part; empty in a stack of an earlier release."""
-        return self.described.get("hostedClusterBase") or {"metadata": {}, "spec": {}}
+        """What the stack writes beside the identity part."""
+        return self.described["hostedClusterBase"]
 
     @property
     def _external_domain(self) -> str | None:

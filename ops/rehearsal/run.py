@@ -26,7 +26,6 @@ from ops.rehearsal.trees import Tree, as_it_is, at_commit
 from ops.rehearsal.world import ThrowAwayCloud, left, throw_away
 from ops.stack import splitting
 from ops.stack.errors import CommandError
-from ops.stack.migration import bring_up_to_date
 
 
 @dataclass(frozen=True)
@@ -199,8 +198,6 @@ class _Run:
 
     def _up(self, copy: Copied) -> None:
         engine = self._world.engine(self._head.tree, copy, self._names)
-        if copy.stack in {*self._base.outputs, *(each.target for each in self._moves)}:
-            bring_up_to_date(engine, self._step)
         log, failed = self._world.up(engine, self._head.tree, f"head-{engine.stack}")
         self._steps += self._told(copy, log)
         if failed is not None:

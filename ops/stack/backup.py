@@ -13,11 +13,10 @@ from typing import Any, Final, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from identity.credentials import rfc3339
-from identity.state_schema import UnknownSchema
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.migration import migrated
-from ops.stack.state import State, StateResource
+from ops.stack.known_schema import of_known_schema
+from ops.stack.state import StateResource
 from ops.stack.state_file import StateDamaged
 
 _ROOT: Final = "pulumi:pulumi:Stack"
@@ -50,9 +49,9 @@ class Backup(BaseModel):
 
 
 def take(engine: Engine) -> Backup:
-    """The stack as it is now. Raises CommandError for a stack that has nothing, or has private keys in its state."""
+    """The stack as it is now. Raises CommandError for an empty stack, and for a state that it does not know."""
     state = engine.state()
-    resources = state["deployment"].get("resources") or []
+    resources = of_known_schema(state["deployment"].get("resources") or [])
     if not resources:
         raise CommandError(f"the stack {engine.stack} has nothing to back up: its state is empty")
     if state["deployment"].get("pending_operations"):
@@ -60,7 +59,6 @@ def take(engine: Engine) -> Backup:
             f"the stack {engine.stack} has operations that were cut short; a backup would bring them back. "
             f"`make recover STACK={engine.stack}` settles them, then try again"
         )
-    _require_no_key(state, engine.stack)
     [root] = [each for each in resources if each["type"] == _ROOT]
     return Backup(
         stack=engine.stack,
@@ -107,15 +105,3 @@ def restore(engine: Engine, backup: Backup) -> None:
         )
     state: Any = backup.state
     engine.replace_state(state)
-
-
-def _require_no_key(state: State, stack: str) -> None:
-    try:
-        is_old = migrated(state) is not None
-    except UnknownSchema as error:
-        raise CommandError(str(error)) from None
-    if is_old:
-        raise CommandError(
-            f"the state of {stack} is of the release before, which kept private keys there. Run "
-            f"`make up STACK={stack}` first, which takes them out"
-        )

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from identity.state_schema import PROPERTY
 from ops.stack.renewable import SLOTS, Renewable, RenewedType, other_slot
 from ops.stack.state import Plan, PlanStep, StateResource, errors_of, name_of
 
@@ -36,15 +35,15 @@ class _Rule:
 
 
 _RULES: Final[Mapping[RenewedType, _Rule]] = {
-    RenewedType.SCHEDULE: _Rule(_UPDATE, frozenset({"current", *SLOTS, "renewal", "delivered", PROPERTY})),
-    RenewedType.CERTIFICATE: _Rule(_CREATION | _REPLACEMENT, frozenset({"generation", "notBefore", PROPERTY})),
+    RenewedType.SCHEDULE: _Rule(_UPDATE, frozenset({"current", *SLOTS, "renewal", "delivered"})),
+    RenewedType.CERTIFICATE: _Rule(_CREATION | _REPLACEMENT, frozenset({"generation", "notBefore"})),
     RenewedType.REGISTRATION: _Rule(_CREATION | _REPLACEMENT, frozenset({"value", "startDate", "endDate", "keyId"})),
-    RenewedType.GATE: _Rule(_CREATION | _UPDATE, frozenset({"thumbprint", "registration", PROPERTY})),
+    RenewedType.GATE: _Rule(_CREATION | _UPDATE, frozenset({"thumbprint", "registration"})),
     RenewedType.SECRET: _Rule(
         _UPDATE,
         frozenset(
             {
-                *("thumbprint", "generation", "provenAt", "interrupted", PROPERTY),
+                *("thumbprint", "generation", "provenAt", "interrupted"),
                 *("notBefore", "notAfter", "renewAfter", "cannotRenewAfter"),
             }
         ),

@@ -322,7 +322,7 @@ def test_what_lives_in_a_state_alone_can_not_be_imported(adopter: Adopter) -> No
 
 
 def _as_azure_natives(secret: Mapping[str, Any]) -> dict[str, Any]:
-    """The secret as the release before wrote it; ARM shows dates as seconds."""
+    """The secret as azure-native's resource; ARM shows dates as seconds."""
     inputs, parts = secret["inputs"], secret["id"].split("/")
     group, vault, name = parts[4], parts[8], parts[10]
     not_before, expires = (int(rfc3339.parse(inputs[key]).timestamp()) for key in ("notBefore", "notAfter"))

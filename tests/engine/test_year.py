@@ -12,8 +12,6 @@ import pytest
 from rich.console import Console
 
 from tests.engine.clients import report, signing_in
-from tests.engine.earlier_release import make_earlier
-from tests.engine.out_of_band import OutOfBand
 from tests.engine.rotations import Rotating, ageing_stack
 from tests.engine.year import DAYS, LIFE, Year, require_a_good_year, table
 from tests.harness import PROJECT
@@ -23,10 +21,9 @@ pytestmark = pytest.mark.year
 
 @pytest.fixture
 def rotating(tmp_path: Path) -> Iterator[Rotating]:
-    """A stack that the release before brought up a year ago."""
+    """A stack that was brought up a year ago."""
     with ageing_stack(tmp_path, days=DAYS + 2, life=LIFE, cluster_side="stack") as rotating:
         rotating.stack.up()
-        make_earlier(rotating.stack, OutOfBand(rotating.stack), written_at=rotating.clock)
         yield rotating
 
 

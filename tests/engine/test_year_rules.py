@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.engine.year import LEAK, LOST_WEEK, OUTAGE, UPGRADES, Day, require_a_good_year
+from tests.engine.year import LEAK, LOST_WEEK, OUTAGE, Day, require_a_good_year
 
 _DUE: Final = 45
 _LOOK: Final = 73
@@ -19,7 +19,6 @@ _QUIET: Final = Day(
 def good_year() -> dict[int, Day]:
     """Every kind of day, with all that it may have."""
     days = [
-        replace(_QUIET, number=min(UPGRADES), what="upgrade to 2d0ad80", restarted=9, renewed=1),
         replace(_QUIET, number=_DUE, what="due: cloudProvider", renewed=1),
         replace(_QUIET, number=_LOOK, what="nothing is due"),
         *(replace(_QUIET, number=each, what="no run: the week is lost", run="", code=None) for each in LOST_WEEK),
@@ -38,7 +37,6 @@ def good_year() -> dict[int, Day]:
         (_DUE, {"code": 1, "said": "refused"}, "every other run did all that was due"),
         (OUTAGE[0], {"code": 0}, "every other run did all that was due"),
         (_DUE, {"failed": {"loader": 0, "other": 1}}, "a sign-in failed"),
-        (min(UPGRADES), {"failed": {"loader": 1}}, "a sign-in failed"),
         (LOST_WEEK[0], {"failed": {"loader": 1}}, "a sign-in failed"),
         (_DUE, {"restarted": 1}, "a pod was restarted"),
         (LEAK, {"restarted": 1}, "a pod was restarted"),

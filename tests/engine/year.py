@@ -14,20 +14,16 @@ from rich.table import Table
 from identity.credentials import rfc3339
 from tests.engine.clients import Client
 from tests.engine.held_faults import entra_is_away, held
-from tests.engine.releases import install, unpacked
 from tests.engine.rotations import Rotating
-from tests.harness import PROJECT
 
 DAYS: Final = 365
 # A certificate lives for two years and is renewed after 45 days, so that it is valid now, whenever in the year it was
 # issued.
 LIFE: Final = {"lifetimeDays": 730, "renewBeforeDays": 685}
-# By day. The stack begins with the state of the release before the one that keeps keys in the vault alone; the other
-# releases are commits of this project's history, the last one is this checkout.
-UPGRADES: Final[Mapping[int, str | None]] = {30: "2d0ad80", 121: "a54481b", 212: "bdc7eac", 303: None}
-LOST_WEEK: Final = range(162, 169)
+# Days on which a renewal is due: identity/credentials/renewal_date.py puts them on the same days in every run.
+LOST_WEEK: Final = range(174, 181)
+OUTAGE: Final = range(269, 271)
 LEAK: Final = 310
-OUTAGE: Final = range(259, 261)
 # On so many days `idstack renew` runs although nothing is due: what is skipped is what it would not have done.
 _LOOK_EVERY: Final = 73
 _NAMESPACE: Final = "clusters-hc1"
@@ -76,7 +72,7 @@ class Year:
                 continue
             away = held(self.rotating.stack, entra_is_away()) if number in OUTAGE else nullcontext()
             with away:
-                done = self._run(number, command)
+                done = self.rotating.stack.idstack(*command, check=False) if command else None
             for client in self.clients.values():
                 client.await_sign_ins(1)
             self.days.append(self._day(number, what, command, done))
@@ -87,9 +83,6 @@ class Year:
         due = self._due()
         if number in LOST_WEEK:
             return f"no run: the week is lost{_of_due(due)}", ()
-        if number in UPGRADES:
-            commit = UPGRADES[number]
-            return f"upgrade to {commit or 'this release'}{_of_due(due)}", ("up",)
         if number == LEAK:
             return f"the key of {LEAKED} leaked", ("rotate", "--identity", LEAKED, "--revoke")
         if number in OUTAGE:
@@ -97,15 +90,6 @@ class Year:
         if due:
             return f"due: {', '.join(due)}", ("renew",)
         return ("nothing is due" if number % _LOOK_EVERY == 0 else ""), ("renew",)
-
-    def _run(self, number: int, command: Sequence[str]) -> CompletedProcess[str] | None:
-        if not command:
-            return None
-        stack = self.rotating.stack
-        if number in UPGRADES:
-            commit = UPGRADES[number]
-            install(stack, unpacked(commit, stack.state / "releases") if commit else PROJECT)
-        return stack.idstack(*command, check=False)
 
     def _due(self) -> list[str]:
         """Identities whose renewal is due, by the date that the schedule has put into the outputs."""
@@ -161,7 +145,7 @@ def require_a_good_year(days: Sequence[Day]) -> None:
     assert [day.number for day in days if day.code] == list(OUTAGE), "every other run did all that was due"
     for day in days:
         assert day.number in (LEAK, *OUTAGE) or not any(day.failed.values()), f"a sign-in failed: {day}"
-        assert day.number in UPGRADES or not day.restarted, f"a pod was restarted: {day}"
+        assert not day.restarted, f"a pod was restarted: {day}"
         assert day.said or not day.code, "a run says what it could not do"
     away = [day for day in days if day.number in (*LOST_WEEK, *OUTAGE)]
     assert not any(day.renewed for day in away), "nothing can be renewed without a run, or without Entra ID"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from ops.doctor.model.expected import Cluster, Identity
 from ops.doctor.model.seen import known
@@ -76,9 +76,6 @@ class Fault:
     evidence: str
     fix: str
     cluster: str | None = None
-
-
-P = TypeVar("P", bound=Place)
 
 
 @dataclass(frozen=True, kw_only=True)

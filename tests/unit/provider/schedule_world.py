@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from identity.state_schema import CURRENT
 from plugin import Props
 from provider.early_looks import EarlyLooks
 from provider.renewal_schedule import RenewalScheduleResource
@@ -30,7 +31,7 @@ FIRST_ISSUE = {
     "current": "a",
     "a": {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90},
     "renewal": "first certificate",
-    "schema": 2,
+    "schema": CURRENT,
 }
 B2 = {"generation": 2, "notBefore": "2026-03-18T09:25:15Z", "validDays": 90}
 DELIVERED = {"name": "a1", "at": "2026-01-31T09:31:00Z"}

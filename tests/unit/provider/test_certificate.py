@@ -16,6 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import key_id
+from identity.state_schema import CURRENT
 from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
 from plugin import UNKNOWN, PluginError, PropertyChange, Props
 from provider import keys
@@ -33,7 +34,7 @@ INPUTS = {
     "cloud": "local",
     "tenantId": LOCAL_TENANT_ID,
     "applicationId": "/applications/6f2c1e7a-0000-4000-8000-00000000cccc",
-    "schema": 2,
+    "schema": CURRENT,
 }
 
 resource = CertificateResource()
@@ -164,8 +165,8 @@ def test_another_owner_is_noted_in_place() -> None:
     assert resource.update(URN, "id", INPUTS, state, new, preview=False) == {**state, **new}
 
 
-@pytest.mark.parametrize("schema", [1, 3, "x"])
-def test_a_state_of_another_release_is_refused_in_words(schema: Any) -> None:
+@pytest.mark.parametrize("schema", [0, 2, "x"])
+def test_a_state_of_another_version_is_refused_in_words(schema: Any) -> None:
     with pytest.raises(PluginError, match="the state has the schema"):
         resource.check(URN, {**INPUTS, "schema": schema}, INPUTS)
 

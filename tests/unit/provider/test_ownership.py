@@ -16,7 +16,7 @@ OWNERS = st.sampled_from([None, "ours", "before", "theirs"])
 
 def secret(owner: str | None) -> SecretMetadata:
     tags = {} if owner is None else {OWNER: owner}
-    return SecretMetadata("/id", "v", "https://uri", None, True, 0, None, None, tags)
+    return SecretMetadata("/id", "v", "https://uri", True, 0, None, None, tags)
 
 
 def inputs(owner: str | None) -> Props:

@@ -190,7 +190,7 @@ def test_after_a_replacement_what_the_vault_does_not_name_is_nobodys(
     vault: ArmWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = checked()
-    # As the release before wrote it: nothing says which certificate it has.
+    # Nothing says which certificate it has.
     vault.call("PUT", f"{VAULT}/secrets/{SECRET}", {"tags": {}, "properties": {"value": "a1"}})
     with monkeypatch.context() as patch:
         asked(patch, RenewalRequest.REPLACE)

@@ -118,7 +118,3 @@ def test_it_comes_after_the_vault() -> None:
     recorder = built()
 
     assert recorder.waits_for(recorder.one(SECRET), recorder.one("azure-native:keyvault:Vault"))
-
-
-def test_its_output_is_the_name() -> None:
-    assert built().outputs_of("credential") == {"secret_name": "cpo-hc1-json"}

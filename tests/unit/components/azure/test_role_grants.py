@@ -55,12 +55,10 @@ def test_scopes_that_are_the_same_place_get_one_assignment() -> None:
     recorder = built(managed=GROUP, nsg=GROUP.upper(), vnet=f"{GROUP}-vnet")
 
     assert [each.name for each in recorder.all(ASSIGNMENT)] == ["cpo-roles-managed", "cpo-roles-vnet"]
-    assert recorder.outputs_of("cpo-roles") == {
-        "assignment_names": {
-            "managed": "bd88207c-c504-5894-ba6a-7f68c8a261b9",
-            "vnet": "f9b98294-439f-5eaa-9a82-6682199ed2ac",
-        }
-    }
+    assert [each.inputs["roleAssignmentName"] for each in recorder.all(ASSIGNMENT)] == [
+        "bd88207c-c504-5894-ba6a-7f68c8a261b9",
+        "f9b98294-439f-5eaa-9a82-6682199ed2ac",
+    ]
 
 
 def test_an_assignment_depends_on_its_principal() -> None:

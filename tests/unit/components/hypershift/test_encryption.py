@@ -104,40 +104,6 @@ def test_both_vaults_have_the_role_while_the_key_moves(program: Program) -> None
     assert described(recorder)["encryptionKeys"] == {"activeKey": active, "backupKey": ACTIVE}
 
 
-def aliases(recorder: RecordingMonitor) -> dict[str, list[str]]:
-    """Names under which earlier releases knew the role assignments of the KMS identity."""
-    return {
-        each.name: [alias.spec.name for alias in each.request.aliases if alias.spec.name]
-        for each in recorder.all(ROLE_ASSIGNMENT)
-        if each.parent == "hc1-kms-roles"
-    }
-
-
-@pytest.mark.parametrize("keys", [{"encryptionKeys": {"activeKey": ACTIVE}}, {}], ids=["this release", "earlier"])
-def test_the_role_of_the_vault_before_is_known_by_its_earlier_name(
-    program: Program, stack: RecordingMonitor, keys: dict[str, Any]
-) -> None:
-    last = {**described(stack), **keys}
-    if not keys:
-        last.pop("encryptionKeys")
-    outputs = {"name": "", "outputs": {"hostedClusters": {"hc1": last}}, "secretOutputNames": []}
-    answers = {**lookups(), "pulumi:pulumi:readStackOutputs": outputs}
-
-    recorder = with_kms(
-        program,
-        invokes=answers,
-        activeKey=url({**ACTIVE, "keyVaultName": "kv-etcd-next"}),
-        keyVaultResourceGroup="etcd-next",
-        backupKey=url(ACTIVE),
-        backupKeyVaultResourceGroup="etcd-dev",
-    )
-
-    assert aliases(recorder) == {
-        "hc1-kms-roles-kms-vault-kv-etcd-dev": ["hc1-kms-roles-kms-vault"],
-        "hc1-kms-roles-kms-vault-kv-etcd-next": [],
-    }
-
-
 def hsm_roles(recorder: RecordingMonitor) -> list[Mapping[str, Any]]:
     return [each.inputs for each in recorder.all("idstack:index:HsmRoleAssignment")]
 

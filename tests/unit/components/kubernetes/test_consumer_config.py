@@ -103,10 +103,3 @@ def test_the_definition_of_hypershift_accepts_it(stack: RecordingMonitor) -> Non
     _, findings = schemas.check(kind, dict(stack.one(CLUSTER_IDENTITY).inputs))
 
     assert findings == schemas.Findings()
-
-
-def test_their_outputs_are_the_objects_names(stack: RecordingMonitor) -> None:
-    side = "hc1-cluster-side"
-    assert stack.outputs_of(f"{side}-kms-config") == {"secret_name": "azure-kms-config"}
-    assert stack.outputs_of(f"{side}-nodes") == {"config_map_name": "azure-cloud-config"}
-    assert stack.outputs_of(f"{side}-node-pool-management-cluster-identity") == {"identity_name": "hc1"}

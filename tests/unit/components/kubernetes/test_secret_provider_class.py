@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs, objects
-from tests.unit.components.recorder import RecordingMonitor, run
+from components.kubernetes.secret_provider_class import objects
+from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import ADD_ON, IDENTITIES, TENANT
 
 CLASS = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
@@ -57,19 +57,3 @@ def test_objects_is_75_bytes_and_the_two_names(encoding: str, length: int) -> No
 
     assert len(text.encode()) == length
     assert f"    objectEncoding: {encoding}\n" in text
-
-
-def test_its_output_is_the_name() -> None:
-    args = SecretProviderClassArgs(
-        class_name="managed-azure-cpo",
-        namespace="clusters-hc1",
-        secret_name="cpo-hc1-json",
-        object_encoding="utf-8",
-        vault_name="kv-idstack-dev",
-        tenant_id=TENANT,
-        key_vault_user_client_id="a-client-id",
-    )
-
-    recorder = run(lambda: SecretProviderClass("class", args))
-
-    assert recorder.outputs_of("class") == {"class_name": "managed-azure-cpo"}

@@ -170,4 +170,3 @@ def test_a_workload_changes_nothing_else(stack: RecordingMonitor, with_workloads
     assert len(added) == 2 + 2 + 1
     assert all("hc1-cluster-side-workload-" in urn for urn in added)
     assert with_workloads.stack_outputs == stack.stack_outputs
-    assert with_workloads.outputs_of("hc1-cluster-side-workload-backup") == {"deployment": "backup"}

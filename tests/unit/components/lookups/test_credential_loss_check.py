@@ -167,26 +167,6 @@ def test_the_identities_may_stay_in_their_region_while_the_stack_moves(next_run:
     assert next_run(location="westus", hostedClusters=clusters).failure is None
 
 
-def test_addresses_of_an_earlier_release_have_no_region_to_compare(
-    program: Program, last_outputs: Mapping[str, Any]
-) -> None:
-    outputs = deepcopy(dict(last_outputs))
-    for cluster in outputs["hostedClusters"].values():
-        for address in cluster["credentialsInUse"].values():
-            address.pop("location", None)
-
-    recorder = program(
-        invokes=lookups(readStackOutputs={"name": "", "outputs": outputs, "secretOutputNames": []}),
-        options={"refused": True},
-        lookups_only=True,
-        hostedClusters=_HERE,
-        clusterSide="hypershift",
-        location="westus",
-    )
-
-    assert recorder.failure is None
-
-
 _READER = f"{IDENTITIES}/reader"
 _MADE = {"source": "created", "name": "reader"}
 _CREATED = {

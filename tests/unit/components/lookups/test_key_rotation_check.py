@@ -33,7 +33,8 @@ def run(existing_cluster: ExistingClusterScenario, program: Program) -> Run:
 
     def run(active: str, backup: str | None = None, last: tuple[str, ...] = ("kv-b", "kv-a"), **stack: Any) -> Any:
         keys = dict(zip(("activeKey", "backupKey"), map(key, last), strict=False))
-        outputs = {"outputs": {"hostedClusters": {"hc1": {"encryptionKeys": keys}}}, "secretOutputNames": []}
+        described = {"controlPlane": {}, "credentialsInUse": {}, "encryptionKeys": keys}
+        outputs = {"outputs": {"hostedClusters": {"hc1": described}}, "secretOutputNames": []}
         kms = {"activeKey": url(active), **({"backupKey": url(backup)} if backup else {})}
         cluster = hosted_cluster(kms=kms, hostedCluster={"manifest": {}, "serviceAccountSigningKey": "key"})
         return program(

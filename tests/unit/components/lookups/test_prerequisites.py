@@ -78,7 +78,8 @@ def test_the_vault_of_each_encryption_key_must_exist(program: Program) -> None:
 def test_what_the_deployer_may_not_read_is_not_called_missing(program: Program) -> None:
     forbidden = Exception(
         'Status=403 Code="AuthorizationFailed" Message="The client \'40404404-0000-4000-8000-404404404404\' does not '
-        "have authorization to perform action 'Microsoft.Network/virtualNetworks/read'.\""
+        "have authorization to perform action 'Microsoft.Network/virtualNetworks/read' over scope "
+        "'/subscriptions/22222222-2222-4222-8222-222222222222/resourceGroups/NotFound'.\""
     )
 
     problems = refused(program, invokes=lookups(getVirtualNetwork=forbidden))

@@ -87,13 +87,6 @@ def test_in_an_hsm_another_key_leaves_its_role_as_another_vault_does(kms: dict[s
     assert reviewed(unfinished(wanted, 0, found)) == ([(BACKUP, "kms-rotation-unfinished")] if moved else [])
 
 
-def test_a_key_that_an_earlier_release_has_written_does_not_get_lost_either() -> None:
-    spec = {"secretEncryption": {"type": "kms", "kms": {"provider": "Azure", "azure": {"activeKey": key("kv-a")}}}}
-    outputs: Any = {"hostedClusters": {"hc1": {"hostedClusterSpec": spec}}}
-
-    assert [each.rule for each in moved_keys(settings("kv-b"), outputs)] == ["kms-key-moved"]
-
-
 @pytest.mark.parametrize(
     "outputs", [{}, {"hostedClusters": {}}, {"hostedClusters": {"hc1": {"hostedClusterSpec": {}}}}]
 )

@@ -154,7 +154,7 @@ def test_scripts_get_the_same_as_json(engine: FakeEngine, idstack: Idstack) -> N
             ['--external-dns-domain "$MGMT_DNS_ZONE_NAME"'],
         ),
         (
-            ("hostedClusterBase",),
+            ("dns",),
             [
                 "hypershift/hc1/infra.json is left out: it needs dns.baseDomain, dns.publicZoneID, dns.privateZoneID",
                 "hypershift/hc1/hosted-cluster.yaml is left out: it needs dns.baseDomain, dns.publicZoneID, "
@@ -169,8 +169,8 @@ def test_what_the_stack_does_not_know_is_a_variable(
     engine: FakeEngine, idstack: Idstack, without: tuple[str, ...], left_out: list[str], flags: list[str]
 ) -> None:
     cluster = {key: value for key, value in described().items() if key not in without}
-    if "services" in without:
-        del cluster["hostedClusterBase"]["spec"]["services"]
+    for key in {"services", "dns"}.intersection(without):
+        del cluster["hostedClusterBase"]["spec"][key]
     engine.has({**OUTPUTS, "hostedClusters": {"hc1": cluster}})
 
     lines = idstack("export", "hypershift", "--stack", "dev").output.splitlines()

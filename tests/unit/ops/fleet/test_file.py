@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from identity.settings import load_settings
 from ops.fleet.file import fleet_of, load_fleet
 from ops.fleet.problems import FleetFileError
 from ops.fleet.reading import read
+from ops.fleet.stacks import Fleet, FleetStack
 from ops.stack.errors import CommandError
 from tests.architecture.source import ROOT
 from tests.unit.ops.fleet.world import AZURE, LOCAL, document, fleet, refusals
@@ -36,6 +36,10 @@ def test_waves_are_shared_stack_canaries_and_groups_in_the_order_of_the_file() -
     ]
 
 
+def by_name(fleet: Fleet) -> dict[str, FleetStack]:
+    return {stack.name: stack for stack in fleet.stacks}
+
+
 def test_without_canaries_nothing_is_waited_for_before_the_first_wave() -> None:
     changed = document()
     _prod(changed)["waves"] = {"pause": "1h30m", "size": 3}
@@ -44,11 +48,10 @@ def test_without_canaries_nothing_is_waited_for_before_the_first_wave() -> None:
 
 
 def test_the_configuration_of_a_stack_is_what_its_file_would_hold() -> None:
-    stack = load_fleet(AZURE).by_name["hc2-prod"]
-    written = yaml.safe_load(stack.file_text())
+    stack = by_name(load_fleet(AZURE))["hc2-prod"]
     assert stack.file_name == "Pulumi.hc2-prod.yaml"
-    assert written["secretsprovider"] == "azurekeyvault://kv-pulumi-prod.vault.azure.net/keys/pulumi"
-    assert written["config"] == {
+    assert stack.secrets_provider == "azurekeyvault://kv-pulumi-prod.vault.azure.net/keys/pulumi"
+    assert stack.configuration == {
         "pulumi:disable-default-providers": ["azure-native", "azuread", "kubernetes"],
         "idstack:tenantId": "11111111-2222-4333-8444-555555555555",
         "idstack:subscriptionId": "66666666-7777-4888-8999-aaaaaaaaaaaa",
@@ -91,7 +94,7 @@ def test_a_fleet_of_the_local_cloud_needs_no_azure_and_no_started_cloud(
     assert local.is_local
     assert [each.name for each in local.stacks] == ["local-shared", "local-hc2", "local-hc1", "local-hc3"]
     assert local.stacks[1].config["sharedStack"] == "organization/idstack/local-shared"
-    assert "secretsprovider" not in yaml.safe_load(local.shared.file_text())
+    assert not local.shared.secrets_provider
 
 
 def test_a_cluster_overrides_a_key_of_the_defaults_and_null_removes_one() -> None:
@@ -104,7 +107,7 @@ def test_a_cluster_overrides_a_key_of_the_defaults_and_null_removes_one() -> Non
         {"name": "hc1", "hostedCluster": {"kms": {"keyVaultResourceGroup": "etcd-{cluster}"}}},
         {"name": "hc2", "hostedCluster": {"kms": None}},
     ]
-    stacks = fleet(changed).by_name
+    stacks = by_name(fleet(changed))
     first, second = (stacks[name].config["hostedClusters"][0] for name in ("hc1-dev", "hc2-dev"))
     assert first["kms"] == {
         "activeKey": "https://kv-etcd-dev.vault.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef",
@@ -115,10 +118,9 @@ def test_a_cluster_overrides_a_key_of_the_defaults_and_null_removes_one() -> Non
 
 def test_the_settings_are_those_that_the_program_loads_from_the_stacks_file() -> None:
     for stack in load_fleet(AZURE).stacks:
-        written = yaml.safe_load(stack.file_text())["config"]
         texts = {
             key.removeprefix("idstack:"): value if isinstance(value, str) else json.dumps(value)
-            for key, value in written.items()
+            for key, value in stack.configuration.items()
             if key.startswith("idstack:")
         }
         assert load_settings(texts, secret_keys=(), local=None) == stack.settings

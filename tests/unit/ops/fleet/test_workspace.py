@@ -36,7 +36,9 @@ def instructions() -> list[list[tuple[str, str]]]:
 def test_the_image_has_every_room_that_a_stack_on_azure_needs() -> None:
     copied = {argument.split("/")[0] for keyword, argument in instructions()[0] if keyword == "COPY"}
     assert copied & ROOMS.keys() == ROOMS.keys() - {"__main__", "bench", "emulated", "localcloud"}
-    assert {"requirements.txt ./", "Pulumi.yaml __main__.py ./"} <= {argument for _, argument in instructions()[0]}
+    assert {"requirements.txt ./", "Pulumi.yaml __main__.py pyproject.toml ./"} <= {
+        argument for _, argument in instructions()[0]
+    }
 
 
 def test_no_stacks_file_of_the_repository_is_in_the_image() -> None:

@@ -36,8 +36,8 @@ APPLICATION = "azuread:index/application:Application"
 PRINCIPAL = "azuread:index/servicePrincipal:ServicePrincipal"
 REGISTRATION = "azuread:index/applicationCertificate:ApplicationCertificate"
 OWN_SECRET = "idstack:index:CredentialSecret"
-# Of states that the release before wrote; the program has none of it.
-BEFORE = "azure-native:keyvault:Secret"
+# azure-native's own, of which the program has none.
+UNUSED = "azure-native:keyvault:Secret"
 TAG = "idstack:local:hc1-kms-entra"
 CSI = "secrets-store.csi.x-k8s.io"
 KEY_ID = "3a7b47a2-a1d0-5cc8-a2df-c3f5130e5401"
@@ -149,7 +149,7 @@ def application(world: ArmWorld, *tags: str) -> Application:
 
 
 def test_every_type_that_the_program_has_in_azure_is_looked_for() -> None:
-    assert IN_ARM.keys() == RESOURCES.keys() - {BEFORE} | {OWN_SECRET}
+    assert IN_ARM.keys() == RESOURCES.keys() - {UNUSED} | {OWN_SECRET}
     assert {APPLICATION, PRINCIPAL, REGISTRATION} == AzureAd()._resources.keys()
 
 

@@ -73,14 +73,6 @@ def test_a_state_with_operations_that_were_cut_short_is_not_kept(engine: FakeEng
         backup.take(Engine("dev", project))
 
 
-def test_a_state_with_private_keys_is_not_kept(engine: FakeEngine, project: Path) -> None:
-    frozen = Path(__file__).parent / "frozen/schema_1.json"
-    (engine.folder / "state.json").write_bytes(frozen.read_bytes())
-
-    with pytest.raises(CommandError, match=r"kept private keys there\. Run `make up STACK=dev`"):
-        backup.take(Engine("dev", project))
-
-
 @pytest.mark.parametrize(
     ("content", "place"),
     [
