@@ -12,7 +12,7 @@ from pulumi_azure_native import authorization
 from components.azure.deployer import Deployer
 from identity.naming import role_assignment_name, role_definition_id
 from identity.roles import Role
-from identity.settings.scopes import distinct
+from identity.settings.scopes import outermost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class RoleGrants(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: RoleGrantsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:RoleGrants", name, None, opts)
-        scopes = distinct(args.scopes)
+        scopes = outermost(args.scopes)
         self.assignment_names = {
             word: role_assignment_name(args.infra_id, args.component, scope) for word, scope in scopes.items()
         }
