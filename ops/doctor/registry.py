@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ops.doctor.checks import (
+    actions,
     brought_up,
     cluster_access,
     conditions,
@@ -53,6 +54,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     registration.CHECK,
     sign_in.CHECK,
     role.CHECK,
+    actions.CHECK,
     proof_call.CHECK,
     conditions.CHECK,
 )

@@ -118,7 +118,7 @@ def test_whatever_a_configuration_names_is_seeded(clusters: tuple[dict[str, Any]
     assert missing(stack_file(hostedClusters=list(clusters))) == []
 
 
-def test_the_subnet_refers_to_the_route_table_and_the_nat_gateway_that_are_named() -> None:
+def test_the_subnet_refers_to_the_named_route_table_and_nat_gateway() -> None:
     attached = {
         "routeTableID": _id("hub", "Microsoft.Network/routeTables", "routes"),
         "natGatewayID": _id("hub", "Microsoft.Network/natGateways", "nat"),
