@@ -4,6 +4,12 @@ Everything that differs between identities is a column here (`catalogue_rows.py`
 no other file spells an identity's name. Sources are paths
 inside openshift/hypershift at 3ee9615 unless a repository is named; `V2/` stands for
 `control-plane-operator/controllers/hostedcontrolplane/v2/`.
+
+`hypershift` has the resource groups of `support/azureutil/azureutil.go:366-408`. `builtin` has the resources that
+Azure/ARO-HCP assigns at (`test/e2e-setup/bicep/modules/non-msi-scoped-assignments.bicep` with `rbacScope: resource`,
+as pull request 6575 leaves it) or checks before it creates a cluster (`backend/pkg/utils/validationutils`
+`control_plane_identities_permissions_cluster_validation.go`; data plane: pull request 6517), and the managed resource
+group, where its resource provider assigns the same role. The zones of `ingress` are in no group of ARO-HCP's customer.
 """
 
 from __future__ import annotations
@@ -50,6 +56,8 @@ _VNET_PATH = (
 _CONTROL_PLANE = ("platform", "azure", "azureAuthenticationConfig", "managedIdentities", "controlPlane")
 # Read by the ingress and the image-registry operator (support/config/constants.go:89-112).
 _CREDENTIALS_FILE_ENV = "MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH"
+# Whoever writes a subnet needs `join/action` on everything that the subnet refers to.
+_OF_THE_SUBNET = (Scope.SECURITY_GROUP, Scope.ROUTE_TABLE, Scope.NAT_GATEWAY)
 
 
 def _csi_driver_config(secret: str) -> ConfigFile:
@@ -73,7 +81,7 @@ CONTROL_PLANE: Final = (
         secret_provider_class="managed-azure-cloud-provider",
         secret_stem="cloud-provider",
         hypershift=RoleGrant(CLOUD_CONTROLLER_MANAGER_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
-        builtin=RoleGrant(CLOUD_CONTROLLER_MANAGER_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
+        builtin=RoleGrant(CLOUD_CONTROLLER_MANAGER_ROLE, (Scope.MANAGED, Scope.SUBNET, *_OF_THE_SUBNET)),
         # V2/cloud_controller_manager/azure/deployment.go:28-38
         mounts=(
             Mount(
@@ -103,7 +111,7 @@ CONTROL_PLANE: Final = (
         secret_provider_class="managed-azure-nodepool-management",
         secret_stem="nodepool-mgmt",
         hypershift=RoleGrant(CONTRIBUTOR_ROLE, (Scope.MANAGED, Scope.VNET)),
-        builtin=RoleGrant(CLUSTER_API_PROVIDER_ROLE, (Scope.MANAGED, Scope.VNET)),
+        builtin=RoleGrant(CLUSTER_API_PROVIDER_ROLE, (Scope.MANAGED, Scope.SUBNET)),
         of_hypershift_operator=True,
         # hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:179-214
         mounts=(
@@ -128,7 +136,7 @@ CONTROL_PLANE: Final = (
         secret_provider_class="managed-azure-cpo",
         secret_stem="cpo",
         hypershift=RoleGrant(CONTRIBUTOR_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
-        builtin=RoleGrant(CONTROL_PLANE_OPERATOR_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
+        builtin=RoleGrant(CONTROL_PLANE_OPERATOR_ROLE, (Scope.MANAGED, Scope.NETWORK, Scope.SECURITY_GROUP)),
         of_hypershift_operator=True,
         # V2/controlplaneoperator/deployment.go:239-246
         mounts=(Mount(deployment="control-plane-operator", container="control-plane-operator", volume="cpo-cert"),),
@@ -146,7 +154,7 @@ CONTROL_PLANE: Final = (
         secret_provider_class="managed-azure-image-registry",
         secret_stem="ciro",
         hypershift=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED,)),
-        builtin=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED,)),
+        builtin=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED, Scope.NETWORK)),
         # V2/registryoperator/deployment.go:31-41
         mounts=(
             Mount(
@@ -173,7 +181,7 @@ CONTROL_PLANE: Final = (
         secret_provider_class="managed-azure-ingress",
         secret_stem="ingress",
         hypershift=RoleGrant(INGRESS_ROLE, (Scope.MANAGED, Scope.VNET, Scope.DNS)),
-        builtin=RoleGrant(INGRESS_ROLE, (Scope.MANAGED, Scope.VNET, Scope.DNS)),
+        builtin=RoleGrant(INGRESS_ROLE, (Scope.MANAGED, Scope.SUBNET, Scope.ZONES)),
         # V2/ingressoperator/deployment.go:44-54
         mounts=(
             Mount(
@@ -198,7 +206,7 @@ CONTROL_PLANE: Final = (
         secret_provider_class="managed-azure-network",
         secret_stem="cncc",
         hypershift=RoleGrant(NETWORK_ROLE, (Scope.MANAGED, Scope.VNET)),
-        builtin=RoleGrant(NETWORK_ROLE, (Scope.MANAGED, Scope.VNET)),
+        builtin=RoleGrant(NETWORK_ROLE, (Scope.MANAGED, Scope.NETWORK)),
         # openshift/cluster-network-operator bindata/cloud-network-config-controller/managed/controller.yaml
         mounts=(
             Mount(
@@ -243,7 +251,7 @@ CONTROL_PLANE: Final = (
         secret_provider_class="managed-azure-file-csi",
         secret_stem="azure-file",
         hypershift=RoleGrant(FILE_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
-        builtin=RoleGrant(FILE_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
+        builtin=RoleGrant(FILE_ROLE, (Scope.MANAGED, Scope.NETWORK, *_OF_THE_SUBNET)),
         # openshift/csi-operator pkg/driver/azure-file/azure_file.go:177-185,267-291
         mounts=(
             Mount(
@@ -351,7 +359,8 @@ DATA_PLANE: Final = (
         name="image-registry",
         description="image registry in the guest cluster",
         component="ciroWI",
-        grant=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED,)),
+        hypershift=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED,)),
+        builtin=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED, Scope.NETWORK)),
         subjects=(
             FederatedSubject("registry", "system:serviceaccount:openshift-image-registry:registry"),
             FederatedSubject(
@@ -364,7 +373,8 @@ DATA_PLANE: Final = (
         name="disk",
         description="Azure Disk CSI driver in the guest cluster",
         component="azure-diskWI",
-        grant=RoleGrant(DISK_ROLE, (Scope.MANAGED,)),
+        hypershift=RoleGrant(DISK_ROLE, (Scope.MANAGED,)),
+        builtin=RoleGrant(DISK_ROLE, (Scope.MANAGED,)),
         subjects=_csi_subjects("azure-disk-csi-driver"),
     ),
     DataPlaneIdentity(
@@ -372,7 +382,8 @@ DATA_PLANE: Final = (
         name="file",
         description="Azure File CSI driver in the guest cluster",
         component="azure-fileWI",
-        grant=RoleGrant(FILE_ROLE, (Scope.MANAGED,)),
+        hypershift=RoleGrant(FILE_ROLE, (Scope.MANAGED,)),
+        builtin=RoleGrant(FILE_ROLE, (Scope.MANAGED, Scope.NETWORK, *_OF_THE_SUBNET)),
         subjects=_csi_subjects("azure-file-csi-driver"),
     ),
 )

@@ -13,12 +13,18 @@ SECRET_PROVIDER_CLASS_PREFIX: Final = "managed-azure-"
 
 
 class Scope(StrEnum):
-    """Where a role is assigned: a resource group of the hosted cluster, or resources that it uses."""
+    """Where a role is assigned: a resource group of the hosted cluster, or resources of it or that it uses."""
 
     MANAGED = "managed resource group"
     NSG = "network security group's resource group"
     VNET = "virtual network's resource group"
     DNS = "DNS zone's resource group"
+    NETWORK = "virtual network"
+    SUBNET = "subnet"
+    SECURITY_GROUP = "network security group"
+    ROUTE_TABLE = "subnet's route table"
+    NAT_GATEWAY = "subnet's NAT gateway"
+    ZONES = "DNS zones"
     KMS_VAULT = "encryption keys' vaults"
     BACKUP_STORAGE = "storage account of backups"
     REGISTRY = "container registry"
@@ -112,17 +118,27 @@ class ProofCall:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ControlPlaneIdentity:
-    """One identity of the hosted control plane: a row of the table."""
+class GrantedIdentity:
+    """An identity of every hosted cluster, with its role in each of the two sets."""
 
     field: str  # its field in the HostedCluster API
     description: str
-    hosted_cluster_path: tuple[str, ...] | None  # from `spec` to the ManagedIdentity object; None if the API has none
     component: str  # HyperShift's RBAC key, part of the names of its role assignments
+    hypershift: RoleGrant  # what HyperShift's own CLI assigns
+    builtin: RoleGrant  # production's role, at the resources themselves
+
+    def grant(self, roles: str) -> RoleGrant:
+        """The grant under the setting `roles`: `hypershift` or `builtin`."""
+        return {"hypershift": self.hypershift, "builtin": self.builtin}[roles]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlPlaneIdentity(GrantedIdentity):
+    """One identity of the hosted control plane: a row of the table."""
+
+    hosted_cluster_path: tuple[str, ...] | None  # from `spec` to the ManagedIdentity object; None if the API has none
     secret_provider_class: str
     secret_stem: str  # first part of the Key Vault secret's name and of the application's
-    hypershift: RoleGrant  # roles HyperShift's own CLI assigns
-    builtin: RoleGrant  # production built-ins, narrower where they exist
     mounts: tuple[Mount, ...]
     proof: ProofCall
     # Its objects are the hypershift-operator's, not the control-plane operator's.
@@ -131,10 +147,6 @@ class ControlPlaneIdentity:
     enabled_by_default: bool = True  # an optional one that few clusters need is off
     setting: str | None = None  # key of the hosted cluster without which it has no such identity
     capability: str | None = None  # of HyperShift: on as long as `spec.capabilities.disabled` does not name it
-
-    def grant(self, roles: str) -> RoleGrant:
-        """The grant under the setting `roles`: `hypershift` or `builtin`."""
-        return {"hypershift": self.hypershift, "builtin": self.builtin}[roles]
 
     def probe_name(self, mount: Mount) -> str:
         """Name of the credential probe's Deployment for one of the mounts: numbered from the second on."""
@@ -152,14 +164,13 @@ class FederatedSubject:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataPlaneIdentity:
-    """A managed identity used inside the guest cluster through federated credentials."""
+class DataPlaneIdentity(GrantedIdentity):
+    """A managed identity used inside the guest cluster through federated credentials.
 
-    field: str  # its field under `dataPlane` in the HostedCluster API
+    `field` is the one under `dataPlane` in the HostedCluster API.
+    """
+
     name: str  # part of the identity's name, `<cluster>-<name>-<infraID>`
-    description: str
-    component: str
-    grant: RoleGrant
     subjects: tuple[FederatedSubject, ...]
 
 

@@ -7,12 +7,13 @@ know yet raises `UnknownValueError`; the `up` that follows knows it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.catalogue_rows import GrantedIdentity
 from identity.naming import kebab
 from identity.roles import (
     AKS_RBAC_CLUSTER_ADMIN_ROLE,
@@ -198,14 +199,17 @@ def _roles_of(resource: PolicedResource) -> list[Role]:
     if "idstack:azure:ControlPlaneIdentity" in resource.kinds:
         if resource.name.endswith(_READER):
             return [KEY_VAULT_SECRETS_USER_ROLE]
-        rows = [row for row in CONTROL_PLANE if f"-{kebab(row.field)}-roles-" in resource.name]
-        return [role for row in rows for role in (row.hypershift.role, row.builtin.role)]
+        return _of_both_sets(row for row in CONTROL_PLANE if f"-{kebab(row.field)}-roles-" in resource.name)
     if "idstack:azure:DataPlaneIdentity" in resource.kinds:
-        return [row.grant.role for row in DATA_PLANE if f"-data-plane-{row.name}-roles-" in resource.name]
+        return _of_both_sets(row for row in DATA_PLANE if f"-data-plane-{row.name}-roles-" in resource.name)
     if "idstack:azure:OptionalIdentity" in resource.kinds:
         attacher = [MANAGED_IDENTITY_OPERATOR_ROLE] if "-attacher-roles-" in resource.name else []
         return attacher or [row.grant.role for row in OPTIONAL if f"-{row.name}-roles-" in resource.name]
     return [role for kind, role in _OTHER_ROLES.items() if kind in resource.kinds]
+
+
+def _of_both_sets(rows: Iterable[GrantedIdentity]) -> list[Role]:
+    return [role for row in rows for role in (row.hypershift.role, row.builtin.role)]
 
 
 def _images(resource: PolicedResource) -> list[str]:

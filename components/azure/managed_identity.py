@@ -1,4 +1,4 @@
-"""A user-assigned managed identity with its federated credentials and its role."""
+"""A user-assigned managed identity with its federated credentials and its roles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pulumi_azure_native import managedidentity
 
 from components.azure.ownership import identity_tags
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
-from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
+from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity, RoleGrant
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.scopes import scope_ids
 
@@ -25,6 +25,7 @@ class ManagedIdentityArgs:
     """
 
     row: DataPlaneIdentity | OptionalManagedIdentity
+    grant: RoleGrant
     settings: Settings
     cluster: HostedClusterSettings
     identity_name: str
@@ -67,8 +68,8 @@ def managed_identity(
         RoleGrantsArgs(
             infra_id=args.cluster.infra_id,
             component=row.component,
-            role=row.grant.role,
-            scopes=scope_ids(settings, args.cluster, row.grant),
+            role=args.grant.role,
+            scopes=scope_ids(settings, args.cluster, args.grant),
             subscription_id=settings.subscription_id,
             principal_id=identity.principal_id,
         ),

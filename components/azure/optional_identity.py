@@ -57,6 +57,7 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
             name,
             ManagedIdentityArgs(
                 row=row,
+                grant=row.grant,
                 settings=settings,
                 cluster=cluster,
                 identity_name=identity_name,

@@ -12,7 +12,7 @@ from pulumi_azure_native import authorization
 from components.azure.deployer import Deployer
 from identity.naming import role_assignment_name, role_definition_id
 from identity.roles import Role
-from identity.settings.scopes import distinct
+from identity.settings.scopes import outermost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class RoleGrants(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: RoleGrantsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:RoleGrants", name, None, opts)
-        for word, scope in distinct(args.scopes).items():
+        for word, scope in outermost(args.scopes).items():
             authorization.RoleAssignment(
                 f"{name}-{word}",
                 role_assignment_name=role_assignment_name(args.infra_id, args.component, scope),

@@ -16,14 +16,14 @@ from components.lookups.azure_objects import (
     virtual_network,
 )
 from identity.naming import parse_arm_id
-from identity.settings import HostedClusterSettings, Problem
-from identity.settings.problems import Place, path_of
+from identity.settings import HostedClusterSettings, Problem, Settings
+from identity.settings.problems import Place, path_of, to_remove, to_set
 
 Answers = Mapping[AzureLookup, Mapping[str, Any]]
 
 
 def compare_infrastructure(
-    cluster: HostedClusterSettings, place: Place, answers: Answers, subscription: str
+    cluster: HostedClusterSettings, place: Place, answers: Answers, settings: Settings
 ) -> Iterator[Problem]:
     """What differs from the configuration of the cluster at `place`; what is not among the answers is left out.
 
@@ -41,8 +41,9 @@ def compare_infrastructure(
         if answer is not None and not _is_at(answer, cluster.location):
             yield different_location((*place, key), lookup, answer, cluster, (*place, "location"))
     yield from _security_group_of_the_subnet(cluster, place, answers)
+    yield from _attached_to_the_subnet(cluster, place, answers, settings.roles)
     yield from _way_out(cluster, place, answers)
-    yield from _linked_zone(cluster, place, answers, subscription)
+    yield from _linked_zone(cluster, place, answers, settings.subscription_id)
 
 
 def different_location(
@@ -87,6 +88,36 @@ def _security_group_of_the_subnet(cluster: HostedClusterSettings, place: Place, 
             accepted=f"a subnet with the network security group of {path_of((*place, 'securityGroupID'))}",
             fix=f"`az network vnet subnet update --ids {cluster.subnet_id} --network-security-group "
             f"{cluster.security_group_id}`, or correct one of the two",
+        )
+
+
+def _attached_to_the_subnet(
+    cluster: HostedClusterSettings, place: Place, answers: Answers, roles: str
+) -> Iterator[Problem]:
+    """Route table and NAT gateway of the subnet: with `roles: builtin` a role is at each of them.
+
+    Without it every write of the subnet is refused, as the writer may not join what the subnet refers to.
+    """
+    lookup = subnet(cluster.subnet_id)
+    answer = answers.get(lookup)
+    if answer is None:
+        return
+    for key, property_, what, given in (
+        ("routeTableID", "routeTable", "route table", cluster.route_table_id),
+        ("natGatewayID", "natGateway", "NAT gateway", cluster.nat_gateway_id),
+    ):
+        found = (answer.get(property_) or {}).get("id")
+        if (given or "").lower() == (found or "").lower() or (given is None and roles != "builtin"):
+            continue
+        at = (*place, key)
+        yield Problem(
+            place=at,
+            rule="subnet-attachment-differs",
+            found=f'"{given}"' if given is not None else "nothing",
+            accepted=f'"{found}", which is the {what} of {lookup.description}'
+            if found
+            else f"nothing: {lookup.description} has no {what}",
+            fix=to_set(at, found) if found else to_remove(at),
         )
 
 

@@ -160,7 +160,7 @@ class _PrerequisitesBuilder:
         imported: dict[tuple[str, str], ImportedCredentialArgs] = {}
         for index, cluster in enumerate(settings.hosted_clusters):
             place: Place = ("hostedClusters", index)
-            self._problems += compare_infrastructure(cluster, place, self._answers, settings.subscription_id)
+            self._problems += compare_infrastructure(cluster, place, self._answers, settings)
             for name, identity in imported_identities(cluster):
                 at: Place = (*place, "identities", name)
                 credential = self._credential(settings, cluster, identity, at)

@@ -30,7 +30,7 @@ from identity.roles import (
     Role,
 )
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.scopes import scope_ids
+from identity.settings.scopes import outermost, scope_ids
 
 CONDITION_VERSION: Final = "2.0"
 _ASSIGNMENTS: Final = "Microsoft.Authorization/roleAssignments"
@@ -58,8 +58,7 @@ class AssignedRole:
 def catalogue_roles() -> tuple[Role, ...]:
     """Every role that a stack of any configuration assigns, by name."""
     grants = [
-        *(grant for row in CONTROL_PLANE for grant in (row.hypershift, row.builtin)),
-        *(row.grant for row in DATA_PLANE),
+        *(grant for row in (*CONTROL_PLANE, *DATA_PLANE) for grant in (row.hypershift, row.builtin)),
         *(row.grant for row in OPTIONAL),
     ]
     others = (
@@ -100,7 +99,7 @@ def _grants(settings: Settings, cluster: HostedClusterSettings) -> Iterator[Role
     for row in CONTROL_PLANE:
         if cluster.identity(row).enabled:
             yield row.grant(settings.roles)
-    yield from (row.grant for row in DATA_PLANE)
+    yield from (row.grant(settings.roles) for row in DATA_PLANE)
     yield from (row.grant for row in cluster.optional_rows)
 
 
@@ -217,13 +216,7 @@ def _group_of(scope: str) -> str:
 
 
 def _outermost(scopes: Iterable[str]) -> list[str]:
-    """The scopes without those inside another one, in their order."""
-    distinct = {each.lower(): each for each in scopes}
-    return [
-        each
-        for key, each in distinct.items()
-        if not any(key.startswith(f"{other}/") for other in distinct if other != key)
-    ]
+    return list(outermost({each: each for each in scopes}))
 
 
 def _sorted(roles: Iterable[Role]) -> tuple[Role, ...]:

@@ -96,6 +96,28 @@ SecurityGroupId = Annotated[
         "az network nsg show -g <group> -n <name>",
     ).spec,
 ]
+RouteTableId = Annotated[
+    str,
+    _ArmType(
+        "route-table-id",
+        "Microsoft.Network/routeTables",
+        (_SUBNET_NAME,),
+        255,
+        "Microsoft.Network/routeTables/<name>",
+        "az network route-table show -g <group> -n <name>",
+    ).spec,
+]
+NatGatewayId = Annotated[
+    str,
+    _ArmType(
+        "nat-gateway-id",
+        "Microsoft.Network/natGateways",
+        (_SUBNET_NAME,),
+        255,
+        "Microsoft.Network/natGateways/<name>",
+        "az network nat gateway show -g <group> -n <name>",
+    ).spec,
+]
 _ZONE_NAME: Final = r"[\w-]{1,63}(\.[\w-]{1,63}){1,33}"
 DnsZoneId = Annotated[
     str,

@@ -96,9 +96,11 @@ def _network_is_in_the_subscription(
         ("vnetID", cluster.vnet_id),
         ("subnetID", cluster.subnet_id),
         ("securityGroupID", cluster.security_group_id),
+        ("routeTableID", cluster.route_table_id),
+        ("natGatewayID", cluster.nat_gateway_id),
     ):
         with suppress(DependsOnInvalid):
-            if parse_arm_id(arm_id.lower()).subscription != subscription:
+            if arm_id is not None and parse_arm_id(arm_id.lower()).subscription != subscription:
                 report.refuse(
                     (*place, key),
                     arm_id,

@@ -87,17 +87,20 @@ def _zone_has_the_clusters_domain(
 def _zone_is_where_its_role_is(
     settings: Settings, cluster: HostedClusterSettings, at: Place, zone: str, report: ProblemReport
 ) -> None:
-    """The groups of the ingress operator's role (`support/azureutil/azureutil.go:382-384`)."""
+    """The groups of the ingress operator's role (`support/azureutil/azureutil.go:382-384`), or the zone itself."""
     found = parse_arm_id(zone.lower())
-    network = parse_arm_id(cluster.vnet_id.lower()).resource_group
-    groups = (cluster.resource_group, network, cluster.dns_zone_resource_group)
-    if found.subscription != settings.subscription_id or found.resource_group not in (each.lower() for each in groups):
+    accepted = "a zone in the subscription of subscriptionId"
+    groups = [found.resource_group]
+    if settings.roles == "hypershift":
+        network = parse_arm_id(cluster.vnet_id.lower()).resource_group
+        groups = [each.lower() for each in (cluster.resource_group, network, cluster.dns_zone_resource_group)]
+        accepted += ", in the resource group of dnsZoneResourceGroup, of resourceGroup or of vnetID"
+    if found.subscription != settings.subscription_id or found.resource_group not in groups:
         report.refuse(
             at,
             zone,
             rule="zone-without-role",
-            accepted="a zone in the subscription of subscriptionId, in the resource group of dnsZoneResourceGroup, of "
-            "resourceGroup or of vnetID: the identity that writes its records has its role there",
+            accepted=f"{accepted}: the identity that writes its records has its role there",
             fix=to_set(at, "<resource id>"),
         )
 

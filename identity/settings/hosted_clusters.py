@@ -136,6 +136,15 @@ class HostedClusterSettings(Model):
     security_group_id: Annotated[
         arm_ids.SecurityGroupId, FilledIn(_CREATED.format("`<name>-<infraID>-nsg` in `<name>-nsg-<infraID>`"))
     ] = Field(alias="securityGroupID", description="Network security group of the subnet, in `location`.")
+    route_table_id: arm_ids.RouteTableId | None = Field(
+        None,
+        alias="routeTableID",
+        description="Route table of the subnet, if it has one. With `roles: builtin` the identities that write the "
+        "subnet have their role there.",
+    )
+    nat_gateway_id: arm_ids.NatGatewayId | None = Field(
+        None, alias="natGatewayID", description="NAT gateway of the subnet, if it has one, for the same roles."
+    )
     dns_zone_resource_group: Annotated[types.ResourceGroup, FilledIn(_CREATED.format("that of `dns.publicZoneID`"))] = (
         Field(description="Resource group of the public DNS zone; it exists already.")
     )

@@ -145,11 +145,13 @@ def _nothing_else_is_named(
     settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
 ) -> None:
     names = cluster.names(settings.subscription_id)
-    given: list[tuple[Place, str | None, str]] = [
+    given: list[tuple[Place, str | None, str | None]] = [
         ((*place, "resourceGroup"), cluster.resource_group, names.managed_group),
         ((*place, "vnetID"), cluster.vnet_id, names.network_id),
         ((*place, "subnetID"), cluster.subnet_id, names.subnet_id),
         ((*place, "securityGroupID"), cluster.security_group_id, names.security_group_id),
+        ((*place, "routeTableID"), cluster.route_table_id, None),
+        ((*place, "natGatewayID"), cluster.nat_gateway_id, None),
     ]
     with suppress(DependsOnInvalid):
         if cluster.dns is not None:
@@ -162,6 +164,7 @@ def _nothing_else_is_named(
                     at,
                     value,
                     rule="created-infrastructure-named",
-                    accepted=f"nothing with infrastructure: create: the stack makes {made}, as HyperShift names it",
+                    accepted="nothing with infrastructure: create: the stack makes "
+                    + (f"{made}, as HyperShift names it" if made else "a subnet without it"),
                     fix=f"{to_remove(at)}, or {to_set((*place, 'infrastructure'), 'existing')}",
                 )

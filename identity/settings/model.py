@@ -218,8 +218,8 @@ class Settings(Model):
     )
     roles: Literal["hypershift", "builtin"] = Field(
         "hypershift",
-        description="Which roles the identities get: those that `hypershift create` assigns, or `builtin`, the "
-        "narrower ones of production.",
+        description="Which roles the identities get: those that `hypershift create` assigns to whole resource groups, "
+        "or `builtin`, the narrower ones of production at the resources themselves (`docs/azure.md`).",
     )
     shared_stack: types.StackName | None = Field(
         None,

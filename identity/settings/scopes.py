@@ -11,30 +11,62 @@ from identity.settings.model import Settings
 
 
 def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGrant) -> dict[str, str]:
-    """ARM ids of the grant's scopes by a short name of each.
+    """ARM ids of the grant's scopes by a short name of each, without what the hosted cluster does not have.
 
-    They are resource groups, as in HyperShift's CLI, the key vaults of the KMS keys and the storage account of backups.
     A managed HSM is none: it assigns its roles itself (`hsm_keys`).
     """
+    ids = _scope_ids(settings, cluster)
+    found: dict[str, str] = {}
+    for scope in grant.scopes:
+        if scope is Scope.KMS_VAULT:
+            found |= _kms_vaults(settings, cluster)
+        elif scope is Scope.ZONES:
+            found |= _zones(cluster, ids[Scope.DNS])
+        elif scope in ids:
+            found[_word(scope)] = ids[scope]
+    return found
+
+
+def _scope_ids(settings: Settings, cluster: HostedClusterSettings) -> dict[Scope, str]:
+    """Of the scopes that are one resource or resource group each, and that the configuration names."""
 
     def group(name: str) -> str:
         return resource_group_id(settings.subscription_id, name)
 
-    every = {
+    ids = {
         Scope.MANAGED: group(cluster.resource_group),
         Scope.NSG: group(parse_arm_id(cluster.security_group_id).resource_group),
         Scope.VNET: group(parse_arm_id(cluster.vnet_id).resource_group),
         Scope.DNS: group(cluster.dns_zone_resource_group),
+        Scope.NETWORK: cluster.vnet_id,
+        Scope.SUBNET: cluster.subnet_id,
+        Scope.SECURITY_GROUP: cluster.security_group_id,
+        Scope.ROUTE_TABLE: cluster.route_table_id,
+        Scope.NAT_GATEWAY: cluster.nat_gateway_id,
+        Scope.BACKUP_STORAGE: cluster.backup_storage_account_id,
+        Scope.REGISTRY: cluster.container_registry_id,
     }
-    found = {
-        scope.name.lower().replace("_", "-"): every.get(scope) or cluster.optional_resource(scope) or ""
-        for scope in grant.scopes
-        if scope is not Scope.KMS_VAULT
+    return {scope: arm_id for scope, arm_id in ids.items() if arm_id is not None}
+
+
+def _zones(cluster: HostedClusterSettings, group: str) -> dict[str, str]:
+    """The zones; for a public one that the configuration does not name its resource group."""
+    public, private = (None, None) if cluster.dns is None else (cluster.dns.public_zone_id, cluster.dns.private_zone_id)
+    zones = {"public-zone": public, "private-zone": private, _word(Scope.DNS): None if public else group}
+    return {word: arm_id for word, arm_id in zones.items() if arm_id is not None}
+
+
+def _kms_vaults(settings: Settings, cluster: HostedClusterSettings) -> dict[str, str]:
+    if cluster.kms is None or cluster.kms.is_managed_hsm:
+        return {}
+    return {
+        kms_vault_word(vault): vault_id(settings.subscription_id, resource_group, vault)
+        for vault, resource_group in cluster.kms.vaults.items()
     }
-    if Scope.KMS_VAULT in grant.scopes and cluster.kms is not None and not cluster.kms.is_managed_hsm:
-        for vault, resource_group in cluster.kms.vaults.items():
-            found[kms_vault_word(vault)] = vault_id(settings.subscription_id, resource_group, vault)
-    return found
+
+
+def _word(scope: Scope) -> str:
+    return scope.name.lower().replace("_", "-")
 
 
 def hsm_keys(cluster: HostedClusterSettings, grant: RoleGrant) -> list[tuple[str, str]]:
@@ -53,9 +85,11 @@ def kms_vault_word(vault: str) -> str:
     return f"kms-vault-{vault.lower()}"
 
 
-def distinct(scopes: Mapping[str, str]) -> dict[str, str]:
-    """The scopes without duplicates, as their assignments would have the same name. Azure ignores case."""
+def outermost(scopes: Mapping[str, str]) -> dict[str, str]:
+    """The scopes without those at or inside of another one, where the role holds as well. Azure ignores case."""
     found: dict[str, tuple[str, str]] = {}
     for word, scope in scopes.items():
         found.setdefault(scope.lower(), (word, scope))
-    return dict(found.values())
+    return dict(
+        each for key, each in found.items() if not any(key.startswith(f"{other}/") for other in found if other != key)
+    )

@@ -6,6 +6,7 @@ from typing import Final
 
 from ops.doctor.checks import (
     abandoned_lock,
+    actions,
     brought_up,
     cluster_access,
     conditions,
@@ -59,6 +60,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     registration.CHECK,
     sign_in.CHECK,
     role.CHECK,
+    actions.CHECK,
     proof_call.CHECK,
     conditions.CHECK,
 )

@@ -19,7 +19,7 @@ from identity.credentials.secret_tags import OWN_TAGS
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings
 from identity.settings.managed_identities import managed_identity_of
-from identity.settings.scopes import distinct, hsm_keys, scope_ids
+from identity.settings.scopes import hsm_keys, outermost, scope_ids
 from ops.forecast.stack import ForecastStack
 
 # Of a highly available control plane, kube-apiserver's Deployment; the others have two (openshift/hypershift
@@ -60,7 +60,7 @@ def role_assignments(stack: ForecastStack) -> Iterator[Taken]:
         yield Taken(holder, 1)
     for each in stack.clusters:
         for grant in _grants(stack, each):
-            yield Taken(holder, len(distinct(scope_ids(settings, each, grant))), each.name)
+            yield Taken(holder, len(outermost(scope_ids(settings, each, grant))), each.name)
         if stack.reads_by_secret:
             yield Taken(holder, len(_enabled(each)), each.name)
         attached = sum(row.attached_by is not None for row in each.optional_rows)
@@ -216,6 +216,6 @@ def _writes_secret(cluster: HostedClusterSettings, row: ControlPlaneIdentity) ->
 def _grants(stack: ForecastStack, cluster: HostedClusterSettings) -> list[RoleGrant]:
     return [
         *(row.grant(stack.settings.roles) for row in _enabled(cluster)),
-        *(row.grant for row in DATA_PLANE),
+        *(row.grant(stack.settings.roles) for row in DATA_PLANE),
         *(row.grant for row in cluster.optional_rows),
     ]

@@ -50,7 +50,7 @@ class _Surroundings:
         self._keys: dict[str, set[tuple[str, str]]] = {}
         self._identities: dict[str, Document] = {}
         self._resources: dict[str, Document] = {}
-        self._subnets: dict[str, dict[str, str | None]] = {}
+        self._subnets: dict[str, dict[str, Document]] = {}
         self._admins: dict[str, Document] = {}
 
     def seed(self) -> Document:
@@ -77,7 +77,7 @@ class _Surroundings:
         """What one stack's configuration names."""
         self._group(settings.resource_group, settings.location)
         for subnet in settings.vault.allowed_subnet_ids if settings.vault else ():
-            self._subnet(subnet, settings.location, None)
+            self._subnet(subnet, settings.location, {})
         if settings.monitoring is not None:
             self._monitoring(settings.monitoring, settings.location)
         self._management_cluster(settings)
@@ -151,7 +151,12 @@ class _Surroundings:
         self._group(hosted.resource_group, hosted.location)
         self._resource(hosted.security_group_id, {"securityRules": [], **_READY}, location=hosted.location)
         self._network(hosted.vnet_id, hosted.location)
-        self._subnet(hosted.subnet_id, hosted.location, hosted.security_group_id)
+        attached = {"networkSecurityGroup": hosted.security_group_id}
+        for key, given in (("routeTable", hosted.route_table_id), ("natGateway", hosted.nat_gateway_id)):
+            if given is not None:
+                self._resource(given, _READY, location=hosted.location)
+                attached[key] = given
+        self._subnet(hosted.subnet_id, hosted.location, attached)
         group, name = hosted.resource_group, hosted.infra_id
         address = resource_id(LOCAL_SUBSCRIPTION_ID, group, f"{_NETWORKS}/publicIPAddresses", name)
         balancer = resource_id(LOCAL_SUBSCRIPTION_ID, group, f"{_NETWORKS}/loadBalancers", name)
@@ -179,7 +184,7 @@ class _Surroundings:
 
     def _private_link(self, private: PrivateSettings, location: str) -> None:
         if private.private_link is not None and private.private_link.nat_subnet_id is not None:
-            self._subnet(private.private_link.nat_subnet_id, location, None)
+            self._subnet(private.private_link.nat_subnet_id, location, {})
 
     def _group(self, name: str, location: str) -> None:
         self._groups.setdefault(name.lower(), {"name": name, "location": location})
@@ -193,20 +198,20 @@ class _Surroundings:
         self._subnets.setdefault(vnet_id.lower(), {})
         self._resource(vnet_id, {"virtualNetworkPeerings": [], **_READY}, location=location)
 
-    def _subnet(self, subnet_id: str, location: str, security_group: str | None) -> None:
+    def _subnet(self, subnet_id: str, location: str, attached: Mapping[str, str]) -> None:
+        """`attached` has the ids of what the subnet refers to."""
         vnet_id, _, _ = subnet_id.rpartition("/subnets/")
         self._network(vnet_id, location)
-        known = self._subnets[vnet_id.lower()]
-        known[subnet_id] = security_group or known.get(subnet_id)
+        known = self._subnets[vnet_id.lower()].setdefault(subnet_id, {})
+        known.update({key: {"id": arm_id} for key, arm_id in attached.items()})
 
     def _complete_networks(self) -> None:
         """Give each network a range, and each of its subnets a part of it."""
         for vnet_id, subnets in self._subnets.items():
             ranges: Iterator[IPv4Network] = IPv4Network(ADDRESS_PREFIX).subnets(new_prefix=_SUBNET_LENGTH)
             self._resources[vnet_id]["properties"]["addressSpace"] = {"addressPrefixes": [ADDRESS_PREFIX]}
-            for subnet_id, group in subnets.items():
-                secured = {"networkSecurityGroup": {"id": group}} if group else {}
-                self._resource(subnet_id, {"addressPrefix": str(next(ranges)), **secured, **_READY})
+            for subnet_id, attached in subnets.items():
+                self._resource(subnet_id, {"addressPrefix": str(next(ranges)), **attached, **_READY})
 
     def _resource(
         self,

@@ -52,7 +52,7 @@ class TheScripts(HyperShiftScripts):
         }
         named = yaml.safe_load(self.data_plane_file.read_text(encoding="utf-8"))
         for each in DATA_PLANE:
-            self.assign(infra_id, each.component, each.grant, managed[named[each.field]])
+            self.assign(infra_id, each.component, each.hypershift, managed[named[each.field]])
         self.let_read_the_vault(add_on_object_id)
 
     def script(self, script: Path, **variables: str) -> subprocess.CompletedProcess[str]:

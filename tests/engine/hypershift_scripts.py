@@ -64,7 +64,7 @@ class HyperShiftScripts(OutOfBand):
         self.control_plane_file.write_text(json.dumps({**identities, "managedIdentitiesKeyVault": vault}, indent=4))
         managed = {row.field: self._managed_identity(row.field, issuer_url) for row in DATA_PLANE}
         for row in DATA_PLANE:
-            self.assign(infra_id, row.component, row.grant, managed[row.field]["principalId"])
+            self.assign(infra_id, row.component, row.hypershift, managed[row.field]["principalId"])
         lines = ",\n".join(f'  "{field}": {each["clientId"]}' for field, each in managed.items())
         self.data_plane_file.write_text(f"{{\n{lines}\n}}\n")
         self.let_read_the_vault(add_on_object_id)

@@ -85,4 +85,4 @@ class GuestCluster:
 
 def proof_of(row: DataPlaneIdentity) -> ProofCall:
     """The proof call of the control plane's identity that has the same role."""
-    return next(each.proof for each in CONTROL_PLANE if each.hypershift.role == row.grant.role)
+    return next(each.proof for each in CONTROL_PLANE if each.hypershift.role == row.hypershift.role)

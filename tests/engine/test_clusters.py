@@ -30,6 +30,27 @@ pytestmark = pytest.mark.slow
 _LEFT_BEHIND = {"arm-role-assignment-name", "entra-deleted"}
 # The built-in Kubernetes API counts its writes.
 _VERSION_COUNTER = ("kubernetes-version", "resourceVersion")
+_NETWORK = "hc1-network/providers/Microsoft.Network/virtualNetworks/hc1-vnet"
+_SUBNET = f"{_NETWORK}/subnets/default"
+_SECURITY_GROUP = "hc1-nsg/providers/Microsoft.Network/networkSecurityGroups/hc1-nsg"
+_ZONE = "dns-local/providers/Microsoft.Network/dnsZones/local.example.com"
+# Of `roles: builtin` alone, and of `roles: hypershift` alone, by component.
+_AT_RESOURCES = {
+    "cloud-provider": (_SUBNET, _SECURITY_GROUP),
+    "capz": (_SUBNET,),
+    "cpo": (_NETWORK, _SECURITY_GROUP),
+    "ciro": (_NETWORK,),
+    "ingress": (_SUBNET, _ZONE),
+    "cncc": (_NETWORK,),
+    "azure-file": (_NETWORK, _SECURITY_GROUP),
+    "ciroWI": (_NETWORK,),
+    "azure-fileWI": (_NETWORK, _SECURITY_GROUP),
+}
+_AT_GROUPS = {
+    **dict.fromkeys(("cloud-provider", "cpo", "azure-file"), ("hc1-nsg", "hc1-network")),
+    **dict.fromkeys(("capz", "cncc"), ("hc1-network",)),
+    "ingress": ("hc1-network", "dns-local"),
+}
 _REGISTRY_SECRET = ("keyvault-secret", "kv-idstack-local/ciro-hc1-json")
 
 
@@ -115,15 +136,31 @@ def _of(cluster: str, names: set[str]) -> bool:
     return all(name == cluster or name.startswith(f"{cluster}-") for name in names)
 
 
-def _assignments(component: str, *groups: str, cluster: str = "hc1") -> set[Key]:
-    """HyperShift's names of an identity's role assignments, as the local ARM keeps them."""
-    scopes = [f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/resourceGroups/{group}" for group in groups]
+def _assignments(component: str, *places: str, cluster: str = "hc1") -> set[Key]:
+    """HyperShift's names of an identity's role assignments, as the local ARM keeps them.
+
+    The places are resource groups, or the rest of an ARM id in one.
+    """
+    scopes = [f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/resourceGroups/{place}" for place in places]
     ids = [
         f"{scope}/providers/Microsoft.Authorization/roleAssignments/"
         f"{role_assignment_name(f'{cluster}-infra', component, scope)}"
         for scope in scopes
     ]
     return {("arm", each.lower()) for each in ids}
+
+
+def _assigned_at(places: dict[str, tuple[str, ...]], cluster: str) -> set[Key]:
+    """The role assignments of a cluster's components at their places."""
+    return {key for component, each in places.items() for key in _assignments(component, *each, cluster=cluster)}
+
+
+def _of_both(places: dict[str, tuple[str, ...]]) -> set[Key]:
+    return _assigned_at(places, "hc1") | _assigned_at(places, "hc2")
+
+
+def _without_left_behind(change: frozenset[Key]) -> set[Key]:
+    return {key for key in change if key[0] not in _LEFT_BEHIND}
 
 
 def _is_one_application(change: frozenset[Key]) -> bool:
@@ -171,16 +208,12 @@ def test_a_cluster_with_its_infra_id_is_not_renamed_in_one_run(scenario: Cluster
 
 
 def test_other_roles_replace_assignments_and_nothing_else(scenario: ClusterScenario) -> None:
-    control_plane_operator, node_pools = ("hc1-managed", "hc1-nsg", "hc1-network"), ("hc1-managed", "hc1-network")
-
-    assert set(scenario.builtin.steps.values()) == {"replace"}
-    assert scenario.builtin.changed == {
-        key
-        for cluster in ("hc1", "hc2")
-        for component, groups in (("cpo", control_plane_operator), ("capz", node_pools))
-        for key in _assignments(component, *groups, cluster=cluster)
-    }
-    assert scenario.builtin.added | scenario.builtin.removed == frozenset()
+    """The new ones at the resources come before those of the groups go; a role that changes is deleted first."""
+    assert scenario.builtin.changed == _of_both({"cpo": ("hc1-managed",), "capz": ("hc1-managed",)})
+    assert _without_left_behind(scenario.builtin.added) == _of_both(_AT_RESOURCES)
+    assert scenario.builtin.removed == _of_both(_AT_GROUPS)
+    assert set(scenario.builtin.steps.values()) == {"replace", "create", "delete"}
+    assert all("-roles-" in name for name in scenario.builtin.steps)
 
 
 def test_another_source_rewrites_the_secret_and_deletes_the_application(scenario: ClusterScenario) -> None:
@@ -189,7 +222,7 @@ def test_another_source_rewrites_the_secret_and_deletes_the_application(scenario
     assert scenario.switched.steps["hc1-network-entra-application"] == "delete"
     assert scenario.switched.changed == {
         ("keyvault-secret", "kv-idstack-local/cncc-hc1-json"),
-        *_assignments("cncc", "hc1-managed", "hc1-network"),
+        *_assignments("cncc", "hc1-managed", _NETWORK),
     }
     assert _is_one_application(scenario.switched.removed)
     assert _of_entra(scenario.switched.removed) == scenario.switched.removed
@@ -201,7 +234,7 @@ def test_an_identity_switched_off_goes_with_its_secret_and_nothing_else(scenario
     assert _of("hc1-image-registry", set(scenario.off.steps))
     assert scenario.off.changed == {_REGISTRY_SECRET}, "soft-deleted"
     assert _is_one_application(scenario.off.removed)
-    assert scenario.off.removed - _of_entra(scenario.off.removed) == _assignments("ciro", "hc1-managed")
+    assert scenario.off.removed - _of_entra(scenario.off.removed) == _assignments("ciro", "hc1-managed", _NETWORK)
     assert scenario.off.added == _soft_deleted(scenario.off.removed)
 
 
@@ -212,13 +245,14 @@ def test_soft_delete_blocks_its_name_until_the_printed_commands_run(scenario: Cl
     assert scenario.on_again.changed & (scenario.first.added | scenario.second_added.added) == {_REGISTRY_SECRET}
     assert scenario.on_again.removed == frozenset()
     assert _is_one_application(scenario.on_again.added)
-    assert scenario.on_again.added - _of_entra(scenario.on_again.added) == _assignments("ciro", "hc1-managed")
+    assert scenario.on_again.added - _of_entra(scenario.on_again.added) == _assignments("ciro", "hc1-managed", _NETWORK)
 
 
 def test_a_cluster_taken_out_goes_with_its_own_and_leaves_the_other_alone(scenario: ClusterScenario) -> None:
     assert set(scenario.second_removed.steps.values()) == {"delete"}
     assert _of("hc2", scenario.second_removed.names("delete"))
-    gone, own = scenario.second_removed.removed, scenario.second_added.added
+    gone = scenario.second_removed.removed
+    own = scenario.second_added.added - _assigned_at(_AT_GROUPS, "hc2") | _assigned_at(_AT_RESOURCES, "hc2")
     secrets = {key for key in own if key[0] == "keyvault-secret"}
     assert {kind for kind, _ in own - gone - secrets} <= _LEFT_BEHIND
     assert gone <= own

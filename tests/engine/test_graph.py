@@ -17,7 +17,7 @@ def test_a_stack_that_is_up_is_drawn_whole_and_is_well(stack: LocalStack, tmp_pa
 
     nodes = {node["id"]: node for node in document["nodes"]}
     catalogued = {row.field: row.hypershift for row in CONTROL_PLANE}
-    catalogued |= {row.field: row.grant for row in DATA_PLANE}
+    catalogued |= {row.field: row.hypershift for row in DATA_PLANE}
     identities = [node for node in nodes.values() if node["kind"] == "identity"]
     assert {node["name"] for node in identities} == {*stack.control_plane, *(row.field for row in DATA_PLANE)}
     for identity in identities:

@@ -39,6 +39,7 @@ _WRITABLE: Final = frozenset(
 # The scope by assignment name; an entry may outlive its assignment.
 _NAMES: Final = "arm-role-assignment-name"
 _PRINCIPAL_FILTER: Final = re.compile(r"(?:principalId eq|assignedTo\() *'([^']+)'\)?", re.IGNORECASE)
+_AND: Final = re.compile(r" +and +", re.IGNORECASE)
 
 
 class RoleAssignments(StoredType):
@@ -59,13 +60,14 @@ class RoleAssignments(StoredType):
         above = [each for ancestor in _ancestors(scope) for each in _at(call.resources, ancestor)]
         assignments = [*above, *call.resources.below(scope, self.name)]
         requested = call.query.get("$filter", "")
-        if requested.replace(" ", "").lower() == "atscope()":
-            assignments = [*above, *_at(call.resources, scope)]
-        elif match := _PRINCIPAL_FILTER.fullmatch(requested.strip()):
-            principal = match[1].lower()
-            assignments = [each for each in assignments if each["properties"]["principalId"].lower() == principal]
-        elif requested:
-            raise errors.not_emulated(f"the filter {requested!r} of {self.name}")
+        for term in filter(None, _AND.split(requested.strip())):
+            if term.replace(" ", "").lower() == "atscope()":
+                assignments = [*above, *_at(call.resources, scope)]
+            elif match := _PRINCIPAL_FILTER.fullmatch(term):
+                principal = match[1].lower()
+                assignments = [each for each in assignments if each["properties"]["principalId"].lower() == principal]
+            else:
+                raise errors.not_emulated(f"the filter {requested!r} of {self.name}")
         return collection(public(each) for each in assignments)
 
     async def put(self, call: Call) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcloud.azure.arm.load_balancer import LoadBalancers, PublicIPAddresses
-from localcloud.azure.arm.network_rules import INTERFACES
+from localcloud.azure.arm.network_rules import INTERFACES, NAT_GATEWAYS, ROUTE_TABLES
 from localcloud.azure.arm.private_dns import PrivateDnsZones, VirtualNetworkLinks
 from localcloud.azure.arm.resource_type import ResourceType, SeededType
 from localcloud.azure.arm.virtual_network import NetworkSecurityGroups, Subnets, VirtualNetworks
@@ -16,6 +16,8 @@ def types() -> tuple[ResourceType, ...]:
         Subnets(),
         NetworkSecurityGroups(),
         SeededType(INTERFACES),
+        SeededType(ROUTE_TABLES),
+        SeededType(NAT_GATEWAYS),
         SeededType("Microsoft.Network/dnsZones"),
         PublicIPAddresses(),
         LoadBalancers(),

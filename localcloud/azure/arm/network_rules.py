@@ -18,6 +18,8 @@ from localcloud.core.store import Document
 VIRTUAL_NETWORKS: Final = "Microsoft.Network/virtualNetworks"
 SUBNETS: Final = f"{VIRTUAL_NETWORKS}/subnets"
 SECURITY_GROUPS: Final = "Microsoft.Network/networkSecurityGroups"
+ROUTE_TABLES: Final = "Microsoft.Network/routeTables"
+NAT_GATEWAYS: Final = "Microsoft.Network/natGateways"
 LOAD_BALANCERS: Final = "Microsoft.Network/loadBalancers"
 PUBLIC_ADDRESSES: Final = "Microsoft.Network/publicIPAddresses"
 INTERFACES: Final = "Microsoft.Network/networkInterfaces"

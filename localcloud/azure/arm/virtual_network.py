@@ -16,6 +16,8 @@ from starlette.responses import JSONResponse, Response
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.network_rules import (
     NAME,
+    NAT_GATEWAYS,
+    ROUTE_TABLES,
     SECURITY_GROUPS,
     SUBNETS,
     VIRTUAL_NETWORKS,
@@ -38,13 +40,13 @@ _NETWORK_NAME: Final = re.compile(r"[a-zA-Z0-9][\w.-]{0,62}\w", re.ASCII)
 _OF_A_NETWORK: Final = {
     *("addressSpace", "subnets", "virtualNetworkPeerings", "enableDdosProtection", "enableVmProtection"),
 }
-_OF_A_SUBNET: Final = {"addressPrefix", "addressPrefixes", "networkSecurityGroup"}
+_ATTACHED: Final = {"networkSecurityGroup": SECURITY_GROUPS, "routeTable": ROUTE_TABLES, "natGateway": NAT_GATEWAYS}
+_OF_A_SUBNET: Final = {"addressPrefix", "addressPrefixes", *_ATTACHED}
 _OF_A_GROUP: Final = {"securityRules", "flushConnection"}
 # What an answer has beside, so a client may send it back.
 _ANSWERED: Final = {"provisioningState", "resourceGuid", "subnets", "defaultSecurityRules"}
 # The two policies' defaults since 2023 (azure-docs `private-link/disable-private-endpoint-network-policy`).
 _POLICIES: Final = {"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled"}
-_JOIN: Final = f"{SECURITY_GROUPS}/join/action"
 
 
 class VirtualNetworks(StoredType):
@@ -162,7 +164,7 @@ class NetworkSecurityGroups(StoredType):
 
 
 def write_subnet(call: Call, network_id: str, name: str, properties: dict[str, Any]) -> None:
-    """Write one subnet of a network; raises 400 for a range that does not fit, or a group that is not there."""
+    """Write one subnet of a network; raises 400 for a range that does not fit, or a reference to what is not there."""
     owner = call.resources.get(network_id)
     if owner is None:
         raise AssertionError("the front door has found the network")
@@ -171,18 +173,24 @@ def write_subnet(call: Call, network_id: str, name: str, properties: dict[str, A
     full_id = f"{owner['id']}/subnets/{name}"
     prefix = wanted.get("addressPrefix") or next(iter(wanted.get("addressPrefixes") or []), None)
     _check_range(call, owner, name, network(prefix, full_id))
-    group = reference(wanted.get("networkSecurityGroup"))
-    if group is not None:
-        require_join(call, SUBNETS, _JOIN, [group])
-        group = referenced(call, group, full_id, owner["location"])["id"]
     kept = {
         **_POLICIES,
         **{key: wanted[key] for key in _POLICIES if key in wanted},
         "addressPrefix": prefix,
-        **({"networkSecurityGroup": {"id": group}} if group else {}),
+        **_attached(call, wanted, full_id, owner["location"]),
         "provisioningState": "Succeeded",
     }
     call.resources.put({"id": full_id, "name": name, "type": SUBNETS, "properties": kept})
+
+
+def _attached(call: Call, wanted: dict[str, Any], subnet_id: str, location: str) -> dict[str, Any]:
+    """What the subnet refers to, which the writer may join."""
+    found: dict[str, Any] = {}
+    for key, type_name in _ATTACHED.items():
+        if (joined := reference(wanted.get(key))) is not None:
+            require_join(call, SUBNETS, f"{type_name}/join/action", [joined])
+            found[key] = {"id": referenced(call, joined, subnet_id, location)["id"]}
+    return found
 
 
 def _check_range(call: Call, owner: Document, name: str, wanted: IPv4Network) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from ops.doctor.model.expected import Cluster, Identity
+from ops.doctor.model.expected import Cluster, GrantedPrincipal, Identity
 from ops.doctor.model.seen import known
 from ops.doctor.model.world import StackWorld
 
@@ -107,9 +107,17 @@ def of_cluster(
     return Check(stage=stage, name=name, needs=needs, places=lambda world: known(world.state).clusters, find=find)
 
 
+def of_principal(
+    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[StackWorld, GrantedPrincipal], Iterator[Fault]]
+) -> Check:
+    """A check of each identity of each hosted cluster, of both planes."""
+    needs = (*needs, Part.STATE)
+    return Check(stage=stage, name=name, needs=needs, places=lambda world: known(world.state).principals, find=find)
+
+
 def of_identity(
     stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[StackWorld, Identity], Iterator[Fault]]
 ) -> Check:
-    """A check of each identity of each hosted cluster."""
+    """A check of each control-plane identity of each hosted cluster."""
     needs = (*needs, Part.STATE)
     return Check(stage=stage, name=name, needs=needs, places=lambda world: known(world.state).identities, find=find)

@@ -18,6 +18,37 @@ class ExpectedRole:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExpectedAccess:
+    """A place where an identity needs the actions of its role on one resource type, and on everything below it.
+
+    `type` is empty where it needs all actions that no other place has.
+    """
+
+    principal_id: str
+    scope: str
+    type: str
+
+    @property
+    def key(self) -> str:
+        """Of the roles that the principal has at the scope and above, among those that were read."""
+        return f"{self.principal_id} at {self.scope}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrantedPrincipal:
+    """An identity of one hosted cluster with its role assignments.
+
+    `role_guid` is production's role, whose actions it needs whatever role it has; `accesses` are where.
+    """
+
+    cluster: str
+    identity: str  # its field in the HostedCluster API
+    roles: tuple[ExpectedRole, ...]
+    role_guid: str
+    accesses: tuple[ExpectedAccess, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExpectedMount:
     """A place where a pod of `deployment` finds the credential: one of the catalogue's mounts.
 
@@ -34,7 +65,7 @@ class ExpectedMount:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Identity:
+class Identity(GrantedPrincipal):
     """One control-plane identity of one hosted cluster.
 
     `generation` and `thumbprint` are those of the certificate that the stack delivered last, or of the outputs if
@@ -42,8 +73,6 @@ class Identity:
     key-vault-user's on this secret, with `readerScope: secrets`.
     """
 
-    cluster: str
-    identity: str  # its field in the HostedCluster API
     namespace: str  # of the control plane
     client_id: str
     secret: str
@@ -51,7 +80,6 @@ class Identity:
     secret_provider_class: str
     thumbprint: str | None
     generation: str | None
-    roles: tuple[ExpectedRole, ...]
     reader_roles: tuple[ExpectedRole, ...]
     mounts: tuple[ExpectedMount, ...]
     # From `spec` of a HostedCluster to the object that names the identity; none if the API has no field for it.
@@ -60,12 +88,16 @@ class Identity:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """One hosted cluster; `home` is the namespace of its HostedCluster, `namespace` that of its control plane."""
+    """One hosted cluster; `home` is the namespace of its HostedCluster, `namespace` that of its control plane.
+
+    `guests` are the data-plane identities.
+    """
 
     cluster: str
     home: str
     namespace: str
     identities: tuple[Identity, ...]
+    guests: tuple[GrantedPrincipal, ...] = ()
     identity: None = None
 
 
@@ -103,3 +135,8 @@ class StackState:
     def identities(self) -> tuple[Identity, ...]:
         """Those of all clusters, in the catalogue's order."""
         return tuple(each for cluster in self.clusters for each in cluster.identities)
+
+    @property
+    def principals(self) -> tuple[GrantedPrincipal, ...]:
+        """The identities of both planes."""
+        return (*self.identities, *(each for cluster in self.clusters for each in cluster.guests))

@@ -102,6 +102,25 @@ class SeenRole:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeenPermission:
+    """One entry of a role definition: it grants what matches a pattern and no exception of its own."""
+
+    actions: tuple[str, ...]
+    exceptions: tuple[str, ...]
+    data_actions: tuple[str, ...]
+    data_exceptions: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenRoleDefinition:
+    """A role definition as ARM shows it; a custom one can be changed by whoever may write it."""
+
+    name: str
+    is_custom: bool
+    permissions: tuple[SeenPermission, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeenApplication:
     """An Entra application with the ends of its certificates by thumbprint (SHA-1, upper-case hexadecimal).
 
@@ -218,7 +237,8 @@ class StackWorld:
 
     `last_run` is None before the first one. `decryption` is why the stack's secrets cannot be decrypted, None if they
     can. `add_on` is the management cluster's, None if there is no such cluster. `secrets` are by name, `roles` by ARM
-    id, `applications` by client id, `control_planes` by hosted cluster.
+    id, `assignments` by the key of an `ExpectedAccess`, `definitions` by the role's GUID, `applications` by client id,
+    `control_planes` by hosted cluster.
     """
 
     stack: str
@@ -233,6 +253,8 @@ class StackWorld:
     secrets: Mapping[str, SeenSecret | Unread | None]
     add_on: SeenAddOn | Unread | None
     roles: Mapping[str, SeenRole | Unread | None]
+    assignments: Mapping[str, tuple[SeenRole, ...] | Unread]
+    definitions: Mapping[str, SeenRoleDefinition | Unread | None]
     applications: Mapping[str, SeenApplication | Unread | None]
     control_planes: Mapping[str, SeenControlPlane | Unread]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -15,12 +15,22 @@ from identity.credentials import rfc3339
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.secrets_store import ADD_ON
 from ops.doctor.model.check import Part
-from ops.doctor.model.expected import StackState
+from ops.doctor.model.expected import ExpectedAccess, StackState
 from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import SeenAddOn, SeenApplication, SeenRole, SeenSecret, SeenVault
+from ops.doctor.model.world import (
+    SeenAddOn,
+    SeenApplication,
+    SeenPermission,
+    SeenRole,
+    SeenRoleDefinition,
+    SeenSecret,
+    SeenVault,
+)
 
 _KEY_VAULT: Final = "2024-11-01"
 _AUTHORIZATION: Final = "2022-04-01"
+_ASSIGNMENTS: Final = "providers/Microsoft.Authorization/roleAssignments"
+_DEFINITIONS: Final = "providers/Microsoft.Authorization/roleDefinitions"
 _AKS: Final = "2025-09-01"
 _AT_ONCE: Final = 8
 _LONGEST: Final = 300  # of a refusal, which ends with the service's JSON
@@ -34,8 +44,10 @@ class AzureView:
     vault: SeenVault | Unread | None
     secrets: Mapping[str, SeenSecret | Unread | None]
     add_on: SeenAddOn | Unread | None
-    roles: Mapping[str, SeenRole | Unread | None]
     applications: Mapping[str, SeenApplication | Unread | None]
+    roles: Mapping[str, SeenRole | Unread | None] = field(default_factory=dict)
+    assignments: Mapping[str, tuple[SeenRole, ...] | Unread] = field(default_factory=dict)
+    definitions: Mapping[str, SeenRoleDefinition | Unread | None] = field(default_factory=dict)
 
 
 def unseen(why: Unread, state: StackState) -> AzureView:
@@ -44,8 +56,9 @@ def unseen(why: Unread, state: StackState) -> AzureView:
         vault=why,
         secrets=dict.fromkeys(_secrets(state), why),
         add_on=why,
-        roles=dict.fromkeys(_roles(state), why),
         applications=dict.fromkeys(_applications(state), why),
+        roles=dict.fromkeys(_roles(state), why),
+        assignments=dict.fromkeys(_accesses(state), why),
     )
 
 
@@ -70,6 +83,18 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
         found = azure.resource(assignment, _AUTHORIZATION)
         return None if found is None else _role(found["properties"])
 
+    def assignments(key: str) -> tuple[SeenRole, ...]:
+        access = accesses[key]
+        # With those of the groups that the principal is in (azure-docs `role-assignments-list-rest`).
+        condition = f"atScope() and assignedTo('{access.principal_id}')"
+        found = azure.resources(f"{access.scope}/{_ASSIGNMENTS}", _AUTHORIZATION, condition)
+        return tuple(_role(each["properties"]) for each in found)
+
+    def definition(guid: str) -> SeenRoleDefinition | None:
+        # At a scope where the reader has a role, and not at the subscription.
+        found = azure.resource(f"{scopes[guid]}/{_DEFINITIONS}/{guid}", _AUTHORIZATION)
+        return None if found is None else _definition(found["properties"])
+
     def application(client_id: str) -> SeenApplication | None:
         condition = f"appId eq '{client_id}'"
         found = azure.directory_objects("/applications", condition)
@@ -77,17 +102,24 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
             return None
         return _application(found[0], azure.directory_objects("/servicePrincipals", condition))
 
+    accesses = _accesses(state)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
 
         def each(part: Part, keys: Iterable[str], read: Callable[[str], T]) -> dict[str, T | Unread]:
             wanted = list(keys) if part in parts else []
             return dict(zip(wanted, pool.map(lambda key: _seen(lambda: read(key)), wanted), strict=True))
 
+        seen = each(Part.ROLES, accesses, assignments)
+        scopes = {one.role_guid: one.accesses[0].scope for one in state.principals if one.accesses}
+        for key, held in seen.items():
+            scopes |= {} if isinstance(held, Unread) else {_guid(role): accesses[key].scope for role in held}
         return AzureView(
             vault=_seen(vault) if Part.VAULT in parts and state.is_up else Unread("it was not looked for"),
             add_on=_seen(add_on) if Part.ADD_ON in parts else Unread("it was not looked for"),
             secrets=each(Part.SECRETS, _secrets(state), secret),
             roles=each(Part.ROLES, _roles(state), role),
+            assignments=seen,
+            definitions=each(Part.ROLES, scopes, definition),
             applications=each(Part.APPLICATIONS, _applications(state), application),
         )
 
@@ -104,8 +136,13 @@ def _secrets(state: StackState) -> list[str]:
 
 
 def _roles(state: StackState) -> list[str]:
-    of_identities = (role for each in state.identities for role in (*each.roles, *each.reader_roles))
-    return [role.id for role in (*state.reader_roles, *of_identities)]
+    of_principals = (role for each in state.principals for role in each.roles)
+    of_secrets = (role for each in state.identities for role in each.reader_roles)
+    return [role.id for role in (*state.reader_roles, *of_principals, *of_secrets)]
+
+
+def _accesses(state: StackState) -> dict[str, ExpectedAccess]:
+    return {each.key: each for principal in state.principals for each in principal.accesses}
 
 
 def _applications(state: StackState) -> list[str]:
@@ -146,6 +183,26 @@ def _date(seconds: int | None) -> datetime | None:
 
 def _role(properties: AzureObject) -> SeenRole:
     return SeenRole(principal_id=properties["principalId"], role_definition_id=properties["roleDefinitionId"])
+
+
+def _guid(role: SeenRole) -> str:
+    return role.role_definition_id.rpartition("/")[2].lower()
+
+
+def _definition(properties: AzureObject) -> SeenRoleDefinition:
+    return SeenRoleDefinition(
+        name=properties["roleName"],
+        is_custom=properties.get("type") == "CustomRole",
+        permissions=tuple(
+            SeenPermission(
+                actions=tuple(each.get("actions") or ()),
+                exceptions=tuple(each.get("notActions") or ()),
+                data_actions=tuple(each.get("dataActions") or ()),
+                data_exceptions=tuple(each.get("notDataActions") or ()),
+            )
+            for each in properties["permissions"]
+        ),
+    )
 
 
 def _application(found: AzureObject, principals: list[AzureObject]) -> SeenApplication:

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from identity.catalogue import CONTROL_PLANE
-from identity.catalogue_rows import ControlPlaneIdentity, Mount
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue_rows import ControlPlaneIdentity, GrantedIdentity, Mount
 from identity.naming import control_plane_identity_name, control_plane_namespace, secret_reader_name
-from ops.doctor.model.expected import Cluster, ExpectedMount, ExpectedRole, Identity, OwnVault, StackState
+from ops.doctor.model.expected import (
+    Cluster,
+    ExpectedMount,
+    ExpectedRole,
+    GrantedPrincipal,
+    Identity,
+    OwnVault,
+    StackState,
+)
+from ops.doctor.reading.accesses import accesses
 from ops.stack.state import State, StateResource, name_of, outputs_of
 
 _VAULT: Final = "azure-native:keyvault:Vault"
@@ -79,15 +88,24 @@ def _clusters(
 ) -> Iterator[Cluster]:
     for name, cluster in described.items():
         namespace = control_plane_namespace(cluster["namespace"], name)
+        spec = cluster.get("hostedClusterSpec") or {}
         yield Cluster(
             cluster=name,
             home=cluster["namespace"],
             namespace=namespace,
             identities=tuple(
-                _identity(name, namespace, row, found | _delivered(name, row, secrets), side, roles)
+                _identity(
+                    _granted(component := control_plane_identity_name(name, row.field), name, row, roles, spec),
+                    tuple(_of(secret_reader_name(component), roles)),
+                    namespace,
+                    row,
+                    found | _delivered(name, row, secrets),
+                    side,
+                )
                 for row in CONTROL_PLANE
                 if (found := cluster["controlPlane"].get(row.field)) is not None
             ),
+            guests=tuple(_granted(f"{name}-data-plane-{row.name}", name, row, roles, spec) for row in DATA_PLANE),
         )
 
 
@@ -99,17 +117,29 @@ def _delivered(
     return {} if written is None else {name: written.get(name) for name in ("thumbprint", "generation")}
 
 
+def _granted(
+    component: str, cluster: str, row: GrantedIdentity, roles: Sequence[ExpectedRole], spec: Mapping[str, Any]
+) -> GrantedPrincipal:
+    own = tuple(_of(f"{component}-roles", roles))
+    return GrantedPrincipal(
+        cluster=cluster,
+        identity=row.field,
+        roles=own,
+        role_guid=row.builtin.role.guid,
+        accesses=accesses(own, spec),
+    )
+
+
 def _identity(
-    cluster: str,
+    granted: GrantedPrincipal,
+    readers: tuple[ExpectedRole, ...],
     namespace: str,
     row: ControlPlaneIdentity,
     output: Mapping[str, Any],
     side: str,
-    roles: Sequence[ExpectedRole],
 ) -> Identity:
     return Identity(
-        cluster=cluster,
-        identity=row.field,
+        **vars(granted),
         namespace=namespace,
         client_id=output["clientID"],
         secret=output["credentialsSecretName"],
@@ -117,8 +147,7 @@ def _identity(
         secret_provider_class=output["secretProviderClass"],
         thumbprint=output.get("thumbprint"),
         generation=output.get("generation"),
-        roles=tuple(_of(f"{control_plane_identity_name(cluster, row.field)}-roles", roles)),
-        reader_roles=tuple(_of(secret_reader_name(control_plane_identity_name(cluster, row.field)), roles)),
+        reader_roles=readers,
         mounts=tuple(_mount(row, mount, side) for mount in row.mounts),
         hosted_cluster_path=row.hosted_cluster_path or (),
     )

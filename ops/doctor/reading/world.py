@@ -77,6 +77,8 @@ def look(sources: DoctorSources, parts: Set[Part]) -> StackWorld:
         secrets=azure.secrets,
         add_on=azure.add_on,
         roles=azure.roles,
+        assignments=azure.assignments,
+        definitions=azure.definitions,
         applications=azure.applications,
         control_planes=control_planes,
     )
@@ -91,7 +93,7 @@ def _state(engine: Engine) -> StackState | Unread:
 
 def _azure(sources: DoctorSources, state: StackState | Unread, parts: Collection[Part]) -> AzureView:
     if isinstance(state, Unread) or not set(parts) & _AZURE:
-        return AzureView(vault=_NOT_WANTED, secrets={}, add_on=_NOT_WANTED, roles={}, applications={})
+        return AzureView(vault=_NOT_WANTED, secrets={}, add_on=_NOT_WANTED, applications={})
     try:
         with sources.azure() as clients:
             return read_azure(clients, state, parts)

@@ -28,7 +28,16 @@ from identity.roles import (
 )
 from localcloud.azure.conditions import Facts, parse
 from tests.unit.components.program import Program
-from tests.unit.components.world import GROUPS, KMS_VAULT, MANAGEMENT_CLUSTER, SUBSCRIPTION, hosted_cluster, settings
+from tests.unit.components.world import (
+    GROUPS,
+    KMS_VAULT,
+    MANAGEMENT_CLUSTER,
+    SECURITY_GROUP,
+    SUBSCRIPTION,
+    VNET,
+    hosted_cluster,
+    settings,
+)
 
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 BACKUP = f"{GROUPS}/backup/providers/Microsoft.Storage/storageAccounts/backups"
@@ -72,8 +81,9 @@ def test_the_deployer_of_the_example_needs_these_roles() -> None:
     assert found == [
         (CONTRIBUTOR_ROLE, "/identity-dev"),
         (KEY_VAULT_SECRETS_OFFICER_ROLE, "/identity-dev"),
-        *((RBAC_ADMINISTRATOR_ROLE, f"/{each}") for each in ("hc1-managed", "hc1-nsg", "hc1-network", "dns-dev")),
-        (RBAC_ADMINISTRATOR_ROLE, vault),
+        (RBAC_ADMINISTRATOR_ROLE, "/hc1-managed"),
+        *((RBAC_ADMINISTRATOR_ROLE, each.removeprefix(GROUPS)) for each in (SECURITY_GROUP, VNET)),
+        *((RBAC_ADMINISTRATOR_ROLE, each) for each in ("/dns-dev", vault)),
         (RBAC_ADMINISTRATOR_ROLE, "/identity-dev"),
         (READER_ROLE, "/aks-dev"),
         (AKS_CLUSTER_USER_ROLE, MANAGEMENT_CLUSTER.removeprefix(GROUPS)),

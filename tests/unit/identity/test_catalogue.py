@@ -66,11 +66,17 @@ def test_what_names_an_identity_is_unique() -> None:
 
 @pytest.mark.parametrize("row", CONTROL_PLANE, ids=lambda row: row.field)
 def test_the_proof_calls_place_is_within_the_roles_scopes(row: ControlPlaneIdentity) -> None:
-    scopes = {"{vnet}": Scope.VNET, "{backup_storage}": Scope.BACKUP_STORAGE, "{key}": Scope.KMS_VAULT}
-    needed = next((scope for word, scope in scopes.items() if word in row.proof.path), Scope.MANAGED)
+    scopes = {
+        "{subnet}": (Scope.VNET, Scope.SUBNET),
+        "{vnet}": (Scope.VNET, Scope.NETWORK),
+        "{backup_storage}": (Scope.BACKUP_STORAGE, Scope.BACKUP_STORAGE),
+        "{key}": (Scope.KMS_VAULT, Scope.KMS_VAULT),
+    }
+    both = (Scope.MANAGED, Scope.MANAGED)
+    group, resource = next((each for word, each in scopes.items() if word in row.proof.path), both)
 
-    for choice in ("hypershift", "builtin"):
-        assert needed in row.grant(choice).scopes
+    assert group in row.hypershift.scopes
+    assert resource in row.builtin.scopes
 
 
 def test_who_attaches_an_identity_to_nodes_is_always_there() -> None:

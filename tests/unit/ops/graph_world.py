@@ -59,7 +59,7 @@ class GraphWorld:
                 pod = f"{mount.deployment}-7d9c5b6f4-x2x{len(self.mounts) % 10}l"
                 self.mounts.append(MountedVersion(name, row.field, pod, "2" * 32, True, "2" * 32))
         for each in DATA_PLANE if data_plane else ():
-            self._grant(name, f"{name}-data-plane-{each.name}", each.grant)
+            self._grant(name, f"{name}-data-plane-{each.name}", each.hypershift)
         for one in optional:
             self._grant(name, f"{name}-{one.name}", one.grant)
             federated = tuple(FederatedCredential(each.suffix, each.subject, "exists") for each in one.subjects)

@@ -96,7 +96,7 @@ def test_an_identity_has_the_roles_of_its_row_alone(row: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "guid"),
     [
-        *(("DataPlaneIdentity", f"hc1-data-plane-{row.name}-roles-managed", row.grant.role.guid) for row in DATA_PLANE),
+        *(("DataPlaneIdentity", f"hc1-data-plane-{row.name}-roles-x", row.builtin.role.guid) for row in DATA_PLANE),
         *(("OptionalIdentity", f"hc1-{row.name}-roles-dns", row.grant.role.guid) for row in OPTIONAL),
         ("OptionalIdentity", "hc1-acr-pull-attacher-roles-identity", "f1a07417-d97a-45cb-824c-7a7467783830"),
         ("ControlPlaneIdentity", "hc1-cpo-reader-secret", "4633458b-17de-408a-b874-0445c86b69e6"),
@@ -124,7 +124,7 @@ def test_an_assignment_of_no_component_of_the_catalogue_is_refused() -> None:
 def test_no_role_is_assigned_above_a_resource_group(scope: str) -> None:
     [row, *_] = DATA_PLANE
     kinds, name = ("idstack:azure:DataPlaneIdentity", ASSIGNMENT), f"hc1-data-plane-{row.name}-roles-managed"
-    assert found("role-wider-than-catalogue", *kinds, name=name, **assignment(row.grant.role.guid, scope)) == [
+    assert found("role-wider-than-catalogue", *kinds, name=name, **assignment(row.hypershift.role.guid, scope)) == [
         f"a role at the whole of {scope}"
     ]
 

@@ -12,7 +12,16 @@ from identity.naming import kebab
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.simulation import a_uuid, issued
-from tests.unit.components.world import IDENTITIES, KMS_VAULT, grants, hosted_cluster
+from tests.unit.components.world import (
+    IDENTITIES,
+    KMS_VAULT,
+    SECURITY_GROUP,
+    SUBNET,
+    VNET,
+    grants,
+    hosted_cluster,
+    lookups,
+)
 from tests.unit.specification import GROUPS, TENANT, specification
 
 MANAGED, NSG, NETWORK, DNS = (f"{GROUPS}/{name}" for name in ("hc1-managed", "hc1-nsg", "hc1-network", "dns-dev"))
@@ -29,10 +38,24 @@ ROLES = {
     "node-pool-management": ("b24988ac-6180-42a0-ab88-20f7382dd24c", {MANAGED, NETWORK}),
     "kms": ("12338af0-0e69-4776-bea7-57ae8d297424", {KMS_VAULT}),
 }
-# Production's roles where they are others.
-BUILTIN = {
-    "control-plane-operator": "fc0c873f-45e9-4d0d-a7d1-585aab30c6ed",
-    "node-pool-management": "88366f10-ed47-4cc0-9fab-c8a06148393e",
+ROUTES = f"{GROUPS}/hub/providers/Microsoft.Network/routeTables/routes"
+NAT = f"{GROUPS}/hub/providers/Microsoft.Network/natGateways/nat"
+PUBLIC_ZONE = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com"
+PRIVATE_ZONE = f"{GROUPS}/hub/providers/Microsoft.Network/privateDnsZones/hc1.example.com"
+# Production's roles at the resources of Azure/ARO-HCP's bicep and validation.
+PRODUCTION = {
+    "cloud-provider": ("a1f96423-95ce-4224-ab27-4e3dc72facd4", {MANAGED, SUBNET, SECURITY_GROUP, ROUTES, NAT}),
+    "ingress": ("0336e1d3-7a87-462b-b6db-342b63f7802c", {MANAGED, SUBNET, PUBLIC_ZONE, PRIVATE_ZONE}),
+    "file": ("0d7aedc0-15fd-4a67-a412-efad370c947e", {MANAGED, VNET, SECURITY_GROUP, ROUTES, NAT}),
+    "disk": ("5b7237c5-45e1-49d6-bc18-a1f62f400748", {MANAGED}),
+    "network": ("be7a6435-15ae-4171-8f30-4a343eff9e8f", {MANAGED, VNET}),
+    "image-registry": ("8b32b316-c2f5-4ddf-b05b-83dacd2d08b5", {MANAGED, VNET}),
+    "control-plane-operator": ("fc0c873f-45e9-4d0d-a7d1-585aab30c6ed", {MANAGED, VNET, SECURITY_GROUP}),
+    "node-pool-management": ("88366f10-ed47-4cc0-9fab-c8a06148393e", {MANAGED, SUBNET}),
+    "kms": ("12338af0-0e69-4776-bea7-57ae8d297424", {KMS_VAULT}),
+    "data-plane-file": ("0d7aedc0-15fd-4a67-a412-efad370c947e", {MANAGED, VNET, SECURITY_GROUP, ROUTES, NAT}),
+    "data-plane-disk": ("5b7237c5-45e1-49d6-bc18-a1f62f400748", {MANAGED}),
+    "data-plane-image-registry": ("8b32b316-c2f5-4ddf-b05b-83dacd2d08b5", {MANAGED, VNET}),
 }
 
 NOT_BEFORE = datetime(2026, 11, 21, 8, 55, tzinfo=UTC)
@@ -100,11 +123,37 @@ def test_an_identity_has_the_role_of_hypershifts_cli_at_each_of_its_scopes(
     assert grants(stack, f"hc1-{component}") == {(role, scope) for scope in scopes}
 
 
-def test_with_builtin_roles_two_identities_get_productions_narrower_ones(program: Program) -> None:
-    recorder = program(roles="builtin", clusterSide="hypershift")
+@pytest.fixture(scope="module")
+def with_production_roles(program: Program) -> RecordingMonitor:
+    dns = {"baseDomain": "example.com", "publicZoneID": PUBLIC_ZONE, "privateZoneID": PRIVATE_ZONE}
+    cluster = hosted_cluster(routeTableID=ROUTES, natGatewayID=NAT, dns=dns)
+    subnet = {"networkSecurityGroup": {"id": SECURITY_GROUP}, "routeTable": {"id": ROUTES}, "natGateway": {"id": NAT}}
+    return program(
+        invokes=lookups(getSubnet=subnet), roles="builtin", clusterSide="hypershift", hostedClusters=[cluster]
+    )
 
-    for component, (role, scopes) in ROLES.items():
-        assert grants(recorder, f"hc1-{component}") == {(BUILTIN.get(component, role), scope) for scope in scopes}
+
+@pytest.mark.parametrize("component", PRODUCTION)
+def test_with_builtin_roles_an_identity_has_productions_role_at_the_resources(
+    with_production_roles: RecordingMonitor, component: str
+) -> None:
+    role, scopes = PRODUCTION[component]
+
+    assert grants(with_production_roles, f"hc1-{component}") == {(role, scope) for scope in scopes}
+
+
+def test_with_builtin_roles_a_role_is_not_assigned_again_inside_of_its_scope(program: Program) -> None:
+    inside = {key: hosted_cluster()[key].replace("/hc1-network/", "/hc1-managed/") for key in ("vnetID", "subnetID")}
+    recorder = program(
+        invokes=lookups(getPrivateZone={"numberOfVirtualNetworkLinks": 1}),
+        roles="builtin",
+        hostedClusters=[hosted_cluster(**inside)],
+    )
+
+    role, _ = PRODUCTION["ingress"]
+    assert grants(recorder, "hc1-ingress") == {(role, MANAGED), (role, DNS)}
+    role, _ = PRODUCTION["file"]
+    assert grants(recorder, "hc1-file") == {(role, MANAGED), (role, SECURITY_GROUP)}
 
 
 @pytest.fixture(scope="module")

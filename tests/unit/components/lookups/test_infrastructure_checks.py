@@ -78,6 +78,36 @@ def test_the_id_of_the_subnets_security_group_is_compared_without_case(program: 
     assert program(invokes=answers, lookups_only=True).failure is None
 
 
+ATTACHED = {
+    "networkSecurityGroup": {"id": SECURITY_GROUP},
+    "routeTable": {"id": f"{GROUPS}/hub/providers/Microsoft.Network/routeTables/routes"},
+    "natGateway": {"id": f"{GROUPS}/hub/providers/Microsoft.Network/natGateways/nat"},
+}
+NAMED = {"routeTableID": ATTACHED["routeTable"]["id"], "natGatewayID": ATTACHED["natGateway"]["id"].upper()}
+BOTH = [(f"hostedClusters[0].{key}", "subnet-attachment-differs") for key in NAMED]
+
+
+@pytest.mark.parametrize(
+    ("subnet", "named", "roles", "expected"),
+    [
+        (ATTACHED, NAMED, "builtin", []),
+        (ATTACHED, {}, "builtin", BOTH),
+        (ATTACHED, {}, "hypershift", []),
+        (ATTACHED, {key: f"{each}2" for key, each in NAMED.items()}, "hypershift", BOTH),
+        ({"networkSecurityGroup": {"id": SECURITY_GROUP}}, NAMED, "builtin", BOTH),
+    ],
+    ids=["as it is", "not named", "not needed", "another one", "nothing attached"],
+)
+def test_what_the_subnet_refers_to_is_named_where_a_role_is_at_it(
+    program: Program, subnet: dict[str, Any], named: dict[str, str], roles: str, expected: list[tuple[str, str]]
+) -> None:
+    config: dict[str, Any] = {"roles": roles, "hostedClusters": [hosted_cluster(**named)]}
+    answers = lookups(getSubnet=subnet)
+
+    found = refused(program, invokes=answers, **config) if expected else program(invokes=answers, **config).failure
+    assert (found or []) == expected
+
+
 def test_what_is_missing_is_not_called_unequal_too(program: Program) -> None:
     assert refused(program, invokes=lookups(getNetworkSecurityGroup=GONE, getVirtualNetwork=WEST)) == [
         ("hostedClusters[0].securityGroupID", "resource-missing"),

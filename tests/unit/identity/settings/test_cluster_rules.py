@@ -47,13 +47,21 @@ def test_a_subnet_is_one_of_the_network() -> None:
     assert refusals(configuration(hostedClusters__0__subnetID=f"{VNET}/subnets/default".upper())) == []
 
 
-def test_the_network_is_in_the_stacks_subscription() -> None:
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("securityGroupID", "networkSecurityGroups/nsg-1"),
+        ("routeTableID", "routeTables/routes"),
+        ("natGatewayID", "natGateways/nat"),
+    ],
+)
+def test_the_network_is_in_the_stacks_subscription(key: str, name: str) -> None:
     elsewhere = NETWORK.replace(SUBSCRIPTION, OTHER)
-    group = f"{elsewhere}/networkSecurityGroups/nsg-1"
 
-    assert refusals(configuration(hostedClusters__0__securityGroupID=group)) == [
-        ("hostedClusters[0].securityGroupID", "network-in-other-subscription")
+    assert refusals(configuration(**{f"hostedClusters__0__{key}": f"{elsewhere}/{name}"})) == [
+        (f"hostedClusters[0].{key}", "network-in-other-subscription")
     ]
+    assert refusals(configuration(**{f"hostedClusters__0__{key}": f"{NETWORK}/{name}"})) == []
 
 
 @pytest.mark.parametrize("field", [row.field for row in CONTROL_PLANE if not row.optional])

@@ -76,6 +76,15 @@ def test_a_zone_elsewhere_is_refused(group: str) -> None:
     assert refusals(config) == [(PUBLIC, "zone-without-role"), (PRIVATE, "zone-without-role")]
 
 
+def test_with_builtin_roles_a_zone_is_in_any_group_of_the_subscription() -> None:
+    group, elsewhere = DNS.replace("/dns/", "/other/"), DNS.replace(SUBSCRIPTION, OTHER)
+    config = with_domains(
+        publicZoneID=f"{group}/dnsZones/apps.example.com", privateZoneID=f"{elsewhere}/privateDnsZones/example.com"
+    )
+
+    assert refusals(with_change(config, "roles", "builtin")) == [(PRIVATE, "zone-without-role")]
+
+
 def test_a_network_that_was_refused_itself_decides_nothing_about_zones() -> None:
     config = with_change(with_domains(), "hostedClusters__0__vnetID", "vnet-1")
 

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.identity.settings.world import (
     ABSENT,
     DNS,
+    NETWORK,
     SUBSCRIPTION,
     configuration,
     domains,
@@ -60,6 +61,11 @@ def test_the_same_names_may_be_said() -> None:
 @pytest.mark.parametrize("key", ["resourceGroup", "vnetID", "subnetID", "securityGroupID"])
 def test_another_name_contradicts_the_creation(key: str) -> None:
     assert (f"hostedClusters[0].{key}", "created-infrastructure-named") in refused(**{key: hosted_cluster()[key]})
+
+
+@pytest.mark.parametrize(("key", "name"), [("routeTableID", "routeTables/r"), ("natGatewayID", "natGateways/n")])
+def test_a_subnet_that_the_stack_makes_has_nothing_attached(key: str, name: str) -> None:
+    assert refused(**{key: f"{NETWORK}/{name}"}) == [(f"hostedClusters[0].{key}", "created-infrastructure-named")]
 
 
 def test_another_private_zone_contradicts_the_creation() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -15,6 +16,7 @@ from ops.doctor.model.world import (
     SeenConfiguration,
     SeenContainer,
     SeenLock,
+    SeenPermission,
     SeenRole,
     SeenRun,
     SeenVault,
@@ -139,6 +141,44 @@ def identity_role(**changes: str) -> Change:
         return worlds.denied(lost, IMPORTED, 403, "403 AuthorizationFailed: The client does not have authorization")
 
     return change
+
+
+def custom_role(change: Callable[[SeenPermission], SeenPermission]) -> Change:
+    """The identity has a custom role everywhere, made from its own; the state knows that role as the stack's."""
+
+    def changed(world: StackWorld) -> StackWorld:
+        own = identity(world, ISSUED)
+        held = known(world.definitions[own.role_guid])
+        assert held is not None
+        custom = replace(held, name="Narrow", is_custom=True, permissions=tuple(map(change, held.permissions)))
+        seen = SeenRole(principal_id=own.roles[0].principal_id, role_definition_id=f"/roles/{OTHER}")
+        at_each = {each.key: (seen,) for each in own.accesses}
+        return replace(
+            worlds.with_identity(
+                world, ISSUED, roles=tuple(replace(each, role_definition_id=f"/roles/{OTHER}") for each in own.roles)
+            ),
+            roles={**world.roles, **{each.id: seen for each in own.roles}},
+            assignments={**world.assignments, **at_each},
+            definitions={**world.definitions, OTHER: custom},
+        )
+
+    return changed
+
+
+def at_a_second_vault(world: StackWorld) -> StackWorld:
+    """The key is in another vault, too, where nobody has assigned anything."""
+    own = identity(world, "kms")
+    second = replace(own.accesses[0], scope=f"{own.accesses[0].scope}-2")
+    changed = worlds.with_identity(world, "kms", accesses=(*own.accesses, second))
+    return replace(changed, assignments={**world.assignments, second.key: ()})
+
+
+def without_joining(permission: SeenPermission) -> SeenPermission:
+    return replace(permission, actions=tuple(each for each in permission.actions if "subnets/join" not in each))
+
+
+def all_but_subnets(permission: SeenPermission) -> SeenPermission:
+    return replace(permission, actions=("*",), exceptions=("Microsoft.Network/*/subnets/*",))
 
 
 def secret(**changes: Any) -> Change:

@@ -243,6 +243,21 @@ FAULTS: Final = (
     ),
     InjectedFault("another role", Stage.PROOF_CALL, "role", IMPORTED, changes.identity_role(role_definition_id=OTHER)),
     InjectedFault(
+        "a custom role lost an action",
+        Stage.PROOF_CALL,
+        "actions",
+        ISSUED,
+        changes.custom_role(changes.without_joining),
+    ),
+    InjectedFault(
+        "a custom role takes actions away",
+        Stage.PROOF_CALL,
+        "actions",
+        ISSUED,
+        changes.custom_role(changes.all_but_subnets),
+    ),
+    InjectedFault("no role at one of two vaults", Stage.PROOF_CALL, "actions", "kms", changes.at_a_second_vault),
+    InjectedFault(
         "denied with its role", Stage.PROOF_CALL, "proof-call", IMPORTED, changes.denied(403, "403 Forbidden")
     ),
     InjectedFault(

@@ -13,7 +13,15 @@ from identity.access.azure_client import AzureClient
 from identity.access.errors import AzureRefused
 from ops.doctor.model.check import Part
 from ops.doctor.model.seen import Unread, known
-from ops.doctor.model.world import SeenAddOn, SeenApplication, SeenSecret, SeenVault
+from ops.doctor.model.world import (
+    SeenAddOn,
+    SeenApplication,
+    SeenPermission,
+    SeenRole,
+    SeenRoleDefinition,
+    SeenSecret,
+    SeenVault,
+)
 from ops.doctor.reading.azure import AzureView, read_azure, unseen
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.doctor.changes import ISSUED
@@ -24,17 +32,26 @@ THUMBPRINT = "9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70"
 
 @dataclass
 class FakeAzure:
-    """ARM and Graph: resources by id, applications and principals by client id; `refused` is the answer to the rest."""
+    """ARM and Graph: resources by id, applications and principals by client id; `refused` is the answer to the rest.
 
-    resources: dict[str, Any] = field(default_factory=dict)
+    `assigned` are the role assignments at every scope, each with its principal.
+    """
+
+    by_id: dict[str, Any] = field(default_factory=dict)
     applications: dict[str, Any] = field(default_factory=dict)
     principals: dict[str, Any] = field(default_factory=dict)
     refused: AzureRefused | None = None
+    assigned: list[tuple[str, Any]] = field(default_factory=list)
 
     def resource(self, resource_id: str, api_version: str) -> Any:
         if self.refused is not None:
             raise self.refused
-        return self.resources.get(resource_id)
+        return self.by_id.get(resource_id)
+
+    def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[Any]:
+        if self.refused is not None:
+            raise self.refused
+        return [each for owner, each in self.assigned if f"assignedTo('{owner}')" in str(condition)]
 
     def directory_objects(self, path: str, condition: str) -> list[Any]:
         if self.refused is not None:
@@ -123,7 +140,8 @@ def test_a_refusal_leaves_each_thing_unread_and_is_cut_short() -> None:
 
     view = read(azure, Part.VAULT, Part.SECRETS, Part.ADD_ON, Part.ROLES, Part.APPLICATIONS)
 
-    for each in (view.vault, view.add_on, *view.secrets.values(), *view.roles.values(), *view.applications.values()):
+    mappings = (view.secrets, view.roles, view.assignments, view.definitions, view.applications)
+    for each in (view.vault, view.add_on, *(one for mapping in mappings for one in mapping.values())):
         assert isinstance(each, Unread)
         assert each.why.startswith("reading x: 403")
         assert len(each.why) <= 300
@@ -134,4 +152,28 @@ def test_an_azure_out_of_reach_leaves_everything_unread() -> None:
     view = unseen(why, STATE)
 
     assert (view.vault, view.add_on, set(view.secrets.values())) == (why, why, {why})
-    assert view.roles.keys() == read(FakeAzure(), Part.ROLES).roles.keys()
+    read_view = read(FakeAzure(), Part.ROLES)
+    assert view.roles.keys() == read_view.roles.keys()
+    assert view.assignments.keys() == read_view.assignments.keys()
+
+
+def test_a_principals_roles_are_read_at_its_places_with_their_definitions() -> None:
+    own = worlds.identity(worlds.healthy(), ISSUED)
+    custom = "33333333-3333-4333-8333-333333333333"
+    principal = own.roles[0].principal_id
+    held = {"properties": {"principalId": principal, "roleDefinitionId": f"/roles/{custom.upper()}"}}
+    last = own.accesses[-1].scope
+    definition = {
+        "roleName": "Narrow",
+        "type": "CustomRole",
+        "permissions": [{"actions": ["a/read"], "notActions": ["b"], "dataActions": ["c"], "notDataActions": None}],
+    }
+    name = f"{last}/providers/Microsoft.Authorization/roleDefinitions/{custom}"
+
+    view = read(FakeAzure({name: {"properties": definition}}, assigned=[(principal, held)]), Part.ROLES)
+
+    seen = SeenRole(principal_id=principal, role_definition_id=f"/roles/{custom.upper()}")
+    assert {view.assignments[each.key] for each in own.accesses} == {(seen,)}
+    permission = SeenPermission(actions=("a/read",), exceptions=("b",), data_actions=("c",), data_exceptions=())
+    assert view.definitions[custom] == SeenRoleDefinition(name="Narrow", is_custom=True, permissions=(permission,))
+    assert {own.role_guid for own in STATE.principals} <= view.definitions.keys()

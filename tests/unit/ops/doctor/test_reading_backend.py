@@ -69,7 +69,7 @@ def test_a_lock_that_is_cut_short_is_of_an_engine_that_has_ended(locks: Path) ->
     (locks / "b.json").write_text("{")
     (locks / "c.json.18ea9f.tmp").write_text('{"pid"')
 
-    found = known(read_locks(Engine("organization/idstack/dev"), nobody))
+    found = known(read_locks(Engine("dev"), nobody))
 
     assert [(each.owner, each.runs) for each in found] == 3 * [("an engine that could not write its lock", False)]
     assert all(each.since.tzinfo is UTC for each in found)

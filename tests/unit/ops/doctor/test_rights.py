@@ -24,7 +24,9 @@ UNSEEN: dict[Part, Callable[[StackWorld], StackWorld]] = {
     Part.VAULT: lambda world: replace(world, vault=REFUSED),
     Part.SECRETS: lambda world: replace(world, secrets=dict.fromkeys(world.secrets, REFUSED)),
     Part.ADD_ON: lambda world: replace(world, add_on=REFUSED),
-    Part.ROLES: lambda world: replace(world, roles=dict.fromkeys(world.roles, REFUSED)),
+    Part.ROLES: lambda world: replace(
+        world, roles=dict.fromkeys(world.roles, REFUSED), assignments=dict.fromkeys(world.assignments, REFUSED)
+    ),
     Part.APPLICATIONS: lambda world: replace(world, applications=dict.fromkeys(world.applications, REFUSED)),
     Part.CONTROL_PLANES: lambda world: replace(world, control_planes=dict.fromkeys(world.control_planes, REFUSED)),
     Part.REPORTS: lambda world: worlds.with_plane(world, reports=dict.fromkeys(worlds.plane(world).reports, REFUSED)),

@@ -118,6 +118,20 @@ def test_whatever_a_configuration_names_is_seeded(clusters: tuple[dict[str, Any]
     assert missing(stack_file(hostedClusters=list(clusters))) == []
 
 
+def test_the_subnet_refers_to_the_named_route_table_and_nat_gateway() -> None:
+    attached = {
+        "routeTableID": _id("hub", "Microsoft.Network/routeTables", "routes"),
+        "natGatewayID": _id("hub", "Microsoft.Network/natGateways", "nat"),
+    }
+    seed = seed_for(stack_file(hostedClusters=[cluster()]), stack_file(hostedClusters=[cluster(**attached)]))
+
+    [subnet] = [each.properties for each in seed.resources if each.type.endswith("/subnets")]
+    referred = {each: subnet[each]["id"].rpartition("/")[2] for each in ("routeTable", "natGateway")}
+    assert referred == {"routeTable": "routes", "natGateway": "nat"}
+    assert "networkSecurityGroup" in subnet
+    assert {"routes", "nat"} <= {each.name for each in seed.resources}
+
+
 @given(st.tuples(_clusters("hc1"), _clusters("hc2")))
 def test_what_base_and_head_name_both_exists_once(clusters: tuple[dict[str, Any], ...]) -> None:
     base, head = (stack_file(hostedClusters=list(each)) for each in (clusters[:1], clusters))

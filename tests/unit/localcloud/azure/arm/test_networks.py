@@ -204,4 +204,4 @@ def test_a_property_that_is_not_emulated_is_refused_by_name(world: ArmWorld) -> 
     answer = world.call("PUT", VNET, vnet_body(dhcpOptions={"dnsServers": ["10.0.0.4"]}))
     assert error(answer)[:2] == (501, "NotEmulated")
     assert "dhcpOptions" in error(answer)[2]
-    assert error(world.call("GET", f"{NETWORK}/natGateways/one"))[1] == "NotEmulated"
+    assert error(world.call("GET", f"{NETWORK}/networkManagers/one"))[1] == "NotEmulated"
