@@ -121,6 +121,7 @@ lock: ## Write requirements.txt anew from requirements.in, the probe image's and
 	@$(LOCK) --constraint requirements.txt --output-file localcloud/requirements.txt localcloud/pyproject.toml
 	@$(LOCK) --output-file tests/clients/azure-cli.txt tests/clients/azure-cli.in
 	@$(LOCK) --output-file tests/clients/python.txt tests/clients/python.in
+	@$(LOCK) --constraint requirements.txt --output-file tests/clients/azure-models.txt tests/clients/azure-models.in
 
 audit: setup ## Look for known vulnerabilities in every lock (ARGS=python, go or npm for a part); asks PyPI, vuln.go.dev and npm
 	@$(PYTHON) -m tools.vulnerabilities $(ARGS)

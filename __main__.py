@@ -12,6 +12,7 @@ from components.azure.providers import register_providers
 from components.kubernetes.provider import with_kubernetes_provider
 from components.lookups import configuration
 from components.lookups.access_check import check_access
+from components.lookups.backup_cloud_check import warn_of_backups
 from components.lookups.control_plane_check import check_control_planes
 from components.lookups.credential_loss_check import check_credential_losses
 from components.lookups.key_rotation_check import check_key_rotations
@@ -31,6 +32,7 @@ async def main() -> pulumi.Inputs:
     """Build the stack. Look-ups report whatever is wrong with its configuration or surroundings before any resource."""
     try:
         settings = configuration.load()
+        warn_of_backups(settings)
         shared = await take_outputs(settings)
         last = await last_outputs()
         renews_only = renewal_request.is_renewal_run(os.environ)

@@ -329,6 +329,7 @@ CONTROL_PLANE: Final = (
                 container="upload",
                 volume="backup-credentials",
                 path="/etc/etcd-backup-creds",
+                file="credentials",
             ),
         ),
         # The only read at ARM that the role grants.

@@ -67,6 +67,8 @@ class ConfigFile:
 class Mount:
     """One place where a pod mounts the identity's credential, and how its consumer finds the file.
 
+    The file has the name of the secret, unless `file` is another one. All mounts of an identity have the same.
+
     At most one of `credential_env` (a variable holding the file's path), `config` and `cluster_identity` (CAPZ reads an
     AzureClusterIdentity) is set; with none the path is built in the consumer's code.
     """
@@ -75,6 +77,7 @@ class Mount:
     container: str
     volume: str
     path: str = "/mnt/certs"
+    file: str | None = None
     credential_env: str | None = None
     config: ConfigFile | None = None
     cluster_identity: bool = False

@@ -16,6 +16,7 @@ from tools.steps import ROOT, TOOLS, WHEELS_ALONE, ProcessError, SetupError, fin
 
 _CLI_LOCK: Final = ROOT / "tests/clients/azure-cli.txt"
 _PYTHON_LOCK: Final = ROOT / "tests/clients/python.txt"
+_MODELS_LOCK: Final = ROOT / "tests/clients/azure-models.txt"
 _AUDIT_LOCK: Final = ROOT / "tools/audit/requirements.txt"
 _JAVASCRIPT: Final = ROOT / "tests/clients/javascript"
 _BROWSER: Final = ROOT / "tests/browser/driver"
@@ -36,6 +37,11 @@ def azure_cli() -> Path:
 def python() -> Path:
     """Python with Microsoft's libraries, in an environment of its own; raises SetupError if it cannot be installed."""
     return _installed("python", [_PYTHON_LOCK], _environment_of(_PYTHON_LOCK)) / "bin/python"
+
+
+def azure_models() -> Path:
+    """Python with Microsoft's libraries of the API versions that are sent; raises SetupError as `python` does."""
+    return _installed("azure-models", [_MODELS_LOCK], _environment_of(_MODELS_LOCK)) / "bin/python"
 
 
 def audit() -> Path:

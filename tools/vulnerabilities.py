@@ -30,6 +30,7 @@ PYTHON_LOCKS: Final = (
     "localcloud/requirements.txt",
     "tests/clients/azure-cli.txt",
     "tests/clients/python.txt",
+    "tests/clients/azure-models.txt",
 )
 # Module, and which packages of it are looked at: the commands it pins, or its own program.
 GO_MODULES: Final[Mapping[str, str]] = {

@@ -121,6 +121,7 @@ class ClusterSide(pulumi.ComponentResource):
                 tenant_id=args.settings.tenant_id,
                 key_vault_user_client_id=args.store.key_vault_user_client_id,
                 annotations=own,
+                file=row.mounts[0].file,
             )
             usable = [self._guarded, *identity.usable, *args.store.key_vault_user]
             opts = pulumi.ResourceOptions(parent=self, depends_on=usable)

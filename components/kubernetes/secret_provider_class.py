@@ -15,7 +15,8 @@ from pulumi_kubernetes.meta import v1 as meta
 class SecretProviderClassArgs:
     """Inputs of `SecretProviderClass`. `key_vault_user_client_id` is the identity that reads the vault.
 
-    `annotations` are None for a class of the control-plane operator.
+    `annotations` are None for a class of the control-plane operator. `file` is the name of the mounted file, None for
+    the secret's.
     """
 
     class_name: str
@@ -26,6 +27,7 @@ class SecretProviderClassArgs:
     tenant_id: str
     key_vault_user_client_id: pulumi.Input[str]
     annotations: Mapping[str, str] | None = None
+    file: str | None = None
 
 
 class SecretProviderClass(pulumi.ComponentResource):
@@ -44,11 +46,14 @@ class SecretProviderClass(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-def objects(secret_name: str, object_encoding: str) -> str:
-    """The parameter `objects`, byte for byte (`support/secretproviderclass/secretproviderclass.go:12-20`)."""
+def objects(secret_name: str, object_encoding: str, file: str | None = None) -> str:
+    """The parameter `objects`, byte for byte (`support/secretproviderclass/secretproviderclass.go:12-20`).
+
+    Another file name than the secret's is an alias, which no class of HyperShift's has.
+    """
+    alias = "" if file is None else f"    objectAlias: {file}\n"
     return (
-        "\narray:\n  - |\n"
-        f"    objectName: {secret_name}\n"
+        f"\narray:\n  - |\n    objectName: {secret_name}\n{alias}"
         f"    objectEncoding: {object_encoding}\n"
         "    objectType: secret\n"
     )
@@ -64,6 +69,6 @@ def _spec(args: SecretProviderClassArgs) -> dict[str, Any]:
             "userAssignedIdentityID": args.key_vault_user_client_id,
             "keyvaultName": args.vault_name,
             "tenantId": args.tenant_id,
-            "objects": objects(args.secret_name, args.object_encoding),
+            "objects": objects(args.secret_name, args.object_encoding, args.file),
         },
     }

@@ -33,8 +33,8 @@ class WiringConflict(ValueError):
 
 
 def credential_path(mount: Mount, secret_name: str) -> str:
-    """Absolute path of the credential in the pod: the file has the secret's name."""
-    return f"{mount.path}/{secret_name}"
+    """Absolute path of the credential in the pod."""
+    return f"{mount.path}/{mount.file or secret_name}"
 
 
 def wire(
@@ -48,7 +48,7 @@ def wire(
         mount: the catalogue's mount.
         containers: which containers get it; the others stay without.
         secret_provider_class: name of the SecretProviderClass in the pod's namespace.
-        secret_name: the Key Vault secret, and so the name of the file.
+        secret_name: the Key Vault secret, and so the name of the file unless the mount has another.
 
     Raises:
         WiringConflict: a volume, mount path or variable of the same name exists with another value.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, cast
 
 from identity.access.control_planes import control_planes, identities_in_use, refusal, unreadable
 from identity.access.errors import AccessError
 from identity.naming import control_plane_namespace
 from identity.outputs import StackOutputs
+from ops.access.ended_credentials import ended_credentials
 from ops.access.management_cluster import api_server
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -19,14 +20,19 @@ _NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 _HOSTED_CLUSTER: Final = "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster"
 
 
-def require_no_control_plane(engine: Engine) -> None:
+def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> None:
     """Raise CommandError if `destroy` would harm a control plane, or if that cannot be seen.
 
     It would delete a namespace with a control plane, or the identities of a hosted cluster that somebody else applied.
-    The engine does not run the program then.
+    The engine does not run the program then. `warn` is told, before anything else, of a hosted cluster that HyperShift
+    has to delete with credentials that have ended.
     """
     resources = engine.resources()
-    deleted, served = _deleted_namespaces(resources), _served_namespaces(resources)
+    outputs = _outputs(resources)
+    applied = [each["inputs"]["metadata"]["name"] for each in resources if each["type"] == _HOSTED_CLUSTER]
+    if warning := ended_credentials(engine, outputs, applied):
+        warn(warning)
+    deleted, served = _deleted_namespaces(resources), _served_namespaces(outputs, applied)
     namespaces = [*deleted, *served]
     if not namespaces:
         return
@@ -38,6 +44,8 @@ def require_no_control_plane(engine: Engine) -> None:
             f"{unreadable(namespaces, error)}. If the management cluster itself is gone, `pulumi destroy --stack "
             f"{engine.stack}` does not ask it about identities"
         ) from None
+    if warning := ended_credentials(engine, outputs, set(found.values()).difference(applied)):
+        warn(warning)
     if losing := {each: found[each] for each in deleted if each in found}:
         raise CommandError(refusal(losing, engine.stack))
     if found:
@@ -53,15 +61,17 @@ def _deleted_namespaces(resources: Iterable[StateResource]) -> list[str]:
     ]
 
 
-def _served_namespaces(resources: Iterable[StateResource]) -> list[str]:
+def _outputs(resources: Iterable[StateResource]) -> StackOutputs[Any]:
+    stack = next((each for each in resources if each["type"] == _STACK), None)
+    return cast("StackOutputs[Any]", {} if stack is None else stack.get("outputs") or {})
+
+
+def _served_namespaces(outputs: StackOutputs[Any], applied: Collection[str]) -> list[str]:
     """The namespaces of the control planes that use the stack's identities.
 
     A HostedCluster in the state goes first, with its control plane. Without a management cluster nobody can look.
     """
-    stack = next((each for each in resources if each["type"] == _STACK), None)
-    outputs = cast("StackOutputs[Any]", {} if stack is None else stack.get("outputs") or {})
     if outputs.get("clusterSide") != "hypershift" or "managementClusterId" not in outputs:
         return []
-    own = {each["inputs"]["metadata"]["name"] for each in resources if each["type"] == _HOSTED_CLUSTER}
     clusters = outputs.get("hostedClusters") or {}
-    return [control_plane_namespace(each["namespace"], name) for name, each in clusters.items() if name not in own]
+    return [control_plane_namespace(each["namespace"], name) for name, each in clusters.items() if name not in applied]

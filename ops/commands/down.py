@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import typer
 
 from ops.access.control_planes import require_no_control_plane
@@ -21,13 +23,14 @@ def down(
 ) -> None:
     """Destroy a stack, and the local cloud with its last stack. Other options go to `pulumi destroy`.
 
-    A stack whose namespace holds a control plane of HyperShift is not destroyed.
+    A stack whose namespace holds a control plane of HyperShift is not destroyed. Credentials with which HyperShift
+    cannot delete a hosted cluster any more are named first.
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     if not engine.is_local:
         refuse_half_moves(engine)
-        require_no_control_plane(engine)
+        require_no_control_plane(engine, partial(_warn, screen))
         engine.destroy(context.args)
     others = _remove_local(engine, screen, context.args) if engine.is_local and local_paths().state.exists() else []
     if as_json:
@@ -44,7 +47,7 @@ def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[
     screen.step("pulumi destroy")
     engine.prepare()
     refuse_half_moves(engine)
-    require_no_control_plane(engine)
+    require_no_control_plane(engine, partial(_warn, screen))
     engine.destroy(arguments)
     engine.remove()
     if others := engine.siblings():
@@ -52,3 +55,7 @@ def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[
     screen.step("local cloud")
     local_cloud.do("stop", "--remove", output=screen.output)
     return []
+
+
+def _warn(screen: Screen, text: str) -> None:
+    screen.console.print(f"warning: {text}", markup=False, emoji=False)

@@ -120,6 +120,10 @@ class Stacks:
         """Those of all stacks (`Contents.infra_ids`)."""
         return frozenset[str]().union(*(each.infra_ids for each in self.contents.values()))
 
+    def have_infra_id(self, infra_id: str) -> bool:
+        """Whether a stack has a hosted cluster with this infrastructure id, also from a run that did not end."""
+        return infra_id in self.infra_ids or any(each.has_infra_id(infra_id) for each in self.contents.values())
+
     def name(self, *identifiers: str) -> bool:
         """Whether a stack names one of these: an ARM id, an object id, a client id."""
         return any(each.lower() in stack.texts for each in identifiers for stack in self.contents.values())

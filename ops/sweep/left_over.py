@@ -1,5 +1,5 @@
-"""What Azure has that no stack of the backend names: role assignments, secrets, applications, managed identities, and
-credentials of these two.
+"""What Azure has that no stack of the backend names: role assignments, secrets, applications, managed identities,
+credentials of these two, and what HyperShift left of hosted clusters.
 
 Each finding says why it is thought to be left over, and whether it is this program's. What may be somebody else's is
 listed, and never deleted.
@@ -27,7 +27,7 @@ from identity.settings import Settings
 from ops.access import vault_secrets
 from ops.siblings.stacks import COMPONENTS, Stacks
 from ops.siblings.whose import owner_of_application
-from ops.sweep import added_credentials, registrations
+from ops.sweep import added_credentials, machines, registrations
 from ops.sweep.model import CERTIFICATE, MANAGED_IDENTITY_API, LeftOver, Swept
 
 _AUTHORIZATION: Final = "2022-04-01"
@@ -76,6 +76,7 @@ def find(
         *(each for each, _ in applications),
         *_secrets(secrets, stacks),
         *(each for each, _ in identities),
+        *machines.find(azure, f"/subscriptions/{settings.subscription_id}", stacks.have_infra_id, infra_ids),
     ]
 
 
@@ -94,7 +95,7 @@ def delete(azure: AzureClient, found: LeftOver) -> None:
             azure.vault(vault, "DELETE", f"/secrets/{name}")
         case Swept.MANAGED_IDENTITY:
             azure.delete_resource(found.id, MANAGED_IDENTITY_API)
-        case Swept.CLIENT_SECRET | Swept.FEDERATED_CREDENTIAL:
+        case _:
             raise ValueError(f"a {found.kind} is never this program's")
 
 

@@ -21,6 +21,11 @@ class Swept(StrEnum):
     APPLICATION = "application"
     SECRET = "secret"
     MANAGED_IDENTITY = "managed identity"
+    MACHINE = "virtual machine"
+    DISK = "disk"
+    INTERFACE = "network interface"
+    LOAD_BALANCER = "load balancer"
+    PUBLIC_ADDRESS = "public IP address"
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def test_optional_identities_come_and_go(small: LocalStack) -> None:
     with small.configured(hostedClusters=[with_all]):
         added = bring_up(small)
         mounted = Path(small.environment.mounts_dir, "clusters-hc1/probe-etcd-backup/etc/etcd-backup-creds")
-        document = json.loads((mounted / "etcd-backup-hc1-json").read_text(encoding="utf-8"))
+        document = json.loads((mounted / "credentials").read_text(encoding="utf-8"))
         client_id = small.control_plane["etcdBackup"]["clientID"]
         described = small.outputs["hostedClusters"]["hc1"]
         status = json.loads(small.idstack("status", "--json").stdout)

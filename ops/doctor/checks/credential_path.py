@@ -15,7 +15,7 @@ REFUSED_DOCUMENT = "credential document:"
 
 def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     for mount, pod, report in reports_of(world, identity):
-        error, wanted = report.sign_in_error, f"{mount.directory}/{identity.secret}"
+        error, wanted = report.sign_in_error, mount.path(identity.secret)
         found = report.file
         if found is not None and found != wanted:
             evidence = f"{pod.name} looks for its credential at {found}; it is mounted at {wanted}"

@@ -42,7 +42,7 @@ def _wrong(identity: Identity, mount: ExpectedMount, pod: SeenPod) -> Iterator[s
         if mount.directory not in paths:
             found = ", ".join(paths) or "nowhere"
             yield f"{mount.container} mounts {volumes[0]} at {found}; it looks for the file in {mount.directory}"
-        file = f"{mount.directory}/{identity.secret}"
+        file = mount.path(identity.secret)
         if mount.variable is not None and container.variables.get(mount.variable) != file:
             yield f"{mount.variable} of {mount.container} is {container.variables.get(mount.variable)!r}, not {file!r}"
 

@@ -53,7 +53,8 @@ class ExpectedMount:
     """A place where a pod of `deployment` finds the credential: one of the catalogue's mounts.
 
     `variable` is set to the file's path, if the consumer wants one; `document` is the path of a cloud configuration
-    that names the file, `document_secret` the Kubernetes Secret with it.
+    that names the file, `document_secret` the Kubernetes Secret with it. `file` is its name if that is not the
+    secret's.
     """
 
     deployment: str
@@ -62,6 +63,11 @@ class ExpectedMount:
     variable: str | None = None
     document: str | None = None
     document_secret: str | None = None
+    file: str | None = None
+
+    def path(self, secret: str) -> str:
+        """Path of the file."""
+        return f"{self.directory}/{self.file or secret}"
 
 
 @dataclass(frozen=True, kw_only=True)

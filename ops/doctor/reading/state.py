@@ -163,4 +163,5 @@ def _mount(row: ControlPlaneIdentity, mount: Mount, side: str) -> ExpectedMount:
         variable=mount.credential_env,
         document=mount.config.path if mount.config else None,
         document_secret=mount.config.secret if mount.config else None,
+        file=mount.file,
     )

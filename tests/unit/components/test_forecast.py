@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, Final
 
 import pytest
 
@@ -14,71 +13,9 @@ from ops.forecast import counts
 from ops.forecast.counts import Taken
 from ops.forecast.stack import ForecastStack, together
 from tests.unit.components import world
+from tests.unit.components.configurations import CONFIGURATIONS
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.components.world import GROUPS, hosted_cluster
-
-_ACCOUNT = f"{GROUPS}/backup-dev/providers/Microsoft.Storage/storageAccounts/backupsdev"
-_REGISTRY = f"{GROUPS}/images-dev/providers/Microsoft.ContainerRegistry/registries/imagesdev"
-_ZONE = f"{GROUPS}/dns-dev/providers/Microsoft.Network/dnsZones/example.com"
-_KEY = "https://{}.{}.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef"
-_MANIFEST = {"manifest": {"spec": {"serviceAccountSigningKey": {"name": "signing-key"}}}}
-_EVERYTHING = {
-    "identities": {"etcdBackup": {"enabled": True}},
-    "backupStorageAccountID": _ACCOUNT,
-    "managedIdentities": ["acrPull", "externalDNS", "velero"],
-    "containerRegistryID": _REGISTRY,
-    "managementIssuerURL": "https://oidc.example.com/aks",
-}
-
-
-def _without(*keys: str, **changes: Any) -> dict[str, Any]:
-    return {key: value for key, value in hosted_cluster(**changes).items() if key not in keys}
-
-
-_INFRASTRUCTURE = _without(
-    *("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup"),
-    infrastructure="create",
-    dns={"baseDomain": "example.com", "publicZoneID": _ZONE},
-    hostedCluster=_MANIFEST,
-)
-_ISSUER = _without(
-    "issuerURL",
-    issuer="create",
-    issuerName="hc1created",
-    serviceAccountSigningKey={"published": [1, 2], "signing": 2},
-    hostedCluster={"manifest": {"spec": {"release": {"image": "registry.example.com/release:1"}}}},
-)
-_WORKLOAD = {"name": "mine", "image": "registry.example.com/mine:1", "identities": ["disk", "kms"], "replicas": 3}
-_BACKUP_KEY = {
-    "activeKey": _KEY.format("kv-etcd-dev", "vault"),
-    "backupKey": _KEY.format("kv-etcd-old", "vault"),
-    "keyVaultResourceGroup": "etcd-dev",
-}
-_SAME_GROUP = {
-    "vnetID": world.VNET.replace("hc1-network", "hc1-managed"),
-    "subnetID": world.SUBNET.replace("hc1-network", "hc1-managed"),
-}
-
-# Changes of the stack's configuration, by what is special about them.
-CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
-    "one cluster": {},
-    "no cluster": {"hostedClusters": []},
-    "two clusters": {"hostedClusters": [hosted_cluster(), world.SECOND_CLUSTER], "clusterSide": "hypershift"},
-    "production's roles": {"roles": "builtin"},
-    "scopes that coincide": {"hostedClusters": [hosted_cluster(**_SAME_GROUP)]},
-    "optional identities": {"hostedClusters": [hosted_cluster(**_EVERYTHING)]},
-    "an identity off": {"hostedClusters": [hosted_cluster(identities={"imageRegistry": {"enabled": False}})]},
-    "a credential from elsewhere": {"hostedClusters": world.with_managed_identity({"secretName": "given"})},
-    "no encryption of etcd": {"hostedClusters": [_without("kms")]},
-    "two encryption keys": {"hostedClusters": [hosted_cluster(kms=_BACKUP_KEY)]},
-    "a managed HSM": {"hostedClusters": [hosted_cluster(kms={"activeKey": _KEY.format("hsm-dev", "managedhsm")})]},
-    "an issuer": {"hostedClusters": [_ISSUER], "clusterSide": "hypershift"},
-    "infrastructure": {"hostedClusters": [_INFRASTRUCTURE], "clusterSide": "hypershift"},
-    "a workload": {"hostedClusters": [hosted_cluster(workloads=[_WORKLOAD])]},
-    "a reader of single secrets": {"readerScope": "secrets"},
-    "a reader of its own": {"keyVaultUser": {"source": "created", "name": "kv-reader"}},
-}
 
 
 @pytest.fixture(scope="module", params=CONFIGURATIONS, ids=lambda name: name.replace(" ", "-"))

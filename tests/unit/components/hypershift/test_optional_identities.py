@@ -68,7 +68,17 @@ def test_the_upload_finds_its_document_where_hypershift_mounts_it(backup: Record
     proof = json.loads(words[words.index("--proof") + 1])
 
     assert pod["volumes"][0]["csi"]["volumeAttributes"] == {"secretProviderClass": "managed-azure-etcd-backup"}
-    assert words[:2] == ["--credential", "file:/etc/etcd-backup-creds/etcd-backup-hc1-json"]
+    # hypershift-operator/controllers/etcdbackup/reconciler.go:1045.
+    assert words[:2] == ["--credential", "file:/etc/etcd-backup-creds/credentials"]
+    [spec] = [
+        each.inputs["spec"]
+        for each in backup.all("kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass")
+        if each.inputs["metadata"]["name"] == "managed-azure-etcd-backup"
+    ]
+    assert spec["parameters"]["objects"] == (
+        "\narray:\n  - |\n    objectName: etcd-backup-hc1-json\n    objectAlias: credentials\n"
+        "    objectEncoding: utf-8\n    objectType: secret\n"
+    )
     assert proof["url"].endswith(f"{ACCOUNT}/blobServices/default/containers?api-version=2023-05-01")
     assert proof["action"] == "Microsoft.Storage/storageAccounts/blobServices/containers/read"
 

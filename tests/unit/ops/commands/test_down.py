@@ -164,3 +164,37 @@ def test_without_a_management_cluster_nobody_can_look(served: FakeEngine, idstac
 
     assert idstack("down", "--stack", "dev").code == 0
     assert DESTROY in served.calls
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Of each cluster that is asked about, a credential has ended; what was asked."""
+    asked: list[list[str]] = []
+
+    def warning(engine: Any, outputs: Any, clusters: Any) -> str | None:
+        asked.append(list(clusters))
+        return f"credentials of {asked[-1]} have ended" if asked[-1] else None
+
+    monkeypatch.setattr("ops.access.control_planes.ended_credentials", warning)
+    return asked
+
+
+def test_ended_credentials_are_named_before_a_hosted_cluster_goes(
+    served: FakeEngine, idstack: Idstack, ended: list[list[str]]
+) -> None:
+    served.has_resources(STACK, HOSTED_CLUSTER)
+
+    printed = idstack("down", "--stack", "dev")
+
+    assert printed.output.index("warning: credentials of ['hc1'] have ended") < printed.output.index("output of pulumi")
+    assert ended == [["hc1"]]
+
+
+def test_ended_credentials_are_named_where_a_control_plane_holds_back(
+    served: FakeEngine, idstack: Idstack, ended: list[list[str]]
+) -> None:
+    printed = idstack("down", "--stack", "dev")
+
+    assert "warning: credentials of ['hc1'] have ended" in printed.output
+    assert printed.code == 1
+    assert ended == [[], ["hc1"]]

@@ -246,7 +246,11 @@ def test_each_kind_is_deleted(
     for each in things:
         delete(azure, each)
 
-    at_applications = {Swept.REGISTRATION, Swept.CLIENT_SECRET, Swept.FEDERATED_CREDENTIAL}
-    assert {each.kind for each in things} == set(Swept) - at_applications
+    assert {each.kind for each in things} == {
+        Swept.ROLE_ASSIGNMENT,
+        Swept.APPLICATION,
+        Swept.SECRET,
+        Swept.MANAGED_IDENTITY,
+    }
     assert found(azure, settings) == []
     assert world.cloud.directory.application_by_app(made.app_id) is None

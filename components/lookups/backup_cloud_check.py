@@ -1,0 +1,33 @@
+"""Warns of etcd backups in a cloud to whose storage HyperShift cannot upload."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pulumi
+
+from identity.catalogue import CONTROL_PLANE
+from identity.catalogue_rows import Scope
+from identity.settings import Settings
+
+# openshift/hypershift etcd-upload/azure_uploader.go:72; pull request 9457, which changes that, is open.
+_SUFFIX: Final = "core.windows.net"
+
+
+def warn_of_backups(settings: Settings) -> None:
+    """Warn for each hosted cluster with an identity for backups, in every cloud but the public one."""
+    if settings.cloud.storage_suffix == _SUFFIX:
+        return
+    for index, cluster in enumerate(settings.hosted_clusters):
+        fields = [
+            row.field
+            for row in CONTROL_PLANE
+            if cluster.identity(row).enabled and Scope.BACKUP_STORAGE in row.grant(settings.roles).scopes
+        ]
+        fields += [row.field for row in cluster.optional_rows if Scope.BACKUP_STORAGE in row.grant.scopes]
+        if fields:
+            pulumi.log.warn(
+                f"idstack:hostedClusters[{index}] has {' and '.join(fields)}, and HyperShift uploads etcd backups to "
+                f"<account>.blob.{_SUFFIX} alone, which {settings.cloud.name} does not have "
+                "(openshift/hypershift#9457): the identity is made, and an HCPEtcdBackup fails"
+            )
