@@ -169,6 +169,7 @@ class HostedClusterOutput(TypedDict, Generic[Leaf]):
     dnsZoneResourceGroup: NotRequired[str]
     credentialsInUse: dict[str, CredentialAddress]
     encryptionKeys: NotRequired[EncryptionKeys[Leaf]]
+    encryptionKeySecret: NotRequired[str]  # with the key of etcd, if the stack makes it
 
 
 class StackOutputs(TypedDict, Generic[Leaf], total=False):
@@ -221,3 +222,9 @@ def encryption_keys(outputs: StackOutputs[Any], cluster: str) -> EncryptionKeys[
     if keys is None and (spec := described.get("hostedClusterSpec")) is not None and "secretEncryption" in spec:
         keys = {"activeKey": spec["secretEncryption"]["kms"]["azure"]["activeKey"]}
     return keys
+
+
+def encryption_key_secret(outputs: StackOutputs[Any], cluster: str) -> str | None:
+    """The Secret with the key that encrypted etcd in the last complete run, if the stack made it."""
+    described = (outputs.get("hostedClusters") or {}).get(cluster)
+    return described.get("encryptionKeySecret") if described else None

@@ -269,6 +269,17 @@ _BASES: Final[Mapping[str, dict[str, Any]]] = {
             serviceAccountSigningKey=_SIGNING_KEY,
         ),
     },
+    "encrypted": {
+        "clusterSide": "hypershift",
+        "hostedClusters": [
+            hosted_cluster(
+                kms=None,
+                dns=_DNS,
+                externalDnsDomain="planes.example.com",
+                hostedCluster={**_NAMED_KEY, "etcdEncryption": "aescbc"},
+            )
+        ],
+    },
     "private-link": {
         "clusterSide": "hypershift",
         "hostedClusters": _one(dns=_DNS, hostedCluster=_NAMED_KEY, topology="Private", private=_LINK),
