@@ -118,6 +118,8 @@ class IdentityStack:
         }
         if cluster.encryption_keys is not None:
             exported["encryptionKeys"] = cluster.encryption_keys
+        if cluster.encryption_key_secret is not None:
+            exported["encryptionKeySecret"] = cluster.encryption_key_secret
         if settings.external_dns_domain is not None:
             exported["externalDnsDomain"] = settings.external_dns_domain
         if cluster.managed_identities:

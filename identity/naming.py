@@ -52,6 +52,16 @@ def signing_key_vault_secret(hosted_cluster: str, generation: int | None = None)
     return stem if generation is None else f"{stem}-{generation}"
 
 
+def encryption_key_secret_name(hosted_cluster: str) -> str:
+    """Kubernetes Secret with the key that encrypts etcd (openshift/hypershift cmd/cluster/core/create.go:1167)."""
+    return f"{hosted_cluster}-etcd-encryption-key"
+
+
+def encryption_key_vault_secret(hosted_cluster: str) -> str:
+    """Key Vault secret of the key that encrypts etcd."""
+    return encryption_key_secret_name(hosted_cluster.replace(".", "-"))
+
+
 def issuer_url(name: str, storage_suffix: str) -> str:
     """Address of an issuer in a storage account of that name (`contrib/managed-azure/vars.sh`, OIDC_ISSUER_URL)."""
     return f"https://{name}.blob.{storage_suffix}/{name}"

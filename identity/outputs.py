@@ -169,6 +169,7 @@ class HostedClusterOutput(TypedDict, Generic[Leaf]):
     dnsZoneResourceGroup: NotRequired[str]
     credentialsInUse: dict[str, CredentialAddress]
     encryptionKeys: NotRequired[EncryptionKeys[Leaf]]
+    encryptionKeySecret: NotRequired[str]  # with the key of etcd, if the stack makes it
 
 
 class StackOutputs(TypedDict, Generic[Leaf], total=False):
@@ -216,3 +217,9 @@ def encryption_keys(outputs: StackOutputs[Any], cluster: str) -> EncryptionKeys[
     """The keys that encrypted a hosted cluster's etcd in the last complete run; None if there were none."""
     described = (outputs.get("hostedClusters") or {}).get(cluster)
     return None if described is None else described.get("encryptionKeys")
+
+
+def encryption_key_secret(outputs: StackOutputs[Any], cluster: str) -> str | None:
+    """The Secret with the key that encrypted etcd in the last complete run, if the stack made it."""
+    described = (outputs.get("hostedClusters") or {}).get(cluster)
+    return described.get("encryptionKeySecret") if described else None

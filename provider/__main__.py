@@ -11,6 +11,8 @@ from provider.certificate import CertificateResource
 from provider.cluster_gate import ClusterGateResource
 from provider.credential_secret import CredentialSecretResource
 from provider.early_looks import LOOK_AT_SECRETS, EarlyLooks
+from provider.encryption_key import EncryptionKeyResource
+from provider.encryption_key_secret import EncryptionKeySecretResource
 from provider.hsm_role_assignment import HsmRoleAssignmentResource
 from provider.issuer_documents import IssuerDocumentsResource
 from provider.namespace_guard import NamespaceGuardResource
@@ -32,6 +34,8 @@ RESOURCES: Final[dict[str, Resource]] = {
     "idstack:index:SigningKey": SigningKeyResource(),
     "idstack:index:IssuerDocuments": IssuerDocumentsResource(),
     "idstack:index:SigningKeySecret": SigningKeySecretResource(),
+    "idstack:index:EncryptionKey": EncryptionKeyResource(),
+    "idstack:index:EncryptionKeySecret": EncryptionKeySecretResource(),
     "idstack:index:HsmRoleAssignment": HsmRoleAssignmentResource(),
     "idstack:index:StackOwner": StackOwnerResource(),
 }

@@ -1,219 +1,44 @@
-"""`SigningKeySecretResource`: the Kubernetes Secret with the signing key that a HostedCluster names.
+"""`SigningKeySecretResource`: the Kubernetes Secret with the key that signs service-account tokens.
 
-The key goes from the vault into the Secret in one call, and into no input or output. HyperShift reads `key`, and
-`old-key.pub` with the public keys whose tokens kube-apiserver still has to accept (openshift/hypershift at 3ee9615,
-api/hypershift/v1beta1/hostedcluster_types.go:171-177 and
+HyperShift reads `key`, and `old-key.pub` with the public keys whose tokens kube-apiserver still has to accept
+(openshift/hypershift at 3ee9615, api/hypershift/v1beta1/hostedcluster_types.go:171-177 and
 hypershift-operator/controllers/hostedcluster/hostedcluster_controller.go:5311).
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from http import HTTPStatus
-from typing import Any, Final
+from typing import ClassVar
 
-import httpx
-
-from identity.access.api_server import ApiServer
-from identity.access.azure_rbac import AksCluster
-from identity.access.errors import AccessError
-from identity.access.kubeconfig import Kubeconfig
 from identity.credentials import signing_key
-from identity.credentials.signing_key import UnusableKey
-from plugin import (
-    Checked,
-    Created,
-    Diff,
-    PluginError,
-    PropertyChange,
-    Props,
-    ReadResult,
-    Resource,
-    Secret,
-    diff_properties,
-    unwrap,
-)
-from provider import schema
+from plugin import Checked, Props, unwrap
 from provider.inputs import Inputs
-from provider.vault_secrets import VaultSecret
-
-_STRINGS: Final = (
-    *("kubeconfig", "clusterId", "namespace", "name"),
-    *("cloud", "tenantId", "vaultId", "secretName", "keyId"),
-)
-_MOVED: Final = frozenset({"clusterId", "namespace", "name"})
-_KUBECONFIG: Final = "kubeconfig"
-# Only the way to the Secret, not what is in it.
-_WAY: Final = frozenset({_KUBECONFIG, "context"})
-_KEY, _OLD_KEYS = "key", "old-key.pub"
-_OWNER: Final = {"app.kubernetes.io/managed-by": "idstack"}
-# Only a refresh has it among the inputs, so the next update writes the Secret again.
-_CHANGED: Final = "changed"
+from provider.key_secret import KeySecretResource
 
 
-class SigningKeySecretResource(Resource):
-    """Inputs: `kubeconfig` (secret), `context` in it (absent: its current one), `clusterId` (ARM id), `namespace`,
-    `name`; of the key in the vault `cloud`, `tenantId`, `vaultId` (ARM id), `secretName`, `keyId`; `oldPublicKeys`
-    (PEM) of other keys whose tokens are in use.
-
-    Outputs are the same; after a refresh `changed`, if the Secret holds something else.
+class SigningKeySecretResource(KeySecretResource):
+    """Inputs and outputs are those of every Secret with a key (`provider/key_secret.py`), and `oldPublicKeys` (PEM) of
+    other keys whose tokens are in use.
     """
 
+    noun: ClassVar[str] = "signing key"
+    other_key: ClassVar[str] = "the issuer publishes"
+
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
-        """Validate, and mark the kubeconfig."""
+        """Validate the old public keys as well."""
         inputs = Inputs(unwrap(new))
-        for name in _STRINGS:
-            inputs.string(name)
         inputs.strings("oldPublicKeys")
-        if old is not None:
-            schema.require(old)
-        return Checked(schema.marked(_marked(new)), inputs.failures)
+        checked = super().check(urn, old, new)
+        return Checked(checked.inputs, (*checked.failures, *inputs.failures))
 
-    def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
-        """Another cluster, namespace or name is another Secret; everything else changes in place."""
-        changes = diff_properties(old_inputs, new_inputs)
-        return Diff({path: PropertyChange(each.kind, replace=path in _MOVED) for path, each in changes.items()})
+    def usable(self, stored: str) -> tuple[bytes, str]:
+        """PKCS#1 in PEM."""
+        pem = signing_key.normalize(stored)
+        return pem.encode(), signing_key.public_half(pem).key_id
 
-    def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
-        """Write the Secret; one that an earlier run of a stack has written is taken over."""
-        if preview:
-            return Created("", dict(inputs))
-        known = unwrap(inputs)
-        secret = _body(known)
-        with _server(known) as server:
-            found = _expect(server.request("GET", _path(known)), HTTPStatus.OK, HTTPStatus.NOT_FOUND)
-            if found.status_code == HTTPStatus.NOT_FOUND:
-                new = secret | {"data": {name: value for name, value in secret["data"].items() if value is not None}}
-                _expect(server.request("POST", _collection(known), new), HTTPStatus.CREATED)
-            elif not _is_own(found.json()):
-                raise PluginError(
-                    f"the Secret {known['namespace']}/{known['name']} exists already, and no stack made it; delete it, "
-                    "or give the cluster another name"
-                )
-            else:
-                _expect(server.request("PATCH", _path(known), secret), HTTPStatus.OK)
-        return Created(f"{known['namespace']}/{known['name']}", dict(inputs))
+    def stored(self, held: bytes) -> str:
+        """The same text."""
+        return held.decode()
 
-    def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        """Whether the Secret holds the key. Who may not read Secrets sees it unchanged. An import is refused."""
-        if not state:
-            raise PluginError(
-                f"{urn.rsplit('::', 1)[-1]} cannot be imported: which key a Secret holds is known to its stack alone. "
-                "Remove the import, delete the Secret and let `pulumi up` write it"
-            )
-        known = unwrap(inputs)
-        with _server(known) as server:
-            found = server.request("GET", _path(known))
-        if found.status_code == HTTPStatus.FORBIDDEN:
-            return ReadResult(id, _marked(inputs), _marked(state))
-        if _expect(found, HTTPStatus.OK, HTTPStatus.NOT_FOUND).status_code == HTTPStatus.NOT_FOUND:
-            return None
-        changed = {} if _holds(found.json(), known) else {_CHANGED: True}
-        return ReadResult(id, _marked(inputs | changed), _marked(state | changed))
-
-    def update(
-        self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
-    ) -> Props:
-        """Write the Secret again, unless only the way to it changed."""
-        changed = diff_properties(old_inputs, new_inputs).keys() - _WAY
-        if changed and not preview:
-            known = unwrap(new_inputs)
-            secret = _body(known)
-            with _server(known) as server:
-                _expect(server.request("PATCH", _path(known), secret), HTTPStatus.OK)
-        return dict(new_inputs)
-
-    def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
-        """Delete the Secret; one that is gone stays so."""
-        known = unwrap(inputs)
-        with _server(known) as server:
-            _expect(server.request("DELETE", _path(known)), HTTPStatus.OK, HTTPStatus.ACCEPTED, HTTPStatus.NOT_FOUND)
-
-
-def _marked(properties: Props) -> Props:
-    """The properties with the kubeconfig marked, whatever happened to the mark on the way."""
-    if _KUBECONFIG not in properties:
-        return properties
-    return properties | {_KUBECONFIG: Secret(unwrap(properties[_KUBECONFIG]))}
-
-
-@contextmanager
-def _server(known: Props) -> Iterator[ApiServer]:
-    kubeconfig = Kubeconfig.parse(known[_KUBECONFIG], "the kubeconfig of the management cluster")
-    try:
-        with ApiServer(kubeconfig, AksCluster(known["clusterId"], False), context=known.get("context")) as server:
-            yield server
-    except AccessError as error:
-        raise PluginError(f"the Secret {known['namespace']}/{known['name']} cannot be reached: {error}") from None
-
-
-def _body(known: Props) -> dict[str, Any]:
-    """The Secret with the key, fresh from the vault."""
-    try:
-        pem = signing_key.normalize(VaultSecret.of(known).value())
-        key_id = signing_key.public_half(pem).key_id
-    except AccessError as error:
-        raise PluginError(
-            f"the signing key cannot be read: {error}. Let the deployer read secrets of the vault (role Key Vault "
-            "Secrets Officer) and reach it over the network"
-        ) from None
-    except UnusableKey as error:
-        raise PluginError(f"the secret {known['secretName']} of the vault holds {error}; store the key again") from None
-    if key_id != known["keyId"]:
-        raise PluginError(
-            f"the secret {known['secretName']} of the vault holds another key, {key_id}, than the issuer publishes, "
-            f"{known['keyId']}: run `pulumi up --refresh`"
-        )
-    old = "".join(known["oldPublicKeys"])
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": "Opaque",
-        "metadata": {"namespace": known["namespace"], "name": known["name"], "labels": _OWNER},
-        # null takes a key out of an existing Secret.
-        "data": {_KEY: _encoded(pem), **({_OLD_KEYS: _encoded(old)} if old else {_OLD_KEYS: None})},
-    }
-
-
-def _holds(found: Mapping[str, Any], known: Props) -> bool:
-    data = found.get("data") or {}
-    try:
-        key_id = signing_key.public_half(_decoded(data.get(_KEY))).key_id
-        return key_id == known["keyId"] and _decoded(data.get(_OLD_KEYS)) == "".join(known["oldPublicKeys"])
-    except (UnusableKey, binascii.Error, UnicodeDecodeError):
-        return False
-
-
-def _is_own(found: Mapping[str, Any]) -> bool:
-    labels = found["metadata"].get("labels") or {}
-    return _OWNER.items() <= labels.items()
-
-
-def _collection(known: Props) -> str:
-    return f"/api/v1/namespaces/{known['namespace']}/secrets"
-
-
-def _path(known: Props) -> str:
-    return f"{_collection(known)}/{known['name']}"
-
-
-def _encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
-
-
-def _decoded(text: str | None) -> str:
-    return base64.b64decode(text or "").decode()
-
-
-def _expect(answer: httpx.Response, *statuses: HTTPStatus) -> httpx.Response:
-    """The answer; raises PluginError for another status, with the API server's own message alone."""
-    if answer.status_code in statuses:
-        return answer
-    try:
-        message = str(answer.json()["message"])
-    except (ValueError, KeyError, TypeError):
-        message = "an answer that is no Status"
-    raise PluginError(f"the API server refuses the signing key's Secret: {answer.status_code} {message}")
+    def beside(self, known: Props) -> dict[str, str | None]:
+        """The old public keys."""
+        return {"old-key.pub": "".join(known["oldPublicKeys"]) or None}

@@ -20,6 +20,7 @@ _SHARED: Final[Mapping[str, str]] = {
     "tests/apiserver/test_fleet.py": "stack",
     "tests/apiserver/test_installed_definitions.py": "stack",
     "tests/apiserver/test_late_definitions.py": "stack",
+    "tests/apiserver/test_registered_objects.py": "stack",
     "tests/apiserver/test_start.py": "stack",
     "tests/apiserver/test_troubleshooting.py": "stack",
     "tests/apiserver/test_two_clusters.py": "stack",

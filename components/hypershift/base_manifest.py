@@ -61,6 +61,9 @@ def defaults(cluster: HostedClusterSettings) -> dict[str, Any]:
         },
         "olmCatalogPlacement": "management",
     }
+    if cluster.encryption_key_secret is not None:
+        # cmd/cluster/core/create.go:1142-1155
+        spec["secretEncryption"] = {"type": "aescbc", "aescbc": {"activeKey": {"name": cluster.encryption_key_secret}}}
     if cluster.disabled_capabilities:
         spec["capabilities"] = {"disabled": list(cluster.disabled_capabilities)}
     if cluster.external_dns_domain is not None or not cluster.needs_host_names:

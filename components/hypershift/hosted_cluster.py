@@ -18,6 +18,7 @@ from components.azure.infrastructure import create_infrastructure
 from components.azure.optional_identity import AttacherArgs, OptionalIdentityArgs, OptionalIdentityComponent
 from components.azure.providers import ClusterConnection
 from components.hypershift.encryption_keys import encryption_keys
+from components.hypershift.etcd_encryption import encryption_key_secret, names_encryption_key
 from components.hypershift.hosted_cluster_object import HostedClusterObject, HostedClusterObjectArgs, stack_part
 from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
 from components.hypershift.signing_key import SigningKeyArgs, cluster_signing_key, signing_key_secret
@@ -65,7 +66,8 @@ class HostedCluster(pulumi.ComponentResource):
 
     Outputs (`identity/outputs.py` has their shapes): `namespace` of the HostedCluster; `control_plane`, `data_plane`
     and `managed_identities` (the optional ones) by field; `spec`, the identity part of the HostedCluster;
-    `encryption_keys`, None without KMS. Nothing in them is secret.
+    `encryption_keys`, None without KMS; `encryption_key_secret`, the name of the Secret with the key of etcd that the
+    stack makes, None without one. Nothing in them is secret.
     """
 
     def __init__(self, name: str, args: HostedClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -93,6 +95,8 @@ class HostedCluster(pulumi.ComponentResource):
             data_plane=self.data_plane,
         )
         self.encryption_keys = encryption_keys(args.cluster)
+        names_key = names_encryption_key(args.manifest, args.cluster.encryption_key_secret)
+        self.encryption_key_secret = args.cluster.encryption_key_secret if names_key else None
         key_args = SigningKeyArgs(
             settings=args.settings,
             cluster=args.cluster,
@@ -110,7 +114,10 @@ class HostedCluster(pulumi.ComponentResource):
         if args.settings.cluster_side == "stack" or args.handed_over is not None:
             self._cluster_side(identities, everything)
         if args.manifest is not None:
-            secret = signing_key_secret(f"{name}-signing-key-secret", self, key_args, signing_key)
+            secrets = [
+                *signing_key_secret(f"{name}-signing-key-secret", self, key_args, signing_key),
+                *encryption_key_secret(name, self, key_args, args.manifest),
+            ]
             HostedClusterObject(
                 f"{name}-hosted-cluster",
                 HostedClusterObjectArgs(
@@ -120,7 +127,7 @@ class HostedCluster(pulumi.ComponentResource):
                 ),
                 # A missing secret blocks a mount, and with it the whole control plane. HyperShift needs the
                 # infrastructure until it has deleted machines and load balancers.
-                pulumi.ResourceOptions(parent=self, depends_on=[*everything, *secret]),
+                pulumi.ResourceOptions(parent=self, depends_on=[*everything, *secrets]),
             )
         self.register_outputs({"control_plane": self.control_plane, "data_plane": self.data_plane, "spec": self.spec})
 

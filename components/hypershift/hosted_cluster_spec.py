@@ -25,8 +25,8 @@ def hosted_cluster_spec(
     """`spec` of the HostedCluster as far as identities go; `control_plane` and `data_plane` are client ids by field.
 
     An identity that is switched off is left out altogether: its members would be required once the key exists. So is
-    one that the API has no field for. Without KMS there is no `secretEncryption`: it is the user's (`aescbc`), or etcd
-    is not encrypted.
+    one that the API has no field for. Without KMS there is no `secretEncryption` here: `base_manifest.py` has it, or
+    the user's part.
     """
     spec: dict[str, Any] = {
         "infraID": facts.infra_id,

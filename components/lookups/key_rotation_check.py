@@ -16,7 +16,7 @@ from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
 from identity.outputs import StackOutputs, encryption_keys
 from identity.settings import ConfigurationError, HostedClusterSettings, Settings
-from identity.settings.key_rotation import dropped_places, finished, moved_keys, unfinished
+from identity.settings.key_rotation import dropped_keys, dropped_places, finished, moved_keys, unfinished
 
 _PATH: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedclusters/{}"
 
@@ -34,7 +34,7 @@ async def check_key_rotations(
     has given out for it, None if that was not asked. Raises ConfigurationError. If the status cannot be read, whoever
     removes a backup key answers for it: the run warns and goes on.
     """
-    if problems := list(moved_keys(settings, last)):
+    if problems := [*moved_keys(settings, last), *dropped_keys(settings, last)]:
         raise ConfigurationError(problems)
     asked = {index: each for index, each in enumerate(settings.hosted_clusters) if _is_asked(settings, each, last)}
     if not asked:

@@ -35,9 +35,7 @@ def _cluster_sides(settings: Settings) -> Iterator[NamespaceRights]:
 
 
 def _home(namespace: str, clusters: list[HostedClusterSettings]) -> NamespaceRights:
-    """Of the namespace of HostedClusters, where their signing keys' Secrets are."""
-    return in_namespace(
-        namespace,
-        hosted_clusters=True,
-        secrets=[each.signing_key_secret for each in clusters if each.signing_key is not None],
-    )
+    """Of the namespace of HostedClusters, where the Secrets with their keys are."""
+    keys = [each.signing_key_secret for each in clusters if each.signing_key is not None]
+    keys += [each.encryption_key_secret for each in clusters if each.encryption_key_secret is not None]
+    return in_namespace(namespace, hosted_clusters=True, secrets=keys)

@@ -15,8 +15,10 @@ RENEW_AFTER: Final = "renew_after"
 CANNOT_RENEW_AFTER: Final = "cannot_renew_after"
 # Of a key that signs service-account tokens: the `kid` of these tokens. No credential has it.
 SIGNING_KEY_ID: Final = "signing_key_id"
-# The owner id of the stack that wrote it (`provider/stack_owner.py`). Signing keys, managed identities and applications
-# carry it, too.
+# Of a key that encrypts etcd: the hash of the key. No credential has it.
+ENCRYPTION_KEY_ID: Final = "encryption_key_id"
+# The owner id of the stack that wrote it (`provider/stack_owner.py`). Keys of hosted clusters, managed identities and
+# applications carry it, too.
 OWNER: Final = "idstack-owner"
 OWN_TAGS: Final = (THUMBPRINT, GENERATION, DELIVERED_AT, RENEW_AFTER, CANNOT_RENEW_AFTER, OWNER)
 # learn.microsoft.com/azure/key-vault/secrets/about-secrets

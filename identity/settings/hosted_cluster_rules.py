@@ -29,6 +29,8 @@ def validate_hosted_cluster_object(
         _written_cluster_has_its_host_names(cluster, given, place, report)
     with suppress(DependsOnInvalid):
         _signing_key_is_named(cluster, given, place, report)
+    with suppress(DependsOnInvalid):
+        _etcd_is_encrypted_once(cluster, given, place, report)
 
 
 def _side_is_hypershifts(settings: Settings, at: Place, report: ProblemReport) -> None:
@@ -138,4 +140,23 @@ def _signing_key_is_named(
             "of its own, and Entra ID refuses every data-plane identity",
             fix=f"{to_set(at, '<secret>')}, or {to_set((*place, 'issuer'), 'create')}, or name the key in "
             f"{path_of((*place, 'serviceAccountSigningKey'))}",
+        )
+
+
+def _etcd_is_encrypted_once(
+    cluster: HostedClusterSettings, given: HostedClusterObjectSettings, place: Place, report: ProblemReport
+) -> None:
+    at = (*place, "hostedCluster", "etcdEncryption")
+    if given.etcd_encryption is None:
+        return
+    if given.release_image is None:
+        accepted = "nothing without releaseImage: the HostedCluster that you give says it"
+        report.refuse(at, given.etcd_encryption, rule="etcd-encryption-of-given", accepted=accepted, fix=to_remove(at))
+    elif cluster.kms is not None:
+        report.refuse(
+            at,
+            given.etcd_encryption,
+            rule="etcd-encryption-twice",
+            accepted=f"nothing with {path_of((*place, 'kms'))}, which encrypts etcd",
+            fix=f"{to_remove(at)}, or {to_remove((*place, 'kms'))}",
         )

@@ -82,6 +82,13 @@ class HostedClusterObjectSettings(Model):
         description="Secret with the private key (`key`) that signs the tokens of the service accounts, which exists "
         "in the HostedCluster's namespace. Needed where the stack itself knows of none (`docs/hypershift.md`).",
     )
+    etcd_encryption: Annotated[Literal["aescbc", "none"] | None, FilledIn("`aescbc`, unless `kms` encrypts etcd")] = (
+        Field(
+            None,
+            description="With `releaseImage` and without `kms`: how etcd is encrypted, `aescbc` with a key that the "
+            "stack makes, or `none`. Once etcd is encrypted, that stays (`docs/hypershift.md`).",
+        )
+    )
     manifest: dict[str, Any] | None = Field(None, description="Your part of the HostedCluster as a mapping.")
     file: types.FilePath | None = Field(None, description="Path of a YAML file with your part of the HostedCluster.")
 
@@ -164,8 +171,8 @@ class HostedClusterSettings(Model):
     )
     kms: KmsSettings | None = Field(
         None,
-        description="Encryption of etcd with a key in a Key Vault or a managed HSM; without it the stack writes no "
-        "`secretEncryption` (`docs/hypershift.md`).",
+        description="Encryption of etcd with a key in a Key Vault or a managed HSM; without it "
+        "`hostedCluster.etcdEncryption` decides.",
     )
     topology: Topology | None = Field(
         None,
@@ -221,6 +228,14 @@ class HostedClusterSettings(Model):
         if self.issuer == "create":
             return self.service_account_signing_key or SigningKeySettings()
         return self.service_account_signing_key
+
+    @property
+    def encryption_key_secret(self) -> str | None:
+        """Secret with the key that encrypts etcd, which the stack makes; None if it writes nothing of the kind."""
+        written = self.hosted_cluster
+        if written is None or written.release_image is None or self.kms is not None:
+            return None
+        return None if written.etcd_encryption == "none" else naming.encryption_key_secret_name(self.name)
 
     @property
     def disabled_capabilities(self) -> tuple[str, ...]:

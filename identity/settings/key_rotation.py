@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from identity.outputs import EncryptionKeys, KmsKeySpec, StackOutputs, encryption_keys
+from identity.outputs import EncryptionKeys, KmsKeySpec, StackOutputs, encryption_key_secret, encryption_keys
 from identity.settings.hosted_clusters import HostedClusterSettings
 from identity.settings.kms import KmsSettings
 from identity.settings.model import Settings
@@ -46,6 +46,35 @@ def moved_keys(settings: Settings, outputs: StackOutputs[Any]) -> Iterator[Probl
             accepted="the key before, until HyperShift has encrypted everything anew: it needs its role on both "
             f"{'keys' if cluster.kms.is_managed_hsm else 'vaults'}",
             fix=f"{to_set(place, _url(settings, cluster.kms, before))}{group}",
+        )
+
+
+def dropped_keys(settings: Settings, outputs: StackOutputs[Any]) -> Iterator[Problem]:
+    """The clusters whose etcd is encrypted with a key that the stack made, and would make no longer.
+
+    HyperShift decrypts with keys of one kind alone (openshift/hypershift at 3ee9615,
+    control-plane-operator/controllers/hostedcontrolplane/v2/kas/secretencryption.go:48-65).
+    """
+    for index, cluster in enumerate(settings.hosted_clusters):
+        last = encryption_key_secret(outputs, cluster.name)
+        if last is None or cluster.encryption_key_secret == last:
+            continue
+        place: Place = ("hostedClusters", index)
+        written = cluster.hosted_cluster
+        if cluster.kms is not None:
+            at, found, fix = (*place, "kms"), "a key in Azure", to_remove((*place, "kms"))
+        elif written is not None and written.etcd_encryption == "none":
+            at = (*place, "hostedCluster", "etcdEncryption")
+            found, fix = "none", to_remove(at)
+        else:
+            at = (*place, "hostedCluster", "releaseImage")
+            found, fix = "nothing", to_set(at, "<image>")
+        yield Problem(
+            place=at,
+            rule="etcd-encryption-changed",
+            found=f"{found}, while the etcd of {cluster.name} is encrypted with the key in the Secret {last}",
+            accepted="that key as long as the HostedCluster is there: without it nobody can read its etcd",
+            fix=fix,
         )
 
 

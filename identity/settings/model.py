@@ -21,7 +21,7 @@ from pydantic import (
 
 from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud
 from identity.credentials.certificate import KEY_SIZES
-from identity.credentials.secret_tags import MOST_TAGS, OWN_TAGS, SIGNING_KEY_ID
+from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, MOST_TAGS, OWN_TAGS, SIGNING_KEY_ID
 from identity.naming import STACK_TAG
 from identity.settings import arm_ids, types
 from identity.settings.access import AccessSettings
@@ -171,7 +171,9 @@ def _few_tags(tags: Mapping[str, str]) -> Mapping[str, str]:
         raise ValueError(f"{len(tags)} tags")
     if len({name.lower() for name in tags}) < len(tags):
         raise ValueError("two names differ only in the case of letters")
-    if taken := sorted(name for name in tags if name.lower() in (*OWN_TAGS, SIGNING_KEY_ID, STACK_TAG)):
+    if taken := sorted(
+        name for name in tags if name.lower() in (*OWN_TAGS, SIGNING_KEY_ID, ENCRYPTION_KEY_ID, STACK_TAG)
+    ):
         raise ValueError(f'"{taken[0]}", which the stack writes itself')
     return tags
 

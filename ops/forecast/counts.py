@@ -123,6 +123,7 @@ def secrets(stack: ForecastStack) -> Iterator[Taken]:
         key = cluster.signing_key
         if key is not None:
             written += len(key.published) if cluster.issuer == "create" else key.file is not None
+        written += cluster.encryption_key_secret is not None
         yield Taken(stack.vault, written, cluster.name)
 
 

@@ -22,6 +22,7 @@ _API_VERSIONS: Final[Mapping[str, str]] = {
     "azure-native:managedidentity:UserAssignedIdentity": "2023-01-31",
     "idstack:index:CredentialSecret": "2024-11-01",
     "idstack:index:SigningKey": "2024-11-01",
+    "idstack:index:EncryptionKey": "2024-11-01",
 }
 APPLICATION: Final = "azuread:index/application:Application"
 

@@ -15,7 +15,7 @@ from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.deployer_rights import assigned, catalogue_roles
 from identity.access.registered_certificates import withdraw
 from identity.credentials import rfc3339
-from identity.credentials.secret_tags import GENERATION, OWNER, SIGNING_KEY_ID, THUMBPRINT
+from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, GENERATION, OWNER, SIGNING_KEY_ID, THUMBPRINT
 from identity.naming import (
     STACK_TAG,
     parse_arm_id,
@@ -167,14 +167,15 @@ def _managed_identities(stacks: Stacks, unnamed: Sequence[AzureObject]) -> Itera
 
 
 def _secrets(secrets: Sequence[AzureObject], stacks: Stacks) -> Iterator[LeftOver]:
-    """Secrets with the tags of a credential or of a signing key that this program wrote."""
+    """Secrets with the tags of a credential, of a signing key or of a key of etcd that this program wrote."""
     for each in secrets:
         tags = each.get("tags") or {}
         is_credential = THUMBPRINT in tags and GENERATION in tags
-        if not (is_credential or SIGNING_KEY_ID in tags) or stacks.name(each["id"]):
+        words = [f"{GENERATION}={tags[GENERATION]}"] if is_credential else []
+        words += [tag for tag in (SIGNING_KEY_ID, ENCRYPTION_KEY_ID) if tag in tags]
+        if not words or stacks.name(each["id"]):
             continue
-        word = f"{GENERATION}={tags[GENERATION]}" if is_credential else SIGNING_KEY_ID
-        reason = f"it has the tag {word}, and no stack has it"
+        reason = f"it has the tag {words[0]}, and no stack has it"
         yield LeftOver(Swept.SECRET, each["id"], each["name"], reason, _foreign_owner(tags.get(OWNER), stacks))
 
 

@@ -1,7 +1,8 @@
 """Searches everything that a stack leaves behind for the private keys in its vault, in whatever form they are written.
 
 A key is searched by its secret numbers and by the lines of its PEM, plain and in two more layers of base64 or
-hexadecimal: PEM in base64 is a document's `client_secret`, and the vault may hold that document encoded once more.
+hexadecimal: PEM in base64 is a document's `client_secret`, and the vault may hold that document encoded once more. A
+key that is bytes, as that of etcd, is searched whole.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -31,6 +32,7 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
+from identity.credentials import encryption_key
 from localcloud.azure.keyvault.vaults import SECRET_KIND
 from localcloud.core.state_directory import StateDirectory
 from tests.harness import LocalStack
@@ -39,6 +41,7 @@ _WINDOW: Final = 24
 """Bytes by which a key is recognised: 18 bytes of it in base64."""
 _STEP: Final = 16
 """Bytes between the places of a text that are looked at: each form of a key has a window for every remainder."""
+_LENGTH_OF_ETCDS_KEY: Final = len(encryption_key.make())
 _LINE: Final = 64  # RFC 7468: the characters of a full line of PEM
 # What stands between the characters of a key in JSON, PEM and OpenSSL's text.
 _BETWEEN: Final = re.compile(rb"\\+[nrt]|[\s:]")
@@ -49,39 +52,48 @@ _ITERATIONS: Final = 1_000_000
 _PAUSE: Final = 0.02
 
 
+Key: TypeAlias = RSAPrivateKey | bytes
+
+
 class KeySearch:
     """Finds the given keys, by name, in anything."""
 
-    def __init__(self, keys: Mapping[str, RSAPrivateKey]) -> None:
-        self._windows = {window: name for name, key in keys.items() for window in _windows(key)}
+    def __init__(self, keys: Mapping[str, Key]) -> None:
+        rsa = {name: key for name, key in keys.items() if isinstance(key, RSAPrivateKey)}
+        short = {name: key for name, key in keys.items() if isinstance(key, bytes)}
+        self._windows = {window: name for name, key in rsa.items() for window in _windows(key)}
+        self._whole = {form: name for name, key in short.items() for form in _forms(key)}
 
     def names_in(self, content: bytes) -> set[str]:
         """The names of the keys of which a part is in `content`."""
         content = _unpacked(content)
-        return {
+        texts = (content, _BETWEEN.sub(b"", content))
+        by_window = {
             self._windows[window]
-            for text in (content, _BETWEEN.sub(b"", content))
+            for text in texts
             for begin in range(0, len(text) - _WINDOW + 1, _STEP)
             if (window := text[begin : begin + _WINDOW]) in self._windows
         }
+        return by_window | {name for form, name in self._whole.items() if any(form in text for text in texts)}
 
     def places_in(self, everything: Iterable[tuple[str, bytes]]) -> dict[str, set[str]]:
         """The names of the keys found, by place, without the places that hold none."""
         return {place: found for place, content in everything if (found := self.names_in(content))}
 
 
-def vault_keys(stack: LocalStack) -> dict[str, RSAPrivateKey]:
-    """The private keys in the local cloud's vaults, disabled and soft-deleted ones, too.
+def vault_keys(stack: LocalStack) -> dict[str, Key]:
+    """The keys in the local cloud's vaults, disabled and soft-deleted ones, too.
 
     By `<vault>/<secret>/<version>`; a key that several secrets hold has the name of the first.
     """
     store = StateDirectory(stack.state).open_store()
     try:
-        found: dict[int, tuple[str, RSAPrivateKey]] = {}
+        found: dict[object, tuple[str, Key]] = {}
         for secret, document in store.items(SECRET_KIND):
             for version in document["versions"]:
                 key = _key_of(store.unseal(version["sealed"]))
-                found.setdefault(key.public_key().public_numbers().n, (f"{secret}/{version['version']}", key))
+                known = key if isinstance(key, bytes) else key.public_key().public_numbers().n
+                found.setdefault(known, (f"{secret}/{version['version']}", key))
         return dict(found.values())
     finally:
         store.close()
@@ -194,8 +206,12 @@ def _read(file: Path) -> bytes:
         return b""
 
 
-def _key_of(stored: str) -> RSAPrivateKey:
-    """The private key of a credential document, in any `objectEncoding` of the vault, or a signing key in PEM."""
+def _key_of(stored: str) -> Key:
+    """The private key of a credential document, in any `objectEncoding` of the vault, a signing key in PEM, or the key
+    of etcd in base64.
+    """
+    if len(stored) == _LENGTH_OF_ETCDS_KEY:
+        return base64.b64decode(stored, validate=True)
     is_key = stored.startswith("-----BEGIN")
     bundle = stored.encode() if is_key else base64.b64decode(_document(stored)["client_secret"])
     if b"-----BEGIN" in bundle:
@@ -233,6 +249,13 @@ def _windows(key: RSAPrivateKey) -> Iterator[bytes]:
             for layer in _layers(lines[begin : begin + _LINE]):
                 for text in _layers(layer):
                     yield from _middle(text)
+
+
+def _forms(raw: bytes) -> Iterator[bytes]:
+    """A key of a few bytes in every form, which is looked for whole."""
+    for layer in _layers(raw):
+        yield from _layers(layer)
+        yield layer.translate(bytes.maketrans(b"+/", b"-_"))
 
 
 def _encoded(raw: bytes) -> Iterator[bytes]:

@@ -16,7 +16,6 @@ import pytest
 from identity.catalogue_rows import DataPlaneIdentity
 from identity.credentials import rfc3339
 from identity.credentials.signing_key import make, public_half
-from tests.engine.changing import GIVEN
 from tests.engine.key_material import KeySearch, everything, vault_keys
 from tests.engine.killing import small_stack
 from tests.engine.service_accounts import SUBJECTS, GuestCluster, proof_of
@@ -24,11 +23,9 @@ from tests.harness import LocalStack
 
 ISSUER: Final = "https://hc1created.blob.core.windows.net/hc1created"
 SECRET: Final = "/api/v1/namespaces/clusters/secrets/hc1-sa-signing-key"
-# Without the key that somebody else would have made; the small stack has no image registry.
-_GIVEN: Final = {
-    **{name: value for name, value in GIVEN.items() if name != "serviceAccountSigningKey"},
-    "capabilities": {"disabled": ["ImageRegistry"]},
-}
+ETCD_SECRET: Final = "/api/v1/namespaces/clusters/secrets/hc1-etcd-encryption-key"
+# The stack writes the HostedCluster, with a key of its own for etcd.
+_GIVEN: Final = {"releaseImage": "registry.example.com/release:1", "pullSecret": "pull-secret"}
 MADE: Final = {
     "hc1-issuer": "create",
     "hc1-issuer-account": "create",
@@ -38,6 +35,8 @@ MADE: Final = {
     "hc1-issuer-key-1": "create",
     "hc1-issuer-documents": "create",
     "hc1-signing-key-secret": "create",
+    "hc1-encryption-key": "create",
+    "hc1-encryption-key-secret": "create",
 }
 
 
@@ -93,12 +92,14 @@ class Issued:
 
 def _cluster(stack: LocalStack, **changes: Any) -> dict[str, Any]:
     [cluster] = stack.configuration("hostedClusters")
-    kept = {name: value for name, value in cluster.items() if name != "issuerURL"}
+    kept = {name: value for name, value in cluster.items() if name not in ("issuerURL", "kms")}
+    identities = {name: value for name, value in cluster["identities"].items() if name != "kms"}
     return {
         **kept,
+        "identities": identities,
         "issuer": "create",
         "issuerName": "hc1created",
-        "hostedCluster": {"manifest": {"spec": _GIVEN}},
+        "hostedCluster": _GIVEN,
         **changes,
     }
 
@@ -120,6 +121,18 @@ def test_an_issuer_is_made_with_its_key_before_the_hosted_cluster(issued: Issued
     order = [each["urn"].rpartition("::")[2] for each in issued.stack.resources()]
     before = ["hc1-issuer-key-1", "hc1-issuer-documents", "hc1-signing-key-secret", "hc1-hosted-cluster-object"]
     assert sorted(before, key=order.index) == before
+    before = ["hc1-encryption-key", "hc1-encryption-key-secret", "hc1-hosted-cluster-object"]
+    assert sorted(before, key=order.index) == before
+
+
+def test_etcd_is_encrypted_with_a_key_of_the_vault(issued: Issued) -> None:
+    spec = issued.stack.resource("hc1-hosted-cluster-object")["inputs"]["spec"]
+    with issued.stack.kubernetes("administrator") as http:
+        found = http.get(ETCD_SECRET).raise_for_status().json()["data"]
+
+    assert spec["secretEncryption"] == {"type": "aescbc", "aescbc": {"activeKey": {"name": "hc1-etcd-encryption-key"}}}
+    [key] = [key for name, key in vault_keys(issued.stack).items() if "etcd-encryption-key" in name]
+    assert base64.b64decode(found["key"]) == key
 
 
 def test_anybody_reads_documents_that_name_the_key_of_the_secret(issued: Issued) -> None:
@@ -216,10 +229,11 @@ def test_what_was_changed_behind_the_stack_is_repaired(issued: Issued) -> None:
         assert issued.stack.preview() == {}
 
 
-def test_a_signing_key_is_in_the_vault_and_its_secret_alone(issued: Issued) -> None:
+def test_a_key_of_the_cluster_is_in_the_vault_and_its_secret_alone(issued: Issued) -> None:
     stack = issued.stack
-    keys = {name: key for name, key in vault_keys(stack).items() if "sa-signing-key" in name}
-    assert len(keys) == 2, "the deleted one, too"
+    own = ("sa-signing-key", "etcd-encryption-key")
+    keys = {name: key for name, key in vault_keys(stack).items() if any(each in name for each in own)}
+    assert len(keys) == 3, "two signing keys, of which one is deleted, and the key of etcd"
     issued.printed["export"] = stack.pulumi("stack", "export", "--show-secrets").stdout
     places = KeySearch(keys).places_in(everything(stack, issued.printed))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.engine.key_material import KeySearch, everything, vault_keys, watched_processes
@@ -85,6 +86,7 @@ def test_states_history_backups_events_logs_and_processes_are_searched(searched:
 def test_a_key_that_is_encrypted_in_the_stacks_file_is_found(searched: Searched) -> None:
     stack = searched.stack
     name, key = next(iter(vault_keys(stack).items()))
+    assert isinstance(key, RSAPrivateKey)
     der = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 
     with stack.configured():

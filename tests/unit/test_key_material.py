@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from identity.credentials.certificate import IssuedCertificate, issue
 from identity.credentials.document import encode
+from identity.credentials.encryption_key import KEY_BYTES
 from localcloud.core import clock
 from tests.engine.key_material import KeySearch
 
@@ -167,3 +168,36 @@ def test_another_key_is_not_found() -> None:
 
 def test_only_places_with_keys_are_named(search: KeySearch) -> None:
     assert search.places_in([("clean", b"nothing"), ("state", _pem(issued()))]) == {"state": {"one"}}
+
+
+_SHORT: Final = bytes(range(7, 7 + KEY_BYTES))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        _SHORT,
+        base64.b64encode(_SHORT),
+        base64.b64encode(b"x" + _SHORT),
+        base64.urlsafe_b64encode(_SHORT),
+        base64.b64encode(base64.b64encode(_SHORT)),
+        _SHORT.hex().encode(),
+        _SHORT.hex(":").encode(),
+        json.dumps({"data": {"key": base64.b64encode(_SHORT).decode()}}).encode(),
+    ],
+    ids=[
+        "bytes",
+        "base64",
+        "behind one byte",
+        "URL-safe",
+        "base64 of base64",
+        "hexadecimal",
+        "with colons",
+        "a Secret",
+    ],
+)
+def test_a_key_of_a_few_bytes_is_found_whole(written: bytes) -> None:
+    search = KeySearch({"etcd": _SHORT})
+
+    assert search.names_in(b"before " + written + b" behind") == {"etcd"}
+    assert search.names_in(written[: len(written) // 2]) == set()

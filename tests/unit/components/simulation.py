@@ -84,6 +84,8 @@ def simulated(resource_type: str, name: str, inputs: Mapping[str, Any]) -> tuple
         case "idstack:index:SigningKey":
             public = {"keyId": a_uuid(name), "jwk": {"kid": a_uuid(name)}, "publicKeyPem": f"PUBLIC KEY of {name}"}
             return a_uuid(name), {**public, "version": "1"}
+        case "idstack:index:EncryptionKey":
+            return a_uuid(name), {"keyId": a_uuid(name), "version": "1"}
         case "idstack:index:StackOwner":
             return a_uuid(name), {"ownerId": a_uuid("owner")}
         case "idstack:index:SignInGate":

@@ -33,6 +33,7 @@ def total(count: Callable[[ForecastStack], Iterator[Taken]], stack: ForecastStac
 def test_the_forecast_counts_what_the_program_registers(built: tuple[ForecastStack, RecordingMonitor]) -> None:
     stack, recorder = built
     keys = [each for each in recorder.all("idstack:index:SigningKey") if each.inputs["source"] != "vault"]
+    keys += recorder.all("idstack:index:EncryptionKey")
     registered = {
         counts.role_assignments: len(recorder.all("azure-native:authorization:RoleAssignment")),
         counts.hsm_role_assignments: len(recorder.all("idstack:index:HsmRoleAssignment")),

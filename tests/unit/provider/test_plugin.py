@@ -165,6 +165,7 @@ def test_an_unknown_type_is_answered_with_the_ones_there_are(stub: Stub) -> None
         'the idstack plugin has no "idstack:index:Rotation": it has idstack:index:RenewalSchedule, '
         "idstack:index:Certificate, idstack:index:SignInGate, idstack:index:CredentialSecret, "
         "idstack:index:ClusterGate, idstack:index:NamespaceGuard, idstack:index:SigningKey, "
-        "idstack:index:IssuerDocuments, idstack:index:SigningKeySecret, idstack:index:HsmRoleAssignment, "
+        "idstack:index:IssuerDocuments, idstack:index:SigningKeySecret, idstack:index:EncryptionKey, "
+        "idstack:index:EncryptionKeySecret, idstack:index:HsmRoleAssignment, "
         "idstack:index:StackOwner"
     )

@@ -13,10 +13,11 @@ import httpx
 import pytest
 
 from identity.clouds import LOCAL_TENANT_ID
-from identity.credentials import signing_key
+from identity.credentials import encryption_key, signing_key
 from identity.credentials.signing_key import public_half
 from localcloud.kubernetes.api import app as kubernetes
 from plugin import PluginError, Props, Secret, unwrap
+from provider.encryption_key_secret import EncryptionKeySecretResource
 from provider.signing_key_secret import SigningKeySecretResource
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import VAULT, ArmWorld
@@ -200,7 +201,7 @@ def test_another_way_to_the_cluster_writes_nothing(world: SecretWorld) -> None:
 
 
 def test_a_namespace_that_does_not_exist_is_named(world: SecretWorld) -> None:
-    with pytest.raises(PluginError, match=r'the API server refuses the signing key\'s Secret: 404 .*"nowhere"'):
+    with pytest.raises(PluginError, match=r'the API server refuses the Secret with the key: 404 .*"nowhere"'):
         resource.create(URN, world.inputs(namespace="nowhere"), preview=False)
 
 
@@ -214,3 +215,42 @@ def test_another_name_is_another_secret(world: SecretWorld) -> None:
 def test_a_secret_is_not_imported() -> None:
     with pytest.raises(PluginError, match="hc1-signing-key-secret cannot be imported"):
         resource.read(URN, "clusters/hc1-sa-signing-key", {}, {})
+
+
+ETCD = EncryptionKeySecretResource()
+
+
+def etcd(world: SecretWorld, key: str) -> Props:
+    world.azure.vault("PUT", "/secrets/etcd", {"value": key})
+    changes = {"name": "hc1-etcd-encryption-key", "secretName": "etcd", "keyId": encryption_key.key_id(key)}
+    known = {name: value for name, value in world.inputs(**changes).items() if name != "oldPublicKeys"}
+    checked = ETCD.check(URN, None, known)
+    assert not checked.failures
+    return checked.inputs
+
+
+def test_the_secret_with_the_key_of_etcd_holds_its_bytes(world: SecretWorld) -> None:
+    key = encryption_key.make()
+    inputs = etcd(world, key)
+
+    state = ETCD.create(URN, inputs, preview=False).state
+
+    found = world.http.get(PATH.replace("sa-signing-key", "etcd-encryption-key")).raise_for_status().json()
+    assert found["data"] == {"key": key}, "bytes, which the API shows in base64, as the vault has them"
+    refreshed = ETCD.read(URN, "", inputs, state)
+    assert refreshed is not None
+    assert "changed" not in refreshed.inputs
+    assert key not in json.dumps(unwrap(state))
+
+
+def test_another_key_of_etcd_is_seen_and_replaced(world: SecretWorld) -> None:
+    inputs = etcd(world, encryption_key.make())
+    state = ETCD.create(URN, inputs, preview=False).state
+    path = PATH.replace("sa-signing-key", "etcd-encryption-key")
+    other = {"data": {"key": encryption_key.make()}}
+    world.http.patch(path, content=json.dumps(other), headers=MERGE).raise_for_status()
+
+    refreshed = ETCD.read(URN, "", inputs, state)
+
+    assert refreshed is not None
+    assert refreshed.inputs["changed"] is True

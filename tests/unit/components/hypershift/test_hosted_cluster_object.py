@@ -193,3 +193,47 @@ def test_two_parts_conflict_or_have_everything_of_both(one: dict[str, Any], othe
         whole = dict(_leaves(merged(one, other)))
         assert merged(one, other) == merged(other, one)
         assert all(whole[path] == value for part in (one, other) for path, value in _leaves(part) if value != {})
+
+
+ENCRYPTED = {"type": "aescbc", "aescbc": {"activeKey": {"name": "hc1-etcd-encryption-key"}}}
+OWN_KEY = {"type": "aescbc", "aescbc": {"activeKey": {"name": "mine"}}}
+ENCRYPTION_KEY, ENCRYPTION_SECRET = (f"idstack:index:EncryptionKey{end}" for end in ("", "Secret"))
+
+
+def without_kms(program: Program, **given: Any) -> RecordingMonitor:
+    cluster = hosted_cluster(hostedCluster={**WRITTEN, **given}, dns=DNS, externalDnsDomain="planes.example.com")
+    return program(clusterSide="hypershift", hostedClusters=[{**cluster, "kms": None}])
+
+
+def test_etcd_is_encrypted_with_a_key_that_the_stack_makes(program: Program) -> None:
+    made = without_kms(program)
+    object_, key, secret = (made.one(each) for each in (HOSTED_CLUSTER, ENCRYPTION_KEY, ENCRYPTION_SECRET))
+
+    assert object_.inputs["spec"]["secretEncryption"] == ENCRYPTED
+    assert key.inputs["secretName"] == "hc1-etcd-encryption-key"
+    named = {"namespace": "clusters", "name": "hc1-etcd-encryption-key", "secretName": "hc1-etcd-encryption-key"}
+    assert named.items() <= secret.inputs.items()
+    assert made.waits_for(object_, secret)
+    assert made.waits_for(secret, key)
+    outputs = made.stack_outputs.values["hostedClusters"]["hc1"]
+    assert outputs["encryptionKeySecret"] == "hc1-etcd-encryption-key"
+
+
+@pytest.mark.parametrize(
+    ("given", "encryption"),
+    [({"etcdEncryption": "none"}, None), ({"manifest": {"spec": {"secretEncryption": OWN_KEY}}}, OWN_KEY)],
+    ids=["none", "the user's own key"],
+)
+def test_without_a_key_of_the_stacks_none_is_made(program: Program, given: dict[str, Any], encryption: Any) -> None:
+    made = without_kms(program, **given)
+
+    assert made.one(HOSTED_CLUSTER).inputs["spec"].get("secretEncryption") == encryption
+    assert [made.all(each) for each in (ENCRYPTION_KEY, ENCRYPTION_SECRET)] == [[], []]
+    assert "encryptionKeySecret" not in made.stack_outputs.values["hostedClusters"]["hc1"]
+
+
+def test_with_kms_no_key_is_made(program: Program) -> None:
+    made = applied(program, WRITTEN)
+
+    assert made.one(HOSTED_CLUSTER).inputs["spec"]["secretEncryption"]["type"] == "kms"
+    assert made.all(ENCRYPTION_KEY) == []

@@ -142,3 +142,24 @@ def test_a_signing_key_that_the_stack_knows_is_not_named_again(key: dict[str, An
 @pytest.mark.parametrize("part", [{"manifest": {}}, {"file": "hc1.yaml"}])
 def test_a_manifest_may_name_the_signing_key_itself(part: dict[str, Any]) -> None:
     assert refusals(with_written_cluster(part)) == []
+
+
+KMS = {"activeKey": "https://kv-etcd.vault.azure.net/keys/etcd/0123456789abcdef0123456789abcdef"}
+
+
+@pytest.mark.parametrize("how", ["aescbc", "none"])
+def test_what_encrypts_etcd_is_said_without_kms(how: str) -> None:
+    assert refusals(with_written_cluster(WRITTEN | {"etcdEncryption": how}, kms=ABSENT)) == []
+
+
+@pytest.mark.parametrize("how", ["aescbc", "none"])
+def test_with_kms_nothing_else_encrypts_etcd(how: str) -> None:
+    config = with_written_cluster(WRITTEN | {"etcdEncryption": how}, kms=KMS)
+
+    assert refusals(config) == [(f"{PLACE}.etcdEncryption", "etcd-encryption-twice")]
+
+
+def test_a_given_hosted_cluster_says_itself_how_etcd_is_encrypted() -> None:
+    config = with_hosted_cluster({"file": "hc1.yaml", "etcdEncryption": "none"})
+
+    assert refusals(config) == [(f"{PLACE}.etcdEncryption", "etcd-encryption-of-given")]

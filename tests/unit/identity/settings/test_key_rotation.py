@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from identity.settings import Settings
-from identity.settings.key_rotation import dropped_places, finished, moved_keys, unfinished
+from identity.settings.key_rotation import dropped_keys, dropped_places, finished, moved_keys, unfinished
 from tests.unit.golden_report import reviewed
-from tests.unit.identity.settings.world import ABSENT, KEY_VERSION, configuration, load
+from tests.unit.identity.settings import world
+from tests.unit.identity.settings.world import ABSENT, KEY_VERSION, configuration, domains, load
 
 BACKUP = "hostedClusters[0].kms.backupKey"
 
@@ -154,3 +155,34 @@ def test_a_backup_key_that_nobody_needs_is_told(now: tuple[str, str | None], fou
 
     assert (text is not None) is told
     assert text is None or "`pulumi config rm --path 'hostedClusters[0].kms.backupKey'`" in text
+
+
+WRITTEN = {"releaseImage": "quay.io/ocp/release:4.20", "pullSecret": "pull", "serviceAccountSigningKey": "signing-key"}
+ENCRYPTED: Any = {"hostedClusters": {"hc1": {"encryptionKeySecret": "hc1-etcd-encryption-key"}}}
+
+
+def encrypting(given: dict[str, Any], kms: Any = ABSENT) -> Settings:
+    """A HostedCluster that the stack applies, with or without KMS."""
+    cluster = world.hosted_cluster(**domains(), hostedCluster=given) | {"kms": kms}
+    kept = {name: value for name, value in cluster.items() if value is not ABSENT}
+    return load(configuration(clusterSide="hypershift", hostedClusters=[kept]))
+
+
+@pytest.mark.parametrize(
+    ("given", "kms", "refused"),
+    [
+        (WRITTEN, ABSENT, None),
+        (WRITTEN | {"etcdEncryption": "none"}, ABSENT, "hostedCluster.etcdEncryption"),
+        (WRITTEN, {"activeKey": url("kv-a")}, "kms"),
+        ({"file": "hc1.yaml"}, ABSENT, "hostedCluster.releaseImage"),
+    ],
+    ids=["as before", "none", "KMS", "a file"],
+)
+def test_a_key_that_encrypts_etcd_stays(given: dict[str, Any], kms: Any, refused: str | None) -> None:
+    found = reviewed(list(dropped_keys(encrypting(given, kms), ENCRYPTED)))
+
+    assert found == ([] if refused is None else [(f"hostedClusters[0].{refused}", "etcd-encryption-changed")])
+
+
+def test_a_cluster_that_goes_takes_its_key_along() -> None:
+    assert list(dropped_keys(load(configuration(hostedClusters=[])), ENCRYPTED)) == []

@@ -1,0 +1,78 @@
+"""Objects in every shape of the configuration, checked by the schemas of the definitions that a real cluster has.
+
+The rules in CEL are a kube-apiserver's: `tests/apiserver/test_registered_objects.py` has the same objects.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from identity.catalogue import CONTROL_PLANE
+from localcloud.kubernetes import schemas, validation
+from localcloud.kubernetes.definitions import definitions, version
+from localcloud.kubernetes.kinds import KINDS
+from tests.broken_objects import BROKEN, BrokenObject
+from tests.hosted_clusters import changed
+from tests.unit.components.registered_objects import Object, of_the_release, registered_objects
+from tests.unit.components.shapes import shapes
+from tests.upstream_definitions import FEATURE_SETS, schema_of, upstream
+
+
+@pytest.fixture(scope="module")
+def registered(tmp_path_factory: pytest.TempPathFactory) -> list[Object]:
+    return registered_objects(tmp_path_factory.mktemp("shapes"))
+
+
+@pytest.fixture(params=FEATURE_SETS)
+def real(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The built-in API's check, with the definitions of a real cluster."""
+    known: dict[str, Any] = dict(schemas.components())
+    for each in definitions():
+        names = each["spec"]["names"]
+        schema = schema_of(upstream(names["plural"], request.param), version(each)["name"])
+        metadata = {"metadata": {"$ref": f"{schemas.REFERENCE}V1ObjectMeta"}}
+        known[names["kind"]] = {**schema, "properties": {**schema["properties"], **metadata}}
+    monkeypatch.setattr(schemas, "components", lambda: known)
+
+
+def refusals(document: Object) -> list[str]:
+    kind = next(each for each in KINDS if each.kind == document["kind"])
+    taken, findings = schemas.check(kind, document)
+    causes = findings.causes or validation.problems(kind, taken, None)
+    unknown = [f'strict decoding error: unknown field "{each}"' for each in findings.unknown]
+    return unknown + [f"{each.field}: {each.message}" for each in causes]
+
+
+def test_every_choice_is_in_a_shape_but_those_that_the_api_refuses() -> None:
+    _, missing = shapes()
+
+    assert {str(each) for each in missing} == {
+        f"hostedClusters.0.identities.{row.field}.enabled: False"
+        for row in CONTROL_PLANE
+        if not row.optional and row.setting is None
+    }
+
+
+def test_every_kind_that_the_stack_writes_is_there(registered: list[Object]) -> None:
+    assert {each["kind"] for each in registered} == {each.kind for each in BROKEN}
+
+
+@pytest.mark.usefixtures("real")
+def test_every_object_is_taken(registered: list[Object]) -> None:
+    refused = {
+        f"{each['kind']} {each['metadata']['name']}": found
+        for each in registered
+        if (found := refusals(of_the_release(each)))
+    }
+
+    assert refused == {}
+
+
+@pytest.mark.usefixtures("real")
+@pytest.mark.parametrize("broken", [each for each in BROKEN if not each.server_alone], ids=lambda each: each.name)
+def test_an_object_that_is_broken_is_refused(registered: list[Object], broken: BrokenObject) -> None:
+    whole = next(each for each in registered if each["kind"] == broken.kind)
+
+    assert broken.refusal in "; ".join(refusals(changed(whole, broken.path, broken.value)))
