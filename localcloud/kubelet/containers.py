@@ -56,7 +56,8 @@ class ContainerStatus:
         return {
             "name": self.name,
             "image": self.image,
-            "imageID": "",
+            # The reference itself: no image is pulled that would have an id.
+            "imageID": self.image,
             "state": self.state,
             "lastState": self.last_state,
             "ready": self.is_ready,
