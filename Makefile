@@ -24,7 +24,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow e2e clients browser real kills storm year bench lint fmt generate golden lock pin audit sbom
+.PHONY: help setup up preview renew recover down test slow e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin audit sbom
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -68,6 +68,11 @@ browser: setup ## The page and the drawings of `idstack graph` in Chromium, and 
 
 real: setup ## Compare the emulated provider plugins with the real ones step by step (PROVIDERS=azuread for one of them)
 	@$(PYTHON) -m pytest -n 0 -m real tests/real $(ARGS)
+
+# HYPERSHIFT is a folder with hypershift, hypershift-operator and control-plane-operator, built from HyperShift's source.
+hypershift: setup ## HyperShift's own operators on the local stack (HYPERSHIFT=<folder with its three programs>; docs/testing.md)
+	@tools/setup cluster
+	@LOCALCLOUD_CLUSTER=apiserver HYPERSHIFT="$(HYPERSHIFT)" $(PYTHON) -m pytest -n 0 -m hypershift tests/hypershift $(ARGS)
 
 kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and renew for weeks under faults (some two hours)
 	@$(PYTHON) -m pytest $(PARALLEL) -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py tests/engine/test_long_faults.py \

@@ -27,6 +27,18 @@ _CSI_DRIVER: Final = (
     "v1.6.0",
     "h1:YpKG/2hJkp3EkRGpH5SPxg1/5AkmeD5pwHNKIlE90FU=",
 )
+# What HyperShift's operator watches on a cluster that is no OpenShift: the module that HyperShift itself has, as the
+# commit whose file its scripts name is not on the module proxy, and a release of the other.
+_OPENSHIFT_API: Final = (
+    "github.com/openshift/api",
+    "v0.0.0-20260805160557-b61243060d5f",
+    "h1:NU7ltJhtFhqAJC+77DcNk6jmIpsJ3a+mebZIceiPW+U=",
+)
+_PROMETHEUS_OPERATOR: Final = (
+    "github.com/prometheus-operator/prometheus-operator",
+    "v0.85.0",
+    "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=",
+)
 
 
 def azure_cli() -> Path:
@@ -67,6 +79,16 @@ def hypershift() -> Path:
 def csi_driver() -> Path:
     """The folder with the source of the Secrets Store CSI driver, out of its release's Go module; raises SetupError."""
     return _source(*_CSI_DRIVER)
+
+
+def openshift_api() -> Path:
+    """The folder with the API of OpenShift and its definitions, out of the Go module; raises SetupError."""
+    return _source(*_OPENSHIFT_API)
+
+
+def prometheus_operator() -> Path:
+    """The folder with the definitions of the Prometheus operator, out of its Go module; raises SetupError."""
+    return _source(*_PROMETHEUS_OPERATOR)
 
 
 def _source(module: str, release: str, checksum: str) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
+
 from localcloud.apiserver.binaries import Binaries
 from localcloud.core.state_directory import StateDirectory
 
@@ -9,6 +11,13 @@ ETCD = "etcd"
 API_SERVER = "kube-apiserver"
 CONTROLLER_MANAGER = "kube-controller-manager"
 _LOOPBACK = "127.0.0.1"
+# The endpoint of the Service `kubernetes`, which network policies are made of. No loopback address is allowed there, so
+# it is one of those for documentation (RFC 5737); the kubelet leads the Service's own address to the API server.
+_ADVERTISED = "192.0.2.1"
+# Where the kubelet listens for Services: pods have their addresses from 127.64.0.1 on.
+_SERVICES = IPv4Network("127.32.0.0/11")
+_SERVICES_OF_ONE = 22  # the length of the prefix of one local cloud's addresses
+_PORTS_OF_ONE = 16  # no two local clouds have ports in one block of so many
 # etcd wants a host and a port in the addresses that it announces to peers and clients, and has no peers. It is no TCP
 # port: it names a socket in the working directory.
 _NOBODY = "unix://peer:1"
@@ -44,7 +53,7 @@ def kube_apiserver(state: StateDirectory, binaries: Binaries, port: int) -> list
         binaries.path(API_SERVER),
         f"--etcd-servers={_socket(state)}",
         f"--bind-address={_LOOPBACK}",
-        f"--advertise-address={_LOOPBACK}",
+        f"--advertise-address={_ADVERTISED}",
         f"--secure-port={port}",
         f"--tls-cert-file={state.server_file}",
         f"--tls-private-key-file={state.server_file}",
@@ -64,11 +73,16 @@ def kube_apiserver(state: StateDirectory, binaries: Binaries, port: int) -> list
         f"--service-account-key-file={files / 'service-account.pem'}",
         f"--service-account-signing-key-file={files / 'service-account.pem'}",
         f"--encryption-provider-config={files / 'encryption.yaml'}",
-        # The Service `kubernetes` has no endpoint: a loopback address is not allowed to be one, and nobody looks it up.
-        "--endpoint-reconciler-type=none",
-        "--service-cluster-ip-range=10.96.0.0/16",
+        f"--service-cluster-ip-range={service_addresses(port)}",
         "--profiling=false",
     ]
+
+
+def service_addresses(port: int) -> str:
+    """The addresses of Services, a part of 127.32.0.0/11 that no other local cloud has; `port` is the API server's."""
+    size = 2 ** (_SERVICES.max_prefixlen - _SERVICES_OF_ONE)
+    first = _SERVICES[port // _PORTS_OF_ONE * size % _SERVICES.num_addresses]
+    return f"{first}/{_SERVICES_OF_ONE}"
 
 
 def kube_controller_manager(state: StateDirectory, binaries: Binaries) -> list[str]:

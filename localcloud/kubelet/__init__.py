@@ -5,9 +5,9 @@ Deployment becomes one Pod with a loopback address of its own (Linux answers on 
 pulled and container isolation does not exist: a container's command runs as a process group of this machine, from the
 project's own environment, with the volumes' paths in its arguments and variables pointed at the local mounts.
 
-Left out on purpose: init containers and probes other than httpGet (a pod that has them is refused with an event),
-resource limits, service accounts, security contexts, `workingDir`, logs and exec through the API (a container's output
-is in `<stateDir>/logs/<namespace>/<pod>/<container>.log`).
+Left out on purpose: probes other than httpGet (a pod that has them is refused with an event), resource limits,
+security contexts, `workingDir`, logs and exec through the API (a container's output is in
+`<stateDir>/logs/<namespace>/<pod>/<container>.log`).
 """
 
 from localcloud.kubelet.main import run

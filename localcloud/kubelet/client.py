@@ -38,6 +38,8 @@ class ApiResource:
 PODS: Final = ApiResource("/api/v1", "pods", "Pod")
 SECRETS: Final = ApiResource("/api/v1", "secrets", "Secret")
 CONFIG_MAPS: Final = ApiResource("/api/v1", "configmaps", "ConfigMap")
+SERVICE_ACCOUNTS: Final = ApiResource("/api/v1", "serviceaccounts", "ServiceAccount")
+SERVICES: Final = ApiResource("/api/v1", "services", "Service")
 EVENTS: Final = ApiResource("/api/v1", "events", "Event")
 DEPLOYMENTS: Final = ApiResource("/apis/apps/v1", "deployments", "Deployment")
 REPLICA_SETS: Final = ApiResource("/apis/apps/v1", "replicasets", "ReplicaSet")
@@ -85,6 +87,13 @@ class ApiClient:
         """Create an object, apiVersion and kind added; returns it as stored. Raises `ApiError`, 409 if it exists."""
         body = {"apiVersion": resource.api_version, "kind": resource.kind, **document}
         return await self._call("POST", resource.path(namespace), body)
+
+    async def create_token(self, namespace: str, service_account: str, spec: Object) -> Object:
+        """A token of the ServiceAccount as the TokenRequest's status has it. Raises `ApiError`."""
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        made = await self._call("POST", SERVICE_ACCOUNTS.path(namespace, service_account, "token"), body)
+        status: Object = made["status"]
+        return status
 
     async def merge(
         self, resource: ApiResource, namespace: str, name: str, patch: Object, *, subresource: str | None = None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.selection import field_at
@@ -25,6 +26,28 @@ class ConfigError(Exception):
 
 
 @dataclass(frozen=True)
+class Machine:
+    """What every container of this machine gets.
+
+    Attributes:
+        ca_file: the authority of the local cloud's certificates.
+        api_server: URL of the Kubernetes API, which a pod of Kubernetes knows by two variables.
+        programs: a folder with the programs that images hold, None if there is none.
+    """
+
+    ca_file: str
+    api_server: str
+    programs: Path | None = None
+
+    def program(self, command: str) -> str:
+        """The command, or the program of its name among those of the images if it is an absolute path."""
+        if self.programs is None or not command.startswith("/"):
+            return command
+        found = self.programs / Path(command).name
+        return str(found) if found.exists() else command
+
+
+@dataclass(frozen=True)
 class ContainerCommand:
     """Program and arguments of a container, and its whole environment."""
 
@@ -33,7 +56,7 @@ class ContainerCommand:
 
 
 async def build(
-    pod: Object, container: dict[str, Any], tree: Path, ca_file: str, cluster: ClusterCache
+    pod: Object, container: dict[str, Any], tree: Path, machine: Machine, cluster: ClusterCache
 ) -> ContainerCommand:
     """The command of a container.
 
@@ -52,17 +75,21 @@ async def build(
         raise ConfigError(
             "the container has no command: images are not pulled on a local node, so there is no entry point"
         )
+    api_server = urlsplit(machine.api_server)
     environment = {
         "PATH": _PATH,
         "HOME": str(tree),
         "LANG": "C.UTF-8",
         "HOSTNAME": pod["metadata"]["name"],
-        "REQUESTS_CA_BUNDLE": ca_file,
-        "SSL_CERT_FILE": ca_file,
+        "REQUESTS_CA_BUNDLE": machine.ca_file,
+        "SSL_CERT_FILE": machine.ca_file,
+        "KUBERNETES_SERVICE_HOST": str(api_server.hostname),
+        "KUBERNETES_SERVICE_PORT": str(api_server.port),
         MOUNT_ROOT_VARIABLE: str(tree),
         **{name: local(value) for name, value in declared.items()},
     }
-    return ContainerCommand([local(expand(word, declared)) for word in words], environment)
+    program, *arguments = [expand(word, declared) for word in words]
+    return ContainerCommand([local(machine.program(program)), *map(local, arguments)], environment)
 
 
 def localiser(mount_paths: Sequence[str], tree: Path) -> Callable[[str], str]:

@@ -32,7 +32,7 @@ class Node:
     recorder: EventRecorder
     intervals: Intervals
     http: HttpGetter
-    ca_file: str
+    machine: commands.Machine
     state_dir: Path
 
     def logs_of(self, pod: Object) -> Path:
@@ -56,7 +56,8 @@ class ContainerStatus:
         return {
             "name": self.name,
             "image": self.image,
-            "imageID": "",
+            # The reference itself: no image is pulled that would have an id.
+            "imageID": self.image,
             "state": self.state,
             "lastState": self.last_state,
             "ready": self.is_ready,
@@ -68,16 +69,27 @@ class ContainerStatus:
 class Container:
     """Runs a container until cancelled; `changed` is called whenever `status` changes."""
 
-    def __init__(self, node: Node, pod: Object, spec: dict[str, Any], tree: Path, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        pod: Object,
+        spec: dict[str, Any],
+        tree: Path,
+        changed: Callable[[], None],
+        *,
+        restart_policy: str,
+    ) -> None:
         self._node = node
         self._pod = pod
         self._spec = spec
         self._tree = tree
         self._changed = changed
+        self._restart_policy = restart_policy
         self.status = ContainerStatus(spec["name"], spec.get("image", ""))
+        self.has_started = asyncio.Event()
 
     async def run(self) -> None:
-        """Start the container, and again whenever it ends, as the pod's restartPolicy asks."""
+        """Start the container, and again whenever it ends, as its restart policy asks."""
         waits = pauses.growing(*self._node.intervals.restart)
         while True:
             try:
@@ -106,7 +118,7 @@ class Container:
                 f"{probe}: the local kubelet probes by httpGet in readinessProbe and livenessProbe only"
             )
         node = self._node
-        command = await commands.build(self._pod, self._spec, self._tree, node.ca_file, node.cluster)
+        command = await commands.build(self._pod, self._spec, self._tree, node.machine, node.cluster)
         namespace, pod, name = self._pod["metadata"]["namespace"], self._pod["metadata"]["name"], self._spec["name"]
         process = await ContainerProcess.start(
             command.arguments,
@@ -122,6 +134,7 @@ class Container:
         self.status.state = {"running": {"startedAt": since}}
         self.status.is_ready = "readinessProbe" not in self._spec
         self._changed()
+        self.has_started.set()
         try:
             await node.recorder.normal(self._pod, "Started", f"Started container {self._spec['name']}")
             code = await process.wait()
@@ -176,8 +189,7 @@ class Container:
         return min(grace, _LONGEST_GRACE)
 
     def _restarts_after(self, code: int) -> bool:
-        policy = self._pod["spec"].get("restartPolicy", "Always")
-        return policy == "Always" or (policy == "OnFailure" and code != 0)
+        return self._restart_policy == "Always" or (self._restart_policy == "OnFailure" and code != 0)
 
     def _wait_because(self, reason: str, message: str) -> None:
         self.status.state = {"waiting": {"reason": reason, "message": message}}

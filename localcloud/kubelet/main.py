@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import shutil
 import signal
 import ssl
@@ -14,11 +15,13 @@ from typing import Final
 import httpx
 
 from localcloud.core.clouds import LocalEnvironment, local_cloud
+from localcloud.core.cluster import ClusterKind
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import StoreChanges
 from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import DEPLOYMENTS, PODS, REPLICA_SETS, ApiClient, ApiResource
 from localcloud.kubelet.cluster import ClusterCache
+from localcloud.kubelet.commands import Machine
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.deployments import DeploymentController
 from localcloud.kubelet.events import EventRecorder
@@ -26,10 +29,12 @@ from localcloud.kubelet.http_get import HttpGetter
 from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.node import PodManager
 from localcloud.kubelet.reflector import Key
+from localcloud.kubelet.services import ServiceProxy
 from localcloud.kubernetes.calls import ApiError
 from localcloud.kubernetes.kubeconfig import connection
 
 NODE: Final = "local"
+_PROGRAMS: Final = "LOCALCLOUD_PROGRAMS"
 
 _log = logging.getLogger(__name__)
 
@@ -77,12 +82,14 @@ class _Kubelet:
             recorder=EventRecorder(client),
             intervals=intervals,
             http=HttpGetter(),
-            ca_file=environment.ca_file,
+            machine=Machine(environment.ca_file, environment.kubernetes_endpoint, _programs()),
             state_dir=Path(environment.state_dir),
         )
         provider = AzureProvider(local_cloud(environment), environment.imds_endpoint, azure)
         self._pods = PodManager(node, provider, Path(environment.mounts_dir), NODE)
         self._deployments = DeploymentController(self._cluster, NODE)
+        self._services = ServiceProxy(self._cluster, environment.kubernetes_endpoint)
+        self._has_services = environment.cluster == ClusterKind.API_SERVER
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Follow the cluster until `stopped`, then stop the pods and report it in their status."""
@@ -103,6 +110,8 @@ class _Kubelet:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._cluster.run())
             group.create_task(self._deployments.run())
+            if self._has_services:
+                group.create_task(self._services.run())
             if self._store.exists():
                 group.create_task(self._follow_store())
 
@@ -124,6 +133,11 @@ class _Kubelet:
             self._deployments.pod_changed(key)
         else:
             self._pods.content_changed(key[0])
+
+
+def _programs() -> Path | None:
+    named = os.environ.get(_PROGRAMS)
+    return Path(named) if named else None
 
 
 def _clear(mounts: Path) -> None:

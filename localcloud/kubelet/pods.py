@@ -18,6 +18,7 @@ from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import PODS
 from localcloud.kubelet.containers import Container, Node
 from localcloud.kubelet.csi import MountError
+from localcloud.kubelet.init_containers import is_sidecar, restart_policy, run_in_order
 from localcloud.kubelet.selection import condition, workload_of
 from localcloud.kubelet.volumes import Volumes
 from localcloud.kubernetes.calls import ApiError, Object
@@ -43,9 +44,13 @@ class PodWorker:
         self._place = place
         self._tree = trees.tree_of(place.mounts, pod)
         self._volumes = Volumes(self._pod, self._tree, node.cluster, provider)
-        self._containers = [
-            Container(node, self._pod, spec, self._tree, self._status_changed) for spec in pod["spec"]["containers"]
-        ]
+        self._init_specs: list[dict[str, Any]] = pod["spec"].get("initContainers", [])
+        self._init_containers = [self._container(spec, is_init=True) for spec in self._init_specs]
+        self._containers = [self._container(spec, is_init=False) for spec in pod["spec"]["containers"]]
+        self._is_initialized = not self._init_containers
+        for container in self._containers if self._init_containers else ():
+            container.status.state = {"waiting": {"reason": "PodInitializing"}}
+        self._has_failed = False
         self._woken = asyncio.Event()
         self._report = asyncio.Event()
         self._reported: dict[str, Any] = {}
@@ -80,6 +85,10 @@ class PodWorker:
         """Bring the volumes up to date now: something that one of them comes from has changed."""
         self._woken.set()
 
+    def _container(self, spec: dict[str, Any], *, is_init: bool) -> Container:
+        policy = restart_policy(self._pod, spec, is_init=is_init)
+        return Container(self._node, self._pod, spec, self._tree, self._status_changed, restart_policy=policy)
+
     async def stop(self, *, is_gone: bool) -> None:
         """End the processes and remove the mounts; a pod that stays in the API gets the status that it does not run."""
         self._task.cancel()
@@ -94,7 +103,7 @@ class PodWorker:
             with suppress(OSError):
                 logs.parent.rmdir()
         else:
-            for container in self._containers:
+            for container in (*self._init_containers, *self._containers):
                 container.status = replace(
                     container.status, is_ready=False, state={"waiting": {"reason": "KubeletStopped"}}
                 )
@@ -110,16 +119,16 @@ class PodWorker:
                 trees.link(self._place.mounts, self._pod)
                 self.is_mounted = True
                 group.create_task(self._keep_volumes())
-                for container in self._containers:
+                self._is_initialized = await run_in_order(group, self._init_specs, self._init_containers)
+                self._has_failed = not self._is_initialized
+                self._status_changed()
+                for container in self._containers if self._is_initialized else ():
                     group.create_task(container.run())
         except Exception:
             # A failure of one pod does not end the others.
             _log.exception("pod %s is given up", self._name)
 
     async def _mount(self) -> None:
-        if "initContainers" in self._pod["spec"]:
-            await self._node.recorder.warning(self._pod, "Failed", "the local kubelet runs no init containers")
-            await asyncio.Event().wait()
         for pause in pauses.growing(*self._node.intervals.mount):
             self._woken.clear()
             try:
@@ -136,7 +145,7 @@ class PodWorker:
         intervals = self._node.intervals
         pause = intervals.rotation
         while True:
-            await self._woken_within(pause if self._volumes.rotate else None)
+            await self._woken_within(pause if self._volumes.rotate or self._volumes.have_tokens else None)
             self._woken.clear()
             pause = min(intervals.change, intervals.rotation)
             try:
@@ -183,18 +192,30 @@ class PodWorker:
 
     def _status(self) -> dict[str, Any]:
         containers = [container.status for container in self._containers]
-        is_ready = all(each.is_ready for each in containers)
-        unready = " ".join(each.name for each in containers if not each.is_ready)
+        first = [container.status for container in self._init_containers]
+        sidecars = [each for spec, each in zip(self._init_specs, first, strict=True) if is_sidecar(spec)]
+        unready = [each.name for each in (*sidecars, *containers) if not each.is_ready]
+        is_ready = not unready
+        incomplete = [each.name for each in first if not self._is_initialized and not each.is_ready]
+        not_initialized = (
+            {
+                "reason": "ContainersNotInitialized",
+                "message": f"containers with incomplete status: [{' '.join(incomplete)}]",
+            }
+            if incomplete
+            else {}
+        )
         reason = (
             {}
             if is_ready
-            else {"reason": "ContainersNotReady", "message": f"containers with unready status: [{unready}]"}
+            else {"reason": "ContainersNotReady", "message": f"containers with unready status: [{' '.join(unready)}]"}
         )
+        phase = _phase([each.state for each in containers], [each.last_state for each in containers])
         return {
-            "phase": _phase([each.state for each in containers], [each.last_state for each in containers]),
+            "phase": "Failed" if self._has_failed else phase,
             "conditions": [
                 self._condition("PodScheduled", True, {}),
-                self._condition("Initialized", True, {}),
+                self._condition("Initialized", self._is_initialized, not_initialized),
                 self._condition("ContainersReady", is_ready, reason),
                 self._condition("Ready", is_ready, reason),
             ],
@@ -203,6 +224,7 @@ class PodWorker:
             "podIPs": [{"ip": self._place.address}],
             "startTime": self._started_at,
             "containerStatuses": [each.document() for each in containers],
+            **({"initContainerStatuses": [each.document() for each in first]} if first else {}),
         }
 
     def _condition(self, type_: str, holds: bool, reason: dict[str, str]) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from localcloud.kubelet.atomic_writer import File, Payload
 from localcloud.kubelet.azure_provider import AzureProvider, MountedObject
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.csi import MountError
+from localcloud.kubelet.selection import field_at
+from localcloud.kubelet.tokens import ServiceAccountTokens
 from localcloud.kubernetes.calls import Object
 
 _DEFAULT_MODE: Final = 0o644
@@ -37,7 +39,7 @@ class VolumeMount:
 def mounts_of(pod: Object) -> list[VolumeMount]:
     """Every distinct mount of the pod's containers, outer paths first. Raises `MountError` for a clash."""
     found: dict[str, VolumeMount] = {}
-    for container in pod["spec"]["containers"]:
+    for container in (*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]):
         for each in container.get("volumeMounts", []):
             mount = VolumeMount(each["mountPath"].rstrip("/") or "/", each["name"], each.get("subPath", ""))
             if (other := found.setdefault(mount.path, mount)) != mount:
@@ -57,11 +59,18 @@ class Volumes:
         self._cluster = cluster
         self._provider = provider
         self._versions: dict[str, Sequence[tuple[str, str]]] = {}
+        self._tokens = ServiceAccountTokens(cluster.client, pod)
 
     @property
     def rotate(self) -> bool:
         """Whether a volume comes from a vault, whose changes no watch of the cluster reports."""
         return any("csi" in volume for volume in self._volumes)
+
+    @property
+    def have_tokens(self) -> bool:
+        """Whether a volume has tokens of the pod's ServiceAccount, which end."""
+        sources = (part for volume in self._volumes for part in volume.get("projected", {}).get("sources", []))
+        return any("serviceAccountToken" in part for part in sources)
 
     async def set_up(self) -> list[str]:
         """Bring every volume up to date; returns the names of those that changed.
@@ -134,9 +143,12 @@ class Volumes:
             for part in source.get("sources", []):
                 payload |= await self._projected(part, source.get("defaultMode", _DEFAULT_MODE))
             return payload
+        if source := volume.get("downwardAPI"):
+            return self._fields(source.get("items", []), source.get("defaultMode", _DEFAULT_MODE))
         kind = next((key for key in volume if key != "name"), "none")
         raise MountError(
-            f"the local kubelet has no {kind} volumes; it has csi, secret, configMap, projected and emptyDir"
+            f"the local kubelet has no {kind} volumes; it has csi, secret, configMap, projected, downwardAPI and "
+            "emptyDir"
         )
 
     async def _projected(self, part: dict[str, Any], mode: int) -> Payload:
@@ -144,7 +156,25 @@ class Volumes:
             return await self._secret(source.get("name", ""), {"defaultMode": mode, **source})
         if source := part.get("configMap"):
             return await self._config_map(source.get("name", ""), {"defaultMode": mode, **source})
-        raise MountError(f"the local kubelet projects secrets and configMaps, not {', '.join(part)}")
+        if source := part.get("serviceAccountToken"):
+            return {source["path"]: File((await self._tokens.current(source)).encode(), mode)}
+        if source := part.get("downwardAPI"):
+            return self._fields(source.get("items", []), mode)
+        raise MountError(
+            "the local kubelet projects secrets, configMaps, ServiceAccount tokens and the pod's fields, not "
+            f"{', '.join(part)}"
+        )
+
+    def _fields(self, items: Sequence[Mapping[str, Any]], mode: int) -> Payload:
+        payload: dict[str, File] = {}
+        for item in items:
+            if "fieldRef" not in item:
+                raise MountError(f"{item['path']}: the local kubelet limits no resources, so it has fieldRef alone")
+            path = item["fieldRef"]["fieldPath"]
+            if (value := field_at(self._pod, path)) is None:
+                raise MountError(f"field reference {path}: the pod has no such string field")
+            payload[item["path"]] = File(value.encode(), item.get("mode", mode))
+        return payload
 
     async def _secret(self, name: str, source: Mapping[str, Any]) -> Payload:
         found = await self._cluster.secret(self._pod["metadata"]["namespace"], name)

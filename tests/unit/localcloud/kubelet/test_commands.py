@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcloud.kubelet.commands import expand, localiser
+from localcloud.kubelet.commands import Machine, expand, localiser
 
 TREE = Path("/tree")
 local = localiser(["/mnt/certs", "/etc/kubernetes/", "/mnt"], TREE)
@@ -69,3 +69,22 @@ def test_words_change_by_the_tree_alone(text: str) -> None:
 )
 def test_references_to_variables_are_expanded_as_kubernetes_does(written: str, meant: str) -> None:
     assert expand(written, {"HOST": "127.64.0.1", "PORT": "8080", "WITH.DOT-AND_1": "yes"}) == meant
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        ("/usr/bin/operator", "{programs}/operator"),
+        ("/usr/bin/other", "/usr/bin/other"),
+        ("operator", "operator"),
+    ],
+    ids=["one of the images'", "another", "a name that PATH leads to"],
+)
+def test_an_absolute_command_is_looked_for_among_the_images_programs(
+    tmp_path: Path, command: str, program: str
+) -> None:
+    (tmp_path / "operator").touch()
+    machine = Machine("ca.crt", "https://127.0.0.1:20000", tmp_path)
+
+    assert machine.program(command) == program.format(programs=tmp_path)
+    assert Machine("ca.crt", "https://127.0.0.1:20000").program(command) == command

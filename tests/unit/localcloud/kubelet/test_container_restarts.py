@@ -33,10 +33,12 @@ def _pauses(monkeypatch: pytest.MonkeyPatch, runs: Sequence[float]) -> list[floa
             raise asyncio.CancelledError
 
     loop = SimpleNamespace(time=lambda: now[0])
-    monkeypatch.setattr(containers, "asyncio", SimpleNamespace(sleep=sleep, get_running_loop=lambda: loop))
+    monkeypatch.setattr(
+        containers, "asyncio", SimpleNamespace(sleep=sleep, get_running_loop=lambda: loop, Event=asyncio.Event)
+    )
     monkeypatch.setattr(Container, "_run_once", run_once)
     node: Any = SimpleNamespace(intervals=_INTERVALS, recorder=AsyncMock())
-    container = Container(node, {"spec": {}}, {"name": "c"}, Path(), lambda: None)
+    container = Container(node, {"spec": {}}, {"name": "c"}, Path(), lambda: None, restart_policy="Always")
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(container.run())
     return pauses

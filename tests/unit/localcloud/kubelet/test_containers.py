@@ -175,15 +175,6 @@ def test_a_program_that_is_not_there_is_named(cluster: ClusterApi, kubelet: Kube
     cluster.event("web", "Failed", "no-such-program")
 
 
-def test_init_containers_are_refused(cluster: ClusterApi, kubelet: Kubelet) -> None:
-    init = {"initContainers": [{"name": "i", "image": "i", "command": ["true"]}]}
-
-    cluster.create(PODS, pod("web", spec=init))
-
-    cluster.event("web", "Failed", "the local kubelet runs no init containers")
-    assert kubelet.processes() == []
-
-
 @pytest.mark.parametrize(
     ("script", "phase", "code", "message"),
     [

@@ -12,6 +12,7 @@ from localcloud.core.clouds import LocalEnvironment, local_cloud
 from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import PODS, ApiClient
 from localcloud.kubelet.cluster import ClusterCache
+from localcloud.kubelet.commands import Machine
 from localcloud.kubelet.containers import Node
 from localcloud.kubelet.events import EventRecorder
 from localcloud.kubelet.http_get import HttpGetter
@@ -40,7 +41,8 @@ def test_a_pod_that_is_stopped_while_its_secret_changes_does_stop(
         client = ApiClient(connection(environment.kubeconfig))
         async with httpx.AsyncClient() as http:
             copies = ClusterCache(client, lambda *_: None)
-            node = Node(copies, cast(EventRecorder, warned), never, HttpGetter(), environment.ca_file, tmp_path)
+            machine = Machine(environment.ca_file, environment.kubernetes_endpoint)
+            node = Node(copies, cast(EventRecorder, warned), never, HttpGetter(), machine, tmp_path)
             provider = AzureProvider(local_cloud(environment), environment.imds_endpoint, http)
             worker = PodWorker(node, provider, made, PodPlace("127.64.0.1", tmp_path / "mounts"))
             await warned.wait()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localcloud.kubelet.client import CONFIG_MAPS, PODS, SECRETS
-from tests.unit.localcloud.kubelet_world import ClusterApi, Kubelet, Object, pod, states
+from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi, Kubelet, Object, pod, states
 from tests.unit.localcloud.kubernetes_world import config_map, secret
 
 
@@ -74,6 +74,18 @@ def test_a_projected_volume_puts_sources_together(cluster: ClusterApi, kubelet: 
     assert found == {"azure.json": ("{}", 0o440), "a": ("1", 0o440)}
 
 
+def test_a_pods_own_fields_become_files(cluster: ClusterApi, kubelet: Kubelet) -> None:
+    fields = {"items": [{"path": "n", "fieldRef": {"fieldPath": "metadata.namespace"}, "mode": 0o600}]}
+    projected = {"sources": [{"downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}}]}}]}
+    volumes = [{"name": "a", "downwardAPI": fields}, {"name": "b", "projected": projected}]
+
+    cluster.create(PODS, pod("web", *volumes))
+    cluster.ready("web")
+
+    assert files(kubelet.tree("web") / "mnt/a") == {"n": (NAMESPACE, 0o600)}
+    assert files(kubelet.tree("web") / "mnt/b") == {"p": ("web", 0o644)}
+
+
 @pytest.mark.parametrize("source", [{"secret": {"secretName": "none"}}, {"configMap": {"name": "none"}}])
 def test_an_optional_source_that_is_not_there_is_an_empty_directory(
     cluster: ClusterApi, kubelet: Kubelet, source: dict[str, Object]
@@ -110,11 +122,26 @@ def test_a_pod_waits_for_its_secret_and_follows_its_changes(cluster: ClusterApi,
         ),
         (
             {"hostPath": {"path": "/etc"}},
-            "the local kubelet has no hostPath volumes; it has csi, secret, configMap, projected and emptyDir",
+            "the local kubelet has no hostPath volumes; it has csi, secret, configMap, projected, downwardAPI "
+            "and emptyDir",
         ),
         (
+            {"projected": {"sources": [{"clusterTrustBundle": {"path": "ca.crt"}}]}},
+            "the local kubelet projects secrets, configMaps, ServiceAccount tokens and the pod's fields, not "
+            "clusterTrustBundle",
+        ),
+        (
+            {"downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.labels['none']"}}]}},
+            "field reference metadata.labels['none']: the pod has no such string field",
+        ),
+        (
+            {"downwardAPI": {"items": [{"path": "p", "resourceFieldRef": {"resource": "limits.cpu"}}]}},
+            "p: the local kubelet limits no resources, so it has fieldRef alone",
+        ),
+        # The built-in API issues none.
+        (
             {"projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}},
-            "the local kubelet projects secrets and configMaps, not serviceAccountToken",
+            "failed to fetch token: ",
         ),
     ],
 )

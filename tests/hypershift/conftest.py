@@ -1,0 +1,30 @@
+"""HyperShift's own programs on the local stack: `make hypershift HYPERSHIFT=<folder>` runs these tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+PROGRAMS: Final = ("hypershift", "hypershift-operator", "control-plane-operator")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep these tests out of every other run: they need programs that this project neither has nor fetches."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("hypershift")
+
+
+@pytest.fixture(scope="session")
+def binaries() -> Path:
+    """The folder with HyperShift's programs; the tests are skipped where there is none."""
+    named = os.environ.get("HYPERSHIFT")
+    if not named:
+        pytest.skip(f"HYPERSHIFT names no folder with {', '.join(PROGRAMS)} (docs/testing.md)")
+    missing = [each for each in PROGRAMS if not os.access(Path(named, each), os.X_OK)]
+    if missing:
+        pytest.skip(f"HYPERSHIFT={named} has no {', '.join(missing)} (docs/testing.md)")
+    return Path(named).resolve()

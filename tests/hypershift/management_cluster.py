@@ -1,0 +1,163 @@
+"""The local kube-apiserver as HyperShift's management cluster: commands on it, and what is in it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from localcloud.apiserver.binaries import Binaries
+from localcloud.core.state_directory import StateDirectory
+from ops.outputs.hypershift_commands import DEFINITIONS
+from tests.harness import LocalStack
+from tools import clients
+
+NAMESPACE: Final = "clusters-hc1"
+_CORE: Final = f"/api/v1/namespaces/{NAMESPACE}"
+_APPS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}"
+_BATCH: Final = f"/apis/batch/v1/namespaces/{NAMESPACE}"
+_STORE: Final = f"/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{NAMESPACE}"
+_MERGE: Final = {"Content-Type": "application/merge-patch+json"}
+# HyperShift writes them in the control plane's namespace for consumers that mount them.
+CONFIGURATIONS: Final = (
+    "secrets/azure-cloud-config",
+    "configmaps/azure-cloud-config",
+    "secrets/azure-disk-csi-config",
+    "secrets/azure-file-csi-config",
+    "secrets/azure-kms-config",
+)
+_LONGEST: Final = "600s"
+
+
+@dataclass(frozen=True)
+class ManagementCluster:
+    """Commands as its administrator, with HyperShift's programs and `kubectl` on PATH."""
+
+    stack: LocalStack
+    binaries: Path
+    variables: Mapping[str, str]
+
+    def shell(self, command: str) -> str:
+        """Run a command of the shell in the stack's folder; returns what it prints on its standard output."""
+        tools = Binaries.find().directory
+        environment = {
+            **os.environ,
+            "PATH": f"{self.binaries}:{tools}:{os.environ['PATH']}",
+            "KUBECONFIG": str(StateDirectory(self.stack.state).administrator_kubeconfig),
+            **self.variables,
+        }
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", command],
+            cwd=self.stack.root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def kubectl(self, *arguments: str) -> str:
+        """Run `kubectl`."""
+        return self.shell(shlex.join(["kubectl", *arguments]))
+
+    def wait(self, condition: str, what: str, *, namespace: str = NAMESPACE) -> None:
+        """Wait for a condition of an object, as `kubectl wait --for` takes it (`create`, `condition=Available`)."""
+        self.kubectl("--namespace", namespace, "wait", f"--for={condition}", what, f"--timeout={_LONGEST}")
+
+    def apply_definitions(self, printed: str) -> None:
+        """Run printed `kubectl apply` lines with the definitions' files in the place of their addresses."""
+        for address in DEFINITIONS:
+            assert address in printed
+            printed = printed.replace(address, str(_file_of(address)))
+        self.shell(printed)
+
+
+def _file_of(address: str) -> Path:
+    """Where a definition that is applied by its address lies, out of its project's Go module."""
+    if address.endswith("routes.crd.yaml"):
+        return clients.openshift_api() / "route/v1/zz_generated.crd-manifests/routes.crd.yaml"
+    return clients.prometheus_operator() / "example/prometheus-operator-crd" / address.rpartition("/")[2]
+
+
+def handed_over(http: httpx.Client) -> dict[str, Any]:
+    """The classes and configurations of the control plane's namespace: specification or data by kind and name."""
+    classes = http.get(f"{_STORE}/secretproviderclasses").raise_for_status().json()["items"]
+    found: dict[str, Any] = {f"secretproviderclasses/{each['metadata']['name']}": each["spec"] for each in classes}
+    for each in CONFIGURATIONS:
+        answer = http.get(f"{_CORE}/{each}")
+        if answer.is_success:
+            found[each] = answer.json()["data"]
+    return found
+
+
+def mounted_versions(http: httpx.Client, workload: str) -> dict[str, str]:
+    """Version by secret in the mounts of a Deployment's pods, as the CSI driver reports them."""
+    statuses = http.get(f"{_STORE}/secretproviderclasspodstatuses").raise_for_status().json()["items"]
+    mine = [each["status"] for each in statuses if each["status"]["podName"].startswith(f"{workload}-")]
+    return {each["id"].removeprefix("secret/"): each["version"] for status in mine for each in status["objects"]}
+
+
+@contextmanager
+def rolled_out(http: httpx.Client) -> Iterator[None]:
+    """Report what the control-plane operator waits for as ready while the block runs: no etcd and no guest API runs.
+
+    etcd's StatefulSet and the Job of feature gates have no controller here, and the pods of kube-apiserver no program.
+    """
+    ended = threading.Event()
+
+    def report() -> None:
+        while not ended.wait(1):
+            for path, status in _awaited(http):
+                http.patch(f"{path}/status", json={"status": status}, headers=_MERGE)
+
+    reporting = threading.Thread(target=report, daemon=True)
+    reporting.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        reporting.join()
+
+
+def _awaited(http: httpx.Client) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Path and status of each object that shall be ready."""
+    for each in _items(http, f"{_APPS}/statefulsets"):
+        replicas, metadata = each["spec"]["replicas"], each["metadata"]
+        counts = dict.fromkeys(
+            ("replicas", "readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas"), replicas
+        )
+        revision = {"currentRevision": "1", "updateRevision": "1", "observedGeneration": metadata["generation"]}
+        yield f"{_APPS}/statefulsets/{metadata['name']}", {**counts, **revision}
+    for each in _items(http, f"{_BATCH}/jobs"):
+        at = each["metadata"]["creationTimestamp"]
+        conditions = [
+            {"type": kind, "status": "True", "lastTransitionTime": at} for kind in ("SuccessCriteriaMet", "Complete")
+        ]
+        finished = {"startTime": at, "completionTime": at, "succeeded": 1, "conditions": conditions}
+        yield f"{_BATCH}/jobs/{each['metadata']['name']}", finished
+    for each in _items(http, f"{_CORE}/pods?labelSelector=app%3Dkube-apiserver"):
+        conditions = [
+            {"type": kind, "status": "True", "lastTransitionTime": each["metadata"]["creationTimestamp"]}
+            for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+        ]
+        yield f"{_CORE}/pods/{each['metadata']['name']}", {"phase": "Running", "conditions": conditions}
+
+
+def _items(http: httpx.Client, path: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = http.get(path).raise_for_status().json()["items"]
+    return items
+
+
+def conditions(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Status and message by type."""
+    return {each["type"]: (each["status"], each["message"]) for each in document["status"].get("conditions", [])}

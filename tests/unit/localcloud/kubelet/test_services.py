@@ -1,0 +1,158 @@
+"""Services on loopback: which pods they lead to, and what a connection meets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final, cast
+
+import pytest
+
+from localcloud.kubelet.client import ApiClient, ApiResource
+from localcloud.kubelet.cluster import ClusterCache
+from localcloud.kubelet.services import ServiceProxy, addresses_of, selects, target_of
+from localcloud.kubernetes.calls import Object
+from tests.hosted_clusters import changed
+
+SERVICE: Final[Object] = {
+    "metadata": {"namespace": "hypershift", "name": "operator", "resourceVersion": "1"},
+    "spec": {
+        "clusterIP": "127.32.0.9",
+        "selector": {"name": "operator"},
+        "ports": [{"name": "manager", "port": 8443, "targetPort": "manager"}, {"port": 53, "protocol": "UDP"}],
+    },
+}
+POD: Final[Object] = {
+    "metadata": {
+        "namespace": "hypershift",
+        "name": "operator-1",
+        "resourceVersion": "1",
+        "labels": {"name": "operator", "app": "operator"},
+    },
+    "spec": {"containers": [{"ports": [{"name": "manager", "containerPort": 9443}]}]},
+    "status": {"podIP": "127.64.7.7", "conditions": [{"type": "Ready", "status": "True"}]},
+}
+
+
+class StandingApi:
+    """An API in which nothing changes."""
+
+    def __init__(self, **collections: list[Object]) -> None:
+        self._collections = collections
+
+    async def list(self, resource: ApiResource) -> tuple[list[Object], str]:
+        return self._collections.get(resource.plural, []), "1"
+
+    async def watch(self, resource: ApiResource, version: str) -> AsyncIterator[tuple[str, Object]]:
+        await asyncio.Event().wait()
+        yield "", {}
+
+
+def answered(service: Object, pod: Object, at: tuple[str, int], *, listening: tuple[str, int]) -> bytes:
+    """What comes back from `at` while somebody at `listening` answers in upper case."""
+
+    async def upper(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write((await reader.read()).upper())
+        writer.close()
+
+    async def run() -> bytes:
+        client = cast(ApiClient, StandingApi(services=[service], pods=[pod]))
+        cluster = ClusterCache(client, lambda *_: None)
+        proxy = ServiceProxy(cluster, f"https://{listening[0]}:{listening[1]}")
+        async with await asyncio.start_server(upper, *listening), asyncio.TaskGroup() as group:
+            tasks = [group.create_task(cluster.pods.run()), group.create_task(proxy.run())]
+            try:
+                reader, writer = await connection(at)
+                writer.write(b"hello")
+                writer.write_eof()
+                return await reader.read()
+            except ConnectionResetError:
+                return b""
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+    return asyncio.run(run())
+
+
+async def connection(at: tuple[str, int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection, once somebody listens."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return await asyncio.open_connection(*at)
+            except ConnectionRefusedError:
+                await asyncio.sleep(0)
+
+
+def test_a_connection_to_a_service_meets_its_ready_pod() -> None:
+    assert answered(SERVICE, POD, ("127.32.0.9", 8443), listening=("127.64.7.7", 9443)) == b"HELLO"
+
+
+def test_without_a_ready_pod_the_connection_ends() -> None:
+    service = changed(SERVICE, "spec.clusterIP", "127.32.0.10")
+    pod = changed(POD, "status.conditions", [])
+
+    assert answered(service, pod, ("127.32.0.10", 8443), listening=("127.64.7.7", 9443)) == b""
+
+
+def test_the_service_kubernetes_leads_to_the_api_server() -> None:
+    service = changed(SERVICE, "metadata", {"namespace": "default", "name": "kubernetes", "resourceVersion": "1"})
+    service["spec"] |= {"clusterIP": "127.32.0.11", "selector": {}}
+
+    assert answered(service, POD, ("127.32.0.11", 8443), listening=("127.64.7.8", 9443)) == b"HELLO"
+
+
+@pytest.mark.parametrize(
+    ("spec", "addresses"),
+    [
+        ({}, {("127.32.0.9", 8443)}),
+        ({"clusterIP": "None"}, set()),
+        ({"clusterIP": ""}, set()),
+        ({"ports": []}, set()),
+    ],
+    ids=["its TCP ports", "headless", "external name", "no port"],
+)
+def test_a_service_answers_at_its_cluster_ip(spec: dict[str, Any], addresses: set[tuple[str, int]]) -> None:
+    assert addresses_of({**SERVICE, "spec": {**SERVICE["spec"], **spec}}) == addresses
+
+
+def test_a_service_that_is_gone_answers_nowhere() -> None:
+    assert addresses_of(None) == set()
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("metadata.namespace", "other"),
+        ("metadata.labels", {"app": "operator"}),
+        ("metadata.deletionTimestamp", "2026-11-25T12:00:00Z"),
+        ("status.conditions", []),
+        ("status.podIP", ""),
+    ],
+    ids=["another namespace", "another label", "terminating", "not ready", "without an address"],
+)
+def test_a_pod_is_left_out(place: str, value: Any) -> None:
+    assert selects(SERVICE, POD)
+    assert not selects(SERVICE, changed(POD, place, value))
+
+
+def test_a_service_may_take_pods_that_are_not_ready() -> None:
+    service = changed(SERVICE, "spec.publishNotReadyAddresses", True)
+
+    assert selects(service, changed(POD, "status.conditions", []))
+
+
+def test_without_a_selector_no_pod_is_selected() -> None:
+    assert not selects(changed(SERVICE, "spec.selector", {}), POD)
+
+
+@pytest.mark.parametrize(
+    ("target", "port"),
+    [("manager", 9443), (9000, 9000), (None, 8443), ("other", None)],
+    ids=["a name", "a number", "the same", "a name that the pod does not have"],
+)
+def test_the_target_port_is_the_pods(target: str | int | None, port: int | None) -> None:
+    service = changed(SERVICE, "spec.ports", [{"port": 8443} | ({} if target is None else {"targetPort": target})])
+
+    assert target_of(service, 8443, POD) == (None if port is None else ("127.64.7.7", port))
