@@ -12,6 +12,8 @@ from components.azure.aks_access import AksAccess, access_args, access_gate
 from components.azure.management_cluster import ManagementCluster
 from components.azure.plugin_resources import ClusterGate
 from components.azure.providers import ClusterConnection, Providers, management_cluster_id
+from identity.access.errors import AccessError
+from identity.access.kubeconfig import Kubeconfig
 from identity.settings import ManagementClusterSettings, Settings
 
 
@@ -52,10 +54,13 @@ def with_kubernetes_provider(
 
 
 def file_content(cluster: ManagementClusterSettings, path: Path) -> str:
-    """The kubeconfig that the settings name; raises RunError if it cannot be read."""
+    """The kubeconfig that the settings name, with the files beside it; raises RunError if it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8")
+        read = Kubeconfig.parse(text, str(path), path.absolute().parent)
+        flattened = read.flattened()
+        return text if flattened is read else flattened.to_yaml()
+    except (OSError, UnicodeDecodeError, AccessError) as error:
         raise pulumi.RunError(
             f'idstack:managementCluster.kubeconfig: found "{path}", which cannot be read ({error}). Accepted is the '
             f"path of a kubeconfig file, or nothing: then the stack makes its own for "

@@ -5,9 +5,7 @@ The exec plugin is run exactly as client-go will run it, because Pulumi's Kubern
 
 from __future__ import annotations
 
-import base64
 import os
-import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +15,13 @@ from typing import Any, Final
 
 import httpx
 
-from identity.access import azure_rbac, cluster_user
+from identity.access import azure_rbac, cluster_connection, cluster_user
 from identity.access.azure_rbac import DENIAL, AksCluster
 from identity.access.claims import claims_of
+from identity.access.cluster_user import ClusterCredential
 from identity.access.errors import AccessError
 from identity.access.kinds import CustomKind, sources
-from identity.access.kubeconfig import Kubeconfig
+from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
 from identity.access.permissions import Permission
 from identity.credentials.backoff import Backoff
 
@@ -63,21 +62,15 @@ class ApiServer:
         *,
         context: str | None = None,
     ) -> None:
-        entry = kubeconfig.entries("contexts")[kubeconfig.chosen(context)]
-        cluster = kubeconfig.entries("clusters")[entry["cluster"]]
-        self._user = kubeconfig.entries("users")[entry["user"]]
+        self._cluster, self._user = _usable(kubeconfig, kubeconfig.chosen(context))
         self._aks = aks
         self._environ = environ
         self._lacking: list[Permission] = []
         self._absent: list[CustomKind] = []
-        self._token: str | None = None
-        self.server = str(cluster.get("server", ""))
-        ca = cluster.get("certificate-authority-data")
-        trust = ssl.create_default_context(
-            cafile=cluster.get("certificate-authority"), cadata=base64.b64decode(ca).decode() if ca else None
-        )
-        cluster_user.present_certificate(self._user, trust)
-        self._http = httpx.Client(base_url=self.server, verify=trust, timeout=_TIMEOUT, trust_env=False)
+        self._credential: ClusterCredential | None = None
+        self.server = cluster_connection.address(self._cluster)
+        self._trust = cluster_connection.trust_of(self._cluster)
+        self._http = cluster_connection.client(self._cluster, self._trust, _TIMEOUT)
 
     def __enter__(self) -> ApiServer:
         return self
@@ -95,7 +88,7 @@ class ApiServer:
     def token(self) -> str:
         """A token that the API server accepts; raises AccessError as `check_sign_in` does."""
         self.check_sign_in()
-        return self._token or ""
+        return self._signed_in().token
 
     def read(self, path: str) -> dict[str, Any] | None:
         """The object or list at a path (`/apis/<group>/<version>/...`); None if there is none, or no such kind.
@@ -114,8 +107,7 @@ class ApiServer:
 
     def missing(self, required: AccessRequirements) -> list[str]:
         """What of it is not there (yet), in words."""
-        if self._token is None:
-            self._token = cluster_user.token(self._user, self._environ)
+        self._signed_in()
         refused = self._refused(required.permissions)
         self._lacking = list(refused)
         if any(DENIAL in why for why in refused.values()):
@@ -162,7 +154,7 @@ class ApiServer:
     @property
     def who(self) -> str:
         """Object id of whoever signed in."""
-        return str(claims_of(self._token or "").get("oid", "the signed-in identity"))
+        return str(claims_of(self._signed_in().token).get("oid", "the signed-in identity"))
 
     @property
     def lacking(self) -> tuple[Permission, ...]:
@@ -179,7 +171,7 @@ class ApiServer:
 
     @property
     def _grant(self) -> str:
-        is_person = claims_of(self._token or "").get("idtyp") == "user"
+        is_person = claims_of(self._signed_in().token).get("idtyp") == "user"
         kind = "User" if is_person else "ServicePrincipal"
         if not self._aks.has_azure_rbac:
             subject = "<object id of a group of theirs>" if is_person else f"{self.who} --principal-type {kind}"
@@ -227,10 +219,8 @@ class ApiServer:
     def _call(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, kind: str = "application/json"
     ) -> httpx.Response:
-        if self._token is None:
-            self._token = cluster_user.token(self._user, self._environ)
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-        headers |= {"Content-Type": kind} if body is not None else {}
+        credential = self._signed_in()
+        headers = [*credential.headers, *([("Content-Type", kind)] if body is not None else [])]
         try:
             answer = self._http.request(method, path, json=body, headers=headers)
         except httpx.TransportError as error:
@@ -241,15 +231,39 @@ class ApiServer:
             ) from None
         if answer.status_code == HTTPStatus.UNAUTHORIZED:
             raise ApiServerUnavailable(
-                f"the API server at {self.server} does not accept the token: {_refusal_reason(self._token)}"
+                f"the API server at {self.server} does not accept the {_refusal_reason(credential)}"
             )
         return answer
 
+    def _signed_in(self) -> ClusterCredential:
+        if self._credential is None:
+            found = cluster_user.credential(self._user, self._cluster, self._environ)
+            if found.certificate is not None:
+                cluster_user.present(found.certificate, self._trust)
+            self._credential = found
+        return self._credential
 
-def _refusal_reason(token: str) -> str:
-    """Why a token may be refused, from its own claims."""
-    claims = claims_of(token)
-    found = f"its tenant is {claims.get('tid')}, its audience {claims.get('aud')}, its object id {claims.get('oid')}"
+
+def _usable(kubeconfig: Kubeconfig, context: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The cluster and the user of a context; raises MalformedKubeconfig for what kubectl refuses."""
+    entry = kubeconfig.entries("contexts")[context]
+    cluster, user = kubeconfig.entries("clusters")[entry["cluster"]], kubeconfig.entries("users")[entry["user"]]
+    found = {
+        f'the cluster "{entry["cluster"]}"': cluster_connection.unusable_cluster(cluster),
+        f'the user "{entry["user"]}"': cluster_user.unusable_user(user),
+    }
+    if problems := [f"{what}: {each}" for what, problems in found.items() for each in problems]:
+        raise MalformedKubeconfig(f"{kubeconfig.name} cannot be used: {'; '.join(problems)}. Fix the file")
+    return cluster, user
+
+
+def _refusal_reason(credential: ClusterCredential) -> str:
+    """What was refused, and why a token may be, from its own claims."""
+    if not credential.token:
+        return "client certificate" if credential.certificate else "user of the kubeconfig, who presents nothing"
+    claims = claims_of(credential.token)
+    tenant, audience, who = (claims.get(name) for name in ("tid", "aud", "oid"))
+    found = f"token: its tenant is {tenant}, its audience {audience}, its object id {who}"
     if "groups" in (claims.get("_claim_names") or {}):
         return f"{found}, and it is of somebody in more than 200 groups: AKS refuses an application with so many"
     return (

@@ -11,7 +11,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
-import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -19,6 +18,7 @@ from pydantic_core import PydanticUndefined
 from identity.settings.base import FilledIn
 from identity.settings.model import Settings
 from identity.settings.schema_node import SchemaNode
+from identity.yaml_text import dump
 
 PROJECT: Final = Path(__file__).parents[2]
 PAGE: Final = PROJECT / "docs/configuration.md"
@@ -79,7 +79,7 @@ def project_file(text: str) -> str:
     head, found, _ = text.partition(_CONFIG)
     if not found:
         raise ValueError('Pulumi.yaml has no line "config:"; restore it, the schema is written below it')
-    schema = yaml.safe_dump({"config": _schema()}, sort_keys=False, width=_WIDTH, allow_unicode=True)
+    schema = dump({"config": _schema()}, width=_WIDTH)
     return f"{head}\n{schema}"
 
 

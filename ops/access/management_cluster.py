@@ -13,7 +13,8 @@ from identity.access.aks import cluster_id, look_at, skeleton
 from identity.access.api_server import ApiServer
 from identity.access.azure_rbac import AksCluster
 from identity.access.exec_user import exec_user
-from identity.access.kubeconfig import Kubeconfig, LegacyLogin
+from identity.access.kubeconfig import Kubeconfig
+from identity.access.legacy_login import LegacyLogin
 from identity.access.login import Login
 from identity.access.login_from_settings import login_of
 from identity.login_kinds import Flavour, LoginKind

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -10,10 +9,11 @@ from typing import Annotated, Final
 
 import typer
 
-from identity.access import kubeconfig as kubeconfigs
+from identity.access import kubeconfig_files
 from identity.access.errors import AccessError
 from identity.access.exec_user import exec_user
 from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
+from identity.access.legacy_login import is_convertible, legacy_login_of
 from identity.access.login import AKS_SERVER_APP_ID, Login
 from identity.clouds import CLOUDS, is_known_authority
 from identity.login_kinds import Flavour, LoginKind
@@ -74,8 +74,8 @@ def kubeconfig(
                     server_id=server_id or hints.server_id or AKS_SERVER_APP_ID,
                 )
             user = exec_user(login, flavour, known.environment)
-        target = file or _usual()
-        Kubeconfig.read(target).merged(known.kubeconfig.only(name, user=user)).write(target)
+        files = (file,) if file else kubeconfig_files.usual_files()
+        written = kubeconfig_files.add(files, known.kubeconfig.only(name, user=user))
     except AccessError as error:
         raise CommandError(str(error)) from None
     if admin:
@@ -83,7 +83,7 @@ def kubeconfig(
             "[bold red]This kubeconfig is the administrators': it works without Entra ID, for years, and the audit log "
             "does not name who uses it.[/bold red] Delete it after use, and rotate the cluster's certificates."
         )
-    screen.console.print(f'context "{name}" written to {target}')
+    screen.console.print(f'context "{name}" written to {", ".join(map(str, written))}')
 
 
 def _of_file(source: Path, context: str | None, authority_host: str | None) -> StackAccess:
@@ -92,15 +92,17 @@ def _of_file(source: Path, context: str | None, authority_host: str | None) -> S
     Raises MalformedKubeconfig if it signs in in another way, and for an authority that is none of Azure's, unless
     `authority_host` takes its place or a person at a terminal agrees.
     """
+    if not source.exists():
+        raise MalformedKubeconfig(f"{source} is not there; name a kubeconfig with --from")
     found = Kubeconfig.read(source)
     owner = found.entries("contexts")[found.chosen(context)]["user"]
     user = found.entries("users")[owner]
-    if not kubeconfigs.is_convertible(user):
+    if not is_convertible(user):
         ways = ", ".join(sorted(user)) or "nothing"
         raise MalformedKubeconfig(
             f'user "{owner}" signs in by {ways}, not to AKS by Entra ID; nothing was changed. Name another --context'
         )
-    hints = kubeconfigs.legacy_login_of(user, owner)
+    hints = legacy_login_of(user, owner)
     if authority_host is None and hints.authority_host is not None:
         _require_known(hints.authority_host, source)
     return StackAccess(found, hints)
@@ -118,9 +120,3 @@ def _require_known(host: str, source: Path) -> None:
             f"--authority-host {shlex.quote(host)}"
         )
     typer.confirm(f"{found}. Is it yours?", abort=True, err=True)
-
-
-def _usual() -> Path:
-    """The file that kubectl reads: the first one of KUBECONFIG, else the one in the home directory."""
-    first = next((each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each), None)
-    return Path(first) if first else Path.home() / ".kube" / "config"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
 import typer
-import yaml
 
 from identity.access import azure_rbac
 from identity.access.permissions import cluster_wide_manifests, manifests, needed
 from identity.access.stack_rights import rights_of
+from identity.yaml_text import dump
 from ops.access.management_cluster import stack_cluster
 from ops.commands.options import DEFAULT_STACK, JsonOption, StackOption
 from ops.outputs import azure_rights
@@ -81,7 +80,7 @@ def rbac(
         return
     who = {"group" if principal_type is PrincipalType.GROUP else "user": str(object_id)}
     printed = cluster_wide_manifests if cluster_wide else manifests
-    _print_all(printed(rights, stack, **who))
+    print(dump(*printed(rights, stack, **who)), end="")
 
 
 def _check_usage(*, azure: bool, kubernetes: bool, purpose: Purpose, as_json: bool) -> None:
@@ -89,7 +88,3 @@ def _check_usage(*, azure: bool, kubernetes: bool, purpose: Purpose, as_json: bo
         raise typer.BadParameter("--azure asks about Azure, --kubernetes and --cluster-wide about the cluster")
     if not azure and (as_json or purpose is not Purpose.DEPLOYER):
         raise typer.BadParameter("--for and --json go with --azure")
-
-
-def _print_all(documents: Sequence[object]) -> None:
-    print(yaml.safe_dump_all(documents, sort_keys=False), end="")

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import CLOUDS
 from identity.hypershift import API_VERSION, KIND
@@ -26,6 +24,7 @@ from identity.outputs import (
     ManagedIdentitiesSpec,
     StackOutputs,
 )
+from identity.yaml_text import dump
 from ops.outputs.hypershift_commands import domain_arguments
 
 # Flags of the files, and the files' names.
@@ -78,7 +77,7 @@ class HostedClusterExport:
         }
         to_add = [place for field, place in _TO_ADD.items() if field not in document["spec"]]
         notes = f"# Add {', '.join(to_add)}.\n" if to_add else ""
-        return self._path(_MANIFEST), notes + yaml.safe_dump(document, sort_keys=False, width=1000)
+        return self._path(_MANIFEST), notes + dump(document)
 
     @property
     def create(self) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import yaml
 
 from identity import checkout
+from identity.yaml_text import dump, load_as_go
 from ops.stack.environment import VENV
 from ops.stack.errors import CommandError
 
@@ -34,7 +35,7 @@ class Tree:
         found = {}
         for file in sorted(self.directory.glob(f"{_PREFIX}*.yaml")):
             try:
-                document = yaml.safe_load(file.read_text(encoding="utf-8"))
+                document = load_as_go(file.read_bytes())
             except yaml.YAMLError as error:
                 raise CommandError(f"{file.name} at {self.name}: {' '.join(str(error).split())}") from None
             if not isinstance(document, dict):
@@ -45,7 +46,7 @@ class Tree:
     def write_configuration(self, stack: str, document: dict[str, Any]) -> None:
         """Write a stack's file."""
         file = self.directory / f"{_PREFIX}{stack}.yaml"
-        file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+        file.write_text(dump(document), encoding="utf-8")
 
 
 def at_commit(root: Path, commit: str, into: Path) -> Tree:

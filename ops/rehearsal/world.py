@@ -16,9 +16,8 @@ from tempfile import mkdtemp
 from types import FrameType
 from typing import Any, Final
 
-import yaml
-
 from identity.clouds import LocalEnvironment
+from identity.yaml_text import dump
 from ops.rehearsal.configuration import Copied, Names
 from ops.rehearsal.earlier import variables_for
 from ops.rehearsal.steps import RunLog, read
@@ -63,7 +62,7 @@ class ThrowAwayCloud:
     def start(self, seed: Mapping[str, Any], copies: Sequence[Copied]) -> LocalEnvironment:
         """Start the local cloud with this seed, and issue the documents that the copies name."""
         file = self.directory / "seed.yaml"
-        file.write_text(yaml.safe_dump(dict(seed)), encoding="utf-8")
+        file.write_text(dump(seed), encoding="utf-8")
         self._do("start", "--seed", str(file))
         record = local_cloud.record()
         if record is None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from identity.access.errors import LoginRefused
+from identity.access.errors import AccessError, LoginRefused
 from identity.access.exec_user import exec_user
-from identity.access.kubeconfig import Kubeconfig, LegacyLogin, MalformedKubeconfig, is_convertible, legacy_login_of
+from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
+from identity.access.kubeconfig_files import add, usual_files
+from identity.access.legacy_login import LegacyLogin, is_convertible, legacy_login_of
 from identity.access.login import Login
 from identity.login_kinds import Flavour, LoginKind
 
@@ -91,14 +94,67 @@ def test_an_unknown_cloud_is_refused_instead_of_taken_for_the_public_one(environ
 
 
 @pytest.mark.parametrize(
-    "user", [{"exec": {"command": "aws"}}, {"token": "t"}, {"client-certificate-data": "Yw=="}, {}]
+    "user",
+    [
+        {"exec": {"command": "aws"}},
+        {"exec": {"command": "kubelogin", "args": ["get-token", "--oidc-issuer-url=https://issuer.example"]}},
+        {"exec": {"command": "kubectl", "args": ["oidc-login", "get-token"]}},
+        {"exec": {}},
+        {"auth-provider": {"name": "gcp"}},
+        {"token": "t"},
+        {"client-certificate-data": "Yw=="},
+        {},
+    ],
+    ids=str,
 )
 def test_other_users_are_not_ours_to_convert(user: dict[str, Any]) -> None:
     assert not is_convertible(user)
 
 
-def test_an_absolute_path_of_kubelogin_is_still_kubelogin() -> None:
-    assert is_convertible({"exec": {"command": "/usr/local/bin/kubelogin"}})
+@pytest.mark.parametrize(
+    "command",
+    ["/usr/local/bin/kubelogin", "kubelogin.exe", r"C:\Users\me\.azure-kubelogin\kubelogin.exe", "./Kubelogin.EXE"],
+)
+def test_kubelogin_is_kubelogin_wherever_it_lies(command: str) -> None:
+    assert is_convertible({"exec": {"command": command, "args": ["get-token", "--server-id", AKS]}})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--tenant-id", TENANT, "--server-id", CLIENT, "-e", "AzureChinaCloud"],
+        [f"--tenant-id={TENANT}", f"--server-id={CLIENT}", "--environment=AzureChinaCloud"],
+        [f"-t={TENANT}", "--login", "spn", "--server-id", CLIENT, "-eAzureChinaCloud"],
+        ["--legacy=false", "--pop-enabled=false", "--tenant-id", TENANT, "--server-id", CLIENT, "-e=AzureChinaCloud"],
+        ["--disable-environment-override", "-t", TENANT, f"--server-id={CLIENT}", "-e", "azurechinacloud"],
+    ],
+    ids=" ".join,
+)
+def test_kubelogins_options_are_read_in_every_form(arguments: list[str]) -> None:
+    found = legacy_login_of({"exec": {"command": "kubelogin", "args": ["get-token", *arguments]}}, "u")
+    assert found == LegacyLogin(TENANT, CLIENT, "https://login.chinacloudapi.cn/")
+
+
+def test_the_tenant_of_a_blocks_own_variable_goes_first_unless_it_is_not_read() -> None:
+    block = {"command": "kubelogin", "args": ["-t", CLIENT], "env": [{"name": "AZURE_TENANT_ID", "value": TENANT}]}
+    assert legacy_login_of({"exec": block}, "u").tenant_id == TENANT
+    block["args"] = ["-t", CLIENT, "--disable-environment-override"]
+    assert legacy_login_of({"exec": block}, "u").tenant_id == CLIENT
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("--pop-enabled", "proof-of-possession"),
+        ("--pop-enabled=T", "proof-of-possession"),
+        ("--legacy", "az aks update --enable-aad"),
+        ("--tenant-id", "expected one argument"),
+    ],
+)
+def test_a_login_that_cannot_be_carried_over_is_refused(argument: str, message: str) -> None:
+    block = {"command": "kubelogin", "args": ["get-token", "--server-id", AKS, argument]}
+    with pytest.raises(MalformedKubeconfig, match=message):
+        legacy_login_of({"exec": block}, "u")
 
 
 def test_merging_keeps_everything_that_has_another_name(tmp_path: Path) -> None:
@@ -109,7 +165,7 @@ def test_merging_keeps_everything_that_has_another_name(tmp_path: Path) -> None:
     existing["preferences"] = {"colors": True}
     file.write_text(yaml.safe_dump(existing))
 
-    Kubeconfig.read(file).merged(parsed(token="new")).write(file)
+    assert add((file,), parsed(token="new")) == [file]
 
     merged = yaml.safe_load(file.read_text())
     assert [each["name"] for each in merged["contexts"]] == ["other-context", "mgmt"]
@@ -122,10 +178,90 @@ def test_a_file_is_replaced_in_one_step_and_a_link_stays_a_link(tmp_path: Path) 
     real, link = tmp_path / "real", tmp_path / "link"
     real.write_text("")
     link.symlink_to(real)
-    parsed(token="t").write(link)
+    add((link,), parsed(token="t"))
     assert link.is_symlink()
     assert yaml.safe_load(real.read_text())["current-context"] == "mgmt"
-    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+    assert {each.name for each in tmp_path.iterdir()} == {"real", "link"}
+
+
+def test_the_usual_files_are_those_of_kubectl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert usual_files({}) == usual_files({"KUBECONFIG": ":"}) == (tmp_path / ".kube/config",)
+    assert usual_files({"KUBECONFIG": "a::b:a"}) == (Path("a"), Path("b"))
+
+
+def test_an_entry_replaces_the_one_that_another_file_would_hide(tmp_path: Path) -> None:
+    files = tmp_path / "none", tmp_path / "first", tmp_path / "second"
+    files[1].write_text(yaml.safe_dump({**document(token="t"), "users": []}))
+    files[2].write_text(yaml.safe_dump(document(token="old")))
+
+    add(files, parsed(token="new"))
+
+    assert not files[0].exists()
+    assert yaml.safe_load(files[1].read_text())["users"] == []
+    assert yaml.safe_load(files[2].read_text())["users"][0]["user"] == {"token": "new"}
+
+
+def test_paths_stay_right_in_another_directory(tmp_path: Path) -> None:
+    source, target = tmp_path / "old" / "config", tmp_path / "new" / "config"
+    for file, name in ((source, "mgmt"), (target, "other")):
+        file.parent.mkdir()
+        entry = {"name": name, "cluster": {"server": "https://a", "certificate-authority": "pki/ca.crt"}}
+        file.write_text(yaml.safe_dump({**document(tokenFile="token"), "clusters": [entry]}))
+
+    found = Kubeconfig.read(source)
+    assert found.entries("users")["u"] == {"tokenFile": str(tmp_path / "old/token")}
+    add((target,), found.only("mgmt", user={"exec": {"command": "kubelogin"}}))
+
+    clusters = {each["name"]: each["cluster"] for each in yaml.safe_load(target.read_text())["clusters"]}
+    assert clusters["other"]["certificate-authority"] == "pki/ca.crt", "it is relative to this file already"
+    assert clusters["mgmt"]["certificate-authority"] == str(tmp_path / "old/pki/ca.crt")
+
+
+def test_a_kubeconfig_is_flattened_for_readers_elsewhere(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    (tmp_path / "ca.crt").write_text("CA")
+    (tmp_path / "me.crt").write_text("CERT")
+    cluster = {"server": "https://a", "certificate-authority": "ca.crt"}
+    user = {"client-certificate": "me.crt", "client-key": "/etc/me.key", "tokenFile": "token"}
+    file.write_text(yaml.safe_dump({**document(**user), "clusters": [{"name": "mgmt", "cluster": cluster}]}))
+
+    found = Kubeconfig.read(file).flattened()
+
+    assert found.entries("clusters")["mgmt"] == {"server": "https://a", "certificate-authority-data": "Q0E="}
+    assert found.entries("users")["u"] == {
+        "client-certificate-data": "Q0VSVA==",
+        "client-key": "/etc/me.key",
+        "tokenFile": str(tmp_path / "token"),
+    }
+    assert found.flattened() is found
+    (tmp_path / "ca.crt").unlink()
+    with pytest.raises(AccessError, match=r"ca\.crt cannot be read"):
+        Kubeconfig.read(file).flattened()
+
+
+def test_a_file_that_kubectl_writes_is_waited_for(tmp_path: Path) -> None:
+    file, lock = tmp_path / "config", tmp_path / "config.lock"
+    lock.touch()
+    with pytest.raises(MalformedKubeconfig, match=f"another program.*nothing was changed.*rm {lock}"):
+        add((file,), parsed(token="t"), patience=0)
+    assert not file.exists()
+
+    add((file,), parsed(token="t"), sleep=lambda _: lock.unlink())
+    assert file.exists()
+    assert not lock.exists()
+
+
+def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+
+    def write(number: int) -> None:
+        add((file,), Kubeconfig({"users": [{"name": f"u{number}", "user": {"token": "t"}}]}, "one"))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+
+    assert {each["name"] for each in yaml.safe_load(file.read_text())["users"]} == {f"u{each}" for each in range(8)}
 
 
 @pytest.mark.parametrize(
@@ -133,9 +269,14 @@ def test_a_file_is_replaced_in_one_step_and_a_link_stays_a_link(tmp_path: Path) 
     [
         ("a: [1", "is no YAML at line 1"),
         ("- a", "a mapping is expected"),
-        ("clusters: {a: b}", "clusters has to be a list"),
-        ("users: [{name: u}]", "users has to be a list of entries with name and user"),
-        ("contexts: [{name: c, context: {cluster: x, user: y}}]\ncurrent-context: c", 'names the cluster "x"'),
+        ("clusters: {a: b}", "clusters has to be a list, and is a mapping"),
+        ("users: [{name: 1e3}]", r"users\[0\].name has to be a text, and is a number \(in quotes it is a text\)"),
+        ("users: [{name: u, user: {exec: {args: a b}}}]", "exec.args has to be a list, and is a text"),
+        ("users: [{name: u, user: {token: s3cret, as: [s3cret]}}]", "user.as has to be a text, and is a list[^s]*$"),
+        ("users: [{name: u, user: {client-key-data: '@'}}]", "client-key-data has to be base64"),
+        ("users: [{name: u}, {name: u}]", 'the user "u" stands there 2 times'),
+        ("kind: Pod", "it is a Pod of v1, not a Config of v1"),
+        ("contexts: [{name: c, context: {cluster: x, user: v}}]\ncurrent-context: c", 'names the cluster "x"'),
         ("contexts: []", "has no current context"),
     ],
 )

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ops.commands.fleet import render
-from ops.fleet.documents import yaml_text
 from ops.fleet.file import load_fleet
 from ops.fleet.tree import HEADER, Differences, tree, write
 from ops.stack.errors import CommandError
@@ -165,15 +161,3 @@ def test_check_fails_with_the_difference_and_writes_nothing(tmp_path: Path, caps
     (tmp_path / "environments/prod/stacks.yaml").write_text(HEADER)
     with pytest.raises(CommandError, match="in 1 files"):
         render(AZURE, tmp_path, check=True)
-
-
-# Go's library takes for a number what its YAML 1.2 and 1.1 call one (go-yaml/yaml v3, resolve.go).
-_GO_NUMBER: Final = re.compile(r"[-+]?(0[xob][0-9a-fA-F_]+|\.?[0-9][0-9_]*\.?[0-9_]*([eE][-+]?[0-9]+)?)")
-
-
-@given(text=st.text(max_size=40) | st.from_regex(r"[-+]?0?[xo.]?[0-9]{1,4}[eE.]?[0-9]{0,3}", fullmatch=True))
-def test_a_text_stays_a_text_for_every_reader(text: str) -> None:
-    written = yaml_text([{"key": text}])
-    assert yaml.safe_load(written) == {"key": text}
-    plain = re.fullmatch(r"key: ([^\"'].*)\n", written)
-    assert plain is None or not _GO_NUMBER.fullmatch(plain[1])

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from identity.access.azure_rbac import AksCluster
-from identity.access.kubeconfig import Kubeconfig, LegacyLogin
+from identity.access.kubeconfig import Kubeconfig
+from identity.access.legacy_login import LegacyLogin
 from ops.access.management_cluster import StackAccess
 from ops.recovery import settle
 from ops.recovery.kubernetes_objects import connected

@@ -1,0 +1,466 @@
+"""Kubeconfigs as kubectl reads them: both are pointed at one server, and what reaches it is compared."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import datetime
+import json
+import os
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import NameOID
+
+from identity.access import kubeconfig_files
+from identity.access.api_server import ApiServer
+from identity.access.azure_rbac import AksCluster
+from identity.access.errors import AccessError
+from identity.access.kubeconfig import Kubeconfig
+from tools import cluster
+
+pytestmark = pytest.mark.apiserver
+
+Change = Callable[[dict[str, Any], "Server"], object]
+_PLUGIN = """#!/bin/sh
+printf '%s' "$KUBERNETES_EXEC_INFO" >"$(dirname "$0")/info.json"
+cat "$(dirname "$0")/answer.json"
+"""
+EXEC = {
+    "apiVersion": "client.authentication.k8s.io/v1",
+    "command": "./plugin.sh",
+    "args": None,
+    "env": None,
+    "interactiveMode": "Never",
+}
+
+
+def named(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def pem(key: rsa.RSAPrivateKey) -> bytes:
+    kind = serialization.PrivateFormat.PKCS8
+    return key.private_bytes(serialization.Encoding.PEM, kind, serialization.NoEncryption())
+
+
+@dataclass
+class Authority:
+    """A certificate authority."""
+
+    key: rsa.RSAPrivateKey = field(default_factory=lambda: rsa.generate_private_key(65537, 2048))
+
+    def issue(self, common_name: str, *names: str, key: rsa.RSAPrivateKey | None = None) -> tuple[bytes, bytes]:
+        """Certificate and key; the authority's own without a key of the subject."""
+        now, subject = datetime.datetime.now(datetime.UTC), key or self.key
+        built = (
+            x509.CertificateBuilder()
+            .subject_name(named(common_name))
+            .issuer_name(named("ca"))
+            .public_key(subject.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(minutes=5))
+            .not_valid_after(now + datetime.timedelta(days=1))
+            .add_extension(x509.BasicConstraints(key is None, None), critical=True)
+        )
+        if names:
+            built = built.add_extension(x509.SubjectAlternativeName([x509.DNSName(each) for each in names]), False)
+        return built.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), pem(subject)
+
+
+@dataclass
+class Server:
+    """An API server that answers everything, and records who has asked; `folder` has its certificates."""
+
+    folder: Path
+    port: int
+    proxy_port: int
+    seen: list[dict[str, Any]]
+
+    @property
+    def authority(self) -> str:
+        return base64.b64encode((self.folder / "ca.crt").read_bytes()).decode()
+
+    def plugin(self, **status: Any) -> int:
+        """Let the program print this status."""
+        answer = {"apiVersion": EXEC["apiVersion"], "kind": "ExecCredential", "status": status}
+        return (self.folder / "answer.json").write_text(json.dumps(answer))
+
+    def text(self, name: str) -> str:
+        return (self.folder / name).read_text()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder, authority, seen = tmp_path_factory.mktemp("kube"), Authority(), []
+    (folder / "ca.crt").write_bytes(authority.issue("ca")[0])
+    for name, names in {"server": ("localhost",), "inner": ("kubernetes.internal",), "me": ()}.items():
+        certificate, key = authority.issue(name, *names, key=rsa.generate_private_key(65537, 2048))
+        (folder / f"{name}.crt").write_bytes(certificate)
+        (folder / f"{name}.key").write_bytes(key)
+    (folder / "plugin.sh").write_text(_PLUGIN)
+    (folder / "plugin.sh").chmod(0o755)
+    (folder / "token").write_text("from-a-file\n")
+    (folder / "empty").write_text("")
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            subject = (self.connection.getpeercert() or {}).get("subject")
+            headers = {
+                name.lower(): self.headers.get_all(name)
+                for name in self.headers
+                if name.lower() == "authorization" or name.lower().startswith("impersonate-")
+            }
+            seen.append({"subject": subject, **headers})
+            body = b'{"kind": "APIVersions", "versions": ["v1"]}'
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    def shown(socket: ssl.SSLSocket, name: str | None, _: ssl.SSLContext) -> None:
+        """The certificate of the name that a client asks for."""
+        socket.context = contexts["inner" if name == "kubernetes.internal" else "server"]
+
+    contexts = {}
+    for name in ("server", "inner"):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / f"{name}.crt", folder / f"{name}.key")
+        context.load_verify_locations(folder / "ca.crt")
+        context.verify_mode = ssl.CERT_OPTIONAL
+        contexts[name] = context
+    contexts["server"].sni_callback = shown  # type: ignore[assignment]
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.socket = contexts["server"].wrap_socket(http.socket, server_side=True)
+    proxy = proxy_to(http.server_port)
+    for each in (http, proxy):
+        threading.Thread(target=each.serve_forever, daemon=True).start()
+    yield Server(folder, http.server_port, proxy.server_port, seen)
+    http.shutdown()
+    proxy.shutdown()
+
+
+def proxy_to(port: int) -> ThreadingHTTPServer:
+    """A proxy that leads every name to one port."""
+    import socket
+
+    class Tunnel(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_CONNECT(self) -> None:
+            upstream = socket.create_connection(("127.0.0.1", port))
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            back = threading.Thread(target=pumped, args=(upstream, self.connection), daemon=True)
+            back.start()
+            pumped(self.connection, upstream)
+            back.join(5)
+            self.close_connection = True
+
+    def pumped(source: socket.socket, target: socket.socket) -> None:
+        try:
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    return ThreadingHTTPServer(("127.0.0.1", 0), Tunnel)
+
+
+@pytest.fixture(scope="module")
+def kubectl() -> str:
+    """Built with kube-apiserver."""
+    return str(Path(json.loads(cluster.RECORD.read_text())["bin"]) / "kubectl")
+
+
+def user(document: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = document["users"][0]["user"]
+    return found
+
+
+def at(document: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = document["clusters"][0]["cluster"]
+    return found
+
+
+def by_exec(document: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    document["users"][0]["user"] = {"exec": {**EXEC, **changes}}
+    return document
+
+
+def presented(document: dict[str, Any], **files: str) -> None:
+    document["users"][0]["user"] = files
+
+
+KUBECONFIGS: dict[str, Change] = {
+    "a token": lambda d, s: None,
+    "a relative certificate-authority": lambda d, s: (
+        at(d).pop("certificate-authority-data"),
+        at(d).update({"certificate-authority": "ca.crt"}),
+    ),
+    "a certificate-authority that is not there": lambda d, s: (
+        at(d).pop("certificate-authority-data"),
+        at(d).update({"certificate-authority": "none.crt"}),
+    ),
+    "both forms of the authority": lambda d, s: at(d).update({"certificate-authority": "ca.crt"}),
+    "an authority that is no PEM": lambda d, s: at(d).update({"certificate-authority-data": "bm9uZQ=="}),
+    "no authority": lambda d, s: at(d).pop("certificate-authority-data"),
+    "insecure-skip-tls-verify": lambda d, s: (
+        at(d).pop("certificate-authority-data"),
+        at(d).update({"insecure-skip-tls-verify": True, "server": f"https://127.0.0.1:{s.port}"}),
+    ),
+    "insecure-skip-tls-verify with an authority": lambda d, s: at(d).update({"insecure-skip-tls-verify": True}),
+    "a server of another name": lambda d, s: at(d).update({"server": f"https://127.0.0.1:{s.port}"}),
+    "tls-server-name": lambda d, s: at(d).update(
+        {"server": f"https://127.0.0.1:{s.port}", "tls-server-name": "kubernetes.internal"}
+    ),
+    "a wrong tls-server-name": lambda d, s: at(d).update({"tls-server-name": "other.internal"}),
+    "no scheme": lambda d, s: at(d).update({"server": f"localhost:{s.port}"}),
+    "no server": lambda d, s: at(d).pop("server"),
+    "proxy-url": lambda d, s: at(d).update(
+        {"server": "https://kubernetes.internal", "proxy-url": f"http://127.0.0.1:{s.proxy_port}"}
+    ),
+    "proxy-url and tls-server-name": lambda d, s: at(d).update(
+        {
+            "server": "https://api.example",
+            "tls-server-name": "kubernetes.internal",
+            "proxy-url": f"http://127.0.0.1:{s.proxy_port}",
+        }
+    ),
+    "a proxy-url of another scheme": lambda d, s: at(d).update({"proxy-url": "ftp://127.0.0.1:1"}),
+    "tokenFile": lambda d, s: presented(d, tokenFile="token"),
+    "tokenFile beside token": lambda d, s: user(d).update({"tokenFile": "token"}),
+    "an empty tokenFile beside token": lambda d, s: user(d).update({"tokenFile": "empty"}),
+    "a tokenFile that is not there beside token": lambda d, s: user(d).update({"tokenFile": "none"}),
+    "a tokenFile that is not there": lambda d, s: presented(d, tokenFile="none"),
+    "client-certificate": lambda d, s: presented(d, **{"client-certificate": "me.crt", "client-key": "me.key"}),
+    "client-certificate beside token": lambda d, s: user(d).update(
+        {"client-certificate": "me.crt", "client-key": "me.key"}
+    ),
+    "client-certificate without a key": lambda d, s: presented(d, **{"client-certificate": "me.crt"}),
+    "a client-key that is not there": lambda d, s: presented(
+        d, **{"client-certificate": "me.crt", "client-key": "none"}
+    ),
+    "a key of another certificate": lambda d, s: presented(
+        d, **{"client-certificate": "me.crt", "client-key": "inner.key"}
+    ),
+    "a password": lambda d, s: presented(d, username="me", password="p"),
+    "a password beside token": lambda d, s: user(d).update(username="me"),
+    "as": lambda d, s: user(d).update({"as": "jane", "as-groups": ["a", "b"], "as-user-extra": {"x": ["1"]}}),
+    "as-groups without as": lambda d, s: user(d).update({"as-groups": ["a"]}),
+    "a program's token": lambda d, s: (by_exec(d), s.plugin(token="printed")),
+    "a program's certificate": lambda d, s: (
+        by_exec(d),
+        s.plugin(clientCertificateData=s.text("me.crt"), clientKeyData=s.text("me.key")),
+    ),
+    "a program's token and certificate": lambda d, s: (
+        by_exec(d),
+        s.plugin(token="t", clientCertificateData=s.text("me.crt"), clientKeyData=s.text("me.key")),
+    ),
+    "a program's certificate without a key": lambda d, s: (
+        by_exec(d),
+        s.plugin(clientCertificateData=s.text("me.crt")),
+    ),
+    "a program that prints nothing of use": lambda d, s: (by_exec(d), s.plugin()),
+    "a program of another version": lambda d, s: (
+        by_exec(d, apiVersion="client.authentication.k8s.io/v1beta1"),
+        s.plugin(token="t"),
+    ),
+    "a program of v1alpha1": lambda d, s: by_exec(d, apiVersion="client.authentication.k8s.io/v1alpha1"),
+    "a program without interactiveMode": lambda d, s: by_exec(d, interactiveMode=None),
+    "a program without a command": lambda d, s: by_exec(d, command=""),
+    "a program with a variable without a name": lambda d, s: by_exec(d, env=[{"value": "x"}]),
+    "a program that wants a terminal": lambda d, s: by_exec(d, interactiveMode="Always"),
+    "a program beside token": lambda d, s: user(d).update({"exec": {**EXEC, "command": "/none"}}),
+    "a program that is not there": lambda d, s: by_exec(d, command="./none"),
+    "the auth-provider of Azure": lambda d, s: presented(d, **{"auth-provider": {"name": "azure", "config": None}}),  # type: ignore[arg-type]
+    "an entry twice": lambda d, s: d["users"].append(d["users"][0]),
+    "an entry without a name": lambda d, s: d["users"].append({"user": {}}),
+    "an entry without its member": lambda d, s: d["users"].append({"name": "other"}),
+    "a section that is null": lambda d, s: d.update(extensions=None),
+    "another kind": lambda d, s: d.update(kind="Other"),
+    "no kind": lambda d, s: d.pop("kind"),
+    "another version": lambda d, s: d.update(apiVersion="v2"),
+    "a token that is a number": lambda d, s: user(d).update(token=12),
+    "args with a number": lambda d, s: by_exec(d, args=["a", 5]),
+    "args that are a text": lambda d, s: by_exec(d, args="a b"),
+    "a boolean in quotes": lambda d, s: at(d).update({"insecure-skip-tls-verify": "true"}),
+    "data that is no base64": lambda d, s: user(d).update({"client-certificate-data": "@"}),
+    "base64 on two lines": lambda d, s: at(d).update(
+        {"certificate-authority-data": s.authority[:64] + "\n" + s.authority[64:]}
+    ),
+    "a member of another type that nobody knows": lambda d, s: user(d).update(own=5),
+    "a context that is not there": lambda d, s: d.update({"current-context": "none"}),
+    "a user that is not there": lambda d, s: d["contexts"][0]["context"].update(user="none"),
+}
+TEXTS: dict[str, Callable[[str], bytes]] = {
+    "a byte-order mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "UTF-16": lambda text: text.encode("utf-16"),
+    "two documents": lambda text: f"{text}---\nkind: Other\n".encode(),
+    "a key twice": lambda text: f"{text}current-context: c\n".encode(),
+    "JSON": lambda text: json.dumps(yaml.safe_load(text)).encode(),
+    "Latin-1": lambda text: text.replace("a-token", "é").encode("latin-1"),
+    "a tab": lambda text: text.replace("  ", "\t").encode(),
+    "a name that is a number to Go": lambda text: text.replace("cluster: c", "cluster: 1e3").encode(),
+    "a token of zero and eight": lambda text: text.replace("a-token", "08").encode(),
+    "a token that is a boolean to Go": lambda text: text.replace("a-token", "y").encode(),
+    "a token that is a date": lambda text: text.replace("a-token", "2001-01-01").encode(),
+    "a token that no longer is a number": lambda text: text.replace("a-token", "0b2").encode(),
+    "a list": lambda text: b"- a\n",
+    "nothing": lambda text: b"",
+}
+
+
+def document(server: Server) -> dict[str, Any]:
+    where = {"server": f"https://localhost:{server.port}", "certificate-authority-data": server.authority}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": where}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "users": [{"name": "u", "user": {"token": "a-token"}}],
+        "current-context": "c",
+    }
+
+
+def by_kubectl(kubectl: str, file: Path, server: Server) -> dict[str, Any] | None:
+    """What reached the server; None if nothing did."""
+    server.seen.clear()
+    command = [kubectl, "--kubeconfig", str(file), "get", "--raw", "/api"]
+    subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd="/", timeout=60)
+    return server.seen[-1] if server.seen else None
+
+
+def by_api_server(file: Path, server: Server) -> tuple[dict[str, Any] | None, str]:
+    """What reached the server, None if nothing did, and the message."""
+    server.seen.clear()
+    try:
+        with ApiServer(Kubeconfig.read(file), AksCluster("x"), os.environ) as api:
+            api.check_sign_in()
+    except AccessError as error:
+        return (server.seen[-1] if server.seen else None), str(error)
+    return (server.seen[-1] if server.seen else None), ""
+
+
+@pytest.mark.parametrize("name", KUBECONFIGS)
+def test_the_server_sees_the_same_of_both(name: str, server: Server, kubectl: str) -> None:
+    changed = copy.deepcopy(document(server))
+    KUBECONFIGS[name](changed, server)
+    file = server.folder / "config"
+    file.write_text(yaml.safe_dump(changed))
+
+    ours, message = by_api_server(file, server)
+
+    assert ours == by_kubectl(kubectl, file, server), message
+    assert bool(message) == (ours is None)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_file_is_read_as_kubectl_does(name: str, server: Server, kubectl: str) -> None:
+    file = server.folder / "config"
+    file.write_bytes(TEXTS[name](yaml.safe_dump(document(server))))
+
+    ours, message = by_api_server(file, server)
+
+    assert ours == by_kubectl(kubectl, file, server), message
+
+
+def test_a_program_learns_the_same_of_the_cluster(server: Server, kubectl: str) -> None:
+    changed = document(server)
+    by_exec(changed, provideClusterInfo=True)
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}
+    at(changed).update({"tls-server-name": "kubernetes.internal", "extensions": [extension]})
+    server.plugin(token="t")
+    file = server.folder / "config"
+    file.write_text(yaml.safe_dump(changed))
+
+    by_kubectl(kubectl, file, server)
+    theirs = json.loads(server.text("info.json"))
+    by_api_server(file, server)
+
+    assert json.loads(server.text("info.json"))["spec"] == theirs["spec"]
+
+
+def viewed(kubectl: str, file: Path) -> dict[str, Any]:
+    """What kubectl reads; nothing for a file that is not there."""
+    command = [kubectl, "--kubeconfig", str(file), "config", "view", "--raw", "-o", "json"]
+    done = subprocess.run(command, capture_output=True, check=file.exists(), text=True)
+    return dict(json.loads(done.stdout or "{}"))
+
+
+def test_entries_go_into_the_files_that_kubectl_changes(tmp_path: Path, server: Server, kubectl: str) -> None:
+    """An entry of a name that the second file has goes there, the rest into the first one that exists."""
+
+    def files(folder: Path) -> tuple[Path, ...]:
+        folder.mkdir()
+        first, second = document(server), document(server)
+        for section in ("clusters", "contexts", "users"):
+            first[section][0]["name"] = "other"
+        first["contexts"][0]["context"] = {"cluster": "other", "user": "other"}
+        first["current-context"] = "other"
+        (folder / "second").write_text(yaml.safe_dump(first))
+        (folder / "third").write_text(yaml.safe_dump(second))
+        return folder / "first", folder / "second", folder / "third"
+
+    theirs, ours = files(tmp_path / "kubectl"), files(tmp_path / "ours")
+    environ = {**os.environ, "KUBECONFIG": os.pathsep.join(map(str, theirs))}
+    for arguments in (
+        ("set-cluster", "c", "--server=https://b.example"),
+        ("set-credentials", "new", "--token=t"),
+        ("set-context", "c", "--cluster=c", "--user=new"),
+        ("use-context", "c"),
+    ):
+        subprocess.run([kubectl, "config", *arguments], env=environ, check=True, capture_output=True)
+    context = {"cluster": "c", "user": "new"}
+    where = {**at(document(server)), "server": "https://b.example"}
+    added = {
+        "clusters": [{"name": "c", "cluster": where}],
+        "contexts": [{"name": "c", "context": context}],
+        "users": [{"name": "new", "user": {"token": "t"}}],
+        "current-context": "c",
+    }
+
+    kubeconfig_files.add(ours, Kubeconfig(added, "added"))
+
+    for one, other in zip(theirs, ours, strict=True):
+        assert one.exists() == other.exists()
+        read = [
+            subprocess.run(
+                [kubectl, "--kubeconfig", str(file), "config", "view", "--raw"], capture_output=True, check=True
+            )
+            for file in (one, other)
+            if file.exists()
+        ]
+        assert len({each.stdout for each in read}) <= 1
+
+
+TRICKY = (
+    *("716064e0", "25921e05", "08", "0o17", "1_0e3", "1e_3", "12e-1", "0x1F", ".5"),
+    *("y", "N", "on", "null", "~", "2001-01-01", "é", "a: b", " #"),
+)
+
+
+def test_kubectl_reads_the_names_that_were_written(tmp_path: Path, server: Server, kubectl: str) -> None:
+    file = tmp_path / "config"
+    for text in TRICKY:
+        kubeconfig_files.add((file,), Kubeconfig({"users": [{"name": text, "user": {"token": text}}]}, text))
+
+    read = viewed(kubectl, file)
+
+    assert {each["name"]: each["user"]["token"] for each in read["users"]} == {text: text for text in TRICKY}
