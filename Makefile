@@ -24,7 +24,7 @@ export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin audit sbom
+.PHONY: help setup up preview renew recover down test slow nightly e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin audit sbom
 
 help: ## Show this list
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -53,12 +53,15 @@ PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadscope --no-loadscope
 test: setup ## Run the tests: unit, the real engine, real clients (ARGS=tests/unit for a part); docs/testing.md lists all
 	@$(PYTHON) -m pytest $(PARALLEL) $(ARGS)
 
-slow: setup ## Run the tests that take long: kill points, ten renewals, long waits, the probe's image, more random examples
-	@$(PYTHON) -m pytest $(PARALLEL) -m 'slow or (hypothesis and not kills)' --hypothesis-profile=deep $(ARGS)
+slow: setup ## Run what is worth a merge besides: rehearsals, a fleet, a short storm, other shapes of stacks, the probe's image
+	@$(PYTHON) -m pytest $(PARALLEL) -m slow $(ARGS)
+
+nightly: setup ## Run what takes longest for what it proves: Azure's quirks, ten renewals, awkward rehearsals, 400 random examples
+	@$(PYTHON) -m pytest $(PARALLEL) -m 'nightly or (hypothesis and not kills)' --hypothesis-profile=deep $(ARGS)
 
 e2e: ## The same program on a real kube-apiserver, and what only that can refuse (builds it, once)
 	@tools/setup cluster
-	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not slow and not kills' $(or $(ARGS),$(E2E))
+	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not slow and not nightly and not kills' $(or $(ARGS),$(E2E))
 
 clients: setup ## Microsoft's clients on the local stack: installs the Azure CLI, libraries for Python and JavaScript, once
 	@$(PYTHON) -m pytest -n 0 -m '' tests/e2e/test_public_names.py tests/unit/localcloud/test_package.py tests/clients $(ARGS)

@@ -19,12 +19,13 @@ from localcloud.core.clouds import LocalEnvironment
 from tests.groups import check_group, end_group, group_of, shared
 from tests.harness import LocalStack, running_stack
 from tests.key_cache import keys_loaded_once
+from tests.left_out import LeftOut
 from tests.seeds import administrators_seed
 from tests.stores import open_store
 
 PROJECT = Path(__file__).resolve().parents[1]
-# The duration of an example depends more on the machine than on the code. `make slow` asks for the deep profile. Both
-# have the same examples in each run, so that nothing but a change makes a test fail; the search profile draws others.
+# The duration of an example depends more on the machine than on the code. `make nightly` asks for the deep profile.
+# Both draw the same examples in each run, so that nothing but a change fails a test; the search profile draws others.
 settings.register_profile("quick", max_examples=25, deadline=None, derandomize=True)
 settings.register_profile("deep", max_examples=400, deadline=None, derandomize=True)
 settings.register_profile("search", max_examples=400, deadline=None, derandomize=False)
@@ -32,7 +33,8 @@ settings.load_profile("quick")
 _UNITS: Final = PROJECT / "tests/unit"
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(LeftOut())
     # A shell starts what runs in the background with SIGINT ignored; the tests of interruptions, and the commands that
     # they start, would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -46,7 +46,7 @@ from tests.engine.name_conflicts import (
 )
 from tests.harness import Graph, LocalStack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 _PRINCIPAL: Final = "hc1-cloud-provider-entra-principal"
 _OF_PRINCIPAL: Final = role_assignment_name("hc1-infra", "cloud-provider", MANAGED)

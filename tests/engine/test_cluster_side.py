@@ -16,6 +16,8 @@ from tests.engine.changing import CLASSES, GIVEN, MOUNTS, another_imported, refu
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack, running_stack
 
+pytestmark = pytest.mark.slow
+
 DEPLOYMENTS = ("apps", "v1", "deployments")
 CLASS_RESOURCE = ("secrets-store.csi.x-k8s.io", "v1", "secretproviderclasses")
 HOSTED_CLUSTERS = ("hypershift.openshift.io", "v1beta1", "hostedclusters")

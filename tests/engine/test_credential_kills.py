@@ -1,7 +1,7 @@
 """Killed at each step of a certificate: what the vault has signs in all the while, and the next run finishes the rest.
 
-Each scenario is a stack whose first issue and four renewals are killed, at another step each time. `make slow` has one
-stack's five points, `make kills` all fifty.
+Each scenario is a stack whose first issue and four renewals are killed, at another step each time; `make kills` has all
+fifty.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from tests.engine.rotations import ageing_stack
 from tests.harness import LocalStack
 
 _SCENARIOS: Final = 10
-_SLOW: Final = 1  # seeds below
 _SECRETS: Final = ("cloud-provider-hc1-json", "nodepool-mgmt-hc1-json")
 _VAULT: Final = "kv-idstack-local"
 _NOTHING_YET: Final = "no credential yet"
@@ -94,13 +93,6 @@ def _interruptions(seed: int) -> list[Interruption]:
     ]
 
 
-def _scenarios() -> list[Any]:
-    return [
-        pytest.param(seed, id=f"stack {seed}", marks=pytest.mark.slow if seed < _SLOW else pytest.mark.kills)
-        for seed in range(_SCENARIOS)
-    ]
-
-
 def test_the_fifty_points_are_every_step_with_every_victim_and_recovery() -> None:
     drawn = [(number, each) for seed in range(_SCENARIOS) for number, each in enumerate(_interruptions(seed))]
 
@@ -111,7 +103,8 @@ def test_the_fifty_points_are_every_step_with_every_victim_and_recovery() -> Non
     assert all(number >= 2 for number, each in drawn if each.point is Point.BEFORE_DISABLING)
 
 
-@pytest.mark.parametrize("seed", _scenarios())
+@pytest.mark.kills
+@pytest.mark.parametrize("seed", range(_SCENARIOS), ids=lambda seed: f"stack {seed}")
 def test_wherever_a_certificate_is_lost_the_vaults_one_signs_in(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,7 @@ from tests.engine.killing import documents, small_stack
 from tests.engine.rotations import SETTLED
 from tests.harness import LocalStack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 _SECRET: Final = "cloud-provider-hc1-json"
 _WRONG_CLOCK: Final = "left out, because its renewal fails: no certificate was issued, as this machine's clock is wrong"

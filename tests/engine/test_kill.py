@@ -1,7 +1,6 @@
 """Killed in the middle of `up` and of `destroy`: `idstack recover` loses nothing and doubles nothing.
 
-Each scenario kills one of three victims at two seeded points. `make test` runs one of them, `make slow` three, and
-`make kills` all twenty-five.
+Each scenario kills one of three victims at two seeded points; `make kills` runs all twenty-five.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from tests.engine.killing import (
 )
 
 _SCENARIOS: Final = 25
-_SLOW: Final = 3  # seeds below, one for each victim
 # The plugins' writes in an undisturbed `up` and `destroy`, for each `clusterSide`.
 _WRITES: Final = {"hypershift": (54, 48), "stack": (71, 77)}
 
@@ -55,16 +53,10 @@ def _scenario(seed: int) -> KillScenario:
 
 
 def _scenarios() -> list[Any]:
-    return [
-        pytest.param(_scenario(seed), id=f"{_scenario(seed).up.victim} {seed}", marks=_mark(seed))
-        for seed in range(_SCENARIOS)
-    ]
+    return [pytest.param(_scenario(seed), id=f"{_scenario(seed).up.victim} {seed}") for seed in range(_SCENARIOS)]
 
 
-def _mark(seed: int) -> pytest.MarkDecorator:
-    return pytest.mark.slow if seed < _SLOW else pytest.mark.kills
-
-
+@pytest.mark.kills
 @pytest.mark.parametrize("scenario", _scenarios())
 def test_after_a_kill_recover_loses_nothing_and_doubles_nothing(scenario: KillScenario, tmp_path: Path) -> None:
     with small_stack(tmp_path, scenario.cluster_side, warm=False) as stack:

@@ -13,7 +13,7 @@ import pytest
 from identity.access.token_cache import CACHE_VARIABLE
 from tests.harness import LocalStack, running_stack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 _SECONDS: Final = 8
 
 

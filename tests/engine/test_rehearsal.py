@@ -10,6 +10,8 @@ import pytest
 from identity.catalogue import CONTROL_PLANE
 from tests.engine.rehearsals import Rehearsals, processes_in, rehearsals
 
+pytestmark = pytest.mark.slow
+
 _CLIENTS = sum(row.enabled_by_default for row in CONTROL_PLANE)
 
 

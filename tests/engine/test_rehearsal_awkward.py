@@ -9,7 +9,7 @@ import pytest
 from identity.catalogue import CONTROL_PLANE
 from tests.engine.rehearsals import Rehearsals, rehearsals
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 _ON = {row.field for row in CONTROL_PLANE if row.enabled_by_default}
 
 

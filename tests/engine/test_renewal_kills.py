@@ -1,7 +1,6 @@
 """Renewals that are killed half way: no client fails, and `idstack recover` ends with two certificates each time.
 
-`tests/engine/test_credential_kills.py` aims at the steps of a certificate. `make slow` kills twice,
-`make kills` twenty-five times.
+`tests/engine/test_credential_kills.py` aims at the steps of a certificate. `make kills` kills twenty-five times.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from tests.engine.rotations import rotating_stack
 
 # Of two identities: the registration that goes, the one that comes, the secret, and its old version that is disabled.
 _WRITES: Final = 8
+_KILLS: Final = 25
 
 
 def _kill(seed: int) -> Kill:
@@ -27,10 +27,8 @@ def _kill(seed: int) -> Kill:
     return Kill(victims[seed % len(victims)], chance.randint(1, _WRITES), chance.choice(("before", "after")))
 
 
-@pytest.mark.parametrize("kills", [pytest.param(2, marks=pytest.mark.slow), pytest.param(25, marks=pytest.mark.kills)])
-def test_no_sign_in_fails_however_a_renewal_is_killed(
-    kills: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.kills
+def test_no_sign_in_fails_however_a_renewal_is_killed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with rotating_stack(tmp_path, warm=False) as rotating, signing_in(rotating.stack, rotating.file) as clients:
         for client in clients.values():
             client.await_certificates(1)
@@ -39,7 +37,7 @@ def test_no_sign_in_fails_however_a_renewal_is_killed(
             rotating.renew()
             for client in clients.values():
                 client.await_certificate(rotating.thumbprint)
-        for seed in range(kills):
+        for seed in range(_KILLS):
             rotating.pass_a_day()
             interrupted(rotating.stack, _kill(seed), "renew")
             rotating.stack.idstack("recover", "--no-up")

@@ -12,6 +12,8 @@ from identity.credentials.document import decode
 from tests.engine.adoption import SCRIPTED, Adoption, adopted_cluster
 from tests.engine.hypershift_scripts import VAULT, HyperShiftScripts
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def adopted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adoption]:

@@ -10,6 +10,8 @@ import pytest
 from tests.engine.changing import CLASSES, FAST, Change, another_imported, bring_up, refusal, with_applications
 from tests.harness import LocalStack, running_stack
 
+pytestmark = pytest.mark.slow
+
 SHARED = "organization/idstack/local-shared"
 
 

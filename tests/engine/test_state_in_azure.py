@@ -16,6 +16,8 @@ from ops.stack.state_container import failure
 from tests.engine.state_in_azure import FAULTS, KEY, EngineOnAzure, StateInAzure
 from tests.harness import empty_project
 
+pytestmark = pytest.mark.slow
+
 _STATE = ".pulumi/stacks/state/dev.json"
 
 

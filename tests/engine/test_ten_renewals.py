@@ -10,7 +10,7 @@ from tests.engine.clients import report, signing_in, upstream_client
 from tests.engine.rotations import Rotating, rotating_stack
 from tests.harness import Graph
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 _RENEWALS = 10
 # One replica of eight learns of everything a minute late.
 _SLOW = (0.0,) * 7 + (60.0,)

@@ -47,7 +47,7 @@ class Load:
 LOADS = [
     pytest.param(Load(16, 32, half_hours=4, rotations=4, warm_up=2), id="short"),
     # 5,120 sign-ins by callers and 512 rotations in eight hours.
-    pytest.param(Load(64, 256, half_hours=16, rotations=32, warm_up=4), id="whole", marks=pytest.mark.slow),
+    pytest.param(Load(64, 256, half_hours=16, rotations=32, warm_up=4), id="whole", marks=pytest.mark.nightly),
 ]
 # Memory that may come with a half-hour after the warm-up, in bytes. One client that is not closed has more.
 _ALLOWED = 30_000
@@ -166,7 +166,7 @@ def challenge(half_hour: int, number: int) -> str:
     return json.dumps({"access_token": {"nbf": {"essential": True, "value": f"{half_hour}-{number}"}}})
 
 
-@pytest.fixture(params=[(16, 32, 3), pytest.param((64, 256, 60), marks=pytest.mark.slow)], ids=["short", "whole"])
+@pytest.fixture(params=[(16, 32, 3), pytest.param((64, 256, 60), marks=pytest.mark.nightly)], ids=["short", "whole"])
 def outage(request: pytest.FixtureRequest) -> tuple[int, int, int]:
     """Threads, tasks, and seconds without Entra ID."""
     found: tuple[int, int, int] = request.param

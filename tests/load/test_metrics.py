@@ -116,7 +116,7 @@ def test_a_scrape_shows_each_event_and_each_round_as_a_whole(issued: IssuedCerti
     ("scrapers", "rotations", "rounds"),
     [
         pytest.param(2, 2, 20, id="short"),
-        pytest.param(8, 30, 300, id="whole", marks=pytest.mark.slow),
+        pytest.param(8, 30, 300, id="whole", marks=pytest.mark.nightly),
     ],
 )
 def test_a_probe_answers_scrapes_while_it_signs_in(

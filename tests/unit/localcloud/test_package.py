@@ -24,6 +24,8 @@ from tests.architecture.source import ROOT, files, imports
 from tests.unit.localcloud.coverage.tables import code, codes, matches
 from tools import clients, golang
 
+pytestmark = pytest.mark.slow
+
 SOURCE: Final = ROOT / "localcloud"
 PROJECT: Final[dict[str, Any]] = tomllib.loads((SOURCE / "pyproject.toml").read_text(encoding="utf-8"))
 # What the distributions are called whose modules have another name.
@@ -196,7 +198,6 @@ def test_the_package_asks_for_what_it_imports_as_the_lock_has_it() -> None:
     assert {_MODULES.get(each.name, each.name) for each in asked} == imported - {*sys.stdlib_module_names, "localcloud"}
 
 
-@pytest.mark.slow
 def test_pip_installs_it_with_all_that_it_needs(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     pip = [str(tmp_path / "venv/bin/pip"), "--quiet", "--disable-pip-version-check", "install", str(SOURCE)]

@@ -80,7 +80,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PublicHost]:
         yield host
 
 
-@pytest.fixture(params=["in process", pytest.param("by name", marks=pytest.mark.slow)])
+@pytest.fixture(params=["in process", pytest.param("by name", marks=pytest.mark.nightly)])
 def cloud(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[CoverageCloud]:
     """A cloud without delays, one that takes a single read where the case is about limits.
 

@@ -22,6 +22,8 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.runtime.seed_file import DEFAULT as SEED
 from tests.conftest import PROJECT
 
+pytestmark = pytest.mark.slow
+
 
 class LocalCloudCommand:
     """The command line for one state directory."""

@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from ops.commands.fleet import render
 from ops.fleet.file import load_fleet
