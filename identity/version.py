@@ -1,7 +1,4 @@
-"""The version of this product, of which `pyproject.toml` is the only source.
-
-`idstack --version` prints it, and the provider plugin has it.
-"""
+"""The version of this product, of which `pyproject.toml` is the only source."""
 
 from __future__ import annotations
 
@@ -10,4 +7,8 @@ from pathlib import Path
 from typing import Final
 
 _PROJECT: Final = Path(__file__).parents[1] / "pyproject.toml"
-VERSION: Final = str(tomllib.loads(_PROJECT.read_text(encoding="utf-8"))["project"]["version"])
+
+
+def read_version() -> str:
+    """What `idstack --version` prints, and the version of the provider plugin."""
+    return str(tomllib.loads(_PROJECT.read_text(encoding="utf-8"))["project"]["version"])

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from identity.version import VERSION
+from identity.version import read_version
 from ops.stack.errors import CommandError
 
 # Other options than the command's own go to the engine, or to the command behind it.
@@ -90,7 +90,7 @@ def application(names: Iterable[str] = _COMMANDS) -> typer.Typer:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"idstack {VERSION}")
+        print(f"idstack {read_version()}")
         raise typer.Exit
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from identity.version import VERSION
+from identity.version import read_version
 from plugin import PluginError, Props, Provider, Resource, serve
 from provider.certificate import CertificateResource
 from provider.cluster_gate import ClusterGateResource
@@ -50,7 +50,7 @@ class IdstackProvider(Provider):
     """Hands out the resource types; the provider itself has no configuration."""
 
     name = "idstack"
-    version = VERSION
+    version = read_version()
 
     def resource(self, type_token: str) -> Resource:
         """The resource behind a type token; raises `PluginError` with the known types for any other."""

@@ -90,7 +90,7 @@ class _Seeder:
                 full_id, each.type, each.properties, location=location, identity=each.identity, sku=each.sku
             )
             if location is None and found["properties"] != each.properties:
-                # A subnet that an earlier release has seeded, without its security group.
+                # The seed has changed since, as when a subnet gets a security group.
                 self._resources.put({**found, "properties": each.properties})
 
     def clusters(self) -> None:

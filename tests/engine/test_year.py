@@ -40,7 +40,7 @@ def test_a_year_of_daily_runs(rotating: Rotating, capsys: pytest.CaptureFixture[
                 with capsys.disabled():
                     print(day, flush=True)
         finally:
-            console = Console(file=output, width=400)
+            console = Console(file=output, width=1000)
             console.print(table(year.days))
             console.print(f"On {len(year.skipped)} days nothing was due, and no engine ran.")
             console.print(report(clients))

@@ -21,8 +21,8 @@ DAYS: Final = 365
 # issued.
 LIFE: Final = {"lifetimeDays": 730, "renewBeforeDays": 685}
 # Days on which a renewal is due: identity/credentials/renewal_date.py puts them on the same days in every run.
-LOST_WEEK: Final = range(174, 181)
-OUTAGE: Final = range(269, 271)
+LOST_WEEK: Final = range(168, 175)
+OUTAGE: Final = range(261, 263)
 LEAK: Final = 310
 # On so many days `idstack renew` runs although nothing is due: what is skipped is what it would not have done.
 _LOOK_EVERY: Final = 73
