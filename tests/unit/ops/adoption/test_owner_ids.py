@@ -36,7 +36,7 @@ def test_the_id_takes_the_place_of_the_one_that_an_up_has_made(
     owner_ids.take(Engine("dev"), LOST.upper())
 
     [state] = written
-    [owner] = state["deployment"]["resources"]
+    *_, owner = state["deployment"]["resources"]
     assert (owner["id"], owner["outputs"]) == (LOST, {"ownerId": LOST})
     assert not any(call.startswith("up") for call in engine.calls)
 
