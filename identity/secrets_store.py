@@ -17,6 +17,7 @@ from identity.credentials.schedule import LONGEST_POLL
 # The name in the AKS API; `az` calls the add-on azure-keyvault-secrets-provider.
 ADD_ON: Final = "azureKeyvaultSecretsProvider"
 ACCEPTED: Final = "secret rotation that is on, and polls every hour or more often"
+_POLL: Final = "rotationPollInterval"
 _DEFAULT_POLL: Final = "2m"
 # As the driver reads it: Go's time.ParseDuration, of which nobody needs less than milliseconds.
 _PART: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|s)", re.ASCII)
@@ -34,14 +35,19 @@ def rotation_fault(add_on: Mapping[str, Any]) -> str | None:
     config = add_on.get("config") or {}
     if str(config.get("enableSecretRotation")).lower() != "true":
         return "secret rotation is off, so that no pod that runs ever sees a renewed certificate"
-    poll = str(config.get("rotationPollInterval") or _DEFAULT_POLL)
+    poll = str(config.get(_POLL) or _DEFAULT_POLL)
     try:
-        interval = duration(poll)
+        interval = poll_interval(config)
     except ValueError:
         return f'rotationPollInterval is "{poll}", which is no duration'
     if interval > LONGEST_POLL:
         return f"rotationPollInterval is {poll}, and a renewal counts on every pod's mount being new within the hour"
     return None
+
+
+def poll_interval(config: Mapping[str, Any]) -> timedelta:
+    """How long the driver leaves a mounted secret alone; raises ValueError for a text that is no duration."""
+    return duration(str(config.get(_POLL) or _DEFAULT_POLL))
 
 
 def rotation_command(resource_group: str, cluster: str) -> str:

@@ -23,11 +23,15 @@ class ExistingIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedDocument:
-    """A valid credential document in the file at `path`; `thumbprint` is SHA-1 in upper-case hexadecimal."""
+    """A valid credential document in the file at `path`; `thumbprint` is SHA-1 in upper-case hexadecimal.
+
+    `remarks` are what is unlikely about it.
+    """
 
     path: str
     dates: CredentialDates
     thumbprint: str
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from components.azure.credential_secret import CredentialDates
 from components.azure.imported_credential import ImportedDocument, StoredDocument
 from identity.credentials import rfc3339
 from identity.credentials.certificate import CLOCK_SKEW
-from identity.credentials.document import InvalidCredential, validate, wrap
+from identity.credentials.document import InvalidCredential, unlikely_dates, validate, wrap
 from identity.credentials.replacement import StoredBefore
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.settings import ImportedCredentialSettings
@@ -34,17 +34,19 @@ def read_document(
         expected_client_id=client_id,
         object_encoding=object_encoding,
     )
-    if known.not_after is None or known.renew_after is None or known.cannot_renew_after is None:
+    if known.renew_after is None or known.cannot_renew_after is None:
         raise AssertionError("validate lets no document pass that lacks a date")
     return ImportedDocument(
         path=path,
         dates=CredentialDates(
             not_before=known.not_before,
-            not_after=known.not_after,
+            # What status and alerts go by: the certificate ends it, whatever the document says.
+            not_after=known.expires,
             renew_after=known.renew_after,
             cannot_renew_after=known.cannot_renew_after,
         ),
         thumbprint=known.thumbprint,
+        remarks=unlikely_dates(known),
     )
 
 

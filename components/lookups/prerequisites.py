@@ -279,6 +279,8 @@ class _PrerequisitesBuilder:
                     object_encoding=identity.object_encoding,
                 )
                 self._refuse_older(document, identity, place)
+                for remark in document.remarks:
+                    pulumi.log.warn(f"the credential document {document.path} is taken, though {remark}")
         except InvalidCredential as error:
             self._problems.append(_unusable((*place, "credential"), error))
         except (OSError, UnicodeDecodeError) as error:

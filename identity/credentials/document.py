@@ -145,8 +145,9 @@ def validate(
     """Read a secret value that is about to be stored and validate it; raises `InvalidCredential` with every problem.
 
     Beyond what `decode` asks: all four dates (msi-dataplane's storage helper refuses a document without them,
-    pkg/dataplane/keyvault.go) in a sensible order and inside the certificate's validity, valid at `now`, the client id
-    a UUID, tenant and client id as expected (letter case aside), 2048 bits of key, `MAX_BYTES` at most as stored.
+    pkg/dataplane/keyvault.go) in a sensible order, valid at `now` and not before the certificate, the client id a UUID,
+    tenant and client id as expected (letter case aside), 2048 bits of key, `MAX_BYTES` at most as stored. What
+    `unlikely_dates` names is accepted.
     """
     parser = DocumentParser(text, object_encoding, required=(*REQUIRED, *DATES[1:]))
     size = len(text.encode("utf-8", "surrogatepass"))
@@ -160,6 +161,23 @@ def validate(
     if parser.key_material:
         _validate_certificate(parser, parser.key_material, now)
     return _credential(parser)
+
+
+def unlikely_dates(credential: Credential) -> tuple[str, ...]:
+    """What is wrong with dates of a validated document that no loader looks at, in words.
+
+    ARO-HCP's mock of the MSI data plane writes one date, a hundred years from now, whatever its certificate says
+    (Azure/ARO-HCP backend/pkg/azure/client/hardcoded_identity_mi_dataplane_client.go).
+    """
+    end, found = credential.certificate.not_valid_after_utc, []
+    if credential.not_after is not None and credential.not_after.replace(microsecond=0) > end:
+        found.append(
+            f"its not_after, {rfc3339.render(credential.not_after)}, is later than its certificate's end, "
+            f"{rfc3339.render(end)}, which counts"
+        )
+    if credential.renew_after is not None and credential.renew_after >= credential.expires:
+        found.append(f"it is to be renewed after {rfc3339.render(credential.renew_after)}, when it has ended already")
+    return tuple(found)
 
 
 def _credential(parser: DocumentParser) -> Credential:
@@ -199,13 +217,15 @@ def _validate_identity(parser: DocumentParser, expected_tenant: str | None, expe
 def _validate_dates(parser: DocumentParser, now: datetime) -> None:
     dates = parser.dates
     ascending = (
-        ("not_before", "not_after"),
-        ("not_before", "renew_after"),
-        ("renew_after", "not_after"),
-        ("renew_after", "cannot_renew_after"),
+        ("not_before", "not_after", False),
+        ("not_before", "renew_after", False),
+        ("renew_after", "not_after", True),
+        ("renew_after", "cannot_renew_after", True),
     )
-    for earlier, later in ascending:
-        if earlier in dates and later in dates and dates[earlier] >= dates[later]:
+    for earlier, later, may_be_equal in ascending:
+        if earlier not in dates or later not in dates:
+            continue
+        if dates[earlier] > dates[later] or (dates[earlier] == dates[later] and not may_be_equal):
             parser.refuse(later, f"{parser.shown(later)}, which is not after {earlier}", "correct the dates")
     if "not_after" in dates and dates["not_after"] <= now:
         parser.refuse("not_after", f"{parser.shown('not_after')}, which is past", "issue the credential again")
@@ -221,12 +241,12 @@ def _validate_certificate(parser: DocumentParser, material: KeyMaterial, now: da
             f"client_secret: found a certificate valid from {validity}; accepted: one that is valid now; "
             "issue the credential again"
         )
-    before, after = parser.dates.get("not_before"), parser.dates.get("not_after")
+    before = parser.dates.get("not_before")
     # A certificate has whole seconds.
-    if (before and before.replace(microsecond=0) < start) or (after and after.replace(microsecond=0) > end):
+    if before and before.replace(microsecond=0) < start:
         parser.problems.append(
-            f"not_before, not_after: found dates outside of the certificate's validity ({validity}); "
-            "accepted: dates within it; copy them from the certificate"
+            f"not_before: found a date before the certificate's validity ({validity}); "
+            "accepted: a date within it; copy it from the certificate"
         )
     size = material.private_key.key_size
     if size < KEY_SIZES[0]:

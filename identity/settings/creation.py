@@ -87,5 +87,7 @@ class CreationSettings(Model):
         (), alias="adminGroupObjectIDs", description="Entra ID groups that administer the cluster, by object id."
     )
     rotation_poll_interval: PollInterval = Field(
-        "2m", description="How often the CSI driver looks for new versions of mounted secrets."
+        "2m",
+        description="How often the CSI driver looks for new versions of mounted secrets; since its release 1.6.0 the "
+        "least time after a change (`docs/stacks.md`).",
     )

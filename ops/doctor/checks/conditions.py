@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from ops.doctor.model.check import Fault, Part, Stage, of_cluster
 from ops.doctor.model.expected import Cluster
 from ops.doctor.model.seen import NotRead, entry, known
 from ops.doctor.model.world import StackWorld
+from ops.outputs.cluster_state import HostedClusterCondition
 
 
 def _find(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:
@@ -16,13 +18,33 @@ def _find(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:
     found = known(entry(world.control_planes, cluster.cluster).hosted_cluster)
     if found is None:
         raise NotRead(f"there is no HostedCluster {cluster.home}/{cluster.cluster} yet")
-    for each in found.conditions:
-        if not each.is_expected:
-            yield Fault(
-                evidence=f"{each.type} is {each.status} ({each.reason}): {each.message}".rstrip(": "),
-                fix=f"`kubectl --namespace {cluster.home} describe hostedcluster {cluster.cluster}`; "
-                "docs/troubleshooting.md has what each condition says about the identities",
-            )
+    unexpected = sorted((each for each in found.conditions if not each.is_expected), key=_rank)
+    causes = [each for each in unexpected if each.status != _UNKNOWN] or unexpected
+    for each in causes:
+        yield Fault(
+            evidence=f"{each.type} is {each.status} ({each.reason}): {each.message}".rstrip(": "),
+            fix=f"`kubectl --namespace {cluster.home} describe hostedcluster {cluster.cluster}`; "
+            "docs/troubleshooting.md has what each condition says about the identities",
+        )
+    if followed := [each.type for each in unexpected if each not in causes]:
+        yield Fault(
+            evidence=f"a consequence of {causes[0].type}: HyperShift does not know yet of {', '.join(followed)}",
+            fix=f"put {causes[0].type} right, then look again",
+        )
+
+
+# HyperShift reads the specification first: nothing else can become true while these are not
+# (openshift/hypershift api/v1beta1/hostedcluster_conditions.go, hostedcluster_controller.go).
+_FIRST: Final = ("Valid", "Supported")
+# Of a condition that is taken over from what does not exist: the hosted control plane, or the cluster version.
+_UNKNOWN: Final = "Unknown"
+
+
+def _rank(condition: HostedClusterCondition) -> int:
+    """Causes come before consequences."""
+    if condition.status == _UNKNOWN:
+        return 2
+    return 0 if condition.type.startswith(_FIRST) else 1
 
 
 CHECK = of_cluster(Stage.HOSTED_CLUSTERS, "conditions", (Part.CONTROL_PLANES,), _find)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
+from identity.credentials.schedule import LONGEST_POLL
+from identity.secrets_store import poll_interval
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
-from ops.doctor.model.fixes import renewal
+from ops.doctor.model.fixes import of_cluster_side, renewal
 from ops.doctor.model.pods import asking
 from ops.doctor.model.seen import NotRead, Unread, entry, known
 from ops.doctor.model.world import SeenControlPlane, StackWorld
 
-# Five polls of the driver (--rotation-poll-interval, two minutes).
-_POLLED_WITHIN: Final = timedelta(minutes=10)
+# Beyond the driver's interval, which is a minimum: kubelet asks it about once a minute, and the vault may be slow.
+_SLACK: Final = timedelta(minutes=8)
 _MOUNT, _ROTATION = "FailedMount", "MountRotationFailed"
 _NO_EVENT: Final = "no event says why; events are kept for an hour"
 # What helps, by words of the driver's and the provider's messages (kubernetes-sigs/secrets-store-csi-driver,
@@ -54,7 +57,7 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
             continue
         current = entry(world.secrets, identity.secret)
         version = mount.versions.get(f"secret/{identity.secret}")
-        if current is None or version == current.version or world.now - current.created < _POLLED_WITHIN:
+        if current is None or version == current.version or world.now - current.created < _polled_within(world):
             continue
         said = _last_warning(seen, pod.name, _ROTATION)
         yield Fault(
@@ -62,6 +65,15 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
             f"{current.created:%Y-%m-%d %H:%M} UTC: {said}",
             fix=_fix(world, identity, said),
         )
+
+
+def _polled_within(world: StackWorld) -> timedelta:
+    """How old a version may be that a pod has not got yet. Where nobody tells the interval, it may be the longest."""
+    add_on, interval = world.add_on, LONGEST_POLL
+    if add_on is not None and not isinstance(add_on, Unread) and add_on.is_enabled:
+        with suppress(ValueError):
+            interval = poll_interval(add_on.config)
+    return interval + _SLACK
 
 
 def _last_warning(seen: SeenControlPlane, pod: str, reason: str) -> str:
@@ -82,8 +94,8 @@ def _fix(world: StackWorld, identity: Identity, said: str) -> str:
     return fix.format(
         attach=f"`{attach}`" if attach else "`az vmss identity assign`, for each scale set of the nodes",
         renewal=renewal(world, identity),
-        up=world.repair,
+        up=of_cluster_side(world, "it", world.repair),
     )
 
 
-CHECK = of_identity(Stage.MOUNT, "mount", (Part.CONTROL_PLANES, Part.SECRETS), _find)
+CHECK = of_identity(Stage.MOUNT, "mount", (Part.CONTROL_PLANES, Part.SECRETS, Part.ADD_ON), _find)

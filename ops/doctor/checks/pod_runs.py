@@ -7,6 +7,7 @@ from typing import Final
 
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
+from ops.doctor.model.fixes import of_cluster_side
 from ops.doctor.model.pods import asking
 from ops.doctor.model.seen import Unread, entry, known
 from ops.doctor.model.world import SeenControlPlane, SeenPod, StackWorld
@@ -22,10 +23,12 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         if pod.is_ready or pod.name not in mounted:
             continue
         if reason := _volume_of_another_kind(seen, pod):
-            fix = f"make what it mounts besides its credential: {world.repair}"
+            what = "what it mounts besides its credential"
+            fix = of_cluster_side(world, what, f"make {what}: {world.repair}")
         elif pod.waiting and not pod.waiting.startswith(_PASSING):
             reason = pod.waiting
-            fix = f"`kubectl --namespace {identity.namespace} describe pod {pod.name}`, then correct image or container"
+            then = of_cluster_side(world, "the pod", "correct image or container")
+            fix = f"`kubectl --namespace {identity.namespace} describe pod {pod.name}`, then {then}"
         else:
             continue
         yield Fault(evidence=f"{pod.name} does not run: {reason}", fix=fix)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ops.doctor.model.check import Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import ExpectedMount, Identity
+from ops.doctor.model.fixes import of_cluster_side
 from ops.doctor.model.seen import NotRead, entry, known
 from ops.doctor.model.world import SeenPod, StackWorld
 
@@ -17,7 +18,7 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     )
     if not pods and not is_ours:
         raise NotRead(f"{identity.namespace} has no pod at all: HyperShift has not made the control plane yet")
-    fix = world.repair if is_ours else "HyperShift makes the pod: look at the log of its operators"
+    fix = of_cluster_side(world, "the pod", world.repair)
     for mount in identity.mounts:
         own = [each for each in pods if each.deployment == mount.deployment]
         if not own:

@@ -1,8 +1,9 @@
-"""What brings another credential of an identity into the vault."""
+"""Fixes that depend on who makes a thing: the stack, another tool or HyperShift."""
 
 from __future__ import annotations
 
 from ops.doctor.model.expected import Identity
+from ops.doctor.model.seen import known
 from ops.doctor.model.world import StackWorld
 
 
@@ -11,3 +12,10 @@ def renewal(world: StackWorld, identity: Identity) -> str:
     if identity.generation is None:
         return f"issue the credential anew where it comes from, then {world.make('up')}"
     return world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}", "--force")
+
+
+def of_cluster_side(world: StackWorld, what: str, ours: str) -> str:
+    """What puts an object of the control plane's namespace right: `ours` if the stack makes it; `what` names it."""
+    if known(world.state).cluster_side == "stack":
+        return ours
+    return f"look at the log of HyperShift's operators: HyperShift makes {what}"

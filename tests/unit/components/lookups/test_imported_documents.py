@@ -154,10 +154,10 @@ INVALID: Final = (
         "client_secret: found an RSA key of 1024 bits; accepted: 2048 or more; issue a new certificate",
     ),
     InvalidDocument(
-        "dates outside of the certificate's",
-        dates(not_after="2999-01-01T00:00:00Z"),
-        "not_before, not_after: found dates outside of the certificate's validity (<validity>); accepted: dates within "
-        "it; copy them from the certificate",
+        "a date before the certificate's",
+        dates(not_before="2020-01-01T00:00:00Z"),
+        "not_before: found a date before the certificate's validity (<validity>); accepted: a date within "
+        "it; copy it from the certificate",
     ),
     InvalidDocument(
         "dates in the wrong order",
@@ -263,6 +263,51 @@ def test_each_problem_names_what_was_found_what_is_accepted_and_the_fix(
         "\n  fix:      have it issued again"
     )
     assert invalid.expected_problem(issued) in problems(report_text)
+
+
+def mocked(issued: IssuedCertificate) -> str:
+    """As ARO-HCP's mock of the MSI data plane writes it, for a certificate that has been pinned for some time."""
+    ends = rfc3339.render(datetime.now(UTC) + 36525 * _DAY)
+    return changed(
+        issued,
+        not_before=rfc3339.render(datetime.now(UTC) - _DAY),
+        not_after=ends,
+        renew_after=ends,
+        cannot_renew_after=ends,
+        client_secret_url="placeholder",
+        mtls_authentication_endpoint="placeholder",
+        custom_claims={"xms_az_nwperimid": ["placeholder"], "xms_az_tm": "placeholder"},
+    )
+
+
+def test_a_document_of_aro_hcps_mock_is_taken_with_warnings(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pinned = certificate(age=30 * _DAY)
+    warned: list[str] = []
+    monkeypatch.setattr("pulumi.log.warn", warned.append)
+    path = tmp_path / "document.json"
+    clusters = [hosted_cluster(identities={_FIELD: identity(credential(mocked(pinned), path))})]
+
+    recorder = program(hostedClusters=clusters, lookups_only=True, options={"refused": True})
+
+    assert recorder.failure is None
+    ends = json.loads(path.read_text(encoding="utf-8"))["not_after"]
+    assert warned == [
+        f"the credential document {path} is taken, though its not_after, {ends}, is later than its certificate's end, "
+        f"{rfc3339.render(pinned.not_after)}, which counts",
+        f"the credential document {path} is taken, though it is to be renewed after {ends}, when it has ended already",
+    ]
+
+
+def test_the_certificates_end_counts_whatever_the_document_says(program: Program, tmp_path: Path) -> None:
+    pinned = certificate(age=30 * _DAY)
+    document = credential(mocked(pinned), tmp_path / "document.json")
+
+    recorder = program(hostedClusters=[hosted_cluster(identities={_FIELD: identity(document)})])
+
+    [secret] = [each for each in recorder.all("idstack:index:CredentialSecret") if "file" in each.inputs]
+    assert secret.inputs["notAfter"] == rfc3339.render(pinned.not_after)
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ops.doctor.diagnosis import CheckResult, CheckStatus, ExitCode, diagnose, exit_code
+from ops.doctor.model.seen import Unread, known
 from ops.doctor.model.world import StackWorld
 from ops.doctor.registry import CHECKS
-from tests.unit.ops.doctor import worlds
+from ops.outputs.cluster_state import HostedClusterCondition
+from tests.unit.ops.doctor import changes, worlds
 from tests.unit.ops.doctor.changes import IMPORTED, ISSUED
 from tests.unit.ops.doctor.faults import FAULTS, InjectedFault
+from tests.unit.ops.doctor.worlds import CLUSTER
 
 BY_NAME = {each.name: each for each in FAULTS}
 
@@ -108,3 +113,66 @@ def test_a_condition_is_explained_by_any_identity_of_its_cluster() -> None:
     world = worlds.with_secret(BY_NAME["a condition"].change(worlds.healthy()), IMPORTED, enabled=False)
 
     assert broken(examined(world)) == {BY_NAME["secret disabled"].blamed}
+
+
+def with_conditions(*found: tuple[str, str]) -> StackWorld:
+    """A cluster of HyperShift's with conditions of these types and statuses."""
+    world = worlds.in_hypershift(worlds.healthy())
+    seen = known(worlds.plane(world).hosted_cluster)
+    assert seen is not None
+    conditions = tuple(HostedClusterCondition(CLUSTER, name, status, "Reason", "said") for name, status in found)
+    return worlds.with_plane(world, hosted_cluster=replace(seen, conditions=conditions))
+
+
+def told(world: StackWorld) -> list[tuple[str, str]]:
+    """Evidence and fix of what is blamed, in order."""
+    return [(each.evidence, each.fix) for each in examined(world) if each.status is CheckStatus.BROKEN]
+
+
+def test_conditions_that_follow_from_others_are_told_behind_them_as_one() -> None:
+    world = with_conditions(
+        ("EtcdAvailable", "Unknown"),
+        ("Available", "False"),
+        ("KubeAPIServerAvailable", "Unknown"),
+        ("ValidConfiguration", "False"),
+    )
+
+    first, second, consequence = told(world)
+
+    assert first[0] == "ValidConfiguration is False (Reason): said"
+    assert second[0] == "Available is False (Reason): said"
+    assert consequence == (
+        "a consequence of ValidConfiguration: HyperShift does not know yet of EtcdAvailable, KubeAPIServerAvailable",
+        "put ValidConfiguration right, then look again",
+    )
+
+
+def test_conditions_that_nobody_knows_yet_are_told_each_if_there_is_no_cause() -> None:
+    found = told(with_conditions(("EtcdAvailable", "Unknown"), ("KubeAPIServerAvailable", "Unknown")))
+
+    assert [evidence.partition(" ")[0] for evidence, _ in found] == ["EtcdAvailable", "KubeAPIServerAvailable"]
+
+
+@pytest.mark.parametrize("name", ["no cloud configuration", "a container that crashes"])
+def test_what_hypershift_makes_is_not_repaired_by_the_stack(name: str) -> None:
+    world = worlds.in_hypershift(worlds.healthy())
+
+    [(_, fix)] = told(BY_NAME[name].change(world))
+
+    assert world.repair not in fix
+    assert "HyperShift makes" in fix
+
+
+@pytest.mark.parametrize(("interval", "is_old"), [("2m", True), ("39m1s", False), ("38m", True), ("1h", False)])
+def test_a_mount_is_old_only_after_the_drivers_own_interval(interval: str, is_old: bool) -> None:
+    """The vault has had the later version for 47 minutes."""
+    world = changes.old_version(changes.add_on(rotationPollInterval=interval)(worlds.healthy()))
+
+    assert broken(examined(world)) == ({BY_NAME["rotation fails"].blamed} if is_old else set())
+
+
+@pytest.mark.parametrize("add_on", [None, Unread("403: you may not")], ids=["none", "unread"])
+def test_a_mount_is_not_called_old_where_nobody_tells_the_interval(add_on: Unread | None) -> None:
+    world = replace(changes.old_version(worlds.healthy()), add_on=add_on)
+
+    assert "mount" not in {each.check for each in examined(world) if each.status is CheckStatus.BROKEN}
