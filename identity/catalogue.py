@@ -24,6 +24,7 @@ from identity.catalogue_rows import (
     FederatedSubject,
     Mount,
     OptionalManagedIdentity,
+    PlatformFiles,
     ProofCall,
     RoleGrant,
     Scope,
@@ -215,6 +216,12 @@ CONTROL_PLANE: Final = (
                 volume="cncc-cert",
                 path="/var/run/secrets/azure",
                 credential_env="ARO_HCP_CLIENT_CREDENTIALS_PATH",
+                # hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:276-340; the ConfigMap
+                # is the network operator's (pkg/network/cloud_network.go).
+                platform=PlatformFiles(
+                    secret="cloud-network-config-controller-creds",
+                    config_map="cloud-network-config-controller-kube-cloud-config",
+                ),
             ),
         ),
         proof=ProofCall(path=_VNET_PATH, api_version="2024-05-01", action="Microsoft.Network/virtualNetworks/read"),

@@ -64,6 +64,14 @@ class ConfigFile:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlatformFiles:
+    """What a consumer reads of the hosted cluster's platform besides its credential: no credential file is named."""
+
+    secret: str  # Kubernetes Secret with region, groups, subscription and tenant
+    config_map: str  # empty on Azure
+
+
+@dataclass(frozen=True, kw_only=True)
 class Mount:
     """One place where a pod mounts the identity's credential, and how its consumer finds the file.
 
@@ -81,6 +89,7 @@ class Mount:
     credential_env: str | None = None
     config: ConfigFile | None = None
     cluster_identity: bool = False
+    platform: PlatformFiles | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,8 @@ from components.kubernetes.consumer_config import (
     ConsumerConfigArgs,
     NodeConfig,
     NodeConfigArgs,
+    PlatformConfig,
+    PlatformConfigArgs,
 )
 from components.kubernetes.credential_probe import CredentialProbe, CredentialProbeArgs, proof_argument, proof_target
 from components.kubernetes.metadata_block import MetadataBlock, MetadataBlockArgs
@@ -128,7 +130,10 @@ class ClusterSide(pulumi.ComponentResource):
             needed.append(SecretProviderClass(f"{stem}-class", secret_provider_class, opts))
         proof = proof_argument(row.proof, args.settings.cloud, proof_target(args.settings, args.cluster))
         for mount in row.mounts:
-            configuration = self._configuration(stem, mount, identity.secret_name, own)
+            configuration = [
+                *self._configuration(stem, mount, identity.secret_name, own),
+                *self._platform_files(stem, mount, annotations),
+            ]
             needed += configuration
             if args.handed_over is not None:
                 continue
@@ -146,6 +151,22 @@ class ClusterSide(pulumi.ComponentResource):
                 pulumi.ResourceOptions(parent=self, depends_on=[needed[0], *configuration]),
             )
         return needed
+
+    def _platform_files(
+        self, stem: str, mount: catalogue_rows.Mount, annotations: Mapping[str, str]
+    ) -> list[pulumi.Resource]:
+        """What the mount's consumer reads of the platform; HyperShift's operator annotates it for every identity."""
+        if mount.platform is None or not self._is_registered(f"{stem}-platform"):
+            return []
+        files = PlatformConfigArgs(
+            platform=self._platform,
+            cluster=self._args.cluster.name,
+            namespace=self._namespace,
+            files=mount.platform,
+            annotations=annotations,
+        )
+        opts = pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
+        return [PlatformConfig(f"{stem}-platform", files, opts)]
 
     def _workload(
         self,

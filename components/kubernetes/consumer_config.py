@@ -13,10 +13,12 @@ from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
 from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY, DOCUMENTS, Platform, node, render
-from identity.catalogue_rows import ConfigFile
+from identity.catalogue_rows import ConfigFile, PlatformFiles
 
 # The nodes' ConfigMap and the cloud controller manager's Secret share their name.
 NODE_CONFIG_MAP: Final = "azure-cloud-config"
+# openshift/cluster-network-operator pkg/names/names.go
+_OF_NETWORK_OPERATOR: Final = {"network.operator.openshift.io/cluster-name": "management"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,49 @@ class ConsumerConfig(pulumi.ComponentResource):
             type="Opaque",
             # Not stringData: server-side apply cannot own a field that the API does not return.
             data={CLOUD_CONFIG_KEY: base64.b64encode(document.encode()).decode("ascii")},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformConfigArgs:
+    """Inputs of `PlatformConfig`; `cluster` is the HostedCluster's name."""
+
+    platform: Platform
+    cluster: str
+    namespace: str
+    files: PlatformFiles
+    annotations: Mapping[str, str]
+
+
+class PlatformConfig(pulumi.ComponentResource):
+    """Secret and ConfigMap from which a consumer learns the platform. No outputs."""
+
+    def __init__(self, name: str, args: PlatformConfigArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:PlatformConfig", name, None, opts)
+        platform = args.platform
+        facts = {
+            "azure_region": platform.location,
+            "azure_resource_prefix": f"{args.cluster}-{platform.infra_id}",
+            "azure_resourcegroup": platform.resource_group,
+            "azure_subscription_id": platform.subscription_id,
+            "azure_tenant_id": platform.tenant_id,
+        }
+        core.Secret(
+            f"{name}-secret",
+            metadata=meta.ObjectMetaArgs(
+                name=args.files.secret, namespace=args.namespace, annotations=args.annotations
+            ),
+            type="Opaque",
+            data={key: base64.b64encode(fact.encode()).decode("ascii") for key, fact in facts.items()},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        core.ConfigMap(
+            f"{name}-config-map",
+            metadata=meta.ObjectMetaArgs(
+                name=args.files.config_map, namespace=args.namespace, annotations=_OF_NETWORK_OPERATOR
+            ),
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.register_outputs({})

@@ -9,9 +9,15 @@ from identity.access.permissions import NamespaceRights, in_namespace
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import HostedClusterSettings, Settings
 
-# Cloud configurations. All of them: of an identity that is switched off the next `up` deletes it.
+# Of the consumers. All of them: of an identity that is switched off the next `up` deletes them.
 _CONFIGURATIONS: Final = tuple(
-    dict.fromkeys(mount.config.secret for row in CONTROL_PLANE for mount in row.mounts if mount.config is not None)
+    dict.fromkeys(
+        file.secret
+        for row in CONTROL_PLANE
+        for mount in row.mounts
+        for file in (mount.config, mount.platform)
+        if file is not None
+    )
 )
 
 

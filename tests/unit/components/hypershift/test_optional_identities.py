@@ -132,7 +132,8 @@ def test_the_cluster_api_provider_may_attach_the_identity_of_pulls(managed: Reco
 
 def test_the_nodes_pull_images_as_the_identity_that_the_hosted_cluster_names(managed: RecordingMonitor) -> None:
     azure = managed.outputs_of("hc1")["spec"]["platform"]["azure"]
-    nodes = managed.one("kubernetes:core/v1:ConfigMap").inputs["data"]["cloud.conf"]
+    config_map = managed.one("kubernetes:core/v1:ConfigMap", "hc1-cluster-side-nodes-config-map")
+    nodes = config_map.inputs["data"]["cloud.conf"]
 
     assert azure["containerRegistry"] == {
         "credentials": {"type": "ManagedIdentity", "managedIdentity": {"resourceID": PULL}}

@@ -24,7 +24,7 @@ PROBES = {
     "cpo": ("control-plane-operator", None),
     "image-registry": ("image-registry", None),
     "ingress": ("ingress", None),
-    "network": ("network", None),
+    "network": ("network", "kubernetes:core/v1:Secret"),
     "disk-csi": ("disk", "kubernetes:core/v1:Secret"),
     "file-csi": ("file", "kubernetes:core/v1:Secret"),
     "kms": ("kms", "kubernetes:core/v1:Secret"),
@@ -80,6 +80,7 @@ def test_every_object_comes_after_its_namespace(stack: RecordingMonitor) -> None
 
     assert namespace.inputs["metadata"] == {"name": "clusters-hc1"}
     documents = sum(mount.config is not None or mount.cluster_identity for _, mount in MOUNTS)
+    documents += 2 * sum(mount.platform is not None for _, mount in MOUNTS)
     assert len(objects) == len(IDENTITIES) + len(MOUNTS) + documents + len(("nodes' document",))
     assert [each.name for each in objects if not stack.waits_for(each, namespace)] == []
 

@@ -12,7 +12,7 @@ import pytest
 from localcloud.kubernetes import schemas
 from localcloud.kubernetes.kinds import KINDS
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.components.world import TENANT
+from tests.unit.components.world import SUBSCRIPTION, TENANT
 
 SECRET = "kubernetes:core/v1:Secret"
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
@@ -66,7 +66,7 @@ def test_each_consumer_gets_its_document_to_the_byte(stack: RecordingMonitor, id
 
 
 def test_no_other_identity_has_a_configuration_document(stack: RecordingMonitor) -> None:
-    assert len(stack.all(SECRET)) == 4
+    assert len([each for each in stack.all(SECRET) if "cloud.conf" in each.inputs["data"]]) == 4
 
 
 def test_the_nodes_configuration_is_a_config_map_in_clear(stack: RecordingMonitor) -> None:
@@ -103,3 +103,29 @@ def test_the_definition_of_hypershift_accepts_it(stack: RecordingMonitor) -> Non
     _, findings = schemas.check(kind, dict(stack.one(CLUSTER_IDENTITY).inputs))
 
     assert findings == schemas.Findings()
+
+
+def test_the_network_controller_finds_its_platform_beside_its_credential(stack: RecordingMonitor) -> None:
+    """The Secret is the hypershift-operator's, the ConfigMap the network operator's, which has no data on Azure."""
+    name = "hc1-cluster-side-network-platform"
+    secret = dict(stack.one(SECRET, f"{name}-secret").inputs)
+    config_map = dict(stack.one(CONFIG_MAP, f"{name}-config-map").inputs)
+
+    assert {key: base64.b64decode(text).decode() for key, text in secret.pop("data").items()} == {
+        "azure_region": "eastus",
+        "azure_resource_prefix": "hc1-hc1-infra",
+        "azure_resourcegroup": "hc1-managed",
+        "azure_subscription_id": SUBSCRIPTION,
+        "azure_tenant_id": TENANT,
+    }
+    named = {"name": "cloud-network-config-controller-creds", "namespace": "clusters-hc1"}
+    assert secret == {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": {**named, **ANNOTATED}}
+    assert config_map == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "cloud-network-config-controller-kube-cloud-config",
+            "namespace": "clusters-hc1",
+            "annotations": {"network.operator.openshift.io/cluster-name": "management"},
+        },
+    }

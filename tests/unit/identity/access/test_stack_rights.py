@@ -13,7 +13,10 @@ from identity.access.stack_rights import rights_of
 from tests.unit.access_world import granted_by
 from tests.unit.identity.settings.world import configuration, hosted_cluster, load
 
-CONFIGURATIONS = ("azure-cloud-config", "azure-disk-csi-config", "azure-file-csi-config", "azure-kms-config")
+CONFIGURATIONS = (
+    *("azure-cloud-config", "cloud-network-config-controller-creds", "azure-disk-csi-config"),
+    *("azure-file-csi-config", "azure-kms-config"),
+)
 GROUP = "11111111-0000-4000-8000-000000000001"
 HOSTED = {"file": "hc1.yaml"}
 

@@ -24,7 +24,10 @@ SECRETS = [
         "apiGroups": [""],
         "resources": ["secrets"],
         "verbs": ["get", "watch", "patch", "delete"],
-        "resourceNames": ["azure-cloud-config", "azure-disk-csi-config", "azure-file-csi-config", "azure-kms-config"],
+        "resourceNames": [
+            *("azure-cloud-config", "cloud-network-config-controller-creds", "azure-disk-csi-config"),
+            *("azure-file-csi-config", "azure-kms-config"),
+        ],
     },
 ]
 CLUSTER = "/subscriptions/s/resourceGroups/aks/providers/Microsoft.ContainerService/managedClusters/aks"
