@@ -50,14 +50,18 @@ down: setup ## Destroy the stack; of the local one nothing is left
 # Side by side on as many cores as there are, four at most. Tests that share a stack are a group, which one worker runs.
 PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadscope --no-loadscope-reorder --durations=10
 
-test: setup ## Run the tests: unit, the real engine, real clients (ARGS=tests/unit for a part); docs/testing.md lists all
-	@$(PYTHON) -m pytest $(PARALLEL) $(ARGS)
+# ARGS=changed selects the files of tests that a change since SINCE, by default since the branch left main, can reach.
+SINCE ?= main
+SELECTED = $(if $(filter changed,$(ARGS)),$(or $(shell $(PYTHON) -m tests.changed $(SINCE)),$(error nothing was selected)) )$(filter-out changed,$(ARGS))
+
+test: setup ## Run the tests that every change must pass (ARGS=changed or ARGS=tests/unit for a part); docs/testing.md lists all
+	@$(PYTHON) -m pytest $(PARALLEL) $(SELECTED)
 
 slow: setup ## Run what is worth a merge besides: rehearsals, a fleet, a short storm, other shapes of stacks, the probe's image
-	@$(PYTHON) -m pytest $(PARALLEL) -m slow $(ARGS)
+	@$(PYTHON) -m pytest $(PARALLEL) -m slow $(SELECTED)
 
 nightly: setup ## Run what takes longest for what it proves: Azure's quirks, ten renewals, awkward rehearsals, 400 random examples
-	@$(PYTHON) -m pytest $(PARALLEL) -m 'nightly or (hypothesis and not kills)' --hypothesis-profile=deep $(ARGS)
+	@$(PYTHON) -m pytest $(PARALLEL) -m 'nightly or (hypothesis and not kills)' --hypothesis-profile=deep $(SELECTED)
 
 e2e: ## The same program on a real kube-apiserver, and what only that can refuse (builds it, once)
 	@tools/setup cluster

@@ -37,7 +37,7 @@ def ensure() -> str:
             "Ways out: reach a package index (its address belongs in the settings of uv or pip), "
             f"or remove {VENV.name} and run `make setup` again."
         ) from None
-    _write_command()
+    write_command(_COMMAND, _PYTHON)
     _STAMP.write_text(wanted)
     return f"installed into {VENV.name}"
 
@@ -66,9 +66,7 @@ def _with_pip() -> None:
     run(install)
 
 
-def _write_command() -> None:
+def write_command(command: Path, python: Path) -> None:
     """Write the `idstack` command: a script, so that it works from any directory and nothing has to be built."""
-    _COMMAND.write_text(
-        f'#!/bin/sh\nPYTHONPATH="{ROOT}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{_PYTHON}" -P -m ops "$@"\n'
-    )
-    _COMMAND.chmod(0o755)
+    command.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{python}" -P -m ops "$@"\n')
+    command.chmod(0o755)

@@ -16,6 +16,12 @@ def files(room: str) -> list[Path]:
     return [ROOT / "__main__.py"] if room == "__main__" else sorted((ROOT / room).rglob("*.py"))
 
 
+def module_of(file: Path) -> str:
+    """The name by which a file is imported."""
+    path = file.relative_to(ROOT).with_suffix("")
+    return ".".join(path.parent.parts if path.name == "__init__" else path.parts)
+
+
 def nodes(file: Path) -> Iterator[ast.AST]:
     """Every node of a file's syntax tree."""
     return ast.walk(_parsed(file))

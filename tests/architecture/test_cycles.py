@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import ROOT, files, imports
+from tests.architecture.source import ROOT, files, imports, module_of
 from tests.architecture.test_rooms import ROOMS
 
 
@@ -61,7 +61,7 @@ def _cycle(needs: Mapping[str, set[str]]) -> str | None:
 
 def _modules(room: str) -> dict[str, set[str]]:
     """Each module of the room with those of the room that it imports."""
-    named = {_name(file): file for file in files(room)}
+    named = {module_of(file): file for file in files(room)}
     return {
         name: {found for _, module in imports(file) if (found := _known(module, named))} for name, file in named.items()
     }
@@ -70,11 +70,6 @@ def _modules(room: str) -> dict[str, set[str]]:
 def _known(imported: str, modules: Mapping[str, Path]) -> str | None:
     """The module behind an import, which may name something in it; None if it is another room's."""
     return next((name for name in (imported, imported.rpartition(".")[0]) if name in modules), None)
-
-
-def _name(file: Path) -> str:
-    path = file.relative_to(ROOT).with_suffix("")
-    return ".".join(path.parent.parts if path.name == "__init__" else path.parts)
 
 
 def _package(module: str) -> str:

@@ -127,6 +127,7 @@ def test_up_with_a_refresh_repairs_all_of_it(small: LocalStack, seen: Seen) -> N
     assert _as_the_workflow(small).returncode == 0
 
 
+@pytest.mark.slow
 def test_recover_finds_an_object_that_the_state_has_lost(small: LocalStack) -> None:
     """The stack has no kubeconfig file: recover reaches the cluster as the stack does."""
     resources = small.resources()
@@ -144,6 +145,7 @@ def test_recover_finds_an_object_that_the_state_has_lost(small: LocalStack) -> N
     small.up()
 
 
+@pytest.mark.slow
 def test_after_an_application_was_deleted_recover_makes_another(small: LocalStack) -> None:
     before = small.resource("hc1-cloud-provider-entra-application")["id"]
     OutOfBand(small).graph("DELETE", before)

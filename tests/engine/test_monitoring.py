@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.engine.changing import bring_up, refusal
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
+
+pytestmark = pytest.mark.slow
 
 COMPONENT, SETTING, TOPIC, ALERTS = "monitoring", "monitoring-audit-log", "monitoring-topic", "monitoring-expiry-alerts"
 

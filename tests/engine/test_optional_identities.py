@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from identity.catalogue import OPTIONAL
 from tests.engine.changing import bring_up, refusal
 from tests.harness import LocalStack
+
+pytestmark = pytest.mark.slow
 
 ACCOUNT = "Microsoft.Storage/storageAccounts/backuplocal"
 REGISTRY = "Microsoft.ContainerRegistry/registries/idstacklocal"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+import pytest
+
 from tests.engine.changing import refusal
 from tests.harness import LocalStack
 
@@ -31,6 +33,7 @@ def test_what_breaks_a_policy_is_shown_in_a_preview_and_never_made(small: LocalS
     assert broken(refusal(small, "up", "--yes", "--skip-preview", *_PACK, **_STRICT)) == _VAULT
 
 
+@pytest.mark.slow
 def test_a_waiver_lets_pass_in_sight_and_nothing_else(small: LocalStack) -> None:
     with small.configured(**_STRICT, policyWaivers=_WAIVERS):
         passed = small.pulumi(*_PREVIEW)
@@ -39,6 +42,7 @@ def test_a_waiver_lets_pass_in_sight_and_nothing_else(small: LocalStack) -> None
     assert {policy for policy, _ in broken(by_tag)} == {"image-by-tag"}
 
 
+@pytest.mark.slow
 def test_a_certificate_that_would_live_too_long_is_refused_before_its_renewal(small: LocalStack) -> None:
     propagation = {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 15}
     credentials = {"lifetimeDays": 365, "renewBeforeDays": 200, "propagation": propagation}

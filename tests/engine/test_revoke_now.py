@@ -15,6 +15,7 @@ from tests.engine.held_faults import gate_refuses, held
 from tests.harness import LocalStack
 
 
+@pytest.mark.slow
 def test_a_revocation_that_reads_an_old_list_keeps_the_new_certificate(
     small: LocalStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

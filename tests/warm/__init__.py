@@ -14,6 +14,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
 
+from tools.environment import write_command
+
 _HERE: Final = Path(__file__).parent
 _VENV: Final = Path(sys.executable).parents[1]
 
@@ -32,10 +34,10 @@ def virtual_environment() -> Path:
     # -I -S: neither variables nor packages are looked at, which is most of an interpreter's start.
     body = (_HERE / "client.py").read_text(encoding="utf-8")
     client = f"#!{sys.executable} -IS\n{body}\n\nos._exit(main({str(address)!r}, {sys.executable!r}))\n"
-    idstack = (_VENV / "bin/idstack").read_text(encoding="utf-8").replace(f"{_VENV}/bin/", f"{commands}/")
-    for name, text in {"python": client, "python3": client, "idstack": idstack}.items():
-        (commands / name).write_text(text, encoding="utf-8")
+    for name in ("python", "python3"):
+        (commands / name).write_text(client, encoding="utf-8")
         (commands / name).chmod(0o755)
+    write_command(commands / "idstack", commands / "python")
     _serve(directory, address)
     return environment
 
