@@ -42,7 +42,7 @@ class PodWorker:
         self._node = node
         self._place = place
         self._tree = trees.tree_of(place.mounts, pod)
-        self._volumes = Volumes(self._pod, self._tree, node.cluster, provider)
+        self._volumes = Volumes(self._pod, self._tree, node.cluster, provider, node.recorder)
         self._containers = [
             Container(node, self._pod, spec, self._tree, self._status_changed) for spec in pod["spec"]["containers"]
         ]
