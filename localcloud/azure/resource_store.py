@@ -1,7 +1,8 @@
 """The one store of ARM resources: documents by lower-cased id, as the resource's GET answers them.
 
-A document has `id`, `name`, `type` and, as the type has it, `location`, `tags`, `properties`, `identity`. One more
-member stays inside the local cloud: `seeded`, true for what the seed created and no stack owns.
+A document has `id`, `name`, `type` and, as the type has it, `location`, `tags`, `properties`, `identity`. Some members
+stay inside the local cloud: `seeded`, true for what the seed created and no stack owns, and when it was made and
+changed, which the list of resources shows on request.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from localcloud.core.clock import now, rfc3339
 from localcloud.core.store import Document, Store
 
 KIND: Final = "arm"
@@ -33,7 +35,9 @@ class Resources:
 
     def put(self, resource: Document) -> Document:
         """Write a resource under its own id; returns it."""
-        self.store.put(KIND, resource["id"].lower(), resource)
+        before, instant = self.get(resource["id"]), rfc3339(now())
+        times = {"createdTime": before.get("createdTime", instant) if before else instant, "changedTime": instant}
+        self.store.put(KIND, resource["id"].lower(), {**resource, **times})
         return resource
 
     def delete(self, resource_id: str) -> bool:
@@ -56,7 +60,7 @@ class Resources:
 
 def public(resource: Document) -> dict[str, Any]:
     """The resource as a caller sees it, without what the local cloud notes for itself."""
-    hidden = {"seeded"}
+    hidden = {"seeded", "createdTime", "changedTime"}
     if not resource.get("tags") and resource["type"].lower() in _TAGS_OR_NOTHING:
         hidden.add("tags")
     return {name: value for name, value in resource.items() if name not in hidden}

@@ -30,6 +30,10 @@ class UnreadableKeyMaterial(ValueError):
     """Neither PEM nor PKCS#12 with one RSA key and its certificate; the message shows nothing of it."""
 
 
+class ForeignKeyKind(UnreadableKeyMaterial):
+    """The private key is of another kind than RSA."""
+
+
 @dataclass(frozen=True)
 class KeyMaterial:
     """An RSA private key and its certificates, the key's own one first. `repr` hides the key."""
@@ -72,7 +76,7 @@ def parse(data: bytes, password: bytes | None = None) -> KeyMaterial:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise UnreadableKeyMaterial("neither PEM nor PKCS#12 with a key and a certificate") from None
     if not isinstance(key, RSAPrivateKey):
-        raise UnreadableKeyMaterial("the private key is no RSA key")
+        raise ForeignKeyKind("the private key is no RSA key")
     own = [each for each in certificates if each.public_key() == key.public_key()]
     if not own:
         raise UnreadableKeyMaterial("no certificate belongs to the private key")

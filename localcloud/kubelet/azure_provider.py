@@ -1,25 +1,33 @@
-"""The Azure provider of the Secrets Store CSI driver: a token from IMDS, secrets from Key Vault.
+"""The Azure provider of the Secrets Store CSI driver: a token from IMDS, secrets, keys and certificates from Key Vault.
 
 The calls and their order are the real provider's: azidentity's ManagedIdentityCredential, azsecrets with its challenge.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import httpx
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from localcloud.core.certificates import parse as parse_material
 from localcloud.core.clouds import Cloud
 from localcloud.kubelet.atomic_writer import File
 from localcloud.kubelet.vault_objects import MountRequest, ProviderError, VaultObject, parse
 
 _IMDS_VERSION: Final = "2018-02-01"
 _VAULT_VERSION: Final = "7.4"
+_PLURALS: Final = {"secret": "secrets", "key": "keys", "cert": "certificates"}
+_PEM: Final = "application/x-pem-file"
+_PKCS12: Final = "application/x-pkcs12"
 _DEFAULT_MODE: Final = 0o644
 _RULE: Final = "-" * 80
 # As azidentity shows them, in place of the local cloud's own address.
@@ -59,7 +67,7 @@ class AzureProvider:
         for item in request.objects:
             if authorization is None:
                 authorization = f"Bearer {await self._token(request, await self._challenge(request, item), item)}"
-            value, version = await self._secret(request.vault, item, authorization)
+            value, version = await self._object(request.vault, item, authorization)
             file = File(item.content(value), item.mode(_DEFAULT_MODE))
             files.append(MountedObject(item.file_name, file, item.uid, version))
         return files
@@ -70,7 +78,7 @@ class AzureProvider:
         header = response.headers.get("www-authenticate", "")
         found = re.search(r'resource="([^"]+)"', header)
         if response.status_code != HTTPStatus.UNAUTHORIZED or found is None:
-            raise item.failure(_refusal(self._secret_url(request.vault, item), response))
+            raise item.failure(_refusal(self._object_url(request.vault, item), response))
         host = httpx.URL(found[1]).host
         if not f".{self._cloud.vault_suffix}".endswith(f".{host}"):
             raise item.failure(f'challenge resource "{host}" doesn\'t match the requested domain')
@@ -90,30 +98,61 @@ class AzureProvider:
         token: str = response.json()["access_token"]
         return token
 
-    async def _secret(self, vault: str, item: VaultObject, authorization: str) -> tuple[str, str]:
+    async def _object(self, vault: str, item: VaultObject, authorization: str) -> tuple[str, str]:
+        """Content and version of a secret, of a key's public half or of a certificate."""
         response = await self._vault_call(vault, item, {"Authorization": authorization})
         if response.is_error:
-            raise item.failure(_refusal(self._secret_url(vault, item), response))
+            raise item.failure(_refusal(self._object_url(vault, item), response))
         bundle = response.json()
+        match item.object_type:
+            case "key":
+                return _public_key(bundle["key"]), bundle["key"]["kid"].rsplit("/", 1)[-1]
+            case "cert":
+                return _certificate(bundle["cer"]), bundle["id"].rsplit("/", 1)[-1]
         if bundle.get("value") is None:
             raise ProviderError("secret value is nil")
         if bundle.get("id") is None:
             raise ProviderError("secret id is nil")
-        return bundle["value"], bundle["id"].rsplit("/", 1)[-1]
+        return _content(bundle, item), bundle["id"].rsplit("/", 1)[-1]
 
     async def _vault_call(self, vault: str, item: VaultObject, headers: Mapping[str, str]) -> httpx.Response:
         base, vault_headers = self._cloud.vault_request(vault)
         # With the trailing slash when no version is asked for: azsecrets puts it there.
-        url = f"{base.rstrip('/')}/secrets/{item.object_name}/{item.object_version}"
+        url = f"{base.rstrip('/')}/{_PLURALS[item.object_type]}/{item.object_name}/{item.object_version}"
         try:
             return await self._http.get(
                 url, params={"api-version": _VAULT_VERSION}, headers={**vault_headers, **headers}
             )
         except httpx.HTTPError as error:
-            raise item.failure(f'Get "{self._secret_url(vault, item)}": {error or type(error).__name__}') from None
+            raise item.failure(f'Get "{self._object_url(vault, item)}": {error or type(error).__name__}') from None
 
-    def _secret_url(self, vault: str, item: VaultObject) -> str:
-        return f"{self._cloud.vault_uri(vault)}/secrets/{item.object_name}/{item.object_version}"
+    def _object_url(self, vault: str, item: VaultObject) -> str:
+        return f"{self._cloud.vault_uri(vault)}/{_PLURALS[item.object_type]}/{item.object_name}/{item.object_version}"
+
+
+def _content(bundle: Mapping[str, Any], item: VaultObject) -> str:
+    """The value of a secret; that of a certificate as PEM, but for PKCS#12 that is asked for (`provider.go`)."""
+    value: str = bundle["value"]
+    kind = bundle.get("contentType")
+    if not bundle.get("kid") or kind == _PEM or (kind == _PKCS12 and item.object_format.lower() == "pfx"):
+        return value
+    if kind != _PKCS12:
+        raise item.failure(f"failed to get certificate. unknown content type '{kind}'")
+    try:
+        return parse_material(base64.b64decode(value)).pem().decode()
+    except ValueError as error:
+        raise item.failure(error) from None
+
+
+def _public_key(key: Mapping[str, str]) -> str:
+    """The public half of a JSON Web Key as PEM."""
+    numbers = (int.from_bytes(base64.urlsafe_b64decode(f"{key[name]}==")) for name in ("e", "n"))
+    public = rsa.RSAPublicNumbers(*numbers).public_key()
+    return public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+def _certificate(cer: str) -> str:
+    return x509.load_der_x509_certificate(base64.b64decode(cer)).public_bytes(Encoding.PEM).decode()
 
 
 def _sign_in_refusal(request: MountRequest, response: httpx.Response) -> str:

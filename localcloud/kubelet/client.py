@@ -102,6 +102,21 @@ class ApiClient:
         headers = {"Content-Type": "application/merge-patch+json"}
         return await self._call("PATCH", resource.path(namespace, name, subresource), patch, headers)
 
+    async def bind(self, pod: Object, node: str) -> None:
+        """Assign a pod to a node; nothing happens if it is gone, another one or assigned. Raises `ApiError`."""
+        metadata = pod["metadata"]
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"]},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        try:
+            await self._call("POST", PODS.path(metadata["namespace"], metadata["name"], "binding"), body)
+        except ApiError as error:
+            if error.code not in (httpx.codes.NOT_FOUND, httpx.codes.CONFLICT):
+                raise
+
     async def delete(self, resource: ApiResource, namespace: str, name: str, *, uid: str | None = None) -> None:
         """Delete an object without a grace period; nothing happens if it is gone or does not have this `uid`."""
         options: Object = {"gracePeriodSeconds": 0}

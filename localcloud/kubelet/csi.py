@@ -20,6 +20,12 @@ class MountError(Exception):
     """A volume that cannot be set up now; the message goes into the FailedMount event."""
 
 
+def class_of(volume: dict[str, Any]) -> str:
+    """The name of the SecretProviderClass that a csi volume names, empty without one."""
+    name: str = volume["csi"].get("volumeAttributes", {}).get("secretProviderClass", "")
+    return name
+
+
 async def fetch(
     cluster: ClusterCache, provider: AzureProvider, pod: Object, volume: dict[str, Any]
 ) -> list[MountedObject]:
@@ -31,7 +37,7 @@ async def fetch(
             f"driver name {source.get('driver')} not found in the list of registered CSI drivers"
         )
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-    class_name = source.get("volumeAttributes", {}).get("secretProviderClass", "")
+    class_name = class_of(volume)
     if not class_name:
         raise _rpc("secretProviderClass is not set")
     if not source.get("readOnly"):
@@ -67,7 +73,7 @@ async def report(
 ) -> None:
     """Write the pod's SecretProviderClassPodStatus: which version of which object it has mounted. Raises `ApiError`."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-    class_name = volume["csi"]["volumeAttributes"]["secretProviderClass"]
+    class_name = class_of(volume)
     status_name = f"{name}-{namespace}-{class_name}"
     status = {
         "podName": name,
@@ -96,7 +102,7 @@ async def report(
 async def forget(client: ApiClient, pod: Object, volume: dict[str, Any]) -> None:
     """Delete the SecretProviderClassPodStatus of a deleted pod. Raises `ApiError`."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-    class_name = volume["csi"].get("volumeAttributes", {}).get("secretProviderClass", "")
+    class_name = class_of(volume)
     await client.delete(POD_STATUSES, namespace, f"{name}-{namespace}-{class_name}")
 
 

@@ -21,6 +21,7 @@ from localcloud.kubelet.selection import is_terminating
 from localcloud.kubernetes.calls import ApiError, Object
 
 _RETRY: Final = 1.0
+_SCHEDULER: Final = "default-scheduler"
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class PodManager:
         self._name = name
         self._workers: dict[Key, PodWorker] = {}
         self._stopping: dict[str, asyncio.Task[None]] = {}
+        self._binding: dict[str, asyncio.Task[None]] = {}
 
     def pod_changed(self, key: Key) -> None:
         """Start or stop the worker of this pod, as its object in the cache asks."""
@@ -44,7 +46,11 @@ class PodManager:
             del self._workers[key]
             self._begin(worker.uid, self._stop(worker))
             worker = None
-        if worker is not None or pod is None or pod["spec"].get("nodeName") != self._name:
+        if worker is not None or pod is None:
+            return
+        if self._is_unscheduled(pod):
+            self._bind(pod)
+        if pod["spec"].get("nodeName") != self._name:
             return
         if not is_terminating(pod):
             self._workers[key] = PodWorker(self._node, self._provider, pod, PodPlace(self._address(pod), self._mounts))
@@ -71,7 +77,33 @@ class PodManager:
                 group.create_task(worker.stop(is_gone=False))
             for task in self._stopping.values():
                 group.create_task(_finished(task))
+            for task in self._binding.values():
+                group.create_task(_finished(task))
         self._workers.clear()
+
+    def _is_unscheduled(self, pod: Object) -> bool:
+        """Whether the pod waits for the scheduler, which this node is as well: there is one node."""
+        spec = pod["spec"]
+        is_ours = spec.get("schedulerName", _SCHEDULER) == _SCHEDULER and not spec.get("schedulingGates")
+        return is_ours and not spec.get("nodeName") and not is_terminating(pod)
+
+    def _bind(self, pod: Object) -> None:
+        if pod["metadata"]["uid"] not in self._binding:
+            task = self._binding[pod["metadata"]["uid"]] = asyncio.create_task(self._assign(pod))
+            task.add_done_callback(lambda _: self._binding.pop(pod["metadata"]["uid"], None))
+
+    async def _assign(self, pod: Object) -> None:
+        """Assign a pod to this node, as the scheduler does by a Binding."""
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        try:
+            await self._node.cluster.client.bind(pod, self._name)
+        except (ApiError, httpx.HTTPError) as error:
+            _log.warning("pod %s/%s is not assigned: %s", namespace, name, error)
+            asyncio.get_running_loop().call_later(_RETRY, self.pod_changed, (namespace, name))
+            return
+        assigned = {**pod, "spec": {**pod["spec"], "nodeName": self._name}}
+        text = f"Successfully assigned {namespace}/{name} to {self._name}"
+        await self._node.recorder.normal(assigned, "Scheduled", text)
 
     def _begin(self, uid: str, end: Coroutine[Any, Any, None]) -> None:
         task = self._stopping[uid] = asyncio.create_task(end)

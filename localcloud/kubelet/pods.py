@@ -43,7 +43,7 @@ class PodWorker:
         self._node = node
         self._place = place
         self._tree = trees.tree_of(place.mounts, pod)
-        self._volumes = Volumes(self._pod, self._tree, node.cluster, provider)
+        self._volumes = Volumes(self._pod, self._tree, node.cluster, provider, node.recorder)
         self._init_specs: list[dict[str, Any]] = pod["spec"].get("initContainers", [])
         self._init_containers = [self._container(spec, is_init=True) for spec in self._init_specs]
         self._containers = [self._container(spec, is_init=False) for spec in pod["spec"]["containers"]]

@@ -10,13 +10,15 @@ import binascii
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
 # strconv.ParseBool
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+_NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_TYPES: Final = frozenset({"secret", "key", "cert"})
 _ENCODINGS: Final = ("hex", "base64", "utf-8")
 # go-autorest `azure/environments.go`; AzureStackCloud needs an environment file of its own.
 _CLOUDS: Final = frozenset(
@@ -163,26 +165,57 @@ def _objects(text: str) -> tuple[VaultObject, ...]:
     if not text:
         raise ProviderError("objects is not set")
     try:
-        # BaseLoader makes text, lists and maps only: every scalar stays as it is, as in Go structs of strings.
-        document = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
+        document = yaml.load(text, Loader=_GoLoader)  # noqa: S506
     except yaml.YAMLError as error:
         raise ProviderError(f"failed to yaml unmarshal objects, error: {error}") from None
-    array = document.get("array", []) if isinstance(document, dict) else None
-    if not isinstance(array, list) or not all(isinstance(entry, str) for entry in array):
+    array = _member(document, "array")
+    if not isinstance(array, list) or not all(isinstance(entry, str | None) for entry in array):
         raise ProviderError("failed to yaml unmarshal objects, error: yaml: cannot unmarshal into types.StringArray")
-    return tuple(_object(entry, index) for index, entry in enumerate(array))
+    return tuple(_object(entry or "", index) for index, entry in enumerate(array))
+
+
+class _GoLoader(yaml.BaseLoader):
+    """Reads YAML as yaml.v3 reads it into structs of strings: text, lists and maps, every scalar as it is.
+
+    `null` is the zero value, and a key that is defined twice is refused, as yaml.v3 does (`decode.go`).
+    """
+
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+        is_null = isinstance(node, yaml.ScalarNode) and node.style is None and node.value in _NULLS
+        return None if is_null else super().construct_scalar(node)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if key.value in lines and isinstance(key, yaml.ScalarNode):
+                raise yaml.YAMLError(
+                    f'yaml: unmarshal errors:\n  line {line}: mapping key "{key.value}" already defined at line '
+                    f"{lines[key.value]}"
+                )
+            lines[str(key.value)] = line
+        return super().construct_mapping(node, deep=deep)
+
+
+def _member(document: object, name: str) -> object:
+    """A list of a document; empty where there is none, None where the document is no map."""
+    if document is None:
+        return []
+    found = document.get(name) if isinstance(document, dict) else ""
+    return [] if found is None else found
 
 
 def _object(text: str, index: int) -> VaultObject:
     failed = f"unmarshal failed for keyVaultObjects at index {index}, error:"
     try:
-        document = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
+        document = yaml.load(text, Loader=_GoLoader)  # noqa: S506
     except yaml.YAMLError as error:
         raise ProviderError(f"{failed} {error}") from None
-    if not isinstance(document, dict) or not all(isinstance(each, str) for each in document.values()):
+    document = {} if document is None else document
+    if not isinstance(document, dict) or not all(isinstance(each, str | None) for each in document.values()):
         raise ProviderError(f"{failed} yaml: cannot unmarshal into types.KeyVaultObject")
     known = {_camel_case(each.name): each.name for each in fields(VaultObject)}
-    item = VaultObject(**{known[name]: value.strip() for name, value in document.items() if name in known})
+    item = VaultObject(**{known[name]: (value or "").strip() for name, value in document.items() if name in known})
     _validate(item)
     return item
 
@@ -201,11 +234,8 @@ def _validate(item: VaultObject) -> None:
         raise item.failure("file name must be a relative path")
     if ".." in item.file_name:
         raise item.failure("file name must not contain '..'")
-    if item.object_type != "secret":
-        # Keys and certificates: the local vault's keys are not readable, it has no certificates.
-        raise item.failure(
-            "Invalid vaultObjectTypes. Should be secret, key, or cert; the local kubelet mounts secrets only"
-        )
+    if item.object_type not in _TYPES:
+        raise item.failure("Invalid vaultObjectTypes. Should be secret, key, or cert")
     if item.object_version_history not in {"", "0", "1"}:
         raise item.failure(f"objectVersionHistory {item.object_version_history}: the local kubelet mounts one version")
 

@@ -18,7 +18,9 @@ from localcloud.kubelet.atomic_writer import File, Payload
 from localcloud.kubelet.azure_provider import AzureProvider, MountedObject
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.csi import MountError
+from localcloud.kubelet.events import EventRecorder
 from localcloud.kubelet.selection import field_at
+from localcloud.kubelet.synced_secrets import SyncedSecrets
 from localcloud.kubelet.tokens import ServiceAccountTokens
 from localcloud.kubernetes.calls import Object
 
@@ -53,7 +55,10 @@ def mounts_of(pod: Object) -> list[VolumeMount]:
 class Volumes:
     """The volumes of one pod under `tree`."""
 
-    def __init__(self, pod: Object, tree: Path, cluster: ClusterCache, provider: AzureProvider) -> None:
+    def __init__(
+        self, pod: Object, tree: Path, cluster: ClusterCache, provider: AzureProvider, recorder: EventRecorder
+    ) -> None:
+        self._secrets = SyncedSecrets(pod, cluster, recorder)
         self._pod = pod
         self._tree = tree
         self._cluster = cluster
@@ -99,6 +104,7 @@ class Volumes:
         for volume in self._volumes:
             if volume["name"] in self._versions:
                 await csi.forget(self._cluster.client, self._pod, volume)
+                await self._secrets.forget(csi.class_of(volume))
 
     @property
     def _volumes(self) -> list[dict[str, Any]]:
@@ -131,6 +137,7 @@ class Volumes:
         if (versions := _versions(files)) != self._versions.get(volume["name"]):
             await csi.report(self._cluster.client, self._pod, volume, str(directory), files)
             self._versions[volume["name"]] = versions
+        await self._secrets.sync(csi.class_of(volume), files)
         return has_changed
 
     async def _payload(self, volume: dict[str, Any]) -> Payload:

@@ -36,6 +36,7 @@ from localcloud.kubernetes.selectors import field_selector, label_selector
 
 _OPEN_PATHS: Final = ("/version", "/healthz", "/livez", "/readyz")
 _STATUS: Final = "status"
+_BINDING: Final = "binding"
 _ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -87,6 +88,8 @@ class _Api:
         """Answer one request for objects."""
         target = _target(request.path_params)
         query = request.query_params
+        if target.subresource == _BINDING:
+            return await self._bind(target, request)
         match request.method, target.name:
             case "GET", None if query.get("watch") in {"1", "true", "True"}:
                 return self._watch(target, request)
@@ -109,6 +112,26 @@ class _Api:
             case "DELETE", str(name):
                 return await self._delete(target, name, request)
         raise method_not_allowed(request.method)
+
+    async def _bind(self, target: _Target, request: Request) -> Response:
+        """Assign a pod to a node, once."""
+        if request.method != "POST":
+            raise method_not_allowed(request.method)
+        body, name = await _body(request), str(target.name)
+        pod = self._objects.get(target.kind, target.namespace, name)
+        node = (body.get("target") or {}).get("name")
+        uid = (body.get("metadata") or {}).get("uid")
+        if not node:
+            raise StatusError(422, "Invalid", f'Binding "{name}" is invalid: target.name: Required value')
+        if uid not in (None, pod["metadata"]["uid"]):
+            raise StatusError(409, "Conflict", f'Precondition failed: UID in precondition: {uid} of pod "{name}"')
+        if assigned := pod["spec"].get("nodeName"):
+            message = f'Operation cannot be fulfilled on pods/binding "{name}": pod {name} is already assigned to node'
+            raise StatusError(409, "Conflict", f'{message} "{assigned}"')
+        bound = {**pod, "spec": {**pod["spec"], "nodeName": node}}
+        self._objects.replace(target.kind, pod, bound, status=False, **_options(request))
+        done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+        return JSONResponse(done, status_code=201)
 
     async def _create(self, target: _Target, request: Request) -> Response:
         body = await _body(request)
@@ -256,7 +279,8 @@ def _target(path: dict[str, str]) -> _Target:
     if kind.namespaced and namespace is None and name is not None:
         raise no_such_resource()
     subresource = steps[2] if len(steps) > 2 else None
-    if subresource is not None and not (subresource == _STATUS and kind.has_status):
+    is_binding = subresource == _BINDING and kind.kind == "Pod"
+    if subresource is not None and not is_binding and not (subresource == _STATUS and kind.has_status):
         raise no_such_resource()
     return _Target(kind, namespace, name, subresource)
 

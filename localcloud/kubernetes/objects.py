@@ -189,8 +189,13 @@ class Objects:
         uid, namespace = owner["metadata"]["uid"], owner["metadata"].get("namespace")
         for kind in (each for each in KINDS if each.namespaced):
             for item in self.list(kind, namespace, lambda each: _is_owned_by(each, uid)):
+                others = [each for each in item["metadata"]["ownerReferences"] if each["uid"] != uid]
+                if others:
+                    # The garbage collector deletes with the last owner, and drops the reference to one that is gone.
+                    left = {**item, "metadata": {**item["metadata"], "ownerReferences": others}}
+                    self.replace(kind, item, left, status=False)
                 # An earlier deletion of this loop may have taken it along.
-                if self._store.get(_STORED, _key(kind, namespace, item["metadata"]["name"])) is not None:
+                elif self._store.get(_STORED, _key(kind, namespace, item["metadata"]["name"])) is not None:
                     self.delete(kind, namespace, item["metadata"]["name"])
 
     def _expire(self, kind: ResourceKind, namespace: str | None) -> None:

@@ -6,7 +6,7 @@ a caller without rights learns nothing of what exists. Linked authorization is l
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -32,13 +32,14 @@ from localcloud.azure.arm import (
     subscriptions,
 )
 from localcloud.azure.arm.path import ArmPath, parse
-from localcloud.azure.arm.resource_type import Call, ResourceType
+from localcloud.azure.arm.resource_type import ANSWERED, Call, ResourceType, unknown_member
 from localcloud.azure.arm.throttle import Throttle
 from localcloud.azure.authorization import Attributes
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
 from localcloud.azure.shared.http import ServiceError, bearer, json_object, service_app
+from localcloud.azure.shared.understood import check_headers, check_query, first_unknown, without_nulls
 from localcloud.azure.tenant.resources import audiences
 from localcloud.azure.tenant.tokens import Caller, InvalidToken
 
@@ -68,7 +69,7 @@ def app(cloud: LocalAzure) -> Starlette:
     throttle = Throttle(cloud.faults.arm_requests)
 
     async def handle(request: Request) -> Response:
-        errors.check_api_version(request.query_params.get("api-version", ""))
+        errors.check_api_version(_api_version(request))
         caller = _authenticate(cloud, request)
         path = parse(request.url.path, request.method)
         if path.subscription is not None and path.subscription.lower() != cloud.subscription_id:
@@ -78,16 +79,17 @@ def app(cloud: LocalAzure) -> Starlette:
         resource_type = known.get(path.type.lower())
         if resource_type is None:
             raise errors.not_emulated(f"the resource type {path.type}")
-        if not (resource_type.listed_by_access and path.is_collection):
+        if not _is_open(resource_type, path, request.method):
             attributes = None if resource_type.checks_conditions else Attributes()
             cloud.authorization.require(
                 caller.object_id, _action(resource_type, path, request.method), path.authorization_scope, attributes
             )
+        body = await _understood(request, resource_type, path)
         _find_place(store, path, resource_type, request.method)
         _refuse_read_only(cloud, path, request.method)
-        body = await json_object(request)
+        query = {name.lower(): value for name, value in request.query_params.items()}
         asked = cloud_of(request.scope)
-        call = Call(cloud, store, path, caller, body, request.query_params, asked, type_names)
+        call = Call(cloud, store, path, caller, body, query, request.url, asked, type_names)
         response = await _dispatch(resource_type, call, request.method)
         response.headers.update(headers)
         if response.headers.get("Location", "").startswith("/"):
@@ -100,6 +102,38 @@ def app(cloud: LocalAzure) -> Starlette:
         Route("/{path:path}", handle, methods=methods),
     ]
     return service_app("arm", routes, faults=cloud.faults, holder=cloud.holder)
+
+
+def _api_version(request: Request) -> str:
+    return next((value for name, value in request.query_params.items() if name.lower() == "api-version"), "")
+
+
+def _is_open(resource_type: ResourceType, path: ArmPath, method: str) -> bool:
+    """Whether everybody who is signed in may make this request."""
+    if resource_type.listed_by_access and path.is_collection:
+        return True
+    return resource_type.read_by_anybody_at_the_root and path.scope == "" and method in ("GET", "HEAD")
+
+
+async def _understood(request: Request, resource_type: ResourceType, path: ArmPath) -> dict[str, Any]:
+    """The body of a request that has nothing which its operation would ignore; raises 400 and 501."""
+    method = "GET" if request.method == "HEAD" else request.method
+    operation = {"GET": "list"}.get(method, "") if path.is_collection else method
+    if method == "POST":
+        operation = f"POST {str(path.verb).lower()}"
+    reads = resource_type.reads_of(operation) if operation else None
+    body = await json_object(request)
+    if reads is None:
+        return body
+
+    def refusal(what: str) -> ServiceError:
+        return errors.not_emulated(f"{what} of {operation} {resource_type.name}")
+
+    check_query(request, {*reads.query, "api-version"}, refusal)
+    check_headers(request.headers, reads.headers, refusal)
+    if (unknown := first_unknown(body, {**ANSWERED, **(reads.body or {})})) is not None:
+        raise unknown_member(resource_type, operation, unknown)
+    return without_nulls(body) if method == "PUT" else body
 
 
 def _authenticate(cloud: LocalAzure, request: Request) -> Caller:

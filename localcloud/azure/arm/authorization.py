@@ -13,8 +13,8 @@ condition is not met (azurerm `role_assignment`, argument `principal_type`).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -22,11 +22,14 @@ from starlette.responses import JSONResponse, Response
 from localcloud.azure import conditions
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
-from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection
+from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection, enumerated
 from localcloud.azure.arm.role_definitions import RoleDefinitions, definition_id, is_uuid, require_assignable
 from localcloud.azure.authorization import Attributes, role_guid
 from localcloud.azure.resource_store import Resources, public
+from localcloud.azure.shared import odata_filter
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.odata_filter import Called, Compared
+from localcloud.azure.shared.understood import Understood
 from localcloud.core.clock import now
 from localcloud.core.store import Document
 
@@ -36,10 +39,9 @@ _PRINCIPAL_TYPES: Final = frozenset({"User", "Group", "ServicePrincipal", "Forei
 _WRITABLE: Final = frozenset(
     {"principalId", "principalType", "roleDefinitionId", "scope", "description", "condition", "conditionVersion"}
 )
+_AT_SCOPE: Final = Called("atscope", ())
 # The scope by assignment name; an entry may outlive its assignment.
 _NAMES: Final = "arm-role-assignment-name"
-_PRINCIPAL_FILTER: Final = re.compile(r"(?:principalId eq|assignedTo\() *'([^']+)'\)?", re.IGNORECASE)
-_AND: Final = re.compile(r" +and +", re.IGNORECASE)
 
 
 class RoleAssignments(StoredType):
@@ -48,6 +50,7 @@ class RoleAssignments(StoredType):
     name = "Microsoft.Authorization/roleAssignments"
     extension = True
     checks_conditions = True
+    reads = MappingProxyType({"PUT": Understood.of(body="properties"), "list": Understood.of("$filter")})
 
     async def get(self, call: Call) -> Response:
         assignment = call.current
@@ -59,15 +62,11 @@ class RoleAssignments(StoredType):
         scope = _scope(call.path)
         above = [each for ancestor in _ancestors(scope) for each in _at(call.resources, ancestor)]
         assignments = [*above, *call.resources.below(scope, self.name)]
-        requested = call.query.get("$filter", "")
-        for term in filter(None, _AND.split(requested.strip())):
-            if term.replace(" ", "").lower() == "atscope()":
-                assignments = [*above, *_at(call.resources, scope)]
-            elif match := _PRINCIPAL_FILTER.fullmatch(term):
-                principal = match[1].lower()
-                assignments = [each for each in assignments if each["properties"]["principalId"].lower() == principal]
-            else:
-                raise errors.not_emulated(f"the filter {requested!r} of {self.name}")
+        at_scope, principals = _wanted(call)
+        if at_scope:
+            assignments = [*above, *_at(call.resources, scope)]
+        if principals is not None:
+            assignments = [each for each in assignments if each["properties"]["principalId"].lower() in principals]
         return collection(public(each) for each in assignments)
 
     async def put(self, call: Call) -> Response:
@@ -117,6 +116,33 @@ def types() -> tuple[ResourceType, ...]:
     return RoleAssignments(), RoleDefinitions(RoleAssignments.name)
 
 
+def _wanted(call: Call) -> tuple[bool, Collection[str] | None]:
+    """What a filter asks for: only what is in effect at the scope, and only what these principals have; raises 400.
+
+    `assignedTo('…')` includes what a user's groups have. `principalId eq '…'` stands alone (azure-powershell issue
+    20384); the message is that of azure-rest-api-specs issue 28255.
+    """
+    text = call.query.get("$filter", "")
+    if not text.strip():
+        return False, None
+    try:
+        terms = odata_filter.terms(odata_filter.parse(text))
+    except odata_filter.InvalidFilter:
+        terms = ()
+    at_scope = _AT_SCOPE in terms
+    match [each for each in terms if each != _AT_SCOPE]:
+        case [] if at_scope:
+            return True, None
+        case [Called("assignedto", (str(principal),))]:
+            return at_scope, {principal.lower(), *call.cloud.people.groups_of(principal.lower())}
+        case [Compared(member, "eq", str(principal))] if member.lower() == "principalid" and not at_scope:
+            return False, {principal.lower()}
+    raise errors.bad_request(
+        f"The filter '{text}' is not supported. Supported filters are either 'atScope()' or 'principalId eq "
+        "'{value}' or assignedTo('{value}')'."
+    )
+
+
 def _checked(call: Call) -> dict[str, Any]:
     """What a PUT may set, with every rule that needs the body alone; raises 400."""
     properties = call.properties
@@ -134,7 +160,8 @@ def _checked(call: Call) -> dict[str, Any]:
     if "/providers/microsoft.authorization/roledefinitions/" not in role.lower() or not is_uuid(role_guid(role)):
         raise ServiceError(400, "InvalidRoleDefinitionId", f"The role definition ID '{role}' is not valid.")
     require_assignable(call, role_guid(role), _scope(call.path))
-    if properties.get("principalType", "ServicePrincipal") not in _PRINCIPAL_TYPES:
+    kind = enumerated(properties.get("principalType", "ServicePrincipal"), _PRINCIPAL_TYPES)
+    if kind is None:
         raise ServiceError(
             400, "InvalidPrincipalType", f"The principal type '{properties['principalType']}' is not supported."
         )
@@ -142,6 +169,8 @@ def _checked(call: Call) -> dict[str, Any]:
     answered = {
         "description": None,
         **properties,
+        **({"principalType": kind} if "principalType" in properties else {}),
+        "principalId": properties["principalId"].lower(),
         "condition": condition,
         "conditionVersion": None if condition is None else properties.get("conditionVersion") or _CONDITION_VERSION,
     }

@@ -10,17 +10,26 @@ Left out: agent pools as resources of their own, PATCH, upgrades, stopping; a cl
 from __future__ import annotations
 
 import base64
+from types import MappingProxyType
 from typing import Any, Final
 
 import yaml
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.managed_cluster import ADD_ON, check_name, checked_properties, filled_in, runs_add_on
+from localcloud.azure.arm.managed_cluster import (
+    ADD_ON,
+    PROPERTIES,
+    check_name,
+    checked_properties,
+    filled_in,
+    runs_add_on,
+)
 from localcloud.azure.arm.node_group import NodeGroup
-from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.understood import Understood
 from localcloud.core.arm_ids import in_lower_case
 from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
 from localcloud.core.cluster import ADMINISTRATOR, token
@@ -36,6 +45,15 @@ class ManagedClusters(StoredType):
     """AKS clusters, and their kubeconfigs: for users, who sign in at Entra ID, and for administrators, who do not."""
 
     name = "Microsoft.ContainerService/managedClusters"
+    reads = MappingProxyType(
+        {
+            "PUT": Understood.of(
+                body={**TRACKED, "sku": None, "kind": None, "identity": None, "properties": PROPERTIES}
+            ),
+            f"POST {_USER}": Understood.of("format server-fqdn"),
+            f"POST {_ADMIN}": Understood.of("server-fqdn"),
+        }
+    )
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
         """The cluster, its id and its type in AKS's own letter case, which is not that of its URL."""
@@ -83,7 +101,7 @@ def _beside(call: Call, current: Document | None, cluster_id: str) -> dict[str, 
     }
     given = {name: call.body[name] for name in ("sku", "kind", "identity") if call.body.get(name) is not None}
     beside: dict[str, Any] = {"sku": {"name": "Base", "tier": "Free"}, "kind": "Base", **known, **given}
-    if (beside.get("identity") or {}).get("type") == "SystemAssigned":
+    if enumerated((beside.get("identity") or {}).get("type"), ("SystemAssigned",)):
         principal = known.get("identity", {}).get("principalId") or (
             call.cloud.directory.create_managed_identity(cluster_id, call.path.name).object_id
         )

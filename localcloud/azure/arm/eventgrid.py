@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -16,9 +17,10 @@ from starlette.responses import JSONResponse, Response
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.insights import ACTION_GROUPS
 from localcloud.azure.arm.network_rules import known, subscription_resources
-from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.store import Document
 
 SYSTEM_TOPICS: Final = "Microsoft.EventGrid/systemTopics"
@@ -43,6 +45,7 @@ class SystemTopics(StoredType):
     """System topics of vaults: one for each vault, in its region, never of another vault."""
 
     name = SYSTEM_TOPICS
+    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": None})})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
@@ -92,6 +95,19 @@ class EventSubscriptions(StoredType):
     """Subscriptions of a vault's system topic that raise alerts of Azure Monitor."""
 
     name = EVENT_SUBSCRIPTIONS
+    reads = MappingProxyType(
+        {
+            "PUT": Understood.of(
+                body={
+                    "properties": {
+                        ANY: None,
+                        "filter": dict.fromkeys((*_FILTER, "includedEventTypes")),
+                        "destination": {"endpointType": None, "properties": None},
+                    }
+                }
+            )
+        }
+    )
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=False), call.current
@@ -100,7 +116,7 @@ class EventSubscriptions(StoredType):
         topic = call.resources.get(str(call.path.parent_id)) or {}
         self._require(call, _SUBSCRIBE, [topic["properties"]["source"]])
         self._check_destination(call, properties.get("destination") or {})
-        if properties.get("eventDeliverySchema") != "CloudEventSchemaV1_0":
+        if not enumerated(properties.get("eventDeliverySchema"), ("CloudEventSchemaV1_0",)):
             raise _invalid("The destination MonitorAlert takes the event delivery schema CloudEventSchemaV1_0 only.")
         wanted = properties.get("filter") or {}
         if unknown := sorted({*(wanted.get("includedEventTypes") or ())} - _VAULT_EVENTS):
@@ -113,10 +129,10 @@ class EventSubscriptions(StoredType):
         return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
 
     def _check_destination(self, call: Call, destination: dict[str, Any]) -> None:
-        if destination.get("endpointType") != "MonitorAlert":
+        if not enumerated(destination.get("endpointType"), ("MonitorAlert",)):
             raise errors.not_emulated(f"the destination {destination.get('endpointType')} of {self.name}")
         wanted = known(destination.get("properties") or {}, {"actionGroups", "description", "severity"}, "MonitorAlert")
-        if wanted.get("severity") not in _SEVERITIES:
+        if not enumerated(wanted.get("severity"), _SEVERITIES):
             raise _invalid(f"The severity of a MonitorAlert must be one of {', '.join(_SEVERITIES)}.")
         groups = wanted.get("actionGroups") or []
         self._require(call, f"{ACTION_GROUPS}/write", groups)

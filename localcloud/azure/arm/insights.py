@@ -9,6 +9,7 @@ of a storage account); messages in Azure/bicep-registry-modules issue 3407 (a si
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -21,6 +22,7 @@ from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, S
 from localcloud.azure.blob.accounts import ACCOUNTS
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.store import Document
 
 ACTION_GROUPS: Final = "Microsoft.Insights/actionGroups"
@@ -31,6 +33,7 @@ _SINKS: Final[Mapping[str, tuple[str, str]]] = {
     "workspaceId": (WORKSPACES, f"{WORKSPACES}/sharedKeys/action"),
     "storageAccountId": (ACCOUNTS, f"{ACCOUNTS}/listKeys/action"),
 }
+_LOG: Final = dict.fromkeys(("category", "categoryGroup", "enabled"))
 # What a vault logs, by category group.
 _GROUPS: Final[Mapping[str, frozenset[str]]] = {
     "audit": frozenset({"AuditEvent"}),
@@ -42,6 +45,7 @@ class DiagnosticSettings(StoredType):
     """Diagnostic settings of a vault. They go with it, where Azure keeps them for a vault of the same name."""
 
     name = DIAGNOSTIC_SETTINGS
+    reads = MappingProxyType({"PUT": Understood.of(body={"properties": {ANY: None, "logs": _LOG}})})
     extension = True
 
     async def put(self, call: Call) -> Response:
@@ -99,13 +103,14 @@ class DiagnosticSettings(StoredType):
 
 def _categories(logs: list[dict[str, Any]]) -> frozenset[str]:
     """The categories that are logged; raises 400."""
-    if len({"category" in each for each in logs}) > 1:
+    named = {name for each in logs for name in ("category", "categoryGroup") if each.get(name) is not None}
+    if len(named) > 1:
         raise errors.bad_request("Diagnostic setting does not support mix of log category and log category group.")
     return frozenset(category for each in logs for category in _of_one(each) if each.get("enabled"))
 
 
 def _of_one(log: Mapping[str, Any]) -> Iterator[str]:
-    if "category" in log:
+    if log.get("category") is not None:
         if log["category"] not in _GROUPS["allLogs"]:
             raise errors.bad_request(f"Category '{log['category']}' is not supported.")
         yield log["category"]

@@ -11,18 +11,20 @@ Left out: access policies (a vault must use RBAC), moving a vault, private endpo
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection
-from localcloud.azure.arm.vault_properties import checked_properties, merged_properties
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, collection, page
+from localcloud.azure.arm.vault_properties import PROPERTIES, checked_properties, merged_properties
 from localcloud.azure.keyvault.present import secret_id
 from localcloud.azure.keyvault.secrets import SecretChange, Secrets, SecretVersion
 from localcloud.azure.keyvault.vaults import VAULTS, DeletedVault, KeyVault, Vaults
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.understood import Understood
 from localcloud.core.clock import now, rfc3339
 from localcloud.core.store import Document
 
@@ -34,6 +36,13 @@ class KeyVaults(StoredType):
     """Vaults. A name is taken by every live vault and by every soft-deleted one."""
 
     name = VAULTS
+    reads = MappingProxyType(
+        {
+            "PUT": Understood.of(body={**TRACKED, "properties": PROPERTIES}),
+            "PATCH": Understood.of(body={"tags": None, "properties": PROPERTIES}),
+            "list": Understood.of("$top $skiptoken"),
+        }
+    )
 
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=True)
@@ -59,11 +68,15 @@ class KeyVaults(StoredType):
         vaults.put({**resource, "properties": properties, "systemData": system_data, **_seeded(current)})
         return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
+    async def list(self, call: Call) -> Response:
+        scope = str(call.path.scope)
+        return page(call, (self.present(call, each) for each in call.resources.below(scope, self.name)))
+
     async def patch(self, call: Call) -> Response:
         current = self.existing(call)
         properties = checked_properties(merged_properties(current, call.properties), current, current["name"])
         self._require_subnets(call, properties)
-        tags = call.body.get("tags", current["tags"])
+        tags = current["tags"] if call.body.get("tags") is None else call.body["tags"]
         changed = {**current, "tags": tags, "properties": properties, "systemData": _system_data(call, current)}
         return JSONResponse(self.present(call, Vaults(call.resources).put(changed).resource))
 
@@ -98,6 +111,13 @@ class VaultSecrets(ResourceType):
     """
 
     name = "Microsoft.KeyVault/vaults/secrets"
+    reads = MappingProxyType(
+        {
+            "PUT": Understood.of(body={"tags": None, "location": None, "properties": None}),
+            "PATCH": Understood.of(body={"tags": None, "properties": None}),
+            "list": Understood.of("$top $skiptoken"),
+        }
+    )
 
     async def get(self, call: Call) -> Response:
         vault, secrets = _vault(call), Secrets(call.cloud.store)
@@ -110,7 +130,7 @@ class VaultSecrets(ResourceType):
         """Without tags, as in Azure's own example (keyvault 2026-02-01, `listSecrets.json`)."""
         vault = _vault(call)
         found = (_secret_resource(vault, each.current) for each in Secrets(call.cloud.store).all(vault))
-        return collection({name: value for name, value in each.items() if name != "tags"} for each in found)
+        return page(call, ({name: value for name, value in each.items() if name != "tags"} for each in found))
 
     async def put(self, call: Call) -> Response:
         vault, properties = _vault(call), _secret_properties(call)
@@ -149,6 +169,7 @@ class DeletedVaultsOfLocation(ResourceType):
     """A soft-deleted vault, found by name and location: GET and purge."""
 
     name = "Microsoft.KeyVault/locations/deletedVaults"
+    reads = MappingProxyType({"POST purge": Understood()})
 
     async def get(self, call: Call) -> Response:
         return JSONResponse(_deleted_resource(call, self._deleted(call)))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -26,9 +27,10 @@ from localcloud.azure.arm.network_rules import (
     require_join,
     subscription_resources,
 )
-from localcloud.azure.arm.resource_type import Call, StoredType
+from localcloud.azure.arm.resource_type import TRACKED, Call, StoredType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.understood import Understood
 from localcloud.core.store import Document
 
 _FRONTENDS: Final = "frontendIPConfigurations"
@@ -37,7 +39,9 @@ _PARTS: Final = (
     *("inboundNatRules", "inboundNatPools"),
 )
 _REFERRING: Final = ("loadBalancingRules", "outboundRules", "inboundNatRules", "inboundNatPools")
-_SKU: Final = {"name": "Basic", "tier": "Regional"}
+# Of either type, the default first.
+_SKU: Final = {"name": ("Basic", "Standard"), "tier": ("Regional",)}
+_OF_A_SKU: Final = dict.fromkeys(_SKU)
 _OF_AN_ADDRESS: Final = {"publicIPAddressVersion", "publicIPAllocationMethod", "idleTimeoutInMinutes"}
 _ANSWERED: Final = {"provisioningState", "resourceGuid", "ipAddress", "ipConfiguration", "ipTags", "ddosSettings"}
 _MINUTES: Final = range(4, 31)
@@ -47,13 +51,14 @@ class PublicIPAddresses(StoredType):
     """Public addresses; a static one has its address from the start."""
 
     name = PUBLIC_ADDRESSES
+    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "sku": _OF_A_SKU, "properties": None})})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
         check_name(call.path.name)
-        sku = {**_SKU, **(call.body.get("sku") or {})}
+        sku = _sku(call.body.get("sku") or {})
         properties = known(call.properties, _OF_AN_ADDRESS | _ANSWERED, self.name)
-        method = properties.get("publicIPAllocationMethod", "Dynamic")
+        method = _choice(properties, "publicIPAllocationMethod", ("Dynamic", "Static"))
         if sku["name"] != "Basic" and method != "Static":
             raise ServiceError(
                 400,
@@ -66,7 +71,7 @@ class PublicIPAddresses(StoredType):
         # TEST-NET-3 (RFC 5737), so that nobody takes it for an address of Azure's.
         address = f"203.0.113.{zlib.crc32(resource['id'].lower().encode()) % 254 + 1}"
         kept = {
-            "publicIPAddressVersion": properties.get("publicIPAddressVersion", "IPv4"),
+            "publicIPAddressVersion": _choice(properties, "publicIPAddressVersion", ("IPv4",)),
             "publicIPAllocationMethod": method,
             "idleTimeoutInMinutes": minutes,
             "ipTags": [],
@@ -101,11 +106,12 @@ class LoadBalancers(StoredType):
     """Load balancers, written as a whole: what a PUT leaves out is gone."""
 
     name = LOAD_BALANCERS
+    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "sku": _OF_A_SKU, "properties": None})})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
         check_name(call.path.name)
-        sku = {**_SKU, **(call.body.get("sku") or {})}
+        sku = _sku(call.body.get("sku") or {})
         properties = known(call.properties, {*_PARTS, *_ANSWERED}, self.name)
         parts = {key: [_part(resource["id"], key, each) for each in properties.get(key) or []] for key in _PARTS}
         for frontend in parts[_FRONTENDS]:
@@ -150,6 +156,19 @@ class LoadBalancers(StoredType):
                 f"Resource {frontend['id']} is referencing public IP address {found['id']} that is already allocated "
                 f"to resource {others[0]}.",
             )
+
+
+def _sku(given: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _choice(given, name, choices) for name, choices in _SKU.items()}
+
+
+def _choice(given: Mapping[str, Any], name: str, choices: Sequence[str]) -> str:
+    """The choice that is asked for, the first one by default; raises 501 for any other."""
+    asked = given.get(name, choices[0])
+    found = enumerated(asked, choices)
+    if found is None:
+        raise errors.not_emulated(f"{name} {asked} of a load balancer or its address")
+    return found
 
 
 def frontends_with(call: Call, address_id: str) -> Iterator[str]:

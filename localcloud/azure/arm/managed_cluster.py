@@ -13,11 +13,28 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from localcloud.azure.arm import errors
+from localcloud.azure.arm.resource_type import enumerated
 from localcloud.azure.shared.http import ServiceError
 
 ADD_ON: Final = "azureKeyvaultSecretsProvider"
 DEFAULT_VERSION: Final = "1.35"
 _PATCH: Final = "4"  # the newest patch of each minor version
+# ManagedClusterProperties of `managedClusters.json` 2025-09-01: what a PUT may ask for is kept, and what the service
+# answers may come back.
+PROPERTIES: Final = dict.fromkeys(
+    (
+        *("aadProfile", "addonProfiles", "agentPoolProfiles", "aiToolchainOperatorProfile", "apiServerAccessProfile"),
+        *("autoScalerProfile", "autoUpgradeProfile", "azureMonitorProfile", "azurePortalFQDN", "bootstrapProfile"),
+        *("currentKubernetesVersion", "disableLocalAccounts", "diskEncryptionSetID", "dnsPrefix", "enableRBAC"),
+        *("enablePodSecurityPolicy", "fqdn", "fqdnSubdomain", "httpProxyConfig", "identityProfile", "ingressProfile"),
+        *("kubernetesVersion", "linuxProfile", "maxAgentPools", "metricsProfile", "networkProfile"),
+        *("nodeProvisioningProfile", "nodeResourceGroup", "nodeResourceGroupProfile", "oidcIssuerProfile"),
+        *("podIdentityProfile", "powerState", "privateFQDN", "privateLinkResources", "provisioningState"),
+        *("publicNetworkAccess", "resourceUID", "securityProfile", "serviceMeshProfile", "servicePrincipalProfile"),
+        *("status", "storageProfile", "supportPlan", "upgradeSettings", "windowsProfile"),
+        "workloadAutoScalerProfile",
+    )
+)
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 _PREFIX: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?")
 _VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?")
@@ -148,7 +165,7 @@ def _check_prefix(prefix: str) -> None:
 def _check_pools(pools: Any, before: list[dict[str, Any]]) -> None:
     if not pools:
         raise ServiceError(400, "InvalidParameter", "Required parameter agentPoolProfiles is missing (null).")
-    if not any(pool.get("mode") == "System" for pool in pools):
+    if not any(enumerated(pool.get("mode"), ("System",)) for pool in pools):
         raise ServiceError(400, "MustDefineAtLeastOneSystemPool", "Must define at least one system pool.")
     current = {pool["name"]: pool for pool in before}
     for pool in pools if before else ():

@@ -11,6 +11,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -18,10 +19,11 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
-from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, page
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.understood import Understood
 from localcloud.core.arm_ids import in_lower_case
 from localcloud.core.store import Document
 
@@ -30,6 +32,8 @@ FEDERATED_CREDENTIALS: Final = f"{IDENTITIES}/federatedIdentityCredentials"
 MAXIMUM_CREDENTIALS: Final = 20
 _IDENTITY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}")
 _CREDENTIAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}")
+# What the service says of an identity, which a client may send back.
+_IDS: Final = dict.fromkeys(("tenantId", "principalId", "clientId"))
 _MAXIMUM_LENGTH: Final = 600  # of issuer, subject and audience each
 
 
@@ -42,6 +46,12 @@ class UserAssignedIdentities(_ManagedIdentityType):
     """Managed identities. Deleting one deletes its principal and leaves the principal's role assignments behind."""
 
     name = IDENTITIES
+    reads = MappingProxyType(
+        {
+            "PUT": Understood.of(body={**TRACKED, "properties": _IDS}),
+            "PATCH": Understood.of(body={**TRACKED, "properties": _IDS}),
+        }
+    )
 
     async def put(self, call: Call) -> Response:
         current = call.current
@@ -53,7 +63,8 @@ class UserAssignedIdentities(_ManagedIdentityType):
 
     async def patch(self, call: Call) -> Response:
         identity = self.existing(call)
-        return JSONResponse(public(call.resources.put({**identity, "tags": call.body.get("tags", identity["tags"])})))
+        tags = identity["tags"] if call.body.get("tags") is None else call.body["tags"]
+        return JSONResponse(public(call.resources.put({**identity, "tags": tags})))
 
     async def delete(self, call: Call) -> Response:
         identity = call.current
@@ -77,6 +88,7 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
     """Federated credentials of a managed identity. During a write, another write for the same identity is refused."""
 
     name = FEDERATED_CREDENTIALS
+    reads = MappingProxyType({"PUT": Understood.of(body="properties"), "list": Understood.of("$top $skiptoken")})
 
     def __init__(self) -> None:
         self._being_written: set[str] = set()
@@ -88,6 +100,9 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
                 404, "NotFound", f"The federated identity credential '{call.path.name}' could not be found."
             )
         return call.current
+
+    async def list(self, call: Call) -> Response:
+        return page(call, map(public, call.resources.below(str(call.path.parent_id), self.name)))
 
     async def put(self, call: Call) -> Response:
         credential = self.envelope(call, tracked=False)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.http import ServiceError, not_emulated
 
 RESOURCES = "Microsoft.Resources"
 _PROVIDERS = re.compile(r"/?subscriptions/[^/]+/providers(/[^/]+)?/?", re.IGNORECASE)
@@ -105,7 +105,7 @@ class ArmPath:
 
 
 def parse(path: str, method: str) -> ArmPath:
-    """Parse a request path; raises 404 for a path that is not an ARM path."""
+    """Parse a request path; raises 404 for a path that is not an ARM path, and 501 for one of providers alone."""
     segments = path.strip("/").split("/")
     scope: str | None
     lowered = [segment.lower() for segment in segments]
@@ -116,7 +116,7 @@ def parse(path: str, method: str) -> ArmPath:
     else:
         at = len(lowered) - 1 - lowered[::-1].index("providers")
         if len(segments) <= at + 2:
-            raise _no_such_path(path)
+            raise not_emulated("arm", f"{method} {path}")
         namespace, scope, rest = segments[at + 1], "".join(f"/{each}" for each in segments[:at]), segments[at + 2 :]
     verb = rest.pop() if method == "POST" and len(rest) % 2 else None
     return ArmPath(scope, namespace, tuple(rest[0::2]), tuple(rest[1::2]), verb)

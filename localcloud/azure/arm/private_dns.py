@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -22,15 +23,22 @@ from localcloud.azure.arm.network_rules import (
     require_join,
     subscription_resources,
 )
-from localcloud.azure.arm.resource_type import Call, StoredType
+from localcloud.azure.arm.resource_type import TRACKED, Call, StoredType
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.store import Document
 
 ZONES: Final = "Microsoft.Network/privateDnsZones"
 LINKS: Final = f"{ZONES}/virtualNetworkLinks"
 _LABEL: Final = re.compile(r"[a-zA-Z0-9_]([\w-]{0,61}[a-zA-Z0-9_])?", re.ASCII)
 _JOIN: Final = f"{VIRTUAL_NETWORKS}/join/action"
+# What the service counts, which a client may send back.
+_COUNTED: Final = (
+    *("provisioningState", "maxNumberOfRecordSets", "numberOfRecordSets", "maxNumberOfVirtualNetworkLinks"),
+    *("numberOfVirtualNetworkLinks", "maxNumberOfVirtualNetworkLinksWithRegistration"),
+    *("numberOfVirtualNetworkLinksWithRegistration", "internalId"),
+)
 _ANSWERED: Final = {"provisioningState", "virtualNetworkLinkState"}
 
 
@@ -38,6 +46,7 @@ class PrivateDnsZones(StoredType):
     """Private DNS zones; a zone with links cannot be deleted."""
 
     name = ZONES
+    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": dict.fromkeys(_COUNTED)})})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
@@ -80,6 +89,9 @@ class VirtualNetworkLinks(StoredType):
     """Links: one for each pair of zone and network, one zone of a name for a network, one zone that registers."""
 
     name = LINKS
+    reads = MappingProxyType(
+        {"PUT": Understood.of(body={**TRACKED, "properties": {ANY: None, "virtualNetwork": {"id": None}}})}
+    )
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from starlette.datastructures import URL
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources, public
+from localcloud.azure.shared.understood import Members, Understood
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core.clouds import Cloud
 from localcloud.core.store import Document
@@ -25,6 +27,10 @@ _ENVELOPE = frozenset(
     {"id", "name", "type", "location", "tags", "properties", "identity", "sku", "kind", "plan", "zones", "etag"}
     | {"managedBy", "extendedLocation", "systemData"}
 )
+ANSWERED: Members = dict.fromkeys(("id", "name", "type", "etag", "systemData"))
+"""What an answer has beside what was asked for: a client may send back what it has read."""
+TRACKED: Members = {"location": None, "tags": None}
+"""The members of the body of a tracked resource, beside its `properties`."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +40,9 @@ class Call:
     Attributes:
         resources: the store of ARM documents.
         path: the parsed request path.
-        body: the JSON body, {} when there is none.
-        query: the query parameters.
+        body: the JSON body, {} when there is none; of a PUT without members that are null, which are as absent.
+        query: the query parameters by their names in lower case.
+        url: the whole URL.
         asked: the cloud whose names the client uses.
         type_names: every resource type that is emulated.
     """
@@ -46,6 +53,7 @@ class Call:
     caller: Caller
     body: dict[str, Any]
     query: Mapping[str, str]
+    url: URL
     asked: Cloud
     type_names: Sequence[str]
 
@@ -57,7 +65,9 @@ class Call:
     @property
     def properties(self) -> dict[str, Any]:
         """`properties` of the body; raises 400 when that is not an object."""
-        properties = self.body.get("properties", {})
+        properties = self.body.get("properties")
+        if properties is None:
+            return {}
         if not isinstance(properties, dict):
             raise errors.invalid_content("properties: a JSON object is expected")
         return properties
@@ -67,13 +77,17 @@ class ResourceType:
     """A resource type; `name` in Azure's own letter case. `extension`: it hangs on any other scope.
 
     `listed_by_access`: anybody may list it, and sees what they have access to. `checks_conditions`: its methods ask
-    whether the conditions of the caller's role assignments hold.
+    whether the conditions of the caller's role assignments hold. `read_by_anybody_at_the_root`: at the scope `/`
+    everybody who is signed in may read it. `reads`: what an operation (`PUT`, `list`,
+    `POST listkeys`) reads of a request, beside the api-version and what answers have; nothing where it is not named.
     """
 
     name: str
     extension: ClassVar[bool] = False
     listed_by_access: ClassVar[bool] = False
     checks_conditions: ClassVar[bool] = False
+    read_by_anybody_at_the_root: ClassVar[bool] = False
+    reads: ClassVar[Mapping[str, Understood]] = {}
 
     async def get(self, call: Call) -> Response:
         """GET (and HEAD) of one resource."""
@@ -98,6 +112,15 @@ class ResourceType:
     async def action(self, call: Call) -> Response:
         """POST of `call.path.verb`."""
         raise self._not_emulated(f"POST {call.path.verb}")
+
+    def reads_of(self, operation: str) -> Understood | None:
+        """What an operation reads; None for one that the type does not have."""
+        method = {"POST": "action"}.get(operation.partition(" ")[0], operation.lower())
+        if getattr(type(self), method) is getattr(ResourceType, method):
+            return None
+        if method == "action":
+            return self.reads.get(operation)
+        return self.reads.get(operation, Understood())
 
     def _not_emulated(self, operation: str) -> Exception:
         return errors.not_emulated(f"{operation} of {self.name}")
@@ -128,10 +151,8 @@ class StoredType(ResourceType):
         """`id`, `name`, `type` of what a PUT writes; of a tracked type also `location` and `tags`.
 
         Raises:
-            ServiceError: an unknown member, no location, or another location than the existing resource has.
+            ServiceError: no location, or another location than the existing resource has.
         """
-        if unknown := sorted(set(call.body) - _ENVELOPE):
-            raise errors.invalid_content(f"Could not find member '{unknown[0]}' on object of type 'ResourceDefinition'")
         resource = {"id": self.canonical_id(call.path), "name": call.path.name, "type": self.name}
         if not tracked:
             return resource
@@ -160,6 +181,29 @@ class SeededType(StoredType):
 def collection(resources: Iterable[Mapping[str, Any]]) -> JSONResponse:
     """The answer to a list request, all on one page."""
     return JSONResponse({"value": list(resources)})
+
+
+def page(call: Call, resources: Iterable[Mapping[str, Any]]) -> JSONResponse:
+    """The answer to a list request, as many as `$top` asks for, with the link to those after them; raises 400."""
+    found, asked, begin = list(resources), call.query.get("$top", ""), call.query.get("$skiptoken", "0")
+    for name, text in (("$top", asked or "1"), ("$skiptoken", begin)):
+        if not text.isdecimal():
+            raise errors.bad_request(f"The value '{text}' of the query parameter '{name}' is not valid.")
+    end = int(begin) + int(asked) if asked else len(found)
+    link = {"nextLink": str(call.url.include_query_params(**{"$skiptoken": str(end)}))} if end < len(found) else {}
+    return JSONResponse({"value": found[int(begin) : end], **link})
+
+
+def unknown_member(resource_type: ResourceType, operation: str, path: Sequence[str]) -> Exception:
+    """The refusal of a member of a body: ARM's own where it does not know it either."""
+    if len(path) == 1 and path[0] not in _ENVELOPE:
+        return errors.invalid_content(f"Could not find member '{path[0]}' on object of type 'ResourceDefinition'")
+    return errors.not_emulated(f"the member {'.'.join(path)} of {operation} {resource_type.name}")
+
+
+def enumerated(value: object, choices: Iterable[str]) -> str | None:
+    """The choice that a value means, which ARM compares without case; None for none of them."""
+    return next((each for each in choices if isinstance(value, str) and each.lower() == value.lower()), None)
 
 
 def _plain(location: str) -> str:

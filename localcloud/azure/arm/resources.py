@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import Final
 
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors, group_deletion
-from localcloud.azure.arm.resource_type import Call, ResourceType, collection
+from localcloud.azure.arm.resource_filter import of_groups
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, page
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.understood import Understood
 from localcloud.core.store import Document
 
 # azure-docs `resource-name-rules`: 1-90 characters, no dot at the end.
@@ -23,6 +26,12 @@ class ResourceGroups(ResourceType):
 
     name = "Microsoft.Resources/subscriptions/resourceGroups"
     listed_by_access = True
+    reads = MappingProxyType(
+        {
+            "PUT": Understood.of(body={**TRACKED, "managedBy": None, "properties": {"provisioningState": None}}),
+            "list": Understood.of("$filter $top $skiptoken"),
+        }
+    )
 
     async def get(self, call: Call) -> Response:
         return JSONResponse(public(_existing(call)))
@@ -70,10 +79,15 @@ class ResourceGroups(ResourceType):
     async def list(self, call: Call) -> Response:
         # A group prints a shorter type than its actions have.
         groups = call.resources.below(str(call.path.parent_id), "Microsoft.Resources/resourceGroups")
-        return collection(
-            public(group)
-            for group in groups
-            if call.cloud.authorization.allowed(call.caller.object_id, f"{self.name}/read", group["id"])
+        is_wanted = of_groups(call.query.get("$filter", ""))
+        return page(
+            call,
+            (
+                public(group)
+                for group in groups
+                if is_wanted(group)
+                and call.cloud.authorization.allowed(call.caller.object_id, f"{self.name}/read", group["id"])
+            ),
         )
 
 

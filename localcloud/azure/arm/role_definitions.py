@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -19,13 +20,15 @@ from localcloud.azure.arm.resource_type import Call, ResourceType, collection
 from localcloud.azure.authorization import RoleDefinition, built_in_roles
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import public
+from localcloud.azure.shared import odata_filter
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.odata_filter import Called, Compared
+from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.clock import now
 from localcloud.core.store import Document
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SCOPE: Final = re.compile(r"/subscriptions/[^/]", re.IGNORECASE)
-_FILTER: Final = re.compile(r"(roleName|type) eq '([^']+)'", re.IGNORECASE)
 _FILTERED: Final = {"rolename": "roleName", "type": "type"}
 _TYPE: Final = "Microsoft.Authorization/roleDefinitions"
 _WRITABLE: Final = frozenset({"roleName", "description", "type", "permissions", "assignableScopes"})
@@ -37,6 +40,13 @@ class RoleDefinitions(ResourceType):
 
     name = _TYPE
     extension = True
+    read_by_anybody_at_the_root = True
+    reads = MappingProxyType(
+        {
+            "PUT": Understood.of(body={"properties": {ANY: None, "permissions": dict.fromkeys(_PERMISSIONS)}}),
+            "list": Understood.of("$filter"),
+        }
+    )
 
     def __init__(self, assigned_by: str) -> None:
         self._assigned_by = assigned_by
@@ -48,19 +58,21 @@ class RoleDefinitions(ResourceType):
         return JSONResponse(public(_existing(call, call.path.name)))
 
     async def list(self, call: Call) -> Response:
-        requested = call.query.get("$filter", "")
-        match = _FILTER.fullmatch(requested.strip())
-        if requested and match is None:
-            raise errors.not_emulated(f"the filter {requested!r} of {self.name}")
+        wanted, is_below_too = _wanted(call.query.get("$filter", ""))
         scope = call.path.scope or "/"
         found = [
             *(_built_in(call.cloud, each) for each in built_in_roles().values()),
-            *(public(each) for each in _custom(call) if _is_assignable(each, scope)),
+            *(
+                public(each)
+                for each in _custom(call)
+                if _is_assignable(each, scope) or (is_below_too and _is_assignable_below(each, scope))
+            ),
         ]
-        if match is None:
-            return collection(found)
-        member = _FILTERED[match[1].lower()]
-        return collection(each for each in found if each["properties"][member] == match[2])
+        return collection(
+            each
+            for each in found
+            if all(each["properties"][name].lower() == value.lower() for name, value in wanted.items())
+        )
 
     async def put(self, call: Call) -> Response:
         guid = call.path.name.lower()
@@ -126,6 +138,28 @@ def is_uuid(text: object) -> bool:
     return isinstance(text, str) and _UUID.fullmatch(text) is not None
 
 
+def _wanted(text: str) -> tuple[dict[str, str], bool]:
+    """What a filter asks for: name and type, and whether roles that are assignable below the scope count as well.
+
+    Source: azure-docs `role-based-access-control/role-definitions-list.yml`, "REST API". Raises 501 for any other.
+    """
+    wanted: dict[str, str] = {}
+    is_below_too = False
+    try:
+        terms = odata_filter.terms(odata_filter.parse(text)) if text.strip() else ()
+    except odata_filter.InvalidFilter:
+        raise errors.invalid_filter(text) from None
+    for each in terms:
+        match each:
+            case Compared(member, "eq", str(value)) if member.lower() in _FILTERED:
+                wanted[_FILTERED[member.lower()]] = value
+            case Called("atscopeandbelow", ()):
+                is_below_too = True
+            case _:
+                raise errors.not_emulated(f"the filter {text!r} of {_TYPE}")
+    return wanted, is_below_too
+
+
 def _checked(call: Call) -> dict[str, Any]:
     """What a PUT may set, complete; raises 400."""
     given = call.properties
@@ -175,6 +209,12 @@ def _is_assignable(role: Document, scope: str) -> bool:
     """Whether a custom role may be assigned at a scope: one of its own, or below."""
     at = f"{scope.lower().rstrip('/')}/"
     return any(at.startswith(f"{each.lower().rstrip('/')}/") for each in role["properties"]["assignableScopes"])
+
+
+def _is_assignable_below(role: Document, scope: str) -> bool:
+    """Whether one of a custom role's scopes lies below a scope."""
+    at = f"{scope.lower().rstrip('/')}/"
+    return any(f"{each.lower().rstrip('/')}/".startswith(at) for each in role["properties"]["assignableScopes"])
 
 
 def _built_in(cloud: LocalAzure, role: RoleDefinition) -> dict[str, Any]:

@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, enumerated
 from localcloud.azure.blob.account_keys import AccountKeys
 from localcloud.azure.blob.accounts import ACCOUNTS, BLOB_SERVICES, CONTAINERS, Accounts, allows_anyone
 from localcloud.azure.blob.contents import Blobs
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.understood import ANY, Members, Understood
 from localcloud.core import clock
 from localcloud.core.store import Document, Store
 
 _ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]{3,24}")
 _CONTAINER_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
 _KINDS: Final = frozenset({"Storage", "StorageV2", "BlobStorage", "FileStorage", "BlockBlobStorage"})
+_SKU_NAME: Final = re.compile(r"(Standard|Premium)(V2)?_([A-Z]+)", re.IGNORECASE)
 _PUBLIC_ACCESS: Final = ("None", "Blob", "Container")
 # What a PUT may ask for, with the service's default; None: absent unless it is given.
 _PROPERTIES: Final[Mapping[str, Any]] = {
@@ -42,10 +45,24 @@ _PROPERTIES: Final[Mapping[str, Any]] = {
 }
 
 
+_OF_A_SKU: Final = dict.fromkeys(("name", "tier"))
+_OF_AN_ACCOUNT: Members = {
+    ANY: None,
+    "networkAcls": dict.fromkeys(("bypass", "virtualNetworkRules", "ipRules", "defaultAction")),
+}
+
+
 class StorageAccounts(StoredType):
     """Storage accounts. Deleting one deletes its containers and blobs."""
 
     name = ACCOUNTS
+    reads = MappingProxyType(
+        {
+            "PUT": Understood.of(body={**TRACKED, "kind": None, "sku": _OF_A_SKU, "properties": _OF_AN_ACCOUNT}),
+            "POST listkeys": Understood(),
+            "PATCH": Understood.of(body={"tags": None, "sku": _OF_A_SKU, "properties": _OF_AN_ACCOUNT}),
+        }
+    )
 
     async def put(self, call: Call) -> Response:
         account = self.envelope(call, tracked=True)
@@ -59,9 +76,9 @@ class StorageAccounts(StoredType):
             )
         if current is None and Accounts(call.resources).named(name) is not None:
             raise ServiceError(409, "StorageAccountAlreadyTaken", f"The storage account named {name} is already taken.")
-        sku, kind = _sku(call.body), call.body.get("kind")
-        if kind not in _KINDS:
-            raise errors.bad_request(f"Kind '{kind}' is not one of {', '.join(sorted(_KINDS))}.")
+        sku, kind = _sku(call.body), enumerated(call.body.get("kind"), _KINDS)
+        if kind is None:
+            raise errors.bad_request(f"Kind '{call.body.get('kind')}' is not one of {', '.join(sorted(_KINDS))}.")
         before = current["properties"] if current else {}
         properties = {**_made(name, account["location"]), **before, **_wanted(call.properties, before)}
         written = {**account, "sku": sku, "kind": kind, "properties": properties}
@@ -71,8 +88,6 @@ class StorageAccounts(StoredType):
 
     async def patch(self, call: Call) -> Response:
         account = self.existing(call)
-        if unknown := sorted(set(call.body) - {"tags", "sku", "properties"}):
-            raise errors.not_emulated(f"a change of '{unknown[0]}' of {self.name}")
         before = account["properties"]
         changed = {
             "tags": call.body.get("tags") or {} if "tags" in call.body else account["tags"],
@@ -118,6 +133,7 @@ class BlobContainers(StoredType):
     """Blob containers; one of backups is seeded. Deleting one deletes its blobs."""
 
     name = CONTAINERS
+    reads = MappingProxyType({"PUT": Understood.of(body="properties")})
 
     async def put(self, call: Call) -> Response:
         container = self.envelope(call, tracked=False)
@@ -125,9 +141,10 @@ class BlobContainers(StoredType):
             raise ServiceError(400, "InvalidResourceName", "The specified resource name contains invalid characters.")
         if unknown := sorted(set(call.properties) - {"publicAccess", "metadata"}):
             raise errors.bad_request(f"Could not find member '{unknown[0]}' on a blob container.")
-        access = call.properties.get("publicAccess", "None")
-        if access not in _PUBLIC_ACCESS:
-            raise errors.bad_request(f"PublicAccess '{access}' is not one of {', '.join(_PUBLIC_ACCESS)}.")
+        asked_access = call.properties.get("publicAccess", "None")
+        access = enumerated(asked_access, _PUBLIC_ACCESS)
+        if access is None:
+            raise errors.bad_request(f"PublicAccess '{asked_access}' is not one of {', '.join(_PUBLIC_ACCESS)}.")
         account = Accounts(call.resources).named(call.path.names[0])
         if access != "None" and not (account and allows_anyone(account)):
             raise ServiceError(
@@ -155,9 +172,13 @@ class BlobContainers(StoredType):
 def _sku(body: Mapping[str, Any]) -> dict[str, str]:
     sku = body.get("sku")
     name = sku.get("name") if isinstance(sku, Mapping) else None
-    if not isinstance(name, str) or not re.fullmatch(r"(Standard|Premium)\w*_[A-Z]+", name):
+    known = _SKU_NAME.fullmatch(name) if isinstance(name, str) else None
+    if known is None:
         raise errors.bad_request("Required property 'sku.name' is missing, or is no SKU of a storage account.")
-    return {"name": name, "tier": name.partition("_")[0]}
+    return {
+        "name": f"{known[1].capitalize()}{(known[2] or '').upper()}_{known[3].upper()}",
+        "tier": known[1].capitalize(),
+    }
 
 
 def _made(name: str, location: str) -> dict[str, Any]:

@@ -6,16 +6,17 @@ resources, the properties of `$filter`). What a list has depends on who asks: it
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.resource_type import Call, ResourceType, collection
+from localcloud.azure.arm.resource_filter import of_resources
+from localcloud.azure.arm.resource_type import Call, ResourceType, collection, page
 from localcloud.azure.resource_store import KIND, public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.understood import Understood
 from localcloud.core.store import Document
 
 # Some of Azure's regions, with the names that people read.
@@ -32,7 +33,8 @@ _LOCATIONS: Final[Mapping[str, str]] = {
 _VERSIONS: Final = ("2024-11-01", "2023-07-01", "2023-01-31", "2022-04-01")
 _MEMBERS: Final = ("id", "name", "type", "location", "tags", "kind", "sku", "identity", "managedBy", "zones")
 _NO_RESOURCES: Final = ("microsoft.resources/", "microsoft.authorization/")
-_TERM: Final = re.compile(r"(resourceType|name|location|resourceGroup) eq '([^']*)'", re.IGNORECASE)
+_EXPANDED: Final = {each.lower(): each for each in ("createdTime", "changedTime", "provisioningState")}
+_LISTED: Final = {"list": Understood.of("$filter $expand $top $skiptoken")}
 
 
 class Tenants(ResourceType):
@@ -113,6 +115,7 @@ class ResourcesOfSubscription(ResourceType):
 
     name = "Microsoft.Resources/subscriptions/resources"
     listed_by_access = True
+    reads = _LISTED
 
     async def list(self, call: Call) -> Response:
         return _resources(call, str(call.path.parent_id))
@@ -123,6 +126,7 @@ class ResourcesOfGroup(ResourceType):
 
     name = "Microsoft.Resources/subscriptions/resourceGroups/resources"
     listed_by_access = True
+    reads = _LISTED
 
     async def list(self, call: Call) -> Response:
         return _resources(call, str(call.path.group_id))
@@ -152,12 +156,28 @@ def _provider(call: Call, namespace: str) -> dict[str, Any]:
 
 
 def _resources(call: Call, scope: str) -> Response:
-    wanted = _filter(call.query.get("$filter", ""))
-    return collection(
-        {name: value for name, value in public(each).items() if name in _MEMBERS}
-        for each in _tracked(call, scope)
-        if wanted(each) and _may_read(call, each)
+    is_wanted = of_resources(call.query.get("$filter", ""))
+    expanded = [each.strip().lower() for each in call.query.get("$expand", "").split(",") if each.strip()]
+    if unknown := [each for each in expanded if each not in _EXPANDED]:
+        raise errors.not_emulated(f"$expand={unknown[0]} of the list of resources")
+    return page(
+        call,
+        (
+            {
+                **{name: value for name, value in public(each).items() if name in _MEMBERS},
+                **{_EXPANDED[name]: found for name in expanded if (found := _expansion(each, _EXPANDED[name]))},
+            }
+            for each in _tracked(call, scope)
+            if is_wanted(each) and _may_read(call, each)
+        ),
     )
+
+
+def _expansion(resource: Document, name: str) -> str | None:
+    if name == "provisioningState":
+        return str((resource.get("properties") or {}).get("provisioningState") or "Succeeded")
+    found: str | None = resource.get(name)
+    return found
 
 
 def _tracked(call: Call, scope: str) -> Iterator[Document]:
@@ -169,27 +189,6 @@ def _tracked(call: Call, scope: str) -> Iterator[Document]:
 
 def _may_read(call: Call, resource: Document) -> bool:
     return call.cloud.authorization.allowed(call.caller.object_id, f"{resource['type']}/read", resource["id"])
-
-
-def _filter(expression: str) -> Callable[[Document], bool]:
-    """The condition of `$filter`: comparisons with `eq`, joined by `and`. Raises 400 for any other."""
-    terms = [] if not expression.strip() else re.split(r"\s+and\s+", expression.strip(), flags=re.IGNORECASE)
-    matches = [_TERM.fullmatch(term.strip("() ")) for term in terms]
-    for term, match in zip(terms, matches, strict=True):
-        if match is None:
-            raise errors.invalid_filter(term)
-    wanted = {match[1].lower(): match[2].lower() for match in matches if match is not None}
-
-    def holds(resource: Document) -> bool:
-        found = {
-            "resourcetype": resource["type"],
-            "name": resource["name"],
-            "location": resource["location"],
-            "resourcegroup": resource["id"].split("/")[4],
-        }
-        return all(found[member].lower() == value for member, value in wanted.items())
-
-    return holds
 
 
 def _subscription_id(call: Call) -> str:

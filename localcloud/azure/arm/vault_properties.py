@@ -10,7 +10,9 @@ import ipaddress
 from typing import Any, Final
 
 from localcloud.azure.arm import errors
+from localcloud.azure.arm.resource_type import enumerated
 from localcloud.azure.keyvault.vaults import DEFAULT_RETENTION_DAYS
+from localcloud.azure.shared.understood import ANY, Members
 from localcloud.core.store import Document
 
 _WRITABLE: Final = frozenset(
@@ -18,11 +20,24 @@ _WRITABLE: Final = frozenset(
     | {"enabledForDeployment", "enabledForDiskEncryption", "enabledForTemplateDeployment"}
     | {"enableSoftDelete", "softDeleteRetentionInDays", "enablePurgeProtection", "networkAcls", "publicNetworkAccess"}
 )
+_SKU: Final = ("family", "name")
 _CHOICES: Final = {
+    "family": ("A",),
+    "name": ("standard", "premium"),
     "bypass": ("AzureServices", "None"),
     "defaultAction": ("Allow", "Deny"),
     "publicNetworkAccess": ("Enabled", "Disabled"),
 }
+PROPERTIES: Members = {
+    ANY: None,
+    "sku": dict.fromkeys(_SKU),
+    "networkAcls": {
+        ANY: None,
+        "ipRules": {"value": None},
+        "virtualNetworkRules": dict.fromkeys(("id", "ignoreMissingVnetServiceEndpoint", "state")),
+    },
+}
+"""The members in a vault's properties; the names of the properties themselves are checked with their values."""
 
 
 def checked_properties(given: dict[str, Any], current: Document | None, name: str) -> dict[str, Any]:
@@ -32,14 +47,15 @@ def checked_properties(given: dict[str, Any], current: Document | None, name: st
     if not given.get("tenantId"):
         raise errors.bad_request("The parameter 'properties.tenantId' must be specified.")
     sku = given.get("sku")
-    if not isinstance(sku, dict) or sku.get("family") != "A" or sku.get("name") not in ("standard", "premium"):
+    family, name_of_sku = (enumerated(sku.get(key), _CHOICES[key]) if isinstance(sku, dict) else None for key in _SKU)
+    if family is None or name_of_sku is None:
         raise errors.bad_request("The parameter 'properties.sku' must be family 'A', name 'standard' or 'premium'.")
     before = current["properties"] if current else {}
     if not given.get("enableRbacAuthorization", before.get("enableRbacAuthorization")):
         raise errors.not_emulated("vaults with access policies: set enableRbacAuthorization")
     properties = {
-        "sku": {"family": "A", "name": sku["name"]},
-        "tenantId": given["tenantId"],
+        "sku": {"family": family, "name": name_of_sku},
+        "tenantId": str(given["tenantId"]).lower(),
         "accessPolicies": given.get("accessPolicies") or [],
         "enabledForDeployment": bool(given.get("enabledForDeployment")),
         "enableSoftDelete": True,
@@ -118,7 +134,6 @@ def _address_range(text: object) -> str:
 def _choice(given: dict[str, Any], name: str, default: str) -> str:
     """One of the values of an enumeration, compared without case, in Azure's own letter case."""
     value = str(given.get(name) or default)
-    for choice in _CHOICES[name]:
-        if choice.lower() == value.lower():
-            return choice
+    if (choice := enumerated(value, _CHOICES[name])) is not None:
+        return choice
     raise errors.bad_request(f"The value '{value}' of '{name}' is not one of {', '.join(_CHOICES[name])}.")

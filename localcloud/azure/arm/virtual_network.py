@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import uuid
 from ipaddress import IPv4Network
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -31,9 +32,10 @@ from localcloud.azure.arm.network_rules import (
     users_of_subnet,
 )
 from localcloud.azure.arm.private_dns import links_to
-from localcloud.azure.arm.resource_type import Call, StoredType
+from localcloud.azure.arm.resource_type import TRACKED, Call, StoredType
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.store import Document
 
 _NETWORK_NAME: Final = re.compile(r"[a-zA-Z0-9][\w.-]{0,62}\w", re.ASCII)
@@ -47,12 +49,29 @@ _OF_A_GROUP: Final = {"securityRules", "flushConnection"}
 _ANSWERED: Final = {"provisioningState", "resourceGuid", "subnets", "defaultSecurityRules"}
 # The two policies' defaults since 2023 (azure-docs `private-link/disable-private-endpoint-network-policy`).
 _POLICIES: Final = {"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled"}
+_SUBNET: Final = {
+    "id": None,
+    "name": None,
+    "type": None,
+    "etag": None,
+    "properties": {ANY: None, **{member: {"id": None} for member in _ATTACHED}},
+}
 
 
 class VirtualNetworks(StoredType):
     """Virtual networks; the answer carries the subnets."""
 
     name = VIRTUAL_NETWORKS
+    reads = MappingProxyType(
+        {
+            "PUT": Understood.of(
+                body={
+                    **TRACKED,
+                    "properties": {ANY: None, "addressSpace": {"addressPrefixes": None}, "subnets": _SUBNET},
+                }
+            )
+        }
+    )
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
@@ -109,6 +128,7 @@ class Subnets(StoredType):
     """Subnets, written one by one."""
 
     name = SUBNETS
+    reads = MappingProxyType({"PUT": Understood.of(body=_SUBNET)})
 
     async def put(self, call: Call) -> Response:
         current = call.current
@@ -129,6 +149,7 @@ class NetworkSecurityGroups(StoredType):
     """Network security groups; their rules are kept, and judge nothing."""
 
     name = SECURITY_GROUPS
+    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": None})})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current

@@ -27,13 +27,18 @@ from localcloud.azure.blob.contents import Blob, Blobs
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
-from localcloud.azure.shared.http import bearer, service_app
+from localcloud.azure.shared.http import ServiceError, bearer, service_app
+from localcloud.azure.shared.understood import Understood, check_headers, check_query
 from localcloud.azure.tenant.resources import audiences
 from localcloud.azure.tenant.tokens import InvalidToken
 from localcloud.core.store import Document
 
 _PATH: Final = "/{container}/{name:path}"
 _LIST: Final = {"restype": "container", "comp": "list"}
+_LISTED: Final = Understood.of("restype comp prefix delimiter marker maxresults")
+_WRITTEN: Final = Understood.of(
+    headers="x-ms-blob-type x-ms-blob-content-type x-ms-blob-cache-control x-ms-tags x-ms-copy-source", body=None
+)
 _COPY_SOURCE: Final = "x-ms-copy-source"
 _ACTION: Final = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
 # The first version that takes tokens of Entra ID.
@@ -45,9 +50,9 @@ def app(cloud: LocalAzure) -> Starlette:
     plane = _DataPlane(cloud)
     routes = [
         plane.route("GET", _PATH, "read", plane.get_blob),
-        plane.route("PUT", _PATH, "write", plane.put_blob),
+        plane.route("PUT", _PATH, "write", plane.put_blob, _WRITTEN),
         plane.route("DELETE", _PATH, "delete", plane.delete_blob),
-        plane.route("GET", "/{container}", "read", plane.list_blobs),
+        plane.route("GET", "/{container}", "read", plane.list_blobs, _LISTED),
         Route("/{path:path}", _not_emulated, methods=["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]),
     ]
     return service_app("blob", routes, faults=cloud.faults, holder=cloud.holder, render=errors.render)
@@ -73,13 +78,26 @@ class _DataPlane:
         self._blobs = Blobs(cloud.store)
         self._keys = AccountKeys(cloud.store)
 
-    def route(self, method: str, path: str, operation: str, handler: _Handler) -> Route:
-        """A route behind the door: account, then caller, then container, in the service's own order."""
+    def route(
+        self, method: str, path: str, operation: str, handler: _Handler, reads: Understood | None = None
+    ) -> Route:
+        """A route behind the door: account, caller, what the operation understands, container.
+
+        `reads`: options and headers of the operation beside those of all; its body, if it has one, is the content.
+        """
+        understood = Understood.of() if reads is None else reads
+
+        def refusal(what: str) -> ServiceError:
+            return errors.not_emulated(f"{what} in {method} {path}")
 
         async def admitted(request: Request) -> Response:
             account = self._account(request)
             container = self._accounts.container(account, request.path_params["container"])
             self._admit(request, account, container, operation)
+            check_query(request, {"timeout", *understood.query}, refusal)
+            check_headers(request.headers, understood.headers, refusal)
+            if understood.body is not None and await request.body():
+                raise refusal("the body")
             if container is None:
                 raise errors.container_not_found()
             name = request.path_params.get("name", "")
@@ -112,8 +130,6 @@ class _DataPlane:
     async def put_blob(self, visit: _Visit) -> Response:
         headers = visit.request.headers
         kind = headers.get("x-ms-blob-type")
-        if visit.request.query_params:
-            raise errors.not_emulated("blocks, tags and properties")
         if _COPY_SOURCE in headers:
             return self._copy(visit)
         if kind is None:

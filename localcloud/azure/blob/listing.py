@@ -13,7 +13,6 @@ from localcloud.azure.blob import errors
 from localcloud.azure.blob.contents import Blob
 
 _LARGEST_PAGE: Final = 5000
-_KNOWN: Final = frozenset({"restype", "comp", "prefix", "delimiter", "marker", "maxresults"})
 
 
 @dataclass(frozen=True)
@@ -27,9 +26,7 @@ class Asked:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Asked:
-        """Read the query; raises ServiceError: 400 for a number or a marker that is none, 501 for other parameters."""
-        if unknown := sorted(query.keys() - _KNOWN):
-            raise errors.not_emulated(f"{', '.join(unknown)} of List Blobs")
+        """Read the query; raises ServiceError, 400, for a number or a marker that is none."""
         return cls(query.get("prefix", ""), query.get("delimiter", ""), _marker(query), _most(query))
 
 

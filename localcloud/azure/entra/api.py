@@ -9,32 +9,34 @@ import base64
 import json
 from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
 
 from localcloud.azure.arm.managedidentity import FEDERATED_CREDENTIALS
-from localcloud.azure.entra import assertion, errors, sessions
+from localcloud.azure.entra import assertion, errors, forms, sessions
 from localcloud.azure.entra.federation import Issuers, Trust
 from localcloud.azure.entra.sessions import Sessions
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
-from localcloud.azure.shared.http import service_app
+from localcloud.azure.shared.http import not_emulated, service_app
+from localcloud.azure.shared.understood import Understood, operation
 from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
 from localcloud.azure.tenant.people import User
 from localcloud.azure.tenant.replicas import Replica, Replicas
-from localcloud.azure.tenant.resources import PUBLIC_CLIENTS, first_party_audiences
+from localcloud.azure.tenant.resources import PUBLIC_CLIENTS, exchange_issuer, first_party_audiences
 from localcloud.core import clock
 from localcloud.core.clouds import CLOUDS
 from localcloud.core.public_names import authorities, named
 
 _OPENID_SCOPES = {"openid", "offline_access", "profile", "email"}
+_OF_ANY_TENANT = frozenset({"common", "organizations", "consumers"})
 _DEFAULT = "/.default"
 _FIRST_PARTY = frozenset(first_party_audiences())
 _NOT_KEPT = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+_INSTANCES = Understood.of("api-version authorization_endpoint")
 # The path of Entra's page for device codes, shared by all tenants.
 _PAGE = "/common/oauth2/deviceauth"
 
@@ -46,13 +48,15 @@ def app(cloud: LocalAzure, issuers: Issuers | None = None) -> Starlette:
     """
     entra = _Entra(cloud, issuers or Issuers())
     routes = [
-        Route("/{tenant}/v2.0/.well-known/openid-configuration", entra.metadata, methods=["GET"]),
-        Route("/{tenant}/.well-known/openid-configuration", entra.metadata_v1, methods=["GET"]),
-        Route("/common/discovery/instance", entra.instances, methods=["GET"]),
-        Route("/{tenant}/discovery/v2.0/keys", entra.keys, methods=["GET"]),
-        Route("/{tenant}/oauth2/v2.0/token", entra.token, methods=["POST"]),
-        Route("/{tenant}/oauth2/v2.0/devicecode", entra.device_code, methods=["POST"]),
-        Route(_PAGE, entra.page, methods=["GET", "POST"]),
+        operation("entra", "/{tenant}/v2.0/.well-known/openid-configuration", entra.metadata, "GET"),
+        operation("entra", "/{tenant}/.well-known/openid-configuration", entra.metadata_v1, "GET"),
+        operation("entra", "/common/discovery/instance", entra.instances, "GET", reads=_INSTANCES),
+        operation("entra", "/{tenant}/discovery/v2.0/keys", entra.keys, "GET"),
+        operation("entra", "/{tenant}/oauth2/v2.0/token", entra.token, "POST", reads=forms.READS),
+        operation("entra", "/{tenant}/oauth2/token", entra.token_v1, "POST", reads=forms.READS),
+        operation("entra", "/{tenant}/oauth2/v2.0/devicecode", entra.device_code, "POST", reads=forms.READS),
+        operation("entra", _PAGE, entra.page, "GET", reads=Understood.of("otc")),
+        operation("entra", _PAGE, entra.page, "POST", reads=Understood.of("otc", body=None)),
     ]
     return service_app("entra", routes, faults=cloud.faults, holder=cloud.holder, render=errors.render)
 
@@ -68,8 +72,7 @@ class _Entra:
         self._sessions = Sessions(cloud.store, cloud.faults, cloud.people)
 
     async def metadata(self, request: Request) -> Response:
-        if request.path_params["tenant"] != self._tenant:
-            raise errors.tenant_not_found(request.path_params["tenant"], code="invalid_tenant")
+        self._check_tenant(request, code="invalid_tenant")
         root = self._root(request)
         return JSONResponse(
             {
@@ -126,24 +129,45 @@ class _Entra:
 
     async def token(self, request: Request) -> Response:
         self._check_tenant(request)
-        form = await _form(request)
-        _require(form, "grant_type", "client_id")
+        form = await forms.read(request)
+        forms.require(form, "grant_type", "client_id")
         match form["grant_type"]:
             case "client_credentials":
-                return await self._client_credentials(form, _token_endpoint(self._root(request)))
+                forms.check(form, forms.OF_A_CLIENT)
+                forms.require(form, "scope")
+                resource = self._resource(form["scope"])
+                return JSONResponse(*await self._client_credentials(form, resource, self._root(request)))
             case sessions.DEVICE_CODE_GRANT:
+                forms.check(form, forms.OF_A_DEVICE)
                 user, resource = self._sessions.redeem(form)
                 return self._session(request, user, form, resource)
             case "refresh_token":
-                _require(form, "refresh_token")
+                forms.check(form, forms.OF_A_SESSION)
+                forms.require(form, "refresh_token")
                 user = self._sessions.user_of(form)
                 return self._session(request, user, form, self._resource(form.get("scope", "")))
         raise errors.grant_unsupported(form["grant_type"])
 
+    async def token_v1(self, request: Request) -> Response:
+        """A token by client credentials as version 1.0 gives it: for a `resource`, with its dates as text."""
+        self._check_tenant(request)
+        form = await forms.read(request)
+        forms.require(form, "grant_type", "client_id", "resource")
+        if form["grant_type"] != "client_credentials":
+            raise not_emulated("entra", f"the grant {form['grant_type']} of version 1.0")
+        forms.check(form, forms.OF_A_CLIENT_V1)
+        resource = self._known(form["resource"])
+        granted, _, headers = await self._client_credentials(form, resource, self._root(request))
+        now = int(clock.now().timestamp())
+        dates = {"expires_on": str(now + granted["expires_in"]), "not_before": str(now), "resource": resource}
+        texts = {name: str(value) for name, value in granted.items()}
+        return JSONResponse({**texts, **dates}, headers=headers)
+
     async def device_code(self, request: Request) -> Response:
         self._check_tenant(request)
-        form = await _form(request)
-        _require(form, "client_id", "scope")
+        form = await forms.read(request)
+        forms.check(form, forms.OF_A_BEGINNING)
+        forms.require(form, "client_id", "scope")
         client_id = form["client_id"].lower()
         if client_id not in PUBLIC_CLIENTS and self._cloud.directory.application_by_app(client_id) is None:
             raise errors.application_not_found(client_id, self._tenant)
@@ -152,7 +176,8 @@ class _Entra:
         return JSONResponse(self._sessions.begin(client_id, resource, page), headers=_NOT_KEPT)
 
     async def page(self, request: Request) -> Response:
-        form = await _form(request)
+        form = await forms.read(request)
+        forms.check(form, {"otc", "login", "action"})
         if request.method == "GET":
             return HTMLResponse(sessions.page(request.query_params.get("otc", "")))
         code = form.get("otc", "")
@@ -160,15 +185,16 @@ class _Entra:
             return HTMLResponse(sessions.page(code, "There is no such code, or no such user."), status_code=400)
         return HTMLResponse(sessions.page("", "Done. You can close this window."))
 
-    async def _client_credentials(self, form: dict[str, str], endpoint: str) -> Response:
-        _require(form, "scope")
+    async def _client_credentials(
+        self, form: dict[str, str], resource: str, root: str
+    ) -> tuple[dict[str, Any], int, dict[str, str]]:
+        """Content, status and headers of the answer."""
         replica = self._replicas.choose()
-        principal = await self._authenticate(form, endpoint, replica)
-        resource = self._resource(form["scope"])
+        principal = await self._authenticate(form, root, replica)
         lifetime = self._cloud.tokens.lifetime()
         body = _granted(self._cloud.tokens.issue(principal, resource, lifetime=lifetime), lifetime)
         # Entra, too, names the server that answered the request.
-        return JSONResponse(body, headers={**_NOT_KEPT, "x-ms-ests-server": replica.name})
+        return body, 200, {**_NOT_KEPT, "x-ms-ests-server": replica.name}
 
     def _session(self, request: Request, user: User, form: dict[str, str], resource: str) -> Response:
         client_id, tokens = form["client_id"], self._cloud.tokens
@@ -185,7 +211,7 @@ class _Entra:
             body["client_info"] = base64.urlsafe_b64encode(info).rstrip(b"=").decode()
         return JSONResponse(body, headers=_NOT_KEPT)
 
-    async def _authenticate(self, form: dict[str, str], endpoint: str, replica: Replica) -> ServicePrincipal:
+    async def _authenticate(self, form: dict[str, str], root: str, replica: Replica) -> ServicePrincipal:
         """The principal that the form's credential authenticates, as far as the replica knows; raises EntraError."""
         client_id = form["client_id"].lower()
         principal, keys = self._client(client_id, replica)
@@ -197,9 +223,12 @@ class _Entra:
                 now = clock.now() + timedelta(
                     seconds=self._cloud.holder.now().date_shift_of("entra", self._cloud.faults)
                 )
-                assertion.verify(text, client_id=form["client_id"], audience=endpoint, keys=keys, now=now)
+                # Microsoft's page on certificate credentials has named both the token endpoint and the issuer.
+                accepted = (_token_endpoint(root), f"{root}/v2.0", f"{root}/oauth2/token")
+                assertion.verify(text, client_id=client_id, audiences=accepted, keys=keys, now=now)
             else:
-                await self._issuers.verify(text, self._trusted_by(principal))
+                own = {exchange_issuer(cloud, self._tenant): self._cloud.tokens.jwks() for cloud in CLOUDS.values()}
+                await self._issuers.verify(text, self._trusted_by(principal), own)
         elif "client_secret" in form:
             self._check_secret(principal, form["client_secret"])
         else:
@@ -250,35 +279,23 @@ class _Entra:
         if len(scopes) != 1 or not scopes[0].endswith(_DEFAULT):
             raise errors.scope_invalid(scope)
         resource = scopes[0].removesuffix(_DEFAULT)
-        if resource not in _FIRST_PARTY and not self._offers(resource):
+        return self._known(resource)
+
+    def _known(self, resource: str) -> str:
+        if resource not in _FIRST_PARTY and not self._cloud.directory.offers(resource):
             raise errors.resource_not_found(resource, self._tenant)
         return resource
 
-    def _offers(self, resource: str) -> bool:
-        """Whether this names an application of the tenant that has a service principal."""
-        directory = self._cloud.directory
-        if directory.service_principal_by_app(resource.removeprefix("api://")):
-            return True
-        named = (each for each in directory.applications() if resource in each.properties.get("identifierUris", ()))
-        return any(directory.service_principal_by_app(each.app_id) for each in named)
-
-    def _check_tenant(self, request: Request) -> None:
-        if request.path_params["tenant"] != self._tenant:
-            raise errors.tenant_not_found(request.path_params["tenant"])
+    def _check_tenant(self, request: Request, code: str = "invalid_request") -> None:
+        tenant = request.path_params["tenant"]
+        if tenant.lower() in _OF_ANY_TENANT:
+            raise not_emulated("entra", f"the authority {tenant}")
+        if tenant.lower() != self._tenant:
+            raise errors.tenant_not_found(tenant, code=code)
 
     def _root(self, request: Request) -> str:
         # With the host that the client called: clients require that the issuer's host is the authority's.
         return f"https://{request.headers['host']}/{self._tenant}"
-
-
-async def _form(request: Request) -> dict[str, str]:
-    return dict(parse_qsl((await request.body()).decode(errors="replace")))
-
-
-def _require(form: dict[str, str], *names: str) -> None:
-    for name in names:
-        if not form.get(name):
-            raise errors.parameter_missing(name)
 
 
 def _granted(token: str, lifetime: timedelta) -> dict[str, Any]:

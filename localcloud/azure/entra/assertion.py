@@ -1,8 +1,9 @@
 """Client assertions: the JWT that an application signs with its certificate's key instead of sending a secret.
 
 Rules: RFC 7523 3, and Microsoft's page on certificate credentials: RS256 or PS256, the certificate named by `x5t`
-(SHA-1), `x5t#S256`, or `kid` with the value of `x5t`, `iss` = `sub` = client id, `aud` = the token endpoint. A chain in
-`x5c` proves nothing here: trust by subject name and issuer is for first-party applications.
+(SHA-1), `x5t#S256`, or `kid` with the value of `x5t`, `iss` = `sub` = client id. `aud` is the token endpoint, or the
+issuer as earlier texts of that page have it, and never a list. A chain in `x5c` proves nothing here: trust by subject
+name and issuer is for first-party applications.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -35,13 +36,13 @@ def is_own(assertion: str) -> bool:
 
 
 def verify(
-    assertion: str, *, client_id: str, audience: str, keys: Sequence[KeyCredential], now: datetime
+    assertion: str, *, client_id: str, audiences: Collection[str], keys: Sequence[KeyCredential], now: datetime
 ) -> KeyCredential:
     """The registered certificate that signed `assertion`.
 
     Args:
-        client_id: the form's `client_id`.
-        audience: the token endpoint as this authority announces it.
+        client_id: the form's `client_id`, in lower case.
+        audiences: the token endpoint as this authority announces it, and its other names.
         keys: the certificates that the serving replica knows for the application.
         now: Entra's clock, by which certificate and assertion must be valid.
 
@@ -69,7 +70,7 @@ def verify(
         )
     except jwt.InvalidTokenError:
         raise errors.signature_wrong(client_id, thumbprint, key) from None
-    _check_claims(claims, client_id, audience, now)
+    _check_claims(claims, client_id, audiences, now)
     return key
 
 
@@ -85,10 +86,13 @@ def _thumbprint(header: Mapping[str, Any]) -> tuple[str, bytes]:
     raise errors.assertion_malformed("No certificate thumbprint specified in token header.")
 
 
-def _check_claims(claims: dict[str, Any], client_id: str, audience: str, now: datetime) -> None:
-    if not claims.get("iss") == claims.get("sub") == client_id:
+def _check_claims(claims: dict[str, Any], client_id: str, audiences: Collection[str], now: datetime) -> None:
+    if not str(claims.get("iss")).lower() == str(claims.get("sub")).lower() == client_id:
         raise errors.assertion_of_another_client()
-    if claims.get("aud") != audience:
+    audience = claims.get("aud")
+    if not isinstance(audience, str):
+        raise errors.assertion_malformed("The claim aud is a text.")
+    if audience.lower() not in {each.lower() for each in audiences}:
         raise errors.assertion_for_another_audience()
     expires = claims.get("exp")
     valid_from = claims.get("nbf", claims.get("iat", 0))

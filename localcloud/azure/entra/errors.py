@@ -118,6 +118,11 @@ def parameter_missing(name: str) -> EntraError:
     )
 
 
+def resource_not_supported() -> EntraError:
+    """901002: version 2.0 has scopes."""
+    return EntraError(901002, "invalid_request", "The 'resource' request parameter is not supported.", 400)
+
+
 def grant_unsupported(grant: str) -> EntraError:
     """70003."""
     return EntraError(70003, "unsupported_grant_type", f"The app requested an unsupported grant type '{grant}'.", 400)
@@ -169,6 +174,21 @@ def federated_audience_unknown(audience: str) -> EntraError:
 def federated_subject_unknown(subject: str) -> EntraError:
     """700213."""
     return _no_federated_record(700213, "subject", subject)
+
+
+def federated_subject_in_other_case(subject: str) -> EntraError:
+    """7002138 (Azure/login issue 515)."""
+    return EntraError(
+        7002138,
+        "invalid_client",
+        f"No matching federated identity record found for presented assertion subject '{subject}'. The subject matches "
+        "with case-insensitive comparison, but not with case-sensitive comparison. Check your federated identity "
+        "credential Subject, Audience and Issuer against the presented assertion. See documentation at: "
+        "https://learn.microsoft.com/entra/workload-id/workload-identity-federation. See breaking change notification "
+        "and remediation at: https://learn.microsoft.com/en-us/entra/identity-platform/reference-breaking-changes"
+        "#august-2024.",
+        401,
+    )
 
 
 def federated_key_unknown(key_id: str, issuer: str) -> EntraError:

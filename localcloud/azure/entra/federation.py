@@ -58,13 +58,18 @@ class Issuers:
         self._ca_file = ca_file
         self._blob_endpoint = blob_endpoint
 
-    async def verify(self, assertion: str, trusted: Sequence[Trust]) -> None:
+    async def verify(
+        self, assertion: str, trusted: Sequence[Trust], own: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
         """Return if a federated credential trusts the assertion.
 
+        Args:
+            own: signing keys (JWK Set) by the issuers that Entra itself is, for tokens of managed identities.
+
         Raises:
-            EntraError: 700211, 700213 or 700212 for what no credential names, 700024 for one out of its time, 90061
-                for an issuer that does not answer, 7000272 for a key that the issuer does not publish, 50013 for a
-                signature that is not of that key.
+            EntraError: 700211, 700213, 7002138 or 700212 for what no credential names, 700024 for one out of its time,
+                90061 for an issuer that does not answer, 7000272 for a key that the issuer does not publish, 50013 for
+                a signature that is not of that key.
         """
         header, claims = unverified(assertion)
         _match(claims, trusted)
@@ -73,7 +78,9 @@ class Issuers:
         if not begin <= now <= end:
             raise errors.assertion_out_of_time(now, begin, end)
         issuer, key_id = str(claims["iss"]), str(header.get("kid"))
-        key = next((each for each in await self._keys(issuer) if each.key_id == key_id), None)
+        known = (own or {}).get(issuer)
+        keys = await self._keys(issuer) if known is None else jwt.PyJWKSet.from_dict(dict(known)).keys
+        key = next((each for each in keys if each.key_id == key_id), None)
         if key is None:
             raise errors.federated_key_unknown(key_id, issuer)
         try:
@@ -120,6 +127,8 @@ def _match(claims: Mapping[str, Any], trusted: Sequence[Trust]) -> None:
     if not of_issuer:
         raise errors.federated_issuer_unknown(issuer)
     of_subject = [each for each in of_issuer if each.subject == subject]
+    if not of_subject and any(each.subject.lower() == subject.lower() for each in of_issuer):
+        raise errors.federated_subject_in_other_case(subject)
     if not of_subject:
         raise errors.federated_subject_unknown(subject)
     if not any(each.audience in audiences for each in of_subject):

@@ -15,31 +15,36 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute
 
-from localcloud.azure.graph import odata, permissions, representation
+from localcloud.azure.graph import federated_credentials, odata, permissions, representation
+from localcloud.azure.graph.deleted_items import DeletedItems
+from localcloud.azure.graph.odata import LISTED, READ, door
 from localcloud.azure.graph.principals import DirectoryObjects, Users
 from localcloud.azure.graph.throttle import GraphThrottle
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.shared.http import ServiceError, json_object, service_app
+from localcloud.azure.shared.http import ServiceError, json_object, not_emulated, service_app
+from localcloud.azure.shared.understood import Understood
 from localcloud.azure.tenant.objects import Application, PasswordCredential, ServicePrincipal
 from localcloud.azure.tenant.replicas import Replicas
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core import clock
 
 Entry = Application | ServicePrincipal
+# Functions in the place of an object's id.
+_FUNCTIONS = frozenset({"delta", "getByIds", "getAvailableExtensionProperties", "validateProperties", "templates"})
 
 
 def app(cloud: LocalAzure) -> Starlette:
     """Graph's application."""
-    door = permissions.Door(cloud.tokens, GraphThrottle(cloud.faults.graph_requests))
+    entrance = permissions.Door(cloud.tokens, GraphThrottle(cloud.faults.graph_requests))
     parts = (
-        _Applications(cloud, door),
-        _ServicePrincipals(cloud, door),
-        _DeletedItems(cloud, door),
-        DirectoryObjects(cloud, door),
-        Users(cloud, door),
+        _Applications(cloud, entrance),
+        _ServicePrincipals(cloud, entrance),
+        DeletedItems(cloud, entrance),
+        DirectoryObjects(cloud, entrance),
+        Users(cloud, entrance),
     )
     routes = [route for part in parts for route in part.routes()]
     service = service_app("graph", routes, faults=cloud.faults, holder=cloud.holder, render=_render)
@@ -60,21 +65,30 @@ class _Collection(ABC):
         self._holder = cloud.holder
         self._replicas = Replicas(lambda: cloud.faults.graph_delays, cloud.faults.random())
 
+    keys: tuple[str, ...] = ("/{id}", "(appId='{app_id}')")
+
     def routes(self) -> Sequence[BaseRoute]:
         collection = f"/v1.0/{self.name}"
-        members = (f"{collection}/{{id}}", f"{collection}(appId='{{app_id}}')")
-        return [
-            Route(collection, self.list, methods=["GET"]),
-            Route(collection, self.create, methods=["POST"]),
-            *(Route(member, self.read, methods=["GET"]) for member in members),
-            *(Route(member, self.change, methods=["PATCH"]) for member in members),
-            *(Route(member, self.remove, methods=["DELETE"]) for member in members),
-            *(Route(f"{member}/owners", self.owners, methods=["GET"]) for member in members),
-            *(Route(f"{member}/owners/$ref", self.add_owner, methods=["POST"]) for member in members),
-            *(Route(f"{member}/owners/{{owner}}/$ref", self.drop_owner, methods=["DELETE"]) for member in members),
-            *(Route(f"{member}/addPassword", self.add_password, methods=["POST"]) for member in members),
-            *(Route(f"{member}/removePassword", self.remove_password, methods=["POST"]) for member in members),
+        routes = [
+            door("GET", f"{collection}/$count", self.count, LISTED),
+            door("GET", collection, self.list, LISTED),
+            door("POST", collection, self.create, self._written("")),
         ]
+        for member in (f"{collection}{key}" for key in self.keys):
+            routes += [
+                door("GET", member, self.read, READ),
+                door("PATCH", member, self.change, self._written("prefer")),
+                door("DELETE", member, self.remove),
+                door("GET", f"{member}/owners", self.owners, LISTED),
+                door("POST", f"{member}/owners/$ref", self.add_owner, Understood.of(body="@odata.id")),
+                door("DELETE", f"{member}/owners/{{owner}}/$ref", self.drop_owner),
+                door("POST", f"{member}/addPassword", self.add_password, Understood.of(body=representation.PASSWORD)),
+                door("POST", f"{member}/removePassword", self.remove_password, Understood.of(body="keyId")),
+            ]
+        return routes
+
+    def _written(self, headers: str) -> Understood:
+        return Understood.of(headers=headers, body=representation.members(self.kind))
 
     @abstractmethod
     def entries(self) -> Sequence[Entry]:
@@ -97,14 +111,21 @@ class _Collection(ABC):
         permissions.require_read(self.caller(request))
         known = await self._known(request)
         items = (representation.to_json(entry.seen_until(known), self._tenant_id) for entry in self.entries())
-        return JSONResponse(odata.collection(request, self.name, items))
+        return JSONResponse(odata.collection(request, self.name, items, self._owners_of))
+
+    async def count(self, request: Request) -> Response:
+        """The number of members, as text."""
+        permissions.require_read(self.caller(request))
+        known = await self._known(request)
+        items = [representation.to_json(entry.seen_until(known), self._tenant_id) for entry in self.entries()]
+        return PlainTextResponse(odata.count(request, items))
 
     async def create(self, request: Request) -> Response:
         caller = self.caller(request)
         return self.created(request, caller, await json_object(request))
 
     def created(self, request: Request, caller: Caller, body: dict[str, Any]) -> Response:
-        keys = representation.key_credentials(body.get("keyCredentials", []), ())
+        keys = representation.key_credentials(body.get("keyCredentials") or [], ())
         entry = self.make(caller, body)
         if keys:
             self.directory.set_key_credentials(entry.object_id, keys)
@@ -115,7 +136,7 @@ class _Collection(ABC):
         permissions.require_read(self.caller(request))
         entry = self.addressed(request).seen_until(await self._known(request))
         item = representation.to_json(entry, self._tenant_id, with_keys="keyCredentials" in odata.selected(request))
-        return JSONResponse(odata.entity(request, self.name, item))
+        return JSONResponse(odata.entity(request, self.name, item, self._owners_of))
 
     async def _known(self, request: Request) -> datetime:
         """Up to when the replica that answers a read has seen everything."""
@@ -126,21 +147,21 @@ class _Collection(ABC):
 
     async def change(self, request: Request) -> Response:
         caller = self.caller(request)
-        body = await json_object(request)
-        self.apply(caller, self.addressed(request), body)
+        odata.refuse_preferences(request)
+        self.apply(caller, self.addressed(request), await json_object(request))
         return Response(status_code=204)
 
     def apply(self, caller: Caller, entry: Entry, body: dict[str, Any]) -> None:
         """Apply a PATCH body to a member."""
         permissions.require_write(caller, entry)
         # The object's own id may stand in the body: some clients send what they have read.
-        if str(body.pop("id", entry.object_id)) != entry.object_id:
+        if str(body.pop("id", None) or entry.object_id).lower() != entry.object_id:
             raise ServiceError(400, "Request_BadRequest", "Property 'id' is read-only and cannot be set.")
         properties = representation.writable(body, self.kind)
         keys = None
-        if "keyCredentials" in body:
+        if body.get("keyCredentials") is not None:
             keys = representation.key_credentials(body["keyCredentials"], entry.key_credentials)
-        display_name = str(body.get("displayName", entry.display_name))
+        display_name = str(body.get("displayName") or entry.display_name)
         self.directory.update(replace(entry, display_name=display_name, properties={**entry.properties, **properties}))
         if keys is not None:
             self.directory.set_key_credentials(entry.object_id, keys)
@@ -151,18 +172,20 @@ class _Collection(ABC):
 
     async def owners(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
-        found = map(self.directory.service_principal, self.addressed(request).owners)
-        items = (
-            {"@odata.type": representation.TYPES[ServicePrincipal], **representation.to_json(each, self._tenant_id)}
-            for each in found
-            if each
-        )
-        return JSONResponse(odata.collection(request, "directoryObjects", items))
+        return JSONResponse(odata.collection(request, "directoryObjects", self._owners(self.addressed(request))))
+
+    def _owners(self, entry: Entry) -> Sequence[dict[str, Any]]:
+        found = map(self.directory.service_principal, entry.owners)
+        kind = representation.TYPES[ServicePrincipal]
+        return [{"@odata.type": kind, **representation.to_json(each, self._tenant_id)} for each in found if each]
+
+    def _owners_of(self, object_id: str) -> Sequence[dict[str, Any]]:
+        return self._owners(self.present(object_id))
 
     async def add_owner(self, request: Request) -> Response:
         caller = self.caller(request)
         reference = (await json_object(request)).get("@odata.id", "")
-        owner = str(reference).rpartition("/")[2]
+        owner = str(reference).rpartition("/")[2].lower()
         entry = self.addressed(request)
         permissions.require_write(caller, entry)
         if self.directory.service_principal(owner) is None:
@@ -177,7 +200,7 @@ class _Collection(ABC):
         return Response(status_code=204)
 
     async def drop_owner(self, request: Request) -> Response:
-        entry, owner = self.owned(request), request.path_params["owner"]
+        entry, owner = self.owned(request), request.path_params["owner"].lower()
         if owner not in entry.owners:
             raise representation.not_found(owner)
         self.directory.update(replace(entry, owners=tuple(each for each in entry.owners if each != owner)))
@@ -187,15 +210,16 @@ class _Collection(ABC):
         """Create a client secret; only this answer contains its value."""
         entry = self.owned(request)
         wanted = (await json_object(request)).get("passwordCredential") or {}
-        end = representation.password_end(wanted)
+        start, end = representation.password_dates(wanted)
         password, value = PasswordCredential.issue(wanted.get("displayName"), end)
+        password = replace(password, start=start)
         self.directory.update(replace(entry, passwords=(*entry.passwords, password)))
         answer = {**representation.password_json(password), "secretText": value}
         return JSONResponse(odata.entity(request, "microsoft.graph.passwordCredential", answer))
 
     async def remove_password(self, request: Request) -> Response:
         entry = self.owned(request)
-        gone = str((await json_object(request)).get("keyId"))
+        gone = str((await json_object(request)).get("keyId")).lower()
         kept = tuple(each for each in entry.passwords if each.key_id != gone)
         if len(kept) == len(entry.passwords):
             raise ServiceError(400, "Request_BadRequest", f"No password credential found with keyId '{gone}'.")
@@ -209,7 +233,7 @@ class _Collection(ABC):
         """The member that the path names; raises 404."""
         if "id" in request.path_params:
             return self.present(request.path_params["id"])
-        app_id = request.path_params["app_id"]
+        app_id = request.path_params["app_id"].lower()
         entry = self.by_app_id(app_id)
         if entry is None:
             raise representation.not_found(app_id)
@@ -222,8 +246,10 @@ class _Collection(ABC):
         return entry
 
     def present(self, object_id: str) -> Entry:
-        """The member with this object id; raises 404."""
-        entry = self.by_object_id(object_id)
+        """The member with this object id; raises 404, and 501 for a function in its place."""
+        if object_id in _FUNCTIONS or object_id.startswith(("$", "microsoft.graph.")):
+            raise not_emulated("graph", f"{object_id} of {self.name}")
+        entry = self.by_object_id(object_id.lower())
         if entry is None:
             raise representation.not_found(object_id)
         return entry
@@ -233,17 +259,37 @@ class _Applications(_Collection):
     name = "applications"
     kind = Application
 
+    keys = ("/{id}", "(appId='{app_id}')", "(uniqueName='{unique_name}')")
+
     def routes(self) -> Sequence[BaseRoute]:
-        upsert = Route("/v1.0/applications(uniqueName='{unique_name}')", self.upsert, methods=["PATCH"])
-        routes: list[BaseRoute] = [upsert, *super().routes()]
-        for member in ("/v1.0/applications/{id}", "/v1.0/applications(appId='{app_id}')"):
+        routes = [*super().routes()]
+        changed = Understood.of(headers="prefer", body=federated_credentials.MEMBERS)
+        for member in (f"/v1.0/applications{key}" for key in self.keys):
             federated = f"{member}/federatedIdentityCredentials"
             routes += [
-                Route(federated, self.federated, methods=["GET"]),
-                Route(federated, self.add_federated, methods=["POST"]),
-                Route(f"{federated}/{{credential}}", self.remove_federated, methods=["DELETE"]),
+                door("GET", federated, self.federated, LISTED),
+                door("POST", federated, self.add_federated, Understood.of(body=federated_credentials.MEMBERS)),
             ]
+            for credential in (f"{federated}/{{credential}}", f"{federated}(name='{{credential}}')"):
+                routes += [
+                    door("GET", credential, self.one_federated, READ),
+                    door("PATCH", credential, self.change_federated, changed),
+                    door("DELETE", credential, self.remove_federated),
+                ]
         return routes
+
+    def addressed(self, request: Request) -> Entry:
+        """The application that the path names, by its unique name as well; raises 404."""
+        if "unique_name" not in request.path_params:
+            return super().addressed(request)
+        name = request.path_params["unique_name"]
+        entry = self._named(name)
+        if entry is None:
+            raise representation.not_found(name)
+        return entry
+
+    def _named(self, unique_name: str) -> Entry | None:
+        return next((each for each in self.entries() if each.properties.get("uniqueName") == unique_name), None)
 
     def entries(self) -> Sequence[Entry]:
         return self.directory.applications()
@@ -274,37 +320,65 @@ class _Applications(_Collection):
         assert isinstance(entry, Application)
         return JSONResponse(odata.collection(request, "federatedIdentityCredentials", map(dict, entry.federated)))
 
+    async def one_federated(self, request: Request) -> Response:
+        permissions.require_read(self.caller(request))
+        entry, name = self.addressed(request), request.path_params["credential"]
+        assert isinstance(entry, Application)
+        found = federated_credentials.find(entry, name)
+        if found is None:
+            raise representation.not_found(name)
+        return JSONResponse(odata.entity(request, "federatedIdentityCredentials", dict(found)))
+
     async def add_federated(self, request: Request) -> Response:
         entry = self._owned_application(request)
-        made = representation.federated(await json_object(request))
-        self.directory.update(replace(entry, federated=(*entry.federated, made)))
-        return JSONResponse(odata.entity(request, "federatedIdentityCredentials", made), status_code=201)
+        made = federated_credentials.made(await json_object(request), entry)
+        return self._federated_made(request, entry, made)
 
-    async def remove_federated(self, request: Request) -> Response:
-        entry, gone = self._owned_application(request), request.path_params["credential"]
-        kept = tuple(each for each in entry.federated if gone not in (each["id"], each["name"]))
-        if len(kept) == len(entry.federated):
-            raise representation.not_found(gone)
+    async def change_federated(self, request: Request) -> Response:
+        """PATCH by id or name; with `Prefer: create-if-missing` it creates the credential of that name."""
+        entry, name = self._owned_application(request), request.path_params["credential"]
+        body, found = await json_object(request), federated_credentials.find(entry, name)
+        is_upsert = odata.prefers_creation(request)
+        if found is None and not is_upsert:
+            raise representation.not_found(name)
+        if found is None:
+            made = federated_credentials.made({**body, "name": name}, entry)
+            return self._federated_made(request, entry, made)
+        changed = federated_credentials.changed(found, body, entry)
+        kept = tuple(changed if each is found else each for each in entry.federated)
         self.directory.update(replace(entry, federated=kept))
         return Response(status_code=204)
+
+    async def remove_federated(self, request: Request) -> Response:
+        entry, name = self._owned_application(request), request.path_params["credential"]
+        gone = federated_credentials.find(entry, name)
+        if gone is None:
+            raise representation.not_found(name)
+        self.directory.update(replace(entry, federated=tuple(each for each in entry.federated if each is not gone)))
+        return Response(status_code=204)
+
+    def _federated_made(self, request: Request, entry: Application, made: dict[str, Any]) -> Response:
+        self.directory.update(replace(entry, federated=(*entry.federated, made)))
+        return JSONResponse(odata.entity(request, "federatedIdentityCredentials", made), status_code=201)
 
     def _owned_application(self, request: Request) -> Application:
         entry = self.owned(request)
         assert isinstance(entry, Application)
         return entry
 
-    async def upsert(self, request: Request) -> Response:
-        """PATCH by unique name: creates the application when it is missing and `Prefer: create-if-missing` is sent."""
+    async def change(self, request: Request) -> Response:
+        """PATCH; by unique name and with `Prefer: create-if-missing` it creates an application that is missing."""
+        name = request.path_params.get("unique_name")
+        if name is None or self._named(name) is not None:
+            if name is not None:
+                odata.prefers_creation(request)
+                self.apply(self.caller(request), self.addressed(request), await json_object(request))
+                return Response(status_code=204)
+            return await super().change(request)
         caller = self.caller(request)
-        name = request.path_params["unique_name"]
-        body = await json_object(request)
-        entry = next((each for each in self.entries() if each.properties.get("uniqueName") == name), None)
-        if entry is not None:
-            self.apply(caller, entry, body)
-            return Response(status_code=204)
-        if "create-if-missing" not in request.headers.get("prefer", ""):
+        if not odata.prefers_creation(request):
             raise representation.not_found(name)
-        return self.created(request, caller, {**body, "uniqueName": name})
+        return self.created(request, caller, {**await json_object(request), "uniqueName": name})
 
 
 class _ServicePrincipals(_Collection):
@@ -331,64 +405,6 @@ class _ServicePrincipals(_Collection):
 
     def delete(self, object_id: str) -> bool:
         return self.directory.delete_service_principal(object_id)
-
-
-class _DeletedItems:
-    """`directory/deletedItems`: what can be restored or purged."""
-
-    def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
-        self._directory = cloud.directory
-        self._door = door
-        self._tenant_id = cloud.tenant_id
-
-    def routes(self) -> Sequence[BaseRoute]:
-        item = "/v1.0/directory/deletedItems/{id}"
-        return [
-            Route("/v1.0/directory/deletedItems/microsoft.graph.{type}", self.list, methods=["GET"]),
-            Route(item, self.read, methods=["GET"]),
-            Route(item, self.purge, methods=["DELETE"]),
-            Route(f"{item}/restore", self.restore, methods=["POST"]),
-        ]
-
-    async def list(self, request: Request) -> Response:
-        permissions.require_read(self._door.enter(request))
-        wanted = f"#microsoft.graph.{request.path_params['type']}"
-        items = (
-            self._json(each.entry)
-            for each in self._directory.deleted()
-            if representation.TYPES[type(each.entry)] == wanted
-        )
-        return JSONResponse(odata.collection(request, "directoryObjects", items))
-
-    async def read(self, request: Request) -> Response:
-        permissions.require_read(self._door.enter(request))
-        return JSONResponse(odata.entity(request, "directoryObjects", self._json(self._addressed(request))))
-
-    async def purge(self, request: Request) -> Response:
-        entry = self._writable(request)
-        self._directory.purge(entry.object_id)
-        return Response(status_code=204)
-
-    async def restore(self, request: Request) -> Response:
-        entry = self._writable(request)
-        self._directory.restore(entry.object_id)
-        return JSONResponse(odata.entity(request, "directoryObjects", self._json(entry)))
-
-    def _writable(self, request: Request) -> Entry:
-        caller = self._door.enter(request)
-        entry = self._addressed(request)
-        permissions.require_write(caller, entry)
-        return entry
-
-    def _addressed(self, request: Request) -> Entry:
-        wanted = request.path_params["id"]
-        entry = next((each.entry for each in self._directory.deleted() if each.entry.object_id == wanted), None)
-        if entry is None:
-            raise representation.not_found(wanted)
-        return entry
-
-    def _json(self, entry: Entry) -> dict[str, Any]:
-        return {"@odata.type": representation.TYPES[type(entry)], **representation.to_json(entry, self._tenant_id)}
 
 
 def _render(error: ServiceError) -> Response:

@@ -1,4 +1,4 @@
-"""The part of OData that clients of applications use: `$filter`, `$search`, `$select`, `$top`, `$count`, collections.
+"""The part of OData that clients of applications use: queries, collections, preferences.
 
 Sources: Graph v1.0, "Use query parameters" and "Advanced query capabilities on directory objects".
 """
@@ -6,28 +6,84 @@ Sources: Graph v1.0, "Use query parameters" and "Advanced query capabilities on 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from localcloud.azure.shared.http import ServiceError
-
-_FILTERABLE = ("id", "appId", "displayName", "uniqueName", "servicePrincipalType")
-_TEXT = r"'((?:[^']|'')*)'"  # a quote within is doubled
-_EQUALS = re.compile(rf"(\w+) eq {_TEXT}")
-_STARTS_WITH = re.compile(rf"startswith\(\s*(\w+)\s*,\s*{_TEXT}\s*\)", re.IGNORECASE)
-_ANY = re.compile(rf"(tags|identifierUris|servicePrincipalNames|alternativeNames)/any\((\w+):\s*\2 eq {_TEXT}\)")
-_ANY_STARTS_WITH = re.compile(
-    rf"(tags|identifierUris|servicePrincipalNames|alternativeNames)/any\((\w+):\s*startswith\(\s*\2\s*,\s*{_TEXT}\s*\)\)",
-    re.IGNORECASE,
+from localcloud.azure.graph import representation
+from localcloud.azure.shared import odata_filter
+from localcloud.azure.shared.http import ServiceError, json_object, not_emulated
+from localcloud.azure.shared.odata_filter import (
+    AnyOf,
+    Called,
+    Compared,
+    Expression,
+    Joined,
+    Negated,
+    OneOf,
+    Path,
+    Value,
 )
+from localcloud.azure.shared.understood import Understood, check_headers, check_query, first_unknown
+
+_FILTERABLE = frozenset(
+    {"id", "appId", "displayName", "uniqueName", "servicePrincipalType", "signInAudience", "accountEnabled"}
+    | {"appOwnerOrganizationId", "name"}
+)
+_COLLECTIONS = frozenset({"tags", "identifierUris", "servicePrincipalNames", "alternativeNames"})
+_SORTABLE = frozenset({"displayName", "createdDateTime", "appId", "id"})
+_MOST_EXPANDED = 20  # Graph v1.0, "Use query parameters", $expand
+_LARGEST_PAGE = 999
 _SEARCH = re.compile(r'"displayName:([^"]*)"')
 _BETA = "/beta/"
 _VERSION = "localcloud.graph-version"
 _PAGE_SIZE = 100  # of applications and service principals, without `$top`
-_AND = re.compile(r" and (?=(?:[^']*'[^']*')*[^']*$)")  # outside quotes
+
+LISTED = Understood.of("$filter $search $select $top $count $skiptoken $expand $orderby", "consistencylevel")
+READ = Understood.of("$select $expand", "consistencylevel")
+"""What lists and single objects read of a request."""
+Expand = Callable[[str], Sequence[dict[str, Any]]]
+"""The owners of the object with an id."""
+
+
+def door(
+    method: str, path: str, handler: Callable[[Request], Awaitable[Response]], reads: Understood | None = None
+) -> Route:
+    """A route of Graph that refuses what its handler would ignore; annotations may stand at any object of a body."""
+    understood = Understood() if reads is None else reads
+
+    def refusal(what: str) -> ServiceError:
+        return not_emulated("graph", f"{what} of {method} {path}")
+
+    async def checked(request: Request) -> Response:
+        check_query(request, understood.query, refusal)
+        check_headers(request.headers, understood.headers, refusal)
+        body = representation.without_annotations(await json_object(request))
+        if isinstance(body, dict) and (unknown := first_unknown(body, understood.body or {})) is not None:
+            raise representation.invalid_property(unknown[-1])
+        return await handler(request)
+
+    return Route(path, checked, methods=[method])
+
+
+def prefers_creation(request: Request) -> bool:
+    """Whether an upsert is asked for; raises 501 for any other preference."""
+    preference = request.headers.get("prefer", "").strip()
+    if preference not in ("", "create-if-missing"):
+        raise not_emulated("graph", f"the preference {preference}")
+    return bool(preference)
+
+
+def refuse_preferences(request: Request) -> None:
+    """Raises 501 for a header `Prefer`."""
+    if "prefer" in request.headers:
+        raise not_emulated(
+            "graph", f"the preference {request.headers['prefer']} of {request.method} {request.url.path}"
+        )
 
 
 class BetaAsWell:
@@ -43,17 +99,33 @@ class BetaAsWell:
         await self._app(scope, receive, send)
 
 
-def collection(request: Request, name: str, items: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def collection(
+    request: Request, name: str, items: Iterable[dict[str, Any]], expand: Expand | None = None
+) -> dict[str, Any]:
     """The answer to a list request: the items that `$filter` and `$search` let through, cut to `$select`, in pages."""
     query = request.query_params
-    chosen = [item for item in items if _is_wanted(item, query.get("$filter"), _search(request))]
+    _check_expand(request, expand)
+    chosen = _sorted(request, _chosen(request, items))
     begin, size = _integer(query.get("$skiptoken", "0")), _integer(query.get("$top", str(_PAGE_SIZE)))
+    if not 1 <= size <= _LARGEST_PAGE:
+        raise ServiceError(
+            400,
+            "Request_UnsupportedQuery",
+            f"Invalid page size specified: '{size}'. Must be between 1 and {_LARGEST_PAGE} inclusive.",
+        )
     answer: dict[str, Any] = {"@odata.context": f"{_context(request)}#{name}"}
     if query.get("$count", "").lower() == "true":
         answer["@odata.count"] = len(chosen)
     if begin + size < len(chosen):
         answer["@odata.nextLink"] = str(request.url.include_query_params(**{"$skiptoken": str(begin + size)}))
-    return {**answer, "value": [select(request, item) for item in chosen[begin : begin + size]]}
+    return {**answer, "value": [_presented(request, item, expand) for item in chosen[begin : begin + size]]}
+
+
+def count(request: Request, items: Iterable[dict[str, Any]]) -> str:
+    """How many items `$filter` and `$search` let through; raises 400 without the header for advanced queries."""
+    if not _is_eventual(request):
+        raise ServiceError(400, "Request_BadRequest", "$count is not currently supported.")
+    return str(len(_chosen(request, items)))
 
 
 def strings(request: Request, values: Sequence[str]) -> dict[str, Any]:
@@ -61,20 +133,43 @@ def strings(request: Request, values: Sequence[str]) -> dict[str, Any]:
     return {"@odata.context": f"{_context(request)}#Collection(Edm.String)", "value": list(values)}
 
 
-def entity(request: Request, name: str, item: dict[str, Any]) -> dict[str, Any]:
+def entity(request: Request, name: str, item: dict[str, Any], expand: Expand | None = None) -> dict[str, Any]:
     """The answer that holds one object, cut to `$select`."""
-    return {"@odata.context": f"{_context(request)}#{name}/$entity", **select(request, item)}
-
-
-def select(request: Request, item: dict[str, Any]) -> dict[str, Any]:
-    """The item's properties that `$select` names; all without one."""
-    wanted = selected(request)
-    return item if not wanted else {name: value for name, value in item.items() if name in wanted}
+    _check_expand(request, expand)
+    return {"@odata.context": f"{_context(request)}#{name}/$entity", **_presented(request, item, expand)}
 
 
 def selected(request: Request) -> set[str]:
     """The property names in `$select`, none when all are wanted."""
-    return {name for name in request.query_params.get("$select", "").split(",") if name}
+    return {name.strip() for name in request.query_params.get("$select", "").split(",") if name.strip()}
+
+
+def _check_expand(request: Request, expand: Expand | None) -> None:
+    """Raises 501 for anything but `owners`, where there are any."""
+    expanded = request.query_params.get("$expand", "").strip()
+    if expanded and (expanded != "owners" or expand is None):
+        raise not_emulated("graph", f"$expand={expanded} of {request.url.path}")
+
+
+def _presented(request: Request, item: dict[str, Any], expand: Expand | None) -> dict[str, Any]:
+    """The item's properties that `$select` names, all without one, and what `$expand` names; raises 501 for others."""
+    wanted, expanded = selected(request), request.query_params.get("$expand", "").strip()
+    if request.method != "GET":  # in the answer to a write all of it is there
+        return item
+    if unknown := sorted(wanted - item.keys()):
+        raise not_emulated("graph", f"the property {unknown[0]} in $select of {request.url.path}")
+    chosen = item if not wanted else {name: value for name, value in item.items() if name in wanted}
+    return {**chosen, "owners": expand(item["id"])[:_MOST_EXPANDED]} if expanded and expand is not None else chosen
+
+
+def _sorted(request: Request, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    order = request.query_params.get("$orderby", "").split()
+    if not order:
+        return items
+    name, *direction = order
+    if name not in _SORTABLE or direction not in ([], ["asc"], ["desc"]):
+        raise not_emulated("graph", f"$orderby={' '.join(order)} of {request.url.path}")
+    return sorted(items, key=lambda item: str(item.get(name) or "").casefold(), reverse=direction == ["desc"])
 
 
 def _context(request: Request) -> str:
@@ -92,7 +187,7 @@ def _search(request: Request) -> str | None:
     expression = request.query_params.get("$search")
     if expression is None:
         return None
-    if request.headers.get("consistencylevel", "").lower() != "eventual":
+    if not _is_eventual(request):
         raise ServiceError(
             400,
             "Request_UnsupportedQuery",
@@ -105,28 +200,68 @@ def _search(request: Request) -> str | None:
     return match[1]
 
 
-def _is_wanted(item: dict[str, Any], expression: str | None, searched: str | None) -> bool:
-    if searched is not None and searched.casefold() not in str(item.get("displayName") or "").casefold():
-        return False
-    return expression is None or _matches(item, expression)
+def _is_eventual(request: Request) -> bool:
+    return request.headers.get("consistencylevel", "").lower() == "eventual"
 
 
-def _matches(item: dict[str, Any], expression: str) -> bool:
-    return all(_holds(item, term.strip()) for term in _AND.split(expression))
+def _chosen(request: Request, items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The items that `$filter` and `$search` let through; raises 400."""
+    searched, text = _search(request), request.query_params.get("$filter")
+    is_advanced = _is_eventual(request) and request.query_params.get("$count", "").lower() == "true"
+    holds = _condition(_parsed(text), text, is_advanced) if text is not None else None
+    return [
+        item
+        for item in items
+        if (searched is None or searched.casefold() in str(item.get("displayName") or "").casefold())
+        and (holds is None or holds(item))
+    ]
 
 
-def _holds(item: dict[str, Any], term: str) -> bool:
-    if (match := _ANY.fullmatch(term)) is not None:
-        return _unquoted(match[3]) in item.get(match[1], ())
-    if (match := _ANY_STARTS_WITH.fullmatch(term)) is not None:
-        return any(each.startswith(_unquoted(match[3])) for each in item.get(match[1], ()))
-    # Entra compares names and ids without regard to case.
-    if (match := _EQUALS.fullmatch(term)) is not None and match[1] in _FILTERABLE:
-        return str(item.get(match[1]) or "").casefold() == _unquoted(match[2]).casefold()
-    if (match := _STARTS_WITH.fullmatch(term)) is not None and match[1] in _FILTERABLE:
-        return str(item.get(match[1]) or "").casefold().startswith(_unquoted(match[2]).casefold())
-    raise ServiceError(400, "Request_UnsupportedQuery", f"Unsupported query: '{term}'.")
+def _parsed(text: str) -> Expression:
+    try:
+        return odata_filter.parse(text)
+    except odata_filter.InvalidFilter:
+        raise _unsupported(text) from None
 
 
-def _unquoted(text: str) -> str:
-    return text.replace("''", "'")
+def _condition(expression: Expression, text: str, is_advanced: bool) -> Callable[[dict[str, Any]], bool]:
+    """The condition on an item; raises 400. `ne`, `not` and `endsWith` are advanced queries."""
+
+    def below(inner: Expression) -> Callable[[dict[str, Any]], bool]:
+        return _condition(inner, text, is_advanced)
+
+    match expression:
+        case Joined(operator, conditions):
+            each_of, joined = [below(each) for each in conditions], all if operator == "and" else any
+            return lambda item: joined(holds(item) for holds in each_of)
+        case Negated(inner) if is_advanced:
+            holds = below(inner)
+            return lambda item: not holds(item)
+        case Compared(member, "eq", value) if member in _FILTERABLE:
+            return lambda item: _is(item.get(member), value)
+        case Compared(member, "ne", value) if member in _FILTERABLE and is_advanced:
+            return lambda item: not _is(item.get(member), value)
+        case OneOf(member, values) if member in _FILTERABLE:
+            return lambda item: any(_is(item.get(member), each) for each in values)
+        case Called("startswith", (Path(member), str(part))) if member in _FILTERABLE:
+            return lambda item: str(item.get(member) or "").casefold().startswith(part.casefold())
+        case Called("endswith", (Path(member), str(part))) if member in _FILTERABLE and is_advanced:
+            return lambda item: str(item.get(member) or "").casefold().endswith(part.casefold())
+        case AnyOf(member, variable, Compared(own, "eq", str(value))) if member in _COLLECTIONS and own == variable:
+            return lambda item: value in item.get(member, ())
+        case AnyOf(member, variable, Called("startswith", (Path(own), str(part)))) if (
+            member in _COLLECTIONS and own == variable
+        ):
+            return lambda item: any(each.startswith(part) for each in item.get(member, ()))
+    raise _unsupported(text)
+
+
+def _is(found: object, asked: Value) -> bool:
+    """Whether a property has a value; Entra compares names and ids without regard to case."""
+    if isinstance(found, str) and isinstance(asked, str):
+        return found.casefold() == asked.casefold()
+    return found == asked
+
+
+def _unsupported(text: str) -> ServiceError:
+    return ServiceError(400, "Request_UnsupportedQuery", f"Unsupported query: '{text}'.")

@@ -7,11 +7,13 @@ from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
 from localcloud.azure.graph import odata, permissions, representation
+from localcloud.azure.graph.odata import door
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, json_object
+from localcloud.azure.shared.understood import Understood
 
 # Graph v1.0 reference, directoryObject: getByIds.
 _MOST_IDS: Final = 1000
@@ -28,7 +30,7 @@ class DirectoryObjects:
 
     def routes(self) -> Sequence[BaseRoute]:
         """Its routes."""
-        return [Route("/v1.0/directoryObjects/getByIds", self.by_ids, methods=["POST"])]
+        return [door("POST", "/v1.0/directoryObjects/getByIds", self.by_ids, Understood.of(body="ids types"))]
 
     async def by_ids(self, request: Request) -> Response:
         """The objects with these ids, of these types."""
@@ -40,7 +42,7 @@ class DirectoryObjects:
         )
         if not isinstance(wanted, list) or len(wanted) > _MOST_IDS:
             raise ServiceError(400, "Request_BadRequest", f"Too many or no 'ids': at most {_MOST_IDS} are accepted.")
-        found = (self._find(str(each)) for each in wanted)
+        found = (self._find(str(each).lower()) for each in wanted)
         items = [each for each in found if each is not None and _kind(each["@odata.type"]) in kinds]
         return JSONResponse(odata.collection(request, "directoryObjects", items))
 
@@ -62,8 +64,14 @@ class Users:
     def routes(self) -> Sequence[BaseRoute]:
         """Its routes."""
         return [
-            Route("/v1.0/me", self.me, methods=["GET"]),
-            Route("/v1.0/users/{user}/getMemberGroups", self.member_groups, methods=["POST"]),
+            door("GET", "/v1.0/me", self.me, Understood.of("$select")),
+            # Every group of the local tenant is a security group.
+            door(
+                "POST",
+                "/v1.0/users/{user}/getMemberGroups",
+                self.member_groups,
+                Understood.of(body="securityEnabledOnly"),
+            ),
         ]
 
     async def me(self, request: Request) -> Response:
@@ -79,7 +87,7 @@ class Users:
         """The ids of a user's groups."""
         permissions.require_memberships(self._door.enter(request))
         name = request.path_params["user"]
-        user = self._people.user(name) or self._people.user_by_name(name)
+        user = self._people.user(name.lower()) or self._people.user_by_name(name)
         if user is None:
             raise representation.not_found(name)
         return JSONResponse(odata.strings(request, self._people.groups_of(user.object_id)))

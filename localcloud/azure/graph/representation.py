@@ -17,7 +17,8 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.http import ServiceError, not_emulated
+from localcloud.azure.shared.understood import Members
 from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.azure.tenant.people import User
 from localcloud.core import clock
@@ -30,7 +31,6 @@ TYPES: Mapping[type[Application | ServicePrincipal], str] = {
     ServicePrincipal: "#microsoft.graph.servicePrincipal",
 }
 _PASSWORD_LIFETIME = timedelta(days=730)
-_FEDERATED = ("name", "issuer", "subject", "audiences")
 
 _APPLICATION_DEFAULTS: Mapping[str, Any] = {
     "uniqueName": None,
@@ -66,6 +66,31 @@ _PRINCIPAL_DEFAULTS: Mapping[str, Any] = {
     "preferredSingleSignOnMode": None,
     "samlSingleSignOnSettings": None,
 }
+# What Graph has beside, and the local cloud has not (Graph v1.0 reference).
+_NOT_EMULATED: Mapping[type[Application | ServicePrincipal], frozenset[str]] = {
+    Application: frozenset(
+        {"addIns", "authenticationBehaviors", "certification", "defaultRedirectUri", "logo", "tokenEncryptionKeyId"}
+        | {"nativeAuthenticationApisEnabled", "parentalControlSettings", "passwordCredentials", "samlMetadataUrl"}
+        | {
+            "requestSignatureVerification",
+            "servicePrincipalLockConfiguration",
+            "verifiedPublisher",
+            "disabledByMicrosoftStatus",
+        }
+    ),
+    ServicePrincipal: frozenset(
+        {"addIns", "appRoles", "customSecurityAttributes", "info", "logoutUrl", "oauth2PermissionScopes", "replyUrls"}
+        | {"passwordCredentials", "preferredTokenSigningKeyThumbprint", "servicePrincipalNames", "servicePrincipalType"}
+        | {"remoteDesktopSecurityConfiguration", "tokenEncryptionKeyId", "verifiedPublisher"}
+    ),
+}
+_KEY = dict.fromkeys(
+    ("keyId", "type", "usage", "key", "displayName", "startDateTime", "endDateTime", "customKeyIdentifier")
+)
+PASSWORD: Members = {
+    "passwordCredential": dict.fromkeys(("displayName", "startDateTime", "endDateTime", "hint", "keyId", "secretText"))
+}
+"""The body of `addPassword`; what answers have beside is null in it."""
 
 
 def to_json(entry: Application | ServicePrincipal, tenant_id: str, *, with_keys: bool = False) -> dict[str, Any]:
@@ -102,9 +127,23 @@ def writable(body: Mapping[str, Any], kind: type[Application | ServicePrincipal]
     body = {name: without_annotations(value) for name, value in body.items() if not _is_annotation(name)}
     structural = {"displayName", "keyCredentials", OWNERS, *(() if kind is Application else ("appId",))}
     for name in body:
+        if name in _NOT_EMULATED[kind]:
+            raise not_emulated("graph", f"the property {name} of {TYPES[kind].rpartition('.')[2]}")
         if name not in known and name not in structural:
-            raise ServiceError(400, "Request_BadRequest", f"Invalid property '{name}'.")
+            raise invalid_property(name)
     return {name: value for name, value in body.items() if name in known}
+
+
+def members(kind: type[Application | ServicePrincipal]) -> Members:
+    """The members of a body that writes an object: those that are kept, and those that are refused by their names."""
+    known = _APPLICATION_DEFAULTS if kind is Application else _PRINCIPAL_DEFAULTS
+    structural = ("id", "displayName", "appId", OWNERS)
+    return {**dict.fromkeys((*known, *structural, *_NOT_EMULATED[kind])), "keyCredentials": _KEY}
+
+
+def invalid_property(name: str) -> ServiceError:
+    """400 for a property that Graph does not know there."""
+    return ServiceError(400, "Request_BadRequest", f"Invalid property '{name}'.")
 
 
 def without_annotations(value: object) -> object:
@@ -136,7 +175,7 @@ def key_credentials(body: list[dict[str, Any]], existing: tuple[KeyCredential, .
 
 def _key_credential(body: dict[str, Any], existing: Mapping[str, KeyCredential]) -> KeyCredential:
     key_id, content = body.get("keyId"), body.get("key")
-    if (known := existing.get(str(key_id))) is not None:
+    if (known := existing.get(str(key_id).lower())) is not None:
         if content is not None and _certificate(content) != x509.load_der_x509_certificate(known.certificate):
             raise ServiceError(
                 400, "Request_BadRequest", f"Update to existing credential with KeyId '{key_id}' is not allowed."
@@ -161,6 +200,9 @@ def _key_credential(body: dict[str, Any], existing: Mapping[str, KeyCredential])
         raise ServiceError(400, "KeyCredentialsInvalidStartDate", "Key credential start date is invalid.")
     if not max(start, clock.now()) < end <= key.end:
         raise ServiceError(400, "KeyCredentialsInvalidEndDate", "Key credential end date is invalid.")
+    identifier = _key_json(key, with_content=False)["customKeyIdentifier"]
+    if body.get("customKeyIdentifier") not in (None, identifier):
+        raise not_emulated("graph", "a customKeyIdentifier beside the certificate's thumbprint")
     return replace(key, start=start, end=end)
 
 
@@ -213,21 +255,10 @@ def password_json(password: PasswordCredential) -> dict[str, Any]:
     }
 
 
-def password_end(body: Mapping[str, Any]) -> datetime:
-    """When a requested secret expires, two years from now by default; raises 400."""
-    return _date(body, "endDateTime", clock.now() + _PASSWORD_LIFETIME)
-
-
-def federated(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The federated credential that a POST asks for; raises 400 for what is missing or unknown."""
-    for name in body:
-        if name not in {*_FEDERATED, "description"}:
-            raise ServiceError(400, "Request_BadRequest", f"Invalid property '{name}'.")
-    for name in _FEDERATED:
-        if not body.get(name):
-            raise ServiceError(400, "Request_BadRequest", f"Invalid value specified for property '{name}'.")
-    known = {name: body[name] for name in _FEDERATED}
-    return {"id": str(uuid.uuid4()), "description": body.get("description"), **known}
+def password_dates(body: Mapping[str, Any]) -> tuple[datetime, datetime]:
+    """From when and until when a requested secret is valid, for two years from now by default; raises 400."""
+    start = _date(body, "startDateTime", clock.now())
+    return start, _date(body, "endDateTime", start + _PASSWORD_LIFETIME)
 
 
 def _key_json(key: KeyCredential, with_content: bool) -> dict[str, Any]:

@@ -13,13 +13,14 @@ from datetime import timedelta
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, service_app
+from localcloud.azure.shared.understood import Understood, operation
 from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.azure.tenant.resources import first_party_audiences
+from localcloud.azure.tenant.resources import EXCHANGE, exchange_issuer, first_party_audiences
 from localcloud.core import clock
+from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD
 
 _SCALE_SETS = "microsoft.compute/virtualmachinescalesets"
 _LIFETIME = timedelta(hours=24)
@@ -30,7 +31,8 @@ _SELECTORS = ("client_id", "object_id", "mi_res_id", "msi_res_id")
 def app(cloud: LocalAzure) -> Starlette:
     """The metadata service's application, to be served over plain HTTP."""
     imds = _Imds(cloud)
-    routes = [Route("/metadata/identity/oauth2/token", imds.token, methods=["GET"])]
+    reads = Understood.of(f"api-version resource bypass_cache {' '.join(_SELECTORS)}", "metadata")
+    routes = [operation("imds", "/metadata/identity/oauth2/token", imds.token, "GET", reads=reads)]
     return service_app("imds", routes, faults=cloud.faults, holder=cloud.holder, render=_render)
 
 
@@ -41,13 +43,15 @@ class _Imds:
     async def token(self, request: Request) -> Response:
         if request.headers.get("metadata", "").lower() != "true":
             raise _invalid("Required metadata header not specified")
+        if "x-forwarded-for" in request.headers:
+            raise _invalid("A request with the header X-Forwarded-For is not answered")
         query = request.query_params
         for name in ("api-version", "resource"):
             if not query.get(name):
                 raise _invalid(f"Required query variable '{name}' is missing")
         principal = self._chosen({name: query[name] for name in _SELECTORS if query.get(name)})
         resource = query["resource"]
-        if resource not in first_party_audiences():
+        if resource not in (EXCHANGE, *first_party_audiences()) and not self._cloud.directory.offers(resource):
             raise ServiceError(
                 400,
                 "invalid_resource",
@@ -58,7 +62,7 @@ class _Imds:
         seconds = int(_LIFETIME.total_seconds())
         return JSONResponse(
             {
-                "access_token": self._cloud.tokens.issue(principal, resource, lifetime=_LIFETIME),
+                "access_token": self._issue(principal, resource),
                 "client_id": principal.app_id,
                 "expires_in": str(seconds),
                 "expires_on": str(now + seconds),
@@ -68,6 +72,13 @@ class _Imds:
                 "token_type": "Bearer",
             }
         )
+
+    def _issue(self, principal: ServicePrincipal, resource: str) -> str:
+        tokens = self._cloud.tokens
+        if resource == EXCHANGE:
+            issuer = exchange_issuer(CLOUDS[DEFAULT_CLOUD], self._cloud.tenant_id)
+            return tokens.issue_for_exchange(principal, resource, issuer, _LIFETIME)
+        return tokens.issue(principal, resource, lifetime=_LIFETIME)
 
     def _chosen(self, selectors: dict[str, str]) -> ServicePrincipal:
         """The identity that the query picks among the node's; raises 400."""

@@ -1,39 +1,35 @@
 """Certificates: self-signed by the vault, or imported, with the secret of the same name that holds key and certificate.
 
-Rules: Key Vault REST 7.4 (`CertificatePolicy`, `CertificateBundle`), azure-docs `about-certificates` (composition of a
-certificate). A certificate lives and dies with its secret: both have one version, one deletion and one recovery. Left
-out: other issuers than `Self`, renewal by the vault, the key of the same name.
+Rules: Key Vault REST 7.4 (`CertificateBundle`), azure-docs `about-certificates` (composition of a certificate). A
+certificate lives and dies with its secret and its key: they have one version, one deletion and one recovery. The key of
+the same name is read out of the secret.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import timedelta
 from typing import Any, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, pkcs12
-from cryptography.x509.oid import NameOID
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
 
-from localcloud.azure.keyvault import errors
+from localcloud.azure.keyvault import errors, policies
+from localcloud.azure.keyvault.keys import KeyVersion
 from localcloud.azure.keyvault.secrets import DeletedSecret, SecretChange, Secrets
 from localcloud.azure.keyvault.vaults import CERTIFICATE_KIND, KeyVault
-from localcloud.core.certificates import KEY_SIZES, PEM_BEGINS, KeyMaterial, UnreadableKeyMaterial, issue, parse
-from localcloud.core.clock import now
+from localcloud.core.certificates import PEM_BEGINS, ForeignKeyKind, KeyMaterial, UnreadableKeyMaterial, parse
 from localcloud.core.store import Store
 
-PKCS12: Final = "application/x-pkcs12"
-PEM: Final = "application/x-pem-file"
+_OLD_KEY: Final = re.compile(rb"-----BEGIN (RSA|EC|DSA) PRIVATE KEY-----")
 _ROUNDS: Final = 2048
 # The library refuses the empty password. It is two zero bytes where keys are derived (RFC 7292 B.1), this one is four,
 # and both are repeated to the length of a block (B.2): the same key.
 _EMPTY: Final = b"\x00"
-_MONTH: Final = timedelta(days=30)
-_MONTHS: Final = 12  # of a policy that names none
 
 
 @dataclass(frozen=True)
@@ -45,6 +41,8 @@ class CertificateVersion:
     cer: str
     policy: Mapping[str, Any]
     created: int
+    enabled: bool = True
+    tags: Mapping[str, str] | None = None
 
     @property
     def certificate(self) -> x509.Certificate:
@@ -79,43 +77,59 @@ class Certificates:
         names = [key.partition("/")[2] for key, _ in self._store.items(CERTIFICATE_KIND, _key(vault, ""))]
         return [self.find(vault, name) for name in names if self._secrets.find(vault, name) is not None]
 
-    def create(self, vault: KeyVault, name: str, policy: object) -> CertificateVersion:
-        """A self-signed certificate by a policy; raises 400, 409, and 501 for another issuer."""
-        asked = policy if isinstance(policy, dict) else {}
-        issuer = _member(asked, "issuer").get("name")
-        if issuer != "Self":
-            raise errors.not_emulated(f"certificates of the issuer {issuer}")
-        key, properties = _member(asked, "key_props"), _member(asked, "x509_props")
-        try:
-            subject = x509.Name.from_rfc4514_string(str(properties.get("subject") or ""))
-            [common_name] = subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        except ValueError:
-            raise errors.bad_parameter("Property policy.x509_props.subject has invalid value: CN=<name>.") from None
-        size = key.get("key_size") or min(KEY_SIZES)
-        if key.get("kty", "RSA") != "RSA" or size not in KEY_SIZES:
-            raise errors.bad_parameter("Property policy.key_props has invalid value: RSA of 2048, 3072 or 4096 bits.")
-        issued = issue(
-            str(common_name.value),
-            key_size=size,
-            not_before=now(),
-            lifetime=_MONTH * int(properties.get("validity_months") or _MONTHS),
-        )
-        return self._add(vault, name, issued, asked)
+    def versions(self, vault: KeyVault, name: str) -> list[CertificateVersion]:
+        """Every version of a live certificate, the newest last; raises 404."""
+        self.find(vault, name)
+        return self._versions(vault, name)
+
+    def all_deleted(self, vault: KeyVault) -> list[tuple[CertificateVersion, DeletedSecret]]:
+        """The newest version of each soft-deleted certificate of the vault, by name."""
+        names = [each.secret.name for each in self._secrets.all_deleted(vault) if each.secret.current.managed]
+        return [self.find_deleted(vault, name) for name in names]
+
+    def create(self, vault: KeyVault, name: str, policy: Mapping[str, Any], change: SecretChange) -> CertificateVersion:
+        """A self-signed certificate by a policy; raises 400, 409, and 501 for what is not emulated."""
+        return self._add(vault, name, policies.issue(policy), policy, change, issuer="Self")
 
     def import_(
-        self, vault: KeyVault, name: str, value: object, password: object, policy: object
+        self,
+        vault: KeyVault,
+        name: str,
+        content: tuple[object, object],
+        policy: Mapping[str, Any],
+        change: SecretChange,
     ) -> CertificateVersion:
-        """A certificate with its key, PEM or PKCS#12 in base64; raises 400 and 409."""
+        """A certificate with its key, by content and password: PEM, or PKCS#12 in base64.
+
+        Raises:
+            VaultError: 400, 409, and 501 for another key than RSA.
+        """
+        policies.check_import(policy)
         try:
-            material = _material(str(value or ""), str(password or ""))
+            material = _material(*(str(each or "") for each in content))
+        except ForeignKeyKind:
+            raise errors.not_emulated("certificates with keys of another kind than RSA") from None
         except (binascii.Error, UnreadableKeyMaterial, ValueError):
             raise errors.bad_parameter("The specified PKCS#12 or PEM content cannot be read.") from None
-        return self._add(vault, name, material, policy if isinstance(policy, dict) else {})
+        return self._add(vault, name, material, policy, change, issuer="Unknown")
+
+    def key(self, vault: KeyVault, name: str, version: str | None) -> KeyVersion:
+        """The key of a certificate, out of the secret of the same version; raises 404."""
+        found = self.find(vault, name, version)
+        secret = self._secrets.find(vault, name)
+        kept = secret.at(found.version) if secret else None
+        if kept is None:
+            raise errors.not_found("key", name)
+        text = self._secrets.value(kept)
+        data = text.encode() if PEM_BEGINS in text.encode() else base64.b64decode(text)
+        pem = parse(data).private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        sealed = self._store.seal(pem.decode())
+        return KeyVersion(found.name, found.version, sealed, found.created, enabled=found.enabled, managed=True)
 
     def delete(self, vault: KeyVault, name: str) -> tuple[CertificateVersion, DeletedSecret]:
         """Soft-delete a certificate with its secret; raises 404."""
         self.find(vault, name)
-        self._secrets.delete(vault, name)
+        self._secrets.delete(vault, name, managed=True)
         return self.find_deleted(vault, name)
 
     def recover(self, vault: KeyVault, name: str) -> CertificateVersion:
@@ -131,20 +145,32 @@ class Certificates:
             self._secrets.purge(vault, name)
             self._store.delete(CERTIFICATE_KIND, _key(vault, name))
 
-    def _add(self, vault: KeyVault, name: str, material: KeyMaterial, policy: Mapping[str, Any]) -> CertificateVersion:
-        certificate = material.certificate
-        kind = _member(policy, "secret_props").get("contentType") or PKCS12
-        text = material.pem().decode() if kind == PEM else base64.b64encode(_pfx(material)).decode()
+    def _add(
+        self,
+        vault: KeyVault,
+        name: str,
+        material: KeyMaterial,
+        policy: Mapping[str, Any],
+        change: SecretChange,
+        *,
+        issuer: str,
+    ) -> CertificateVersion:
+        certificate, kind = material.certificate, policies.content_type(policy)
+        text = material.pem().decode() if kind == policies.PEM else base64.b64encode(_pfx(material)).decode()
         dates = (certificate.not_valid_before_utc, certificate.not_valid_after_utc)
         start, end = (int(each.timestamp()) for each in dates)
+        enabled = change.enabled is not False
+        of_secret = SecretChange(enabled=enabled, nbf=start, exp=end, content_type=kind, tags=change.tags)
         with self._store.transaction():
-            secret = self._secrets.set(vault, name, text, SecretChange(nbf=start, exp=end, content_type=kind))
+            secret = self._secrets.set(vault, name, text, of_secret, managed=True)
             added = CertificateVersion(
                 name=secret.name,
                 version=secret.version,
                 cer=base64.b64encode(certificate.public_bytes(Encoding.DER)).decode(),
-                policy=dict(policy),
+                policy=policies.filled(policy, material, issuer),
                 created=secret.created,
+                enabled=enabled,
+                tags=change.tags,
             )
             versions = [*self._versions(vault, name), added]
             self._store.put(CERTIFICATE_KIND, _key(vault, name), {"versions": [asdict(each) for each in versions]})
@@ -158,6 +184,12 @@ class Certificates:
 def _material(value: str, password: str) -> KeyMaterial:
     # SDKs send PEM as it is, the Azure CLI in base64 with line breaks.
     data = value.encode() if PEM_BEGINS in value.encode() else base64.b64decode("".join(value.split()), validate=True)
+    if _OLD_KEY.search(data):
+        # azure-cli issues 8099 and 19017: a key in PEM has to be PKCS#8.
+        raise errors.bad_parameter(
+            "The specified PEM X.509 certificate content is in an unexpected format. Please check if certificate is in "
+            "valid PEM format."
+        )
     return parse(data, password.encode() or None)
 
 
@@ -172,11 +204,6 @@ def _pfx(material: KeyMaterial) -> bytes:
         .build(_EMPTY)
     )
     return pkcs12.serialize_key_and_certificates(None, key, certificate, others, protection)
-
-
-def _member(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = holder.get(name)
-    return found if isinstance(found, Mapping) else {}
 
 
 def _key(vault: KeyVault, name: str) -> str:

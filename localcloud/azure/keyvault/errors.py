@@ -64,9 +64,31 @@ def not_found(kind: str, name: str) -> VaultError:
     )
 
 
+def issuer_not_found(name: str) -> VaultError:
+    """404 for an issuer that is not set up."""
+    return VaultError(404, "CertificateIssuerNotFound", f"A Certificate Issuer with name {name} was not found.")
+
+
 def secret_disabled() -> VaultError:
     """403 for reading a disabled version."""
     return VaultError(403, "Forbidden", "Operation get is not allowed on a disabled secret.", inner="SecretDisabled")
+
+
+def managed(operation: str) -> VaultError:
+    """403: a certificate's secret is written and deleted with it (innererror in azure-sdk-for-js's recordings)."""
+    return VaultError(
+        403,
+        "Forbidden",
+        f'Operation "{operation}" is not allowed on this secret, since it is associated with a certificate. Perform '
+        "the operation on the corresponding certificate. For more information refer to "
+        "https://docs.microsoft.com/en-us/azure/key-vault/certificates/about-certificates#composition-of-a-certificate",
+        inner="SecretManagedByKeyVault",
+    )
+
+
+def key_not_usable(operation: str, why: str, inner: str) -> VaultError:
+    """403 for an operation that the key's attributes or its `key_ops` do not allow."""
+    return VaultError(403, "Forbidden", f"Operation {operation} is not {why}.", inner=inner)
 
 
 def name_is_deleted(name: str) -> VaultError:

@@ -1,7 +1,8 @@
 """RSA keys and their operations. The private key leaves the store only for an operation.
 
-Rules: Key Vault REST 7.4 (`JsonWebKeyEncryptionAlgorithm`, RFC 7518 4.3 for RSA-OAEP, RFC 7518 A.1 for RSA-OAEP-256).
-RSA1_5 and every symmetric or elliptic kind are left out: etcd encryption uses RSA-OAEP-256 alone.
+Rules: Key Vault REST 7.4 (`JsonWebKeyEncryptionAlgorithm`, RFC 7518 4.2 for RSA1_5, 4.3 for RSA-OAEP, A.1 for
+RSA-OAEP-256). Every symmetric or elliptic kind is left out: etcd encryption uses RSA-OAEP-256, and RSA1_5 with the KMS
+plugin's version 1.
 """
 
 from __future__ import annotations
@@ -9,19 +10,27 @@ from __future__ import annotations
 import base64
 import re
 import uuid
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from localcloud.azure.keyvault import errors
+from localcloud.azure.keyvault.secrets import SecretChange
 from localcloud.azure.keyvault.vaults import KEY_KIND, KeyVault
 from localcloud.core.clock import now
 from localcloud.core.store import Store
 
 _BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]+")
+_EXPONENT: Final = 65537
+_PKCS1_OVERHEAD: Final = 11  # RFC 8017 7.2.1
 _SIZES: Final = (2048, 3072, 4096)
+OPERATIONS: Final = ("encrypt", "decrypt", "wrapKey", "unwrapKey")
+"""What can be done with a key here; signing is left out."""
+# Operations that a key may be made for, and that are not emulated.
+_NOT_EMULATED: Final = ("sign", "verify", "import", "export")
 _HASHES: Final = {"RSA-OAEP": hashes.SHA1, "RSA-OAEP-256": hashes.SHA256}
 
 
@@ -33,6 +42,29 @@ class KeyVersion:
     version: str
     sealed: str
     created: int
+    operations: tuple[str, ...] = OPERATIONS
+    enabled: bool = True
+    nbf: int | None = None
+    exp: int | None = None
+    tags: Mapping[str, str] | None = None
+    managed: bool = False  # it is a certificate's
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> KeyVersion:
+        """A version as it is stored."""
+        return cls(**{**stored, "operations": tuple(stored.get("operations", OPERATIONS))})
+
+    def require(self, operation: str) -> None:
+        """Refuse an operation that the key does not allow; raises 403. A key that has ended still decrypts."""
+        if operation not in self.operations:
+            raise errors.key_not_usable(operation, "permitted on this key", "KeyOperationForbidden")
+        if not self.enabled:
+            raise errors.key_not_usable(operation, "allowed on a disabled key", "KeyDisabled")
+        instant, is_public = int(now().timestamp()), operation in ("encrypt", "wrapKey")
+        if is_public and self.nbf is not None and instant < self.nbf:
+            raise errors.key_not_usable(operation, "allowed on a key that is not yet valid", "KeyNotYetValid")
+        if is_public and self.exp is not None and instant >= self.exp:
+            raise errors.key_not_usable(operation, "allowed on an expired key", "KeyExpired")
 
 
 class Keys:
@@ -41,12 +73,23 @@ class Keys:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def add(self, vault: KeyVault, name: str, *, version: str | None = None, key_size: int = 2048) -> KeyVersion:
+    def add(
+        self,
+        vault: KeyVault,
+        name: str,
+        *,
+        version: str | None = None,
+        key_size: int = 2048,
+        operations: tuple[str, ...] = OPERATIONS,
+        change: SecretChange | None = None,
+    ) -> KeyVersion:
         """A new version of the key, and the key with it if it is new; an existing `version` is answered as it is.
 
         Args:
             version: 32 hex digits, drawn when None.
             key_size: bits.
+            operations: what may be done with it.
+            change: its attributes and tags.
         """
         versions = self.versions(vault, name)
         for existing in versions:
@@ -56,27 +99,50 @@ class Keys:
         pem = private_key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        added = KeyVersion(name, version or uuid.uuid4().hex, self._store.seal(pem.decode()), int(now().timestamp()))
+        asked = change or SecretChange()
+        added = KeyVersion(
+            name,
+            version or uuid.uuid4().hex,
+            self._store.seal(pem.decode()),
+            int(now().timestamp()),
+            operations,
+            asked.enabled is not False,
+            asked.nbf,
+            asked.exp,
+            asked.tags,
+        )
         self._store.put(KEY_KIND, _key(vault, name), {"versions": [asdict(each) for each in (*versions, added)]})
         return added
 
-    def create(self, vault: KeyVault, name: str, kind: object, size: object) -> KeyVersion:
-        """A new version as a client asks for it: `kty` and `key_size`; raises 400, and 501 for what is left out."""
-        if kind != "RSA":
+    def create(self, vault: KeyVault, name: str, asked: Mapping[str, Any]) -> KeyVersion:
+        """A new version as a client asks for it (KeyCreateParameters); raises 400, and 501 for what is left out."""
+        kind, size = asked.get("kty"), asked.get("key_size")
+        if kind != "RSA" or asked.get("crv") is not None:
             raise errors.not_emulated(f"keys of the kind {kind}")
         if size not in (None, *_SIZES):
             raise errors.bad_parameter(f"Invalid key size '{size}': {', '.join(map(str, _SIZES))}.")
-        return self.add(vault, name, key_size=_SIZES[0] if size is None else int(str(size)))
+        if asked.get("public_exponent") not in (None, _EXPONENT):
+            raise errors.not_emulated("keys with another public exponent than 65537")
+        attributes = {**(asked.get("attributes") or {})}
+        if attributes.pop("exportable", None) or asked.get("release_policy") is not None:
+            raise errors.not_emulated("keys that can be exported")
+        return self.add(
+            vault,
+            name,
+            key_size=_SIZES[0] if size is None else int(str(size)),
+            operations=_operations(asked.get("key_ops")),
+            change=SecretChange.of(attributes, None, asked.get("tags")),
+        )
 
     def versions(self, vault: KeyVault, name: str) -> list[KeyVersion]:
         """Every version of the key, the newest last; empty when there is no such key."""
         document = self._store.get(KEY_KIND, _key(vault, name))
-        return [KeyVersion(**each) for each in document["versions"]] if document else []
+        return [KeyVersion.of(each) for each in document["versions"]] if document else []
 
     def all(self, vault: KeyVault) -> list[KeyVersion]:
         """The newest version of each key of the vault, by name."""
         found = self._store.items(KEY_KIND, _key(vault, ""))
-        return [KeyVersion(**document["versions"][-1]) for _, document in found]
+        return [KeyVersion.of(document["versions"][-1]) for _, document in found]
 
     def find(self, vault: KeyVault, name: str, version: str | None) -> KeyVersion:
         """The named version, the newest for None or ""; raises 404 `KeyNotFound`."""
@@ -93,27 +159,19 @@ class Keys:
 
     def encrypt(self, key: KeyVersion, algorithm: object, value: object) -> str:
         """`value` (base64url) encrypted with the public key, as base64url; raises 400 `BadParameter`."""
-        private_key, scheme, plaintext = self._prepared(key, algorithm, value)
-        if len(plaintext) > private_key.key_size // 8 - 2 * scheme.algorithm.digest_size - 2:
+        private_key, plaintext = self._private_key(key), _from_base64url(value)
+        scheme, overhead = _scheme(algorithm)
+        if len(plaintext) > private_key.key_size // 8 - overhead:
             raise errors.bad_parameter(f"The value is too long for {algorithm} with this key.")
         return base64url(private_key.public_key().encrypt(plaintext, scheme))
 
     def decrypt(self, key: KeyVersion, algorithm: object, value: object) -> str:
         """The inverse of `encrypt`."""
-        private_key, scheme, ciphertext = self._prepared(key, algorithm, value)
+        ciphertext, (scheme, _) = _from_base64url(value), _scheme(algorithm)
         try:
-            return base64url(private_key.decrypt(ciphertext, scheme))
+            return base64url(self._private_key(key).decrypt(ciphertext, scheme))
         except ValueError:
             raise errors.bad_parameter("The parameter is incorrect: this key does not decrypt the value.") from None
-
-    def _prepared(
-        self, key: KeyVersion, algorithm: object, value: object
-    ) -> tuple[rsa.RSAPrivateKey, padding.OAEP, bytes]:
-        digest = _HASHES.get(str(algorithm))
-        if digest is None:
-            raise errors.bad_parameter(f"Property 'alg' has invalid value '{algorithm}': {' or '.join(_HASHES)}.")
-        scheme = padding.OAEP(padding.MGF1(digest()), digest(), None)
-        return self._private_key(key), scheme, _from_base64url(value)
 
     def _private_key(self, key: KeyVersion) -> rsa.RSAPrivateKey:
         # The store made this key and authenticates it: checking its primes again would cost 50 ms a call.
@@ -121,6 +179,26 @@ class Keys:
         return cast(
             rsa.RSAPrivateKey, serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
         )
+
+
+def _operations(asked: object) -> tuple[str, ...]:
+    """What a key is made for; raises 400, and 501 where only that is asked for which is not emulated."""
+    if asked is None or asked == []:
+        return OPERATIONS
+    if not isinstance(asked, list) or not set(asked) <= {*OPERATIONS, *_NOT_EMULATED}:
+        raise errors.bad_parameter(f"Property 'key_ops' has invalid value: {', '.join(OPERATIONS)}.")
+    return tuple(asked)
+
+
+def _scheme(algorithm: object) -> tuple[padding.AsymmetricPadding, int]:
+    """The padding of an algorithm, and how many bytes of a block it needs; raises 400."""
+    if algorithm == "RSA1_5":
+        return padding.PKCS1v15(), _PKCS1_OVERHEAD
+    digest = _HASHES.get(str(algorithm))
+    if digest is None:
+        known = " or ".join((*_HASHES, "RSA1_5"))
+        raise errors.bad_parameter(f"Property 'alg' has invalid value '{algorithm}': {known}.")
+    return padding.OAEP(padding.MGF1(digest()), digest(), None), 2 * digest().digest_size + 2
 
 
 def base64url(raw: bytes) -> str:

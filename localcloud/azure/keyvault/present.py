@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from localcloud.azure.keyvault.certificates import CertificateVersion
 from localcloud.azure.keyvault.keys import KeyVersion, base64url
 from localcloud.azure.keyvault.secrets import DeletedSecret, SecretVersion
 from localcloud.azure.keyvault.vaults import KeyVault
 from localcloud.core.certificates import thumbprint
-
-_KEY_OPERATIONS: Final = ("encrypt", "decrypt", "wrapKey", "unwrapKey")
 
 
 def secret_id(vault: KeyVault, secret: SecretVersion, *, versioned: bool = True) -> str:
@@ -28,13 +26,15 @@ def secret_item(vault: KeyVault, secret: SecretVersion, *, versioned: bool) -> d
             "contentType": secret.content_type,
             "attributes": {"enabled": secret.enabled, **_without_none(dates), **_recovery(vault)},
             "tags": secret.tags,
+            "managed": secret.managed or None,
         }
     )
 
 
 def secret_bundle(vault: KeyVault, secret: SecretVersion, value: str) -> dict[str, Any]:
     """A version with its value in clear."""
-    return {"value": value, **secret_item(vault, secret, versioned=True)}
+    kid = {"kid": f"{vault.uri}/keys/{secret.name}/{secret.version}"} if secret.managed else {}
+    return {"value": value, **secret_item(vault, secret, versioned=True), **kid}
 
 
 def deleted_secret(vault: KeyVault, deleted: DeletedSecret, *, versioned: bool) -> dict[str, Any]:
@@ -55,20 +55,38 @@ def key_id(vault: KeyVault, key: KeyVersion, *, versioned: bool = True) -> str:
 
 def key_item(vault: KeyVault, key: KeyVersion, *, versioned: bool) -> dict[str, Any]:
     """A key without its public half."""
-    return {"kid": key_id(vault, key, versioned=versioned), "attributes": _key_attributes(vault, key)}
+    return _without_none(
+        {
+            "kid": key_id(vault, key, versioned=versioned),
+            "attributes": _key_attributes(vault, key),
+            "tags": key.tags,
+            "managed": key.managed or None,
+        }
+    )
 
 
 def key_bundle(vault: KeyVault, key: KeyVersion, public_numbers: dict[str, str]) -> dict[str, Any]:
     """A key's public half as a JSON Web Key."""
-    jwk = {"kid": key_id(vault, key), "kty": "RSA", "key_ops": list(_KEY_OPERATIONS), **public_numbers}
-    return {"key": jwk, "attributes": _key_attributes(vault, key)}
+    jwk = {"kid": key_id(vault, key), "kty": "RSA", "key_ops": list(key.operations), **public_numbers}
+    beside = {name: value for name, value in key_item(vault, key, versioned=True).items() if name != "kid"}
+    return {"key": jwk, **beside}
+
+
+def rotation_policy(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:
+    """The rotation policy of a key that has none of its own (azurerm issue 19113): a notice before its end."""
+    notice = {"trigger": {"timeBeforeExpiry": "P30D"}, "action": {"type": "Notify"}}
+    return {
+        "id": f"{key_id(vault, key, versioned=False)}/rotationpolicy",
+        "lifetimeActions": [notice],
+        "attributes": {"created": key.created, "updated": key.created},
+    }
 
 
 def certificate_item(vault: KeyVault, found: CertificateVersion, *, versioned: bool) -> dict[str, Any]:
     """A certificate without its content."""
     certificate = found.certificate
     attributes = {
-        "enabled": True,
+        "enabled": found.enabled,
         "nbf": int(certificate.not_valid_before_utc.timestamp()),
         "exp": int(certificate.not_valid_after_utc.timestamp()),
         "created": found.created,
@@ -79,20 +97,25 @@ def certificate_item(vault: KeyVault, found: CertificateVersion, *, versioned: b
         "x5t": base64url(bytes.fromhex(thumbprint(certificate))),
         "subject": certificate.subject.rfc4514_string(),
         "attributes": {**attributes, **_recovery(vault)},
+        **({"tags": found.tags} if found.tags else {}),
     }
 
 
 def certificate_bundle(vault: KeyVault, found: CertificateVersion) -> dict[str, Any]:
     """A certificate, its policy, and where its key and its secret are."""
-    policy_id = f"{_certificate_id(vault, found, 'certificates', versioned=False)}/policy"
     return {
         **certificate_item(vault, found, versioned=True),
         "kid": _certificate_id(vault, found, "keys", versioned=True),
         "sid": _certificate_id(vault, found, "secrets", versioned=True),
         "cer": found.cer,
-        "policy": {**found.policy, "id": policy_id},
+        "policy": certificate_policy(vault, found),
         "pending": {"id": f"{_certificate_id(vault, found, 'certificates', versioned=False)}/pending"},
     }
+
+
+def certificate_policy(vault: KeyVault, found: CertificateVersion) -> dict[str, Any]:
+    """The policy of a certificate."""
+    return {**found.policy, "id": f"{_certificate_id(vault, found, 'certificates', versioned=False)}/policy"}
 
 
 def certificate_operation(vault: KeyVault, found: CertificateVersion, status: str) -> dict[str, Any]:
@@ -112,8 +135,16 @@ def certificate_operation(vault: KeyVault, found: CertificateVersion, status: st
 
 def deleted_certificate(vault: KeyVault, found: CertificateVersion, deleted: DeletedSecret) -> dict[str, Any]:
     """A soft-deleted certificate and its dates."""
+    return {**certificate_bundle(vault, found), **_deletion(vault, found, deleted)}
+
+
+def deleted_certificate_item(vault: KeyVault, found: CertificateVersion, deleted: DeletedSecret) -> dict[str, Any]:
+    """The same without content and policy."""
+    return {**certificate_item(vault, found, versioned=False), **_deletion(vault, found, deleted)}
+
+
+def _deletion(vault: KeyVault, found: CertificateVersion, deleted: DeletedSecret) -> dict[str, Any]:
     return {
-        **certificate_bundle(vault, found),
         "recoveryId": f"{vault.uri}/deletedcertificates/{found.name}",
         "deletedDate": int(deleted.deleted_at.timestamp()),
         "scheduledPurgeDate": int((deleted.deleted_at + vault.retention).timestamp()),
@@ -126,7 +157,8 @@ def _certificate_id(vault: KeyVault, found: CertificateVersion, kind: str, *, ve
 
 
 def _key_attributes(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:
-    return {"enabled": True, "created": key.created, "updated": key.created, **_recovery(vault)}
+    dates = _without_none({"nbf": key.nbf, "exp": key.exp})
+    return {"enabled": key.enabled, **dates, "created": key.created, "updated": key.created, **_recovery(vault)}
 
 
 def _recovery(vault: KeyVault) -> dict[str, Any]:

@@ -37,6 +37,7 @@ class SecretVersion:
     exp: int | None = None
     content_type: str | None = None
     tags: Mapping[str, str] | None = None
+    managed: bool = False  # it is a certificate's
 
 
 @dataclass(frozen=True)
@@ -134,11 +135,14 @@ class Secrets:
         there = SecretChange(current.enabled, current.nbf, current.exp, current.content_type, current.tags)
         return there == wanted and self.value(current) == value
 
-    def set(self, vault: KeyVault, name: str, value: object, change: SecretChange) -> SecretVersion:
-        """Add a version, and the secret with it if it is new.
+    def set(
+        self, vault: KeyVault, name: str, value: object, change: SecretChange, *, managed: bool = False
+    ) -> SecretVersion:
+        """Add a version, and the secret with it if it is new; `managed`: it is a certificate's.
 
         Raises:
-            VaultError: 400 for a bad name or value, 409 when a soft-deleted secret holds the name.
+            VaultError: 400 for a bad name or value, 409 when a soft-deleted secret holds the name, 403 for another
+                value of a certificate's secret.
         """
         if not _NAME.fullmatch(name):
             raise errors.bad_parameter(f"The request URI contains an invalid name: {name}")
@@ -150,6 +154,8 @@ class Secrets:
             existing = self._load(vault, name)
             if isinstance(existing, DeletedSecret):
                 raise errors.name_is_deleted(existing.secret.name)
+            if existing and existing.current.managed and not managed:
+                raise errors.managed("set")
             instant = int(now().timestamp())
             version = SecretVersion(
                 name=existing.name if existing else name,
@@ -162,6 +168,7 @@ class Secrets:
                 exp=change.exp,
                 content_type=change.content_type,
                 tags=change.tags,
+                managed=managed,
             )
             self._save(vault, KeyVaultSecret(version.name, (*(existing.versions if existing else ()), version)))
         return version
@@ -179,12 +186,14 @@ class Secrets:
             self._save(vault, replace(secret, versions=versions))
         return changed
 
-    def delete(self, vault: KeyVault, name: str) -> DeletedSecret:
-        """Soft-delete a secret with all its versions; raises 404."""
+    def delete(self, vault: KeyVault, name: str, *, managed: bool = False) -> DeletedSecret:
+        """Soft-delete a secret with all its versions; raises 404, and 403 for that of a certificate alone."""
         with self._store.transaction():
             secret = self.find(vault, name)
             if secret is None:
                 raise errors.not_found("secret", name)
+            if secret.current.managed and not managed:
+                raise errors.managed("delete")
             deleted = DeletedSecret(secret, now())
             self._save(vault, secret, deleted.deleted_at)
         return deleted

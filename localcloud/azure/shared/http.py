@@ -41,6 +41,25 @@ class ServiceError(Exception):
         self.headers = dict(headers or {})
 
 
+_TITLES: Final = {
+    "arm": "Azure Resource Manager",
+    "entra": "Entra ID",
+    "graph": "Microsoft Graph",
+    "keyvault": "Key Vault",
+    "blob": "Blob Storage",
+    "imds": "IMDS",
+    "aks-webhooks": "AKS's webhooks",
+}
+
+
+def not_emulated(service: str, what: str) -> ServiceError:
+    """501: Azure would do this, the local cloud does not."""
+    title = _TITLES.get(service, service)
+    return ServiceError(
+        501, "NotEmulated", f"The local cloud does not emulate {what} of {title}; see localcloud/COVERAGE.md."
+    )
+
+
 Render = Callable[[ServiceError], Response]
 
 
@@ -73,11 +92,8 @@ def service_app(
         return render(error)
 
     async def unrouted(request: Request, error: HTTPException) -> Response:
-        if error.status_code == 405:
-            code, what = "MethodNotAllowed", f"The {service} service does not offer {request.method}"
-        else:
-            code, what = "NotFound", f"The {service} service has nothing"
-        return render(ServiceError(error.status_code, code, f"{what} at {request.url.path}.", error.headers))
+        # Azure may well have it, so it is not another resource's 404.
+        return await refused(request, not_emulated(service, f"{request.method} {request.url.path}"))
 
     async def broken(_: Request, error: Exception) -> Response:
         # The server logs it with its trace: Starlette raises it again after this answer.

@@ -143,6 +143,13 @@ class Directory:
         index = self._store.get(_PRINCIPAL_IDS, app_id.lower())
         return self.service_principal(index["objectId"]) if index else None
 
+    def offers(self, resource: str) -> bool:
+        """Whether this names an application that has a service principal, by application id or identifier URI."""
+        if self.service_principal_by_app(resource.removeprefix("api://")):
+            return True
+        named = (each for each in self.applications() if resource in each.properties.get("identifierUris", ()))
+        return any(self.service_principal_by_app(each.app_id) for each in named)
+
     def service_principals(self) -> list[ServicePrincipal]:
         """Every service principal, deleted ones left out."""
         return [ServicePrincipal.from_document(document) for _, document in self._store.items(_PRINCIPALS)]

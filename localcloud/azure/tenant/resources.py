@@ -45,6 +45,15 @@ def first_party_audiences() -> Iterator[str]:
         yield from (*found.arm, *found.vault, *found.graph, *found.storage)
 
 
+EXCHANGE: Final = "api://AzureADTokenExchange"
+"""The resource whose tokens a managed identity shows to Entra as assertions of an application."""
+
+
+def exchange_issuer(cloud: Cloud, tenant: str) -> str:
+    """The issuer of a managed identity's token for `EXCHANGE`, as a federated credential names it."""
+    return f"{cloud.authority_host.rstrip('/')}/{tenant}/v2.0"
+
+
 def is_graph(resource: str) -> bool:
     """Whether this is the Graph of any cloud, as tokens name it."""
     return resource == GRAPH_APP_ID or any(resource in audiences(cloud).graph for cloud in CLOUDS.values())

@@ -96,6 +96,22 @@ class Tokens:
             claims["roles"] = list(principal.roles)
         return self._signed(claims, resource, lifetime)
 
+    def issue_for_exchange(self, principal: ServicePrincipal, resource: str, issuer: str, lifetime: timedelta) -> str:
+        """A token of version 2.0 that a managed identity shows as the assertion of an application.
+
+        Source: "Configure an application to trust a managed identity": issuer of version 2.0, the object id as subject.
+        """
+        claims = {
+            "azp": principal.app_id,
+            "azpacr": "2",
+            "idtyp": "app",
+            "iss": issuer,
+            "oid": principal.object_id,
+            "sub": principal.object_id,
+            "ver": "2.0",
+        }
+        return self._signed(claims, resource, lifetime)
+
     def issue_for_user(
         self,
         user: User,

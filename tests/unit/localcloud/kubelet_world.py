@@ -215,7 +215,7 @@ def provider_parameters(client_id: str, *objects: Mapping[str, str]) -> dict[str
     """Parameters of a SecretProviderClass for secrets of the stack's vault, each given by its fields but the type."""
     lines = ["", "array:"]
     for fields in objects:
-        lines += ["  - |", *(f"    {name}: {value}" for name, value in {**fields, "objectType": "secret"}.items())]
+        lines += ["  - |", *(f"    {name}: {value}" for name, value in {"objectType": "secret", **fields}.items())]
     return {
         "usePodIdentity": "false",
         "useVMManagedIdentity": "true",

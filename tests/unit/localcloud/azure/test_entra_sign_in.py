@@ -28,7 +28,7 @@ from identity.credentials.certificate import IssuedCertificate, issue
 from localcloud.azure.entra.api import app
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import Faults
-from localcloud.azure.tenant.objects import KeyCredential
+from localcloud.azure.tenant.objects import KeyCredential, PasswordCredential
 from localcloud.azure.tenant.resources import PUBLIC_AUDIENCES
 from localcloud.core import clock
 from tests.stores import open_store
@@ -310,3 +310,45 @@ def test_a_removed_certificate_still_works_on_a_replica_that_lags(lagging: Token
 
 def test_a_new_application_is_unknown_to_a_replica_that_lags(lagging: TokenClient) -> None:
     assert outcomes(lagging, timedelta()) == {(), (700016,)}
+
+
+def test_a_tenant_is_taken_in_any_letter_case(client: TokenClient) -> None:
+    assert client.credential(tenant_id=LOCAL_TENANT_ID.upper()).get_token(ARM_SCOPE).token
+
+
+def test_the_issuer_is_an_audience_as_well_and_a_list_is_none(client: TokenClient) -> None:
+    issuer = f"{client.authority}/{LOCAL_TENANT_ID}/v2.0"
+
+    assert client.post(claims={"aud": issuer}).is_success
+    refused = client.post(claims={"aud": [issuer]})
+    assert (refused.status_code, refused.json()["error_codes"]) == (401, [50027])
+
+
+def test_version_1_gives_a_token_for_a_resource(client: TokenClient) -> None:
+    """The metadata of version 1.0 announces this endpoint."""
+    endpoint = f"{client.authority}/{LOCAL_TENANT_ID}/oauth2/token"
+    password, value = PasswordCredential.issue("v1", clock.now() + timedelta(days=1))
+    application = client.azure.directory.application_by_app(client.app_id)
+    assert application is not None
+    client.azure.directory.update(replace(application, passwords=(password,)))
+    form = {"grant_type": "client_credentials", "client_id": client.app_id.upper(), "client_secret": value}
+    with client.http() as http:
+        announced = http.get(f"{client.authority}/{LOCAL_TENANT_ID}/.well-known/openid-configuration").json()
+        answer = http.post(endpoint, data={**form, "resource": "https://vault.azure.net"}).json()
+        refused = http.post(endpoint, data={**form, "scope": ARM_SCOPE}).json()
+
+    assert announced["token_endpoint"] == endpoint
+    assert client.azure.tokens.verify(answer["access_token"], ["https://vault.azure.net"])
+    assert (answer["resource"], int(answer["expires_on"]) > time.time()) == ("https://vault.azure.net", True)
+    assert all(isinstance(each, str) for each in answer.values())
+    assert refused["error_codes"] == [900144]
+
+
+def test_what_msal_states_about_itself_is_taken_and_other_parameters_are_not(client: TokenClient) -> None:
+    capabilities = '{"access_token": {"xms_cc": {"values": ["CP1"]}}}'
+    diagnostics = {"client_info": "1", "x-client-SKU": "msal.js.node", "x-client-VER": "3", "claims": capabilities}
+    challenge = '{"access_token": {"nbf": {"essential": true}}}'
+
+    assert client.post(form=diagnostics).is_success
+    assert client.post(form={"claims": challenge}).status_code == 501
+    assert client.post(form={"token_type": "pop", "req_cnf": "x"}).status_code == 501

@@ -66,8 +66,8 @@ def error(answer: httpx.Response) -> tuple[int, str]:
 def test_every_error_has_the_services_form_and_a_request_id() -> None:
     refused = call("GET", "/refuse")
     assert (error(refused), refused.headers["retry-after"]) == ((409, "Conflict"), "7")
-    assert error(call("GET", "/nowhere")) == (404, "NotFound")
-    assert error(call("GET", "/echo")) == (405, "MethodNotAllowed")
+    assert error(call("GET", "/nowhere")) == (501, "NotEmulated")
+    assert error(call("GET", "/echo")) == (501, "NotEmulated")
     failed = call("GET", "/fail")
     assert error(failed) == (500, "InternalServerError")
     assert "a secret value" not in failed.text
@@ -75,7 +75,7 @@ def test_every_error_has_the_services_form_and_a_request_id() -> None:
 
 
 def test_a_path_with_another_ending_is_not_redirected() -> None:
-    assert call("POST", "/echo/").status_code == 404
+    assert call("POST", "/echo/").status_code == 501
 
 
 def test_a_body_is_a_json_object_or_nothing() -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import httpx
+import jwt
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
-from azure.identity import ManagedIdentityCredential
+from azure.identity import ClientAssertionCredential, ManagedIdentityCredential
 
+from localcloud.azure.entra.api import app as entra
 from localcloud.azure.imds.api import app
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.tenant.objects import ServicePrincipal
-from tests.unit.hosts import Serve
+from localcloud.azure.tenant.resources import EXCHANGE
+from tests.unit.hosts import Certificates, Serve
 
 VAULT = "https://vault.azure.net"
 GROUP = "/subscriptions/s/resourceGroups/g/providers"
@@ -96,3 +100,52 @@ def test_an_unknown_resource_is_refused(azure: LocalAzure, imds: str) -> None:
     answer = ask(imds, resource="https://nowhere.example")
 
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_resource")
+
+
+def test_a_managed_identity_is_the_credential_of_an_application(
+    azure: LocalAzure, imds: str, serve: Serve, certificates: Certificates
+) -> None:
+    principal = identity(azure, "addon")
+    attach(azure, principal)
+    application = azure.directory.create_application("app")
+    azure.directory.create_service_principal(application.app_id)
+    trusted = {
+        **{"id": "1", "name": "mi", "subject": principal.object_id, "audiences": [EXCHANGE]},
+        "issuer": f"https://login.microsoftonline.com/{azure.tenant_id}/v2.0",
+    }
+    azure.directory.update(replace(application, federated=(trusted,)))
+
+    def assertion() -> str:
+        return str(ManagedIdentityCredential(client_id=principal.app_id).get_token(f"{EXCHANGE}/.default").token)
+
+    claims = jwt.decode(assertion(), options={"verify_signature": False})
+    with ClientAssertionCredential(
+        azure.tenant_id,
+        application.app_id,
+        assertion,
+        authority=serve(entra(azure)),
+        disable_instance_discovery=True,
+        connection_verify=str(certificates.ca_file),
+    ) as credential:
+        token = credential.get_token(f"{VAULT}/.default").token
+
+    assert (claims["iss"], claims["sub"], claims["ver"]) == (trusted["issuer"], principal.object_id, "2.0")
+    assert azure.tokens.verify(token, [VAULT]).client_id == application.app_id
+
+
+def test_an_application_of_the_tenant_is_a_resource(azure: LocalAzure, imds: str) -> None:
+    attach(azure, identity(azure, "addon"))
+    application = azure.directory.create_application("app")
+    azure.directory.create_service_principal(application.app_id)
+
+    assert ask(imds, resource=f"api://{application.app_id}").status_code == 200
+    assert ask(imds, resource=application.app_id).status_code == 200
+    assert ask(imds, resource="api://nobody").status_code == 400
+
+
+def test_a_forwarded_request_gets_no_token(azure: LocalAzure, imds: str) -> None:
+    attach(azure, identity(azure, "addon"))
+    query = {"api-version": "2018-02-01", "resource": VAULT}
+    headers = {"Metadata": "true", "X-Forwarded-For": "10.0.0.9"}
+
+    assert httpx.get(f"{imds}/metadata/identity/oauth2/token", params=query, headers=headers).status_code == 400

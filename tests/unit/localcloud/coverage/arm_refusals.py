@@ -225,7 +225,7 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "another location": lambda cloud: cloud.call("PUT", VAULT, {**vault_body(), "location": "westus"}),
     "vault name": lambda cloud: cloud.call("PUT", VAULT.replace("kv-idstack-local", "1kv"), vault_body()),
     "filter that is not understood": lambda cloud: cloud.call(
-        "GET", f"{SUBSCRIPTION}/resources", **{"$filter": "tagName eq 'a'"}
+        "GET", f"{SUBSCRIPTION}/resources", **{"$filter": "colour eq 'red'"}
     ),
     "unknown resource provider": lambda cloud: cloud.call("GET", f"{SUBSCRIPTION}/providers/Microsoft.Nothing"),
     "vault name in use": lambda cloud: cloud.call(

@@ -31,8 +31,8 @@ Provoke: TypeAlias = Callable[[CoverageCloud], httpx.Response]
 
 ONE: Final = "11111111-1111-4111-8111-111111111111"
 _VAULT: Final = "https://kv-idstack-local.vault.azure.net"
-_METADATA: Final = {"Metadata": "true"}
-_ASKED: Final = {"api-version": "2018-02-01", "resource": "https://vault.azure.net"}
+METADATA: Final = {"Metadata": "true"}
+ASKED: Final = {"api-version": "2018-02-01", "resource": "https://vault.azure.net"}
 
 
 @cache
@@ -140,7 +140,7 @@ def _refresh(cloud: CoverageCloud, token: str) -> httpx.Response:
 _ISSUER: Final = "https://127.0.0.1:1"
 
 
-def _federated(cloud: CoverageCloud, *, keys: Sequence[Any] | None = None, **claims: str) -> httpx.Response:
+def federated(cloud: CoverageCloud, *, keys: Sequence[Any] | None = None, **claims: str) -> httpx.Response:
     """A sign-in with another issuer's token; `keys` are those that the issuer publishes, None if it is silent."""
     principal = cloud.nobody()
     application = cloud.cloud.directory.application_by_app(principal.app_id)
@@ -181,12 +181,12 @@ def _expired_secret(cloud: CoverageCloud) -> httpx.Response:
 
 ENTRA: Final[Mapping[str, Provoke]] = {
     "expired client secret": _expired_secret,
-    "federated token of an unknown issuer": lambda cloud: _federated(cloud, iss="https://elsewhere.example"),
-    "federated token for another audience": lambda cloud: _federated(cloud, aud="another"),
-    "federated token of another subject": lambda cloud: _federated(cloud, sub="another"),
-    "issuer that does not answer": _federated,
-    "federated token of a key that is not published": lambda cloud: _federated(cloud, keys=()),
-    "federated token with a forged signature": lambda cloud: _federated(cloud, keys=[_another_key()]),
+    "federated token of an unknown issuer": lambda cloud: federated(cloud, iss="https://elsewhere.example"),
+    "federated token for another audience": lambda cloud: federated(cloud, aud="another"),
+    "federated token of another subject": lambda cloud: federated(cloud, sub="another"),
+    "issuer that does not answer": federated,
+    "federated token of a key that is not published": lambda cloud: federated(cloud, keys=()),
+    "federated token with a forged signature": lambda cloud: federated(cloud, keys=[_another_key()]),
     "unknown tenant": lambda cloud: cloud.token({}, tenant="contoso"),
     "discovery of an unknown authority": lambda cloud: cloud.without(
         cloud.entra, AUTHORITY, "GET", "/common/discovery/instance", authorization_endpoint="https://login.example.com/"
@@ -219,7 +219,7 @@ ENTRA: Final[Mapping[str, Provoke]] = {
 }
 
 
-def _application(cloud: CoverageCloud, **properties: Any) -> dict[str, Any]:
+def application(cloud: CoverageCloud, **properties: Any) -> dict[str, Any]:
     answer = cloud.graph("POST", "/applications", {"displayName": "app", **properties})
     assert answer.status_code == 201, answer.text
     return dict(answer.json())
@@ -233,27 +233,27 @@ def _keys(cloud: CoverageCloud, **changed: Any) -> httpx.Response:
         "key": base64.b64encode(certificate.public_bytes(Encoding.DER)).decode(),
         **changed,
     }
-    return cloud.graph("PATCH", f"/applications/{_application(cloud)['id']}", {"keyCredentials": [key]})
+    return cloud.graph("PATCH", f"/applications/{application(cloud)['id']}", {"keyCredentials": [key]})
 
 
 def _twice(cloud: CoverageCloud) -> httpx.Response:
-    body = {"appId": _application(cloud)["appId"]}
+    body = {"appId": application(cloud)["appId"]}
     cloud.graph("POST", "/servicePrincipals", body)
     return cloud.graph("POST", "/servicePrincipals", body)
 
 
 def _deleted_name(cloud: CoverageCloud) -> httpx.Response:
-    cloud.graph("DELETE", f"/applications/{_application(cloud, uniqueName='mine')['id']}")
+    cloud.graph("DELETE", f"/applications/{application(cloud, uniqueName='mine')['id']}")
     return cloud.graph("POST", "/applications", {"displayName": "app", "uniqueName": "mine"})
 
 
 def _another_id(cloud: CoverageCloud) -> httpx.Response:
-    return cloud.graph("PATCH", f"/applications/{_application(cloud)['id']}", {"id": ONE})
+    return cloud.graph("PATCH", f"/applications/{application(cloud)['id']}", {"id": ONE})
 
 
 def _owner_twice(cloud: CoverageCloud) -> httpx.Response:
     reference = {"@odata.id": f"https://graph.microsoft.com/v1.0/directoryObjects/{cloud.deployer.object_id}"}
-    return cloud.graph("POST", f"/applications/{_application(cloud)['id']}/owners/$ref", reference)
+    return cloud.graph("POST", f"/applications/{application(cloud)['id']}/owners/$ref", reference)
 
 
 def _not_owned(cloud: CoverageCloud) -> httpx.Response:
@@ -270,7 +270,7 @@ def _no_backing_application(cloud: CoverageCloud) -> httpx.Response:
 
 
 def _no_such_password(cloud: CoverageCloud) -> httpx.Response:
-    return cloud.graph("POST", f"/applications/{_application(cloud)['id']}/removePassword", {"keyId": ONE})
+    return cloud.graph("POST", f"/applications/{application(cloud)['id']}/removePassword", {"keyId": ONE})
 
 
 GRAPH: Final[Mapping[str, Provoke]] = {
@@ -366,20 +366,20 @@ def _two_attached(cloud: CoverageCloud) -> httpx.Response:
         attached[resource_id] = {}
     scale_set = {"id": "/x/vmss", "type": "Microsoft.Compute/virtualMachineScaleSets"}
     cloud.resources.put({**scale_set, "identity": {"userAssignedIdentities": attached}})
-    return cloud.metadata(_METADATA, **_ASKED)
+    return cloud.metadata(METADATA, **ASKED)
 
 
 def _unknown_resource(cloud: CoverageCloud) -> httpx.Response:
     _two_attached(cloud)
-    return cloud.metadata(_METADATA, **{**_ASKED, "resource": "https://nowhere.example"}, msi_res_id=_FIRST)
+    return cloud.metadata(METADATA, **{**ASKED, "resource": "https://nowhere.example"}, msi_res_id=_FIRST)
 
 
 _FIRST: Final = "/subscriptions/s/resourceGroups/g/providers/x/y/one"
 IMDS: Final[Mapping[str, Provoke]] = {
-    "no Metadata header": lambda cloud: cloud.metadata({}, **_ASKED),
-    "missing parameter": lambda cloud: cloud.metadata(_METADATA, resource="https://vault.azure.net"),
-    "identity that is not attached": lambda cloud: cloud.metadata(_METADATA, **_ASKED, client_id=str(uuid.uuid4())),
+    "no Metadata header": lambda cloud: cloud.metadata({}, **ASKED),
+    "missing parameter": lambda cloud: cloud.metadata(METADATA, resource="https://vault.azure.net"),
+    "identity that is not attached": lambda cloud: cloud.metadata(METADATA, **ASKED, client_id=str(uuid.uuid4())),
     "several identities, none named": _two_attached,
-    "two selectors": lambda cloud: cloud.metadata(_METADATA, **_ASKED, client_id=ONE, object_id=ONE),
+    "two selectors": lambda cloud: cloud.metadata(METADATA, **ASKED, client_id=ONE, object_id=ONE),
     "unknown resource": _unknown_resource,
 }

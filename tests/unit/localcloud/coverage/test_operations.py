@@ -34,6 +34,12 @@ _HEADINGS: Final = {
     "imds": "### Instance metadata (IMDS)",
     "aks-webhooks": "### AKS's webhooks",
 }
+# Other keys of the same objects in Graph.
+_KEYS: Final = {
+    "(appId='{app_id}')": "/{id}",
+    "(uniqueName='{unique_name}')": "/{id}",
+    "(name='{credential}')": "/{credential}",
+}
 _KEY_VAULT: Final = table(_HEADINGS["keyvault"])
 
 
@@ -69,7 +75,9 @@ def test_a_service_has_the_routes_of_its_table_and_no_other(service: str, cloud:
 
 
 def _by_object_id(path: str) -> str:
-    return path.replace("(appId='{app_id}')", "/{id}")
+    for key, by_id in _KEYS.items():
+        path = path.replace(key, by_id)
+    return path
 
 
 def _operations(rows: tuple[Row, ...]) -> Iterator[tuple[str, str]]:

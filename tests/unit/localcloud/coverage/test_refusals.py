@@ -22,6 +22,14 @@ from tests.unit.localcloud.coverage.arm_refusals import REFUSALS as ARM
 from tests.unit.localcloud.coverage.blob_refusals import REFUSALS as BLOB
 from tests.unit.localcloud.coverage.cloud import CoverageCloud
 from tests.unit.localcloud.coverage.refusals import ENTRA, GRAPH, IMDS, KEY_VAULT
+from tests.unit.localcloud.coverage.strict_refusals import (
+    STRICT_ARM,
+    STRICT_BLOB,
+    STRICT_ENTRA,
+    STRICT_GRAPH,
+    STRICT_IMDS,
+    STRICT_KEY_VAULT,
+)
 from tests.unit.localcloud.coverage.tables import FILE, Row, codes, matches, table
 from tests.unit.localcloud.public_host import PublicHost, running_public_host
 
@@ -64,12 +72,12 @@ _LIMITS: Final[Mapping[str, Any]] = {
 # Seconds within which a second request arrives through the proxy while the first is at work.
 _LONG_WRITE: Final = 2.0
 _SERVICES: Final[Mapping[str, tuple[str, Mapping[str, Provoke]]]] = {
-    "arm": ("### Refusals of Azure Resource Manager", {**ARM, **_LIMITED}),
-    "entra": ("### Refusals of Entra ID", ENTRA),
-    "graph": ("### Refusals of Microsoft Graph", {**GRAPH, **_GRAPH_LIMITED}),
-    "keyvault": ("### Refusals of the Key Vault data plane", {**KEY_VAULT, **_VAULT_LIMITED}),
-    "blob": ("### Refusals of the Blob Storage data plane", BLOB),
-    "imds": ("### Refusals of IMDS", IMDS),
+    "arm": ("### Refusals of Azure Resource Manager", {**ARM, **STRICT_ARM, **_LIMITED}),
+    "entra": ("### Refusals of Entra ID", {**ENTRA, **STRICT_ENTRA}),
+    "graph": ("### Refusals of Microsoft Graph", {**GRAPH, **STRICT_GRAPH, **_GRAPH_LIMITED}),
+    "keyvault": ("### Refusals of the Key Vault data plane", {**KEY_VAULT, **STRICT_KEY_VAULT, **_VAULT_LIMITED}),
+    "blob": ("### Refusals of the Blob Storage data plane", {**BLOB, **STRICT_BLOB}),
+    "imds": ("### Refusals of IMDS", {**IMDS, **STRICT_IMDS}),
 }
 _ROWS: Final = [(service, row) for service, (heading, _) in _SERVICES.items() for row in table(heading)]
 

@@ -18,6 +18,7 @@ from localcloud.kubelet.atomic_writer import File
 from localcloud.kubelet.azure_provider import AzureProvider, MountedObject
 from localcloud.kubelet.vault_objects import ProviderError
 from tests.unit.hosts import Serve
+from tests.unit.localcloud.arm_world import VAULT
 from tests.unit.localcloud.kubelet_world import Azure, provider_parameters
 
 
@@ -206,3 +207,29 @@ def test_a_vault_that_does_not_answer_is_named(user: str, environment: LocalEnvi
     message = without.refusal(provider_parameters(user, {"objectName": "s"}))
 
     assert 'Get "https://kv-idstack-local.vault.azure.net/secrets/s/": ' in message
+
+
+@pytest.mark.parametrize("kind", ["application/x-pkcs12", "application/x-pem-file"])
+def test_a_certificate_is_mounted_as_pem_its_key_and_itself_too(
+    node_azure: Azure, user: str, provider: RecordedProvider, kind: str
+) -> None:
+    world = node_azure.world
+    officer = world.principal(("Key Vault Administrator", VAULT))
+    principal = world.cloud.directory.service_principal_by_app(user)
+    assert principal is not None
+    world.grant(principal, "Key Vault Administrator", VAULT)
+    policy = {"issuer": {"name": "Self"}, "x509_props": {"subject": "CN=web"}, "secret_props": {"contentType": kind}}
+    world.vault("POST", "/certificates/web/create", {"policy": policy}, caller=officer).raise_for_status()
+    asked = [{"objectName": "web", "objectAlias": name, "objectType": name} for name in ("secret", "cert", "key")]
+    as_it_is = {"objectName": "web", "objectAlias": "pfx", "objectType": "secret", "objectFormat": "pfx"}
+
+    found = {each.path: each for each in provider.mount(provider_parameters(user, *asked, as_it_is))}
+
+    certificate = found["cert"].file.data
+    key, _, chain = found["secret"].file.data.partition(b"-----BEGIN CERTIFICATE-----")
+    assert b"-----BEGIN CERTIFICATE-----" + chain == certificate
+    assert key.startswith(b"-----BEGIN PRIVATE KEY-----")
+    assert found["key"].file.data.startswith(b"-----BEGIN PUBLIC KEY-----")
+    assert len({each.version for each in found.values()}) == 1
+    is_pem = found["pfx"].file.data.startswith(b"-----BEGIN")
+    assert is_pem is (kind == "application/x-pem-file")

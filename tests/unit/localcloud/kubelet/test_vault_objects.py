@@ -150,11 +150,11 @@ def test_a_permission_that_is_not_octal_leaves_none(permission: str) -> None:
     assert entry(f"filePermission: {permission}").mode(0o644) == 0
 
 
-def test_only_secrets_are_mounted_and_only_they_have_an_encoding() -> None:
-    key = objects("objectName: s", "objectType: key")
+def test_only_secrets_have_an_encoding() -> None:
+    other = objects("objectName: s", "objectType: secret#apiVersion")
     encoded = objects("objectName: s", "objectType: key", "objectEncoding: hex")
 
-    assert "the local kubelet mounts secrets only" in refusal(objects=key)
+    assert "Invalid vaultObjectTypes. Should be secret, key, or cert" in refusal(objects=other)
     assert "objectEncoding only supported for objectType: secret" in refusal(objects=encoded)
     assert "file name must not be empty" in refusal(objects=objects("objectType: secret"))
 
@@ -206,3 +206,21 @@ def test_a_value_in_another_encoding_is_refused_and_not_shown(encoding: str, val
 
     assert f"{encoding} decoding of s failed" in str(refused.value)
     assert "marker" not in str(refused.value)
+
+
+def test_a_key_that_is_defined_twice_is_refused_as_yaml_v3_refuses_it() -> None:
+    text = "array:\n  - |\n    objectName: a\narray:\n  - |\n    objectName: b\n"
+    twice = objects("objectName: a", "objectName: b", "objectType: secret")
+
+    assert 'line 4: mapping key "array" already defined at line 1' in refusal(objects=text)
+    assert 'mapping key "objectName" already defined' in refusal(objects=twice)
+
+
+@pytest.mark.parametrize("text", ["array: null\n", "array: []\n", "array:\n", "other: a\n", "{}"])
+def test_an_array_that_is_null_is_empty(text: str) -> None:
+    assert parse({**PARAMETERS, "objects": text}).objects == ()
+
+
+def test_a_member_that_is_null_is_empty() -> None:
+    assert entry("objectAlias: null", "objectVersion: ~", "objectFormat:") == entry()
+    assert entry("objectAlias: 'null'").file_name == "null"

@@ -254,7 +254,7 @@ def test_a_request_without_a_version_means_the_newest_key(vault: ArmWorld, opera
 @pytest.mark.parametrize(
     ("operation", "body", "text"),
     [
-        ("encrypt", {"alg": "RSA1_5", "value": "dGV4dA"}, "RSA1_5"),
+        ("encrypt", {"alg": "RS256", "value": "dGV4dA"}, "RS256"),
         ("encrypt", {"alg": "RSA-OAEP-256"}, "value"),
         ("encrypt", {"alg": "RSA-OAEP-256", "value": "a+b/"}, "base64url"),
         ("encrypt", {"alg": "RSA-OAEP-256", "value": "A" * 400}, "too long"),

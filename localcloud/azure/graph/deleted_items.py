@@ -1,0 +1,80 @@
+"""Graph's routes to what is deleted and not purged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
+
+from localcloud.azure.graph import odata, permissions, representation
+from localcloud.azure.graph.odata import LISTED, door
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.shared.http import not_emulated
+from localcloud.azure.shared.understood import Understood
+from localcloud.azure.tenant.objects import Application, ServicePrincipal
+
+Entry = Application | ServicePrincipal
+
+
+class DeletedItems:
+    """`directory/deletedItems`: what can be restored or purged."""
+
+    def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
+        self._directory = cloud.directory
+        self._door = door
+        self._tenant_id = cloud.tenant_id
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Its routes."""
+        item = "/v1.0/directory/deletedItems/{id}"
+        return [
+            door("GET", "/v1.0/directory/deletedItems/microsoft.graph.{type}", self.list, LISTED),
+            door("GET", item, self.read, Understood.of("$select")),
+            door("DELETE", item, self.purge),
+            door("POST", f"{item}/restore", self.restore),
+        ]
+
+    async def list(self, request: Request) -> Response:
+        permissions.require_read(self._door.enter(request))
+        wanted = f"#microsoft.graph.{request.path_params['type']}"
+        if wanted not in representation.TYPES.values():
+            raise not_emulated("graph", f"deleted items of the type {request.path_params['type']}")
+        items = (
+            self._json(each.entry)
+            for each in self._directory.deleted()
+            if representation.TYPES[type(each.entry)] == wanted
+        )
+        return JSONResponse(odata.collection(request, "directoryObjects", items))
+
+    async def read(self, request: Request) -> Response:
+        permissions.require_read(self._door.enter(request))
+        return JSONResponse(odata.entity(request, "directoryObjects", self._json(self._addressed(request))))
+
+    async def purge(self, request: Request) -> Response:
+        entry = self._writable(request)
+        self._directory.purge(entry.object_id)
+        return Response(status_code=204)
+
+    async def restore(self, request: Request) -> Response:
+        entry = self._writable(request)
+        self._directory.restore(entry.object_id)
+        return JSONResponse(odata.entity(request, "directoryObjects", self._json(entry)))
+
+    def _writable(self, request: Request) -> Entry:
+        caller = self._door.enter(request)
+        entry = self._addressed(request)
+        permissions.require_write(caller, entry)
+        return entry
+
+    def _addressed(self, request: Request) -> Entry:
+        wanted = request.path_params["id"].lower()
+        entry = next((each.entry for each in self._directory.deleted() if each.entry.object_id == wanted), None)
+        if entry is None:
+            raise representation.not_found(wanted)
+        return entry
+
+    def _json(self, entry: Entry) -> dict[str, Any]:
+        return {"@odata.type": representation.TYPES[type(entry)], **representation.to_json(entry, self._tenant_id)}

@@ -1,0 +1,182 @@
+"""What every request to a vault passes: vault, bearer, limits, api-version, then what the operation understands.
+
+The vault is named by the Host header; a loopback Host means the stack's own vault.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from localcloud.azure.keyvault import errors
+from localcloud.azure.keyvault.errors import VaultError
+from localcloud.azure.keyvault.throttle import VaultThrottle, kind_of
+from localcloud.azure.keyvault.vaults import KeyVault, Vaults
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import Resources
+from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
+from localcloud.azure.shared.http import bearer, json_object
+from localcloud.azure.shared.understood import Members, check_headers, check_query, first_unknown
+from localcloud.azure.tenant.resources import audiences
+from localcloud.azure.tenant.tokens import Caller, InvalidToken
+from localcloud.core.store import Document
+
+LISTED: Final = "maxresults $skiptoken"
+"""The query options of a list."""
+_PAGE_SIZE: Final = 25
+_VERSION: Final = re.compile(r"(\d\.\d|\d{4}-\d{2}-\d{2})(-preview(\.\d)?)?")
+# What Key Vault has in the place of a version, in REST 7.4.
+_NO_VERSIONS: Final = frozenset({"attestation", "backup", "merge", "release", "restore", "rotate"})
+# Clients send back what answers carry; the service reads past it.
+_ANSWERED: Final[Members] = dict.fromkeys(("id", "kid", "managed"))
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request whose vault and caller are known, and which has nothing that its operation would ignore."""
+
+    request: Request
+    vault: KeyVault
+    caller: Caller
+    body: Document
+
+    def part(self, name: str) -> str:
+        """A part of the path, "" when it is not there; raises 501 for something below a version."""
+        found = str(self.request.path_params.get(name, "")).strip("/")
+        if name == "version" and ("/" in found or found in _NO_VERSIONS):
+            raise errors.not_emulated(f"{self.request.method} {self.request.url.path}")
+        return found
+
+
+Handler = Callable[[Visit], Awaitable[Response]]
+
+
+class VaultDoor:
+    """The way to every operation of the data plane."""
+
+    def __init__(self, cloud: LocalAzure) -> None:
+        self._cloud = cloud
+        self.store = cloud.store
+        self._vaults = Vaults(Resources(cloud.store))
+        self._throttle = VaultThrottle(cloud.faults.vault_requests)
+
+    def route(
+        self,
+        method: str,
+        path: str,
+        handler: Handler,
+        query: str = "",
+        body: Members | None = None,
+        *,
+        changes: bool | None = None,
+    ) -> Route:
+        """A route behind the door, in the service's own order.
+
+        Args:
+            query: the options that the operation reads, with blanks between.
+            body: the members of its body.
+            changes: whether it changes the vault; None: as its method says.
+        """
+        kind, is_change = kind_of(method, path), method != "GET" if changes is None else changes
+
+        def refusal(what: str) -> VaultError:
+            return errors.not_emulated(f"{what} of {method} {path}")
+
+        async def admitted(request: Request) -> Response:
+            vault = self._vault(request)
+            caller = self._caller(request)
+            self._throttle.take(vault, kind)
+            _check_version(request.query_params.get("api-version", ""))
+            if is_change and self._cloud.holder.now().is_read_only(vault.name):
+                raise errors.read_only(vault.name)
+            check_query(request, {"api-version", *query.split()}, refusal)
+            check_headers(request.headers, (), refusal)
+            found = await json_object(request)
+            if (unknown := first_unknown(found, {**_ANSWERED, **(body or {})})) is not None:
+                raise errors.bad_parameter(f"Unrecognized property '{'.'.join(unknown)}' in the request body.")
+            return await handler(Visit(request, vault, caller, found))
+
+        return Route(path, admitted, methods=[method])
+
+    def _vault(self, request: Request) -> KeyVault:
+        host, suffix = request.url.hostname or "", cloud_of(request.scope).vault_suffix
+        if host.endswith(f".{suffix}"):
+            name = host.removesuffix(f".{suffix}")
+            vault = self._vaults.named(name)
+            missing = f"There is no vault {name!r} in the local cloud."
+        elif host == "localhost" or _is_loopback(host):
+            vault = self._vaults.stacks_own()
+            missing = (
+                "A loopback address means the stack's own vault, and the local cloud has none or several. Name the "
+                f"vault in the Host header: <vault>.{suffix}."
+            )
+        else:
+            vault, missing = None, f"{host!r} names no vault: <vault>.{suffix} is expected."
+        if vault is None:
+            raise VaultError(404, "VaultNotFound", missing)
+        return replace(vault, suffix=suffix)
+
+    def _caller(self, request: Request) -> Caller:
+        accepted = audiences(cloud_of(request.scope)).vault
+        authority = authority_of(request.scope, self._cloud.authority_host)
+        challenge = f'Bearer authorization="{authority}{self._cloud.tenant_id}", resource="{accepted[0]}"'
+        token = bearer(request)
+        if token is None:
+            raise errors.unauthorized("AKV10000: Request is missing a Bearer or PoP token.", challenge)
+        try:
+            return self._cloud.tokens.verify(token, accepted)
+        except InvalidToken as refusal:
+            raise errors.unauthorized(f"Error validating token: {refusal.reason}", challenge) from None
+
+    def require(self, visit: Visit, action: str, item: str | None = None, or_else: list[str] | None = None) -> None:
+        """Refuse a caller to whom no role grants one of the data actions; raises 403."""
+        scope = f"{visit.vault.id}/{item}" if item else visit.vault.id
+        namespace = "Microsoft.KeyVault/vaults/"
+        allowed = self._cloud.authorization.allowed
+        if not any(
+            allowed(visit.caller.object_id, namespace + each, scope, data=True) for each in (action, *(or_else or ()))
+        ):
+            raise errors.forbidden_by_rbac(
+                visit.caller, namespace + action, scope, visit.vault.name, visit.vault.location
+            )
+
+
+def page(visit: Visit, items: list[dict[str, Any]]) -> Response:
+    """Items from where the last page ended, as many as `maxresults` asks for, with the link to those after them.
+
+    Source: parameter `maxresults` of the lists in `keyvault/data-plane/.../7.4/secrets.json` (1 to 25, 25 by default).
+    """
+    query = visit.request.query_params
+    size, begin = query.get("maxresults", str(_PAGE_SIZE)), query.get("$skiptoken", "0")
+    if not (size.isdecimal() and 1 <= int(size) <= _PAGE_SIZE):
+        raise errors.bad_parameter(f"maxresults must be between 1 and {_PAGE_SIZE}")
+    if not begin.isdecimal():
+        raise errors.bad_parameter("$skiptoken is invalid")
+    end = int(begin) + int(size)
+    link = visit.request.url.include_query_params(**{"$skiptoken": str(end)})
+    if (link.hostname or "").endswith(f".{visit.vault.suffix}"):
+        link = link.replace(port=443)  # the vault's own address, written out as in the examples of the reference
+    return JSONResponse({"value": items[int(begin) : end], "nextLink": str(link) if end < len(items) else None})
+
+
+def _check_version(version: str) -> None:
+    if not version:
+        raise errors.bad_parameter("api-version must be specified")
+    if not _VERSION.fullmatch(version):
+        raise errors.bad_parameter(
+            f"The specified version ({version}) is not recognized. Consider using the latest supported version (7.6)."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,114 @@
+"""The data plane's operations on keys, those of certificates included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
+
+from localcloud.azure.keyvault import errors, present
+from localcloud.azure.keyvault.certificates import Certificates
+from localcloud.azure.keyvault.door import LISTED, VaultDoor, Visit, page
+from localcloud.azure.keyvault.errors import VaultError
+from localcloud.azure.keyvault.keys import Keys, KeyVersion
+from localcloud.azure.shared.understood import Members
+
+_MADE: Members = dict.fromkeys(
+    ("kty", "key_size", "key_ops", "attributes", "tags", "release_policy", "crv", "public_exponent")
+)
+_USED: Members = dict.fromkeys(("alg", "value"))
+# Of an asymmetric key, whoever may read the public half can use it: `keys/read` opens these two as well (text of the
+# operations in Azure's own list, AzAdvertizer role page 12338af0, 2024-09-19).
+_PUBLIC_OPERATIONS: Final = {"encrypt": "encrypt", "wrapkey": "wrap"}
+_PRIVATE_OPERATIONS: Final = {"decrypt": "decrypt", "unwrapkey": "unwrap"}
+# As `key_ops` has them.
+_OPERATIONS: Final = {"encrypt": "encrypt", "wrapkey": "wrapKey", "decrypt": "decrypt", "unwrapkey": "unwrapKey"}
+
+
+class KeyPlane:
+    """Keys and what is done with them."""
+
+    def __init__(self, door: VaultDoor) -> None:
+        self._door = door
+        self._keys = Keys(door.store)
+        self._certificates = Certificates(door.store)
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Its routes."""
+        route, one = self._door.route, "/keys/{name}"
+        return [
+            route("GET", "/keys", self.list_keys, LISTED),
+            route("GET", f"{one}/versions", self.list_key_versions, LISTED),
+            route("GET", f"{one}/rotationpolicy", self.get_rotation_policy),
+            route("GET", one, self.get_key),
+            route("GET", one + "/{version:path}", self.get_key),
+            route("POST", f"{one}/create", self.create_key, body=_MADE),
+            route("POST", one + "/{operation}", self.use_key, body=_USED, changes=False),
+            route("POST", one + "/{version:path}/{operation}", self.use_key, body=_USED, changes=False),
+        ]
+
+    async def list_keys(self, visit: Visit) -> Response:
+        self._door.require(visit, "keys/read")
+        own = {each.name.lower(): each for each in self._keys.all(visit.vault)}
+        certificates = self._certificates.all(visit.vault)
+        of_certificates = (self._certificates.key(visit.vault, each.name, None) for each in certificates)
+        found = {**{each.name.lower(): each for each in of_certificates}, **own}
+        return page(visit, [present.key_item(visit.vault, found[name], versioned=False) for name in sorted(found)])
+
+    async def list_key_versions(self, visit: Visit) -> Response:
+        name = visit.part("name")
+        self._door.require(visit, "keys/read", f"keys/{name}")
+        versions = self._keys.versions(visit.vault, name) or self._of_certificate(visit, name)
+        return page(visit, [present.key_item(visit.vault, each, versioned=True) for each in versions])
+
+    async def get_key(self, visit: Visit) -> Response:
+        name = visit.part("name")
+        self._door.require(visit, "keys/read", f"keys/{name}")
+        key = self._find(visit, name)
+        return JSONResponse(present.key_bundle(visit.vault, key, self._keys.public_numbers(key)))
+
+    async def create_key(self, visit: Visit) -> Response:
+        name = visit.part("name")
+        self._door.require(visit, "keys/create/action", f"keys/{name}")
+        created = self._keys.create(visit.vault, name, visit.body)
+        return JSONResponse(present.key_bundle(visit.vault, created, self._keys.public_numbers(created)))
+
+    async def use_key(self, visit: Visit) -> Response:
+        name, operation = visit.part("name"), visit.part("operation")
+        if operation in _PUBLIC_OPERATIONS:
+            granting = [f"keys/{_PUBLIC_OPERATIONS[operation]}/action", "keys/read"]
+            use = self._keys.encrypt
+        elif operation in _PRIVATE_OPERATIONS:
+            granting = [f"keys/{_PRIVATE_OPERATIONS[operation]}/action"]
+            use = self._keys.decrypt
+        else:
+            raise errors.not_emulated(f"{visit.request.method} {visit.request.url.path}")
+        self._door.require(visit, granting[0], f"keys/{name}", or_else=granting[1:])
+        key = self._find(visit, name)
+        key.require(_OPERATIONS[operation])
+        result = use(key, visit.body.get("alg"), visit.body.get("value"))
+        return JSONResponse({"kid": present.key_id(visit.vault, key), "value": result})
+
+    async def get_rotation_policy(self, visit: Visit) -> Response:
+        name = visit.part("name")
+        self._door.require(visit, "keyrotationpolicies/read", f"keys/{name}")
+        return JSONResponse(present.rotation_policy(visit.vault, self._keys.find(visit.vault, name, None)))
+
+    def _find(self, visit: Visit, name: str) -> KeyVersion:
+        """The key that the path names; raises 404."""
+        version = visit.part("version")
+        if not self._keys.versions(visit.vault, name):
+            try:
+                return self._certificates.key(visit.vault, name, version)
+            except VaultError:
+                pass
+        return self._keys.find(visit.vault, name, version)
+
+    def _of_certificate(self, visit: Visit, name: str) -> list[KeyVersion]:
+        try:
+            found = self._certificates.versions(visit.vault, name)
+        except VaultError:
+            return []
+        return [self._certificates.key(visit.vault, name, each.version) for each in found]

@@ -1,0 +1,121 @@
+"""The data plane's operations on secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
+
+from localcloud.azure.keyvault import errors, present
+from localcloud.azure.keyvault.door import LISTED, VaultDoor, Visit, page
+from localcloud.azure.keyvault.secrets import DeletedSecret, SecretChange, Secrets
+from localcloud.azure.shared.understood import Members
+from localcloud.core.store import Document
+
+_WRITTEN: Members = dict.fromkeys(("contentType", "attributes", "tags"))
+
+
+class SecretPlane:
+    """Secrets and deleted secrets."""
+
+    def __init__(self, door: VaultDoor) -> None:
+        self._door = door
+        self._secrets = Secrets(door.store)
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Its routes."""
+        route, one = self._door.route, "/secrets/{name}"
+        version = one + "/{version:path}"
+        return [
+            route("GET", "/secrets", self.list_secrets, LISTED),
+            route("GET", f"{one}/versions", self.list_secret_versions, LISTED),
+            route("GET", one, self.get_secret),
+            route("GET", version, self.get_secret),
+            route("PUT", one, self.set_secret, body={**_WRITTEN, "value": None}),
+            route("PATCH", one, self.update_secret, body=_WRITTEN),
+            route("PATCH", version, self.update_secret, body=_WRITTEN),
+            route("DELETE", one, self.delete_secret),
+            route("GET", "/deletedsecrets", self.list_deleted_secrets, LISTED),
+            route("GET", "/deletedsecrets/{name}", self.get_deleted_secret),
+            route("POST", "/deletedsecrets/{name}/recover", self.recover_secret),
+            route("DELETE", "/deletedsecrets/{name}", self.purge_secret),
+        ]
+
+    async def list_secrets(self, visit: Visit) -> Response:
+        self._door.require(visit, "secrets/readMetadata/action")
+        found = self._secrets.all(visit.vault)
+        return page(visit, [present.secret_item(visit.vault, each.current, versioned=False) for each in found])
+
+    async def list_secret_versions(self, visit: Visit) -> Response:
+        name = visit.part("name")
+        self._door.require(visit, "secrets/readMetadata/action", f"secrets/{name}")
+        secret = self._secrets.find(visit.vault, name)
+        # In the order of their random names: seen in Azure/azure-sdk-for-python 35923 ("not chronological").
+        versions = sorted(secret.versions, key=lambda each: each.version) if secret else []
+        return page(visit, [present.secret_item(visit.vault, each, versioned=True) for each in versions])
+
+    async def get_secret(self, visit: Visit) -> Response:
+        name, version = visit.part("name"), visit.part("version")
+        self._door.require(visit, "secrets/getSecret/action", f"secrets/{name}")
+        secret = self._secrets.find(visit.vault, name)
+        found = secret.at(version) if secret else None
+        if found is None:
+            raise errors.not_found("secret", f"{name}/{version}" if version else name)
+        if not found.enabled:
+            raise errors.secret_disabled()
+        return JSONResponse(present.secret_bundle(visit.vault, found, self._secrets.value(found)))
+
+    async def set_secret(self, visit: Visit) -> Response:
+        name = visit.part("name")
+        self._door.require(visit, "secrets/setSecret/action", f"secrets/{name}")
+        set_ = self._secrets.set(visit.vault, name, visit.body.get("value"), _change(visit.body))
+        return JSONResponse(present.secret_bundle(visit.vault, set_, self._secrets.value(set_)))
+
+    async def update_secret(self, visit: Visit) -> Response:
+        name = visit.part("name")
+        self._door.require(visit, "secrets/update/action", f"secrets/{name}")
+        updated = self._secrets.update(visit.vault, name, visit.part("version"), _change(visit.body))
+        return JSONResponse(present.secret_item(visit.vault, updated, versioned=True))
+
+    async def delete_secret(self, visit: Visit) -> Response:
+        name = visit.part("name")
+        self._door.require(visit, "secrets/delete", f"secrets/{name}")
+        deleted = self._secrets.delete(visit.vault, name)
+        return JSONResponse(present.deleted_secret(visit.vault, deleted, versioned=True))
+
+    async def list_deleted_secrets(self, visit: Visit) -> Response:
+        self._door.require(visit, "secrets/readMetadata/action")
+        # A certificate's secret is deleted, recovered and purged with the certificate.
+        found = [each for each in self._secrets.all_deleted(visit.vault) if not each.secret.current.managed]
+        return page(visit, [present.deleted_secret(visit.vault, each, versioned=False) for each in found])
+
+    async def get_deleted_secret(self, visit: Visit) -> Response:
+        name = visit.part("name")
+        self._door.require(visit, "secrets/readMetadata/action", f"secrets/{name}")
+        return JSONResponse(present.deleted_secret(visit.vault, self._deleted(visit, name), versioned=True))
+
+    async def recover_secret(self, visit: Visit) -> Response:
+        name = visit.part("name")
+        self._door.require(visit, "secrets/recover/action", f"secrets/{name}")
+        self._deleted(visit, name)
+        recovered = self._secrets.recover(visit.vault, name)
+        return JSONResponse(present.secret_item(visit.vault, recovered.current, versioned=True))
+
+    async def purge_secret(self, visit: Visit) -> Response:
+        name = visit.part("name")
+        self._door.require(visit, "secrets/purge/action", f"secrets/{name}")
+        self._deleted(visit, name)
+        self._secrets.purge(visit.vault, name)
+        return Response(status_code=204)
+
+    def _deleted(self, visit: Visit, name: str) -> DeletedSecret:
+        """The soft-deleted secret of this name that is no certificate's; raises 404."""
+        deleted = self._secrets.find_deleted(visit.vault, name)
+        if deleted is None or deleted.secret.current.managed:
+            raise errors.not_found("secret", name)
+        return deleted
+
+
+def _change(body: Document) -> SecretChange:
+    return SecretChange.of(body.get("attributes"), body.get("contentType"), body.get("tags"))

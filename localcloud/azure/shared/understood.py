@@ -1,0 +1,130 @@
+"""What an operation understands of a request. Nothing else is answered: what is not understood is refused by its name.
+
+Azure ignores some of what it does not know. The local cloud would then answer 200 to what it has not done, so every
+operation declares its query options, its headers and the members of its body.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from localcloud.azure.shared.http import ServiceError, json_object, not_emulated
+
+Members: TypeAlias = Mapping[str, "Members | None"]
+"""The members of a JSON object; of each the members in it, also within a list, or None for any content."""
+ANY: Final = "*"
+"""As a member: the operation checks by itself which others there are."""
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+Refusal: TypeAlias = Callable[[str], ServiceError]
+"""The service's error for what is not emulated, by its words."""
+
+# What says nothing about the operation: transport, authentication, diagnostics. RFC 9110; "Azure REST guidelines" of
+# api-guidelines; MSAL `oauth2cli`; azure-cli `commands/client_factory.py`; Graph SDKs' `SdkVersion`; W3C Trace Context.
+_NEUTRAL: Final = re.compile(
+    r"accept(-.+)?|authorization|cache-control|connection|content-(length|type)|cookie|date|dnt|expect|forwarded|host"
+    r"|keep-alive|max-forwards|origin|pragma|priority|proxy-.+|referer|te|trailer|transfer-encoding|upgrade(-.+)?"
+    r"|user-agent|via|x-forwarded-.+|x-real-ip|x-requested-with|sec-.+"
+    r"|traceparent|tracestate|baggage|request-(id|context)|correlation-(context|id)|x-b3-.+|x-request-id|x-amzn-trace-id"
+    r"|(x-ms-)?(return-)?client-request-id|x-ms-(correlation|parent|root)(-request)?-id|x-ms-return-client-request-id"
+    r"|x-ms-(user-?agent|client-.+|date|version|lib-capability|pkeyauth|cmd-.+|command-name|tracking-.+|request-id)"
+    r"|x-(client|app|anchormailbox|ms-effective-locale)(-.+)?|commandname|parametersetname|sdkversion"
+    r"|odata-(max)?version|ocp-apim-.+"
+)
+
+
+@dataclass(frozen=True)
+class Understood:
+    """What one operation reads of a request.
+
+    Attributes:
+        query: names of query options, in lower case.
+        headers: headers beside those that say nothing about the operation, in lower case.
+        body: the members of its JSON body; None: the body is no JSON object, and the operation checks it.
+    """
+
+    query: frozenset[str] = frozenset()
+    headers: frozenset[str] = frozenset()
+    body: Members | None = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, query: str = "", headers: str = "", body: Members | str | None = "") -> Understood:
+        """Declared in words: names with blanks between."""
+        members = dict.fromkeys(body.split()) if isinstance(body, str) else body
+        return cls(frozenset(query.split()), frozenset(headers.split()), members)
+
+    async def check(self, request: Request, refusal: Refusal) -> None:
+        """Refuse the request if it has anything else; the body is checked if it is JSON."""
+        check_query(request, self.query, refusal)
+        check_headers(request.headers, self.headers, refusal)
+        if self.body is not None and (path := first_unknown(await json_object(request), self.body)) is not None:
+            raise refusal(f"the member {'.'.join(path)} of the body")
+
+
+def operation(service: str, path: str, handler: Handler, *methods: str, reads: Understood | None = None) -> Route:
+    """A route whose requests have nothing that the handler would ignore; without `reads` they have nothing at all."""
+    understood = Understood() if reads is None else reads
+
+    async def checked(request: Request) -> Response:
+        await understood.check(request, lambda what: not_emulated(service, f"{what} of {request.method} {path}"))
+        return await handler(request)
+
+    return Route(path, checked, methods=[*methods])
+
+
+def check_query(request: Request, known: Iterable[str], refusal: Refusal) -> None:
+    """Refuse a query option that is not known, or that stands there twice."""
+    names = Counter(name.lower() for name, _ in request.query_params.multi_items())
+    for name in request.query_params:
+        if name.lower() not in known:
+            raise refusal(f"the query option {name}")
+        if names[name.lower()] > 1:
+            raise refusal(f"the query option {name} more than once")
+
+
+def check_headers(headers: Headers, known: Iterable[str], refusal: Refusal) -> None:
+    """Refuse a header that is not known and may change what the operation does."""
+    for name, value in headers.items():
+        # Some clients send headers that say nothing.
+        if value.strip() and name not in known and not is_neutral(name):
+            raise refusal(f"the header {name}")
+
+
+def is_neutral(name: str) -> bool:
+    """Whether a header of this name, in any letter case, says nothing about the operation."""
+    return _NEUTRAL.fullmatch(name.lower()) is not None
+
+
+def first_unknown(body: Mapping[str, Any], known: Members) -> Sequence[str] | None:
+    """The path of the first member of a JSON object that is not known; one that is null is as absent."""
+    for name, value in body.items():
+        if value is None:
+            continue
+        if name not in known and ANY not in known:
+            return (name,)
+        below = known.get(name)
+        if below is None:
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, Mapping) and (path := first_unknown(each, below)) is not None:
+                return (name, *path)
+    return None
+
+
+def without_nulls(body: dict[str, Any]) -> dict[str, Any]:
+    """A JSON object without the members that are null, at any depth."""
+    return {name: _without_nulls(value) for name, value in body.items() if value is not None}
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return without_nulls(value)
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
