@@ -6,7 +6,6 @@ keys, `.p12` and PKCS#12 with modern algorithms, at which kubelogin fails, all s
 
 from __future__ import annotations
 
-import codecs
 import shlex
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,13 +20,14 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 from identity.access.errors import LoginRefused
 from identity.credentials import document, rfc3339
+from identity.credentials.byte_order_mark import foreign_encoding
 from identity.credentials.certificate import CLOCK_SKEW, thumbprint
 from identity.credentials.key_material import KeyMaterial
 
-_MARKS: Final = {
-    codecs.BOM_UTF8: ("UTF-8", "sed '1s/^\\xEF\\xBB\\xBF//'"),
-    codecs.BOM_UTF16_LE: ("UTF-16", "iconv -f UTF-16 -t UTF-8"),
-    codecs.BOM_UTF16_BE: ("UTF-16", "iconv -f UTF-16 -t UTF-8"),
+# What prints a file without its mark, by the encoding.
+_COMMANDS: Final = {
+    "UTF-8 with a byte-order mark": "sed '1s/^\\xEF\\xBB\\xBF//'",
+    "UTF-16": "iconv -f UTF-16 -t UTF-8",
 }
 _ACCEPTED = "a credential document (JSON), PEM with key and certificate, or PKCS#12"
 
@@ -77,12 +77,11 @@ def content(path: Path) -> bytes:
         data = path.read_bytes()
     except OSError as error:
         raise LoginRefused(f"{path} cannot be read ({error.strerror}); name a file that this user may read") from None
-    for mark, (encoding, command) in _MARKS.items():
-        if data.startswith(mark):
-            raise LoginRefused(
-                f"{path} begins with a byte-order mark ({encoding}), which is no part of its value; write it as UTF-8 "
-                f"without one: `{command} {shlex.quote(str(path))}` prints that"
-            )
+    if encoding := foreign_encoding(data):
+        raise LoginRefused(
+            f"{path} is in {encoding}; accepted is UTF-8 without one: `{_COMMANDS[encoding]} {shlex.quote(str(path))}` "
+            "prints it so"
+        )
     return data
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -210,14 +211,23 @@ def test_a_pod_with_workload_identity_is_who_its_service_account_is(tmp_path: Pa
     assert without_strays(off, LoginKind.ARM).keys() == {"ARM_USE_AKS_WORKLOAD_IDENTITY"}
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be with a mark"])
-def test_a_file_with_a_byte_order_mark_is_named_with_the_command_that_helps(encoding: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("encoded", "name", "command"),
+    [
+        ("s3cret".encode("utf-8-sig"), "UTF-8 with a byte-order mark", "sed"),
+        ("s3cret".encode("utf-16"), "UTF-16", "iconv"),
+        (codecs.BOM_UTF16_BE + "s3cret".encode("utf-16-be"), "UTF-16", "iconv"),
+    ],
+    ids=["utf-8", "utf-16", "utf-16-be"],
+)
+def test_a_file_of_windows_is_named_with_the_command_that_helps(
+    encoded: bytes, name: str, command: str, tmp_path: Path
+) -> None:
     file = tmp_path / "secret"
-    text = "s3cret"
-    file.write_bytes(b"\xfe\xff" + text.encode("utf-16-be") if " " in encoding else text.encode(encoding))
-    with pytest.raises(LoginRefused, match=rf"byte-order mark \(UTF-.*`(sed|iconv) .*{file}`") as refused:
+    file.write_bytes(encoded)
+    with pytest.raises(LoginRefused, match=f"is in {name};.*`{command} .*{file}`") as refused:
         deployer({**CLIENT, "ARM_CLIENT_SECRET_FILE_PATH": str(file)})
-    assert text not in str(refused.value)
+    assert "s3cret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
