@@ -124,6 +124,26 @@ def deployer(environ: Mapping[str, str]) -> ArmDeployer:
     return ArmDeployer(**found)
 
 
+def require_azure_native(environ: Mapping[str, str]) -> None:
+    """Refuse variables with which azuread would sign in as somebody, and azure-native as whoever `az login` did.
+
+    Raises LoginRefused, also as `deployer` does.
+    """
+    deployer(environ)
+    named = _named({name: value for name, value in environ.items() if value})
+    if named and not named.keys() & WAYS_OF_AZURE_NATIVE:
+        raise LoginRefused(
+            f"{next(iter(named))} is set, which azure-native does not read: it would sign in as whoever `az login` "
+            f"did. Set one of {', '.join(sorted(WAYS_OF_AZURE_NATIVE))} instead"
+        )
+
+
+def _named(given: Mapping[str, str]) -> dict[str, Method]:
+    """The variables that name a way, and which."""
+    off = {name for name in _FLAGS if given.get(name) in _FALSE}
+    return {name: way for name, way in WAYS.items() if name in given and name not in off}
+
+
 def _method(given: Mapping[str, str]) -> Method:
     if given.get("ARM_USE_DEFAULT_AZURE_CREDENTIAL", "false") not in _FALSE:
         raise LoginRefused(
@@ -136,10 +156,7 @@ def _method(given: Mapping[str, str]) -> Method:
                 f'{name} is "{value}", which azuread takes for true or refuses, and azure-native for false; set it to '
                 "true or false"
             )
-    named = {
-        name: way for name, way in WAYS.items() if name in given and not (name in _FLAGS and given[name] in _FALSE)
-    }
-    order = list(Method)
+    named, order = _named(given), list(Method)
     winner = min(named, key=lambda name: order.index(named[name]), default=None)
     native = min(named.keys() & WAYS_OF_AZURE_NATIVE, key=lambda name: order.index(named[name]), default=None)
     if winner is None:

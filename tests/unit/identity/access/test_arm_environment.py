@@ -25,7 +25,14 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from identity.access import certificate_file, pipeline_token
-from identity.access.arm_environment import WAYS, WAYS_OF_AZURE_NATIVE, Method, credential, deployer
+from identity.access.arm_environment import (
+    WAYS,
+    WAYS_OF_AZURE_NATIVE,
+    Method,
+    credential,
+    deployer,
+    require_azure_native,
+)
 from identity.access.errors import LoginRefused, SignInRefused
 from identity.access.login import without_strays
 from identity.access.pipeline_token import PipelineToken
@@ -172,6 +179,20 @@ def test_two_ways_are_taken_only_if_all_providers_take_the_same(
 def test_what_would_make_somebody_else_of_a_pipeline_is_refused_by_name(environ: Mapping[str, str], named: str) -> None:
     with pytest.raises(LoginRefused, match=named):
         deployer(environ)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_stack_takes_no_way_that_azure_native_does_not_read(
+    name: str, given: Mapping[str, str], tmp_path: Path
+) -> None:
+    beside = {"AZURE_FEDERATED_TOKEN_FILE": str(tmp_path / "token"), **GITHUB, **CLIENT}
+    environ = {name: given[name], **beside}
+    if name in WAYS_OF_AZURE_NATIVE:
+        require_azure_native(environ)
+    else:
+        with pytest.raises(LoginRefused, match=f"^{name} is set, which azure-native does not read"):
+            require_azure_native(environ)
+    require_azure_native({})
 
 
 def test_an_empty_variable_is_none() -> None:
