@@ -6,6 +6,7 @@ all commands together take more than twice as long to import.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -102,6 +103,8 @@ def _options(
 
 def main() -> None:
     """Run a command; what a person has to fix is printed as one paragraph, exit code 1 (2 for wrong usage)."""
+    # What a library logs about a failure stands in the command's own paragraph.
+    logging.getLogger().addHandler(logging.NullHandler())
     first = sys.argv[1:2]
     try:
         application(first if _COMMANDS.keys() & first else _COMMANDS)(prog_name="idstack")

@@ -21,7 +21,7 @@ from azure.core.pipeline.policies import BearerTokenCredentialPolicy, RetryPolic
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefused, SignInRefused
 from identity.clouds import Cloud
 from identity.naming import is_vault_name
 
@@ -250,6 +250,8 @@ def _answer(client: _Client, request: HttpRequest) -> HttpResponse:
     except IncompleteReadError:
         may = "" if request.method == "GET" else ", and the request may have taken effect all the same"
         raise AzureRefused(f"{request.method} {_address(request)}: the answer was cut short{may}") from None
+    except SignInRefused as error:
+        raise AzureRefused(f"signing in to {_doing(request)} {_address(request)}: {error}") from None
     except AzureError as error:
         raise AzureRefused(f"signing in to {_doing(request)} {_address(request)}: {error.message}") from None
 

@@ -6,9 +6,11 @@ keys, `.p12` and PKCS#12 with modern algorithms, at which kubelogin fails, all s
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -18,9 +20,15 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 from identity.access.errors import LoginRefused
 from identity.credentials import document, rfc3339
+from identity.credentials.byte_order_mark import foreign_encoding
 from identity.credentials.certificate import CLOCK_SKEW, thumbprint
 from identity.credentials.key_material import KeyMaterial
 
+# What prints a file without its mark, by the encoding.
+_COMMANDS: Final = {
+    "UTF-8 with a byte-order mark": "sed '1s/^\\xEF\\xBB\\xBF//'",
+    "UTF-16": "iconv -f UTF-16 -t UTF-8",
+}
 _ACCEPTED = "a credential document (JSON), PEM with key and certificate, or PKCS#12"
 
 
@@ -39,11 +47,16 @@ class CertificateFile:
         return thumbprint(self.certificate)
 
 
-def read(path: Path, password_file: Path | None, now: datetime, *, password: str | None = None) -> CertificateFile:
-    """Read a file, opened with the password or the one in a file, and check its dates; raises LoginRefused."""
-    data = content(path)
-    secret = content(password_file).rstrip(b"\r\n") if password_file else password.encode() if password else None
-    found = _document(path, data) if data.lstrip().startswith(b"{") else _bundle(path, data, secret)
+def read(path: Path, password_file: Path | None, now: datetime) -> CertificateFile:
+    """Read a file, opened with the password in another one, and check its dates; raises LoginRefused."""
+    password = content(password_file).rstrip(b"\r\n") if password_file else None
+    return parse(str(path), content(path), password, now)
+
+
+def parse(path: str, data: bytes, password: str | bytes | None, now: datetime) -> CertificateFile:
+    """What a file of that path has, or a variable of that name; raises LoginRefused as `read`."""
+    secret = password.encode() if isinstance(password, str) else password
+    found = _document(path, data) if data.lstrip().startswith(b"{") else _bundle(path, data, secret or None)
     start, end = found.certificate.not_valid_before_utc, found.certificate.not_valid_after_utc
     if end <= now:
         raise LoginRefused(
@@ -59,14 +72,31 @@ def read(path: Path, password_file: Path | None, now: datetime, *, password: str
 
 
 def content(path: Path) -> bytes:
-    """A file's content; raises LoginRefused."""
+    """A file's content; raises LoginRefused, also for a text that an editor of Windows has encoded."""
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         raise LoginRefused(f"{path} cannot be read ({error.strerror}); name a file that this user may read") from None
+    if encoding := foreign_encoding(data):
+        raise LoginRefused(
+            f"{path} is in {encoding}; accepted is UTF-8 without one: `{_COMMANDS[encoding]} {shlex.quote(str(path))}` "
+            "prints it so"
+        )
+    return data
 
 
-def _document(path: Path, data: bytes) -> CertificateFile:
+def text(path: Path) -> str:
+    """A file's text without white space around it; raises LoginRefused, also if it is empty."""
+    try:
+        found = content(path).decode().strip()
+    except UnicodeDecodeError:
+        raise LoginRefused(f"{path} is no text in UTF-8; put the value itself there") from None
+    if not found:
+        raise LoginRefused(f"{path} is empty; put the value itself there")
+    return found
+
+
+def _document(path: str, data: bytes) -> CertificateFile:
     try:
         credential = document.decode(data)
     except document.InvalidCredential as error:
@@ -79,7 +109,7 @@ def _document(path: Path, data: bytes) -> CertificateFile:
     )
 
 
-def _bundle(path: Path, data: bytes, password: bytes | None) -> CertificateFile:
+def _bundle(path: str, data: bytes, password: bytes | None) -> CertificateFile:
     is_pem = b"-----BEGIN " in data
     try:
         material = _pem(data, password) if is_pem else _pkcs12(data, password)

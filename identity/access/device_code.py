@@ -198,7 +198,9 @@ def _refresh_token(text: str | None) -> str | None:
 
 
 def _refused(body: Mapping[str, Any]) -> SignInRefused:
-    return SignInRefused(f"device code sign-in: {_reason(body)}")
+    from identity.access.sign_in import explained  # a third of a second that no other sign-in here spends
+
+    return SignInRefused(f"device code sign-in: {explained(ValueError(_reason(body)))}")
 
 
 def _reason(body: Mapping[str, Any]) -> str:

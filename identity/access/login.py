@@ -21,6 +21,8 @@ AKS_CLIENT_APP_ID: Final = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 
 # Variables that azure-identity, MSAL and Pulumi's providers read.
 _FOREIGN: Final = ("AZURE_", "AAD_", "ARM_")
+# What AKS's webhook sets in a pod.
+_WORKLOAD_IDENTITY: Final = ("AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_FEDERATED_TOKEN_FILE")
 _ALWAYS: Final = frozenset({"kind", "authority_host", "server_id"})
 
 
@@ -87,6 +89,8 @@ def without_strays(environ: Mapping[str, str], kind: LoginKind) -> dict[str, str
     azure-identity reads AZURE_* wherever an argument is absent, and a pod with workload identity has them set.
     """
     kept = LOGIN_KINDS[kind].variables
+    if kind is LoginKind.ARM and environ.get("ARM_USE_AKS_WORKLOAD_IDENTITY") == "true":
+        kept += _WORKLOAD_IDENTITY
     return {name: value for name, value in environ.items() if not name.startswith(_FOREIGN) or name.startswith(kept)}
 
 

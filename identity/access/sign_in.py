@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any, Final
 
 from azure.core.credentials import AccessToken, TokenCredential
@@ -17,8 +17,9 @@ from azure.identity import (
     ManagedIdentityCredential,
 )
 
-from identity.access import arm_environment, certificate_file
+from identity.access import arm_environment, certificate_file, pipeline_token
 from identity.access.arm_environment import Method
+from identity.access.certificate_file import CertificateFile
 from identity.access.claims import claims_of
 from identity.access.errors import LoginRefused, SignInRefused
 from identity.access.login import Login
@@ -29,23 +30,32 @@ from identity.login_kinds import LoginKind
 _CLI_TIMEOUT: Final = 60
 _TIMEOUTS: Final = {"connection_timeout": 15, "read_timeout": 15, "retry_total": 2}
 _GITHUB: Final = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN")
+_ISSUERS_KEY: Final = "have the federated token signed with a key that its issuer publishes"
+_SECOND_FACTOR: Final = "the tenant asks for a second factor: sign in with `az login`, or use a service principal"
 
 # Entra's code: what to do. Codes: learn.microsoft.com/entra/identity-platform/reference-error-codes.
 _FIXES: Final[Mapping[str, str]] = {
     "AADSTS90002": "correct the tenant, or the authority host if the tenant is in another cloud",
+    "AADSTS900023": "correct the tenant: it is neither an id nor a domain name",
     "AADSTS700016": "correct the client id, or the tenant: the application is not in this one",
     "AADSTS7000229": "create the application's service principal in this tenant (`az ad sp create --id <client id>`)",
+    "AADSTS7000112": "enable the service principal: `az ad sp update --id <client id> --set accountEnabled=true`",
     "AADSTS700027": "register the certificate on the application, or sign in with the one that is registered",
     "AADSTS7000215": "put the value of the secret there, not its id",
     "AADSTS7000222": "the secret has expired: make a new one",
     "AADSTS700024": "the federated token is too old: have it renewed, and check this machine's clock",
+    "AADSTS70021": "add a federated credential with the token's issuer, subject and audience to the identity",
     "AADSTS700211": "add a federated credential with the token's issuer to the identity",
     "AADSTS700213": "add a federated credential with the token's subject to the identity",
+    "AADSTS7002138": "correct the letter case of the federated credential's subject: it has to be as in the token",
     "AADSTS700212": "have the token issued for the audience of the federated credential (api://AzureADTokenExchange)",
-    "AADSTS7000272": "have the federated token signed with a key that its issuer publishes",
-    "AADSTS50013": "have the federated token signed with a key that its issuer publishes",
+    "AADSTS7000272": _ISSUERS_KEY,
+    "AADSTS50013": _ISSUERS_KEY,
     "AADSTS90061": "make the issuer's metadata public: Entra ID does not reach it",
     "AADSTS500011": "the tenant does not know the server application: give the authority host of the cluster's cloud",
+    "AADSTS50076": _SECOND_FACTOR,
+    "AADSTS50079": _SECOND_FACTOR,
+    "AADSTS50105": "assign the identity to the server application, which lets nobody else in",
     "AADSTS53003": "Conditional Access forbids this way to sign in: use a service principal or `--login azure-cli`",
 }
 
@@ -67,14 +77,14 @@ def token_source(login: Login, environ: Mapping[str, str], now: Clock) -> TokenS
     match login.kind:
         case LoginKind.CERTIFICATE:
             assert login.certificate is not None
-            return _certificate(login, login.certificate, login.client_id, now, login.certificate_password_file)
+            read = certificate_file.read(login.certificate, login.certificate_password_file, now())
+            return _certificate(login, str(login.certificate), read, login.client_id)
         case LoginKind.SECRET:
             assert login.client_secret_file is not None
-            secret = certificate_file.content(login.client_secret_file).decode(errors="replace").strip()
-            return _secret(login, login.client_id, secret)
+            return _secret(login, login.client_id, certificate_file.text(login.client_secret_file))
         case LoginKind.WORKLOAD_IDENTITY:
             assert login.federated_token_file is not None
-            return _federated(login, login.client_id, _file(login.federated_token_file), "")
+            return _federated(login, login.client_id, partial(certificate_file.text, login.federated_token_file), "")
         case LoginKind.GITHUB:
             return _github(login, environ)
         case LoginKind.MANAGED_IDENTITY:
@@ -89,44 +99,32 @@ def token_source(login: Login, environ: Mapping[str, str], now: Clock) -> TokenS
 
 def _arm(login: Login, environ: Mapping[str, str], now: Clock) -> TokenSource:
     """The deployer of the ARM_* variables. Where the login names a client id, they must be that one's."""
-    found = environ.get("ARM_CLIENT_ID") or None
-    if login.client_id is not None and (found or "").lower() != login.client_id.lower():
+    found = arm_environment.deployer(environ)
+    if login.client_id is not None and (found.client_id or "").lower() != login.client_id.lower():
         raise LoginRefused(
-            f"ARM_CLIENT_ID is {found or 'not set'}, but the login is of {login.client_id}; set the ARM_* variables of "
-            "that one, or leave out --client-id to sign in as whoever they name"
+            f"ARM_CLIENT_ID is {found.client_id or 'not set'}, but the login is of {login.client_id}; set the ARM_* "
+            "variables of that one, or leave out --client-id to sign in as whoever they name"
         )
-    tenant_id = environ.get("ARM_TENANT_ID")
-    if tenant_id and login.tenant_id and tenant_id.lower() != login.tenant_id.lower():
-        raise LoginRefused(f"ARM_TENANT_ID is {tenant_id}, but this login is in {login.tenant_id}; correct one of them")
-    method = arm_environment.method(environ)
-    if found is None and method in {Method.CERTIFICATE, Method.SECRET, Method.OIDC}:
-        raise LoginRefused("ARM_CLIENT_ID is not set; set it to the client id that the other ARM_* variables belong to")
-    match method:
+    if found.tenant_id and login.tenant_id and found.tenant_id.lower() != login.tenant_id.lower():
+        raise LoginRefused(
+            f"ARM_TENANT_ID is {found.tenant_id}, but this login is in {login.tenant_id}; correct one of them"
+        )
+    match found.method:
         case Method.CERTIFICATE:
-            password = environ.get("ARM_CLIENT_CERTIFICATE_PASSWORD")
-            return _certificate(login, Path(environ["ARM_CLIENT_CERTIFICATE_PATH"]), found, now, password=password)
+            name, data = found.certificate
+            return _certificate(login, name, certificate_file.parse(name, data, found.password, now()), found.client_id)
         case Method.SECRET:
-            return _secret(login, found, environ["ARM_CLIENT_SECRET"])
+            return _secret(login, found.client_id, found.secret)
         case Method.OIDC:
-            request = arm_environment.assertion(environ)
-            secret = environ.get("ARM_OIDC_REQUEST_TOKEN") or environ.get(_GITHUB[1], "")
-            return _federated(login, found, request, secret)
+            return _federated(login, found.client_id, found.assertion, found.job)
         case Method.MANAGED_IDENTITY:
-            return _managed_identity(login, found)
+            return _managed_identity(login, found.client_id)
     return _azure_cli(login)
 
 
-def _certificate(
-    login: Login,
-    path: Path,
-    client_id: str | None,
-    now: Clock,
-    password_file: Path | None = None,
-    password: str | None = None,
-) -> TokenSource:
-    found = certificate_file.read(path, password_file, now(), password=password)
-    tenant_id = _agreed("tenant", path, login.tenant_id, found.tenant_id)
-    client_id = _agreed("client", path, client_id, found.client_id)
+def _certificate(login: Login, name: str, found: CertificateFile, client_id: str | None) -> TokenSource:
+    tenant_id = _agreed("tenant", name, login.tenant_id, found.tenant_id)
+    client_id = _agreed("client", name, client_id, found.client_id)
     return _asking(
         login,
         f"certificate {found.thumbprint} {tenant_id} {client_id}",
@@ -134,7 +132,7 @@ def _certificate(
     )
 
 
-def _agreed(what: str, path: Path, given: str | None, found: str | None) -> str:
+def _agreed(what: str, path: str, given: str | None, found: str | None) -> str:
     """The id that the login or the file has; raises LoginRefused where they differ or neither has one."""
     if given is not None and found is not None and given.lower() != found.lower():
         raise LoginRefused(f"{path} is of the {what} {found}, but --{what}-id is {given}; correct one of them")
@@ -144,8 +142,6 @@ def _agreed(what: str, path: Path, given: str | None, found: str | None) -> str:
 
 
 def _secret(login: Login, client_id: str | None, secret: str) -> TokenSource:
-    if not secret:
-        raise LoginRefused(f"{login.client_secret_file} is empty; put the value of the client secret there")
     return _asking(
         login,
         f"secret {client_id} {_digest(secret)}",
@@ -158,8 +154,8 @@ def _github(login: Login, environ: Mapping[str, str]) -> TokenSource:
         raise LoginRefused(
             f"{' and '.join(missing)} not set; in the GitHub workflow give the job `permissions: id-token: write`"
         )
-    only = {name: environ[name] for name in _GITHUB}
-    return _federated(login, login.client_id, arm_environment.assertion(only), environ[_GITHUB[1]])
+    request = pipeline_token.of({name: environ[name] for name in _GITHUB})
+    return _federated(login, login.client_id, request.fetched, request.bearer)
 
 
 def _federated(login: Login, client_id: str | None, assertion: Callable[[], str], secret: str) -> TokenSource:
@@ -178,10 +174,6 @@ def _owner(assertion: str) -> str:
     return " ".join(str(claims.get(name)) for name in ("iss", "sub", "aud")) if claims else assertion
 
 
-def _file(path: Path) -> Callable[[], str]:
-    return lambda: certificate_file.content(path).decode(errors="replace").strip()
-
-
 def _managed_identity(login: Login, client_id: str | None) -> TokenSource:
     return _asking(login, f"managed identity {client_id}", lambda: ManagedIdentityCredential(client_id=client_id))
 
@@ -198,11 +190,9 @@ def _asking(login: Login, fingerprint: str | None, connect: Callable[[], TokenCr
         try:
             return connect().get_token(login.scope)
         except AzureError as error:
-            reason = refusal(error)
-            fix = _FIXES.get(reason.code or "")
-            raise SignInRefused(
-                f"{login.kind} sign-in: {str(reason).rstrip(' .')}" + (f". {fix}" if fix else "")
-            ) from None
+            raise SignInRefused(f"{login.kind} sign-in: {explained(error)}") from None
+        except SignInRefused as error:  # the pipeline's own issuer
+            raise SignInRefused(f"{login.kind} sign-in: {error}") from None
         except ValueError as error:  # azure-identity's for an id or authority it cannot use
             raise LoginRefused(f"{login.kind} sign-in: {error}") from None
 
@@ -220,3 +210,10 @@ def _options(login: Login) -> dict[str, Any]:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def explained(error: BaseException) -> str:
+    """The reason inside an error, and what to do about it, without a full stop at the end."""
+    reason = refusal(error)
+    fix = _FIXES.get(reason.code or "")
+    return str(reason).rstrip(" .") + (f". {fix}" if fix else "")

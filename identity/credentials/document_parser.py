@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from identity.credentials import key_material, rfc3339
+from identity.credentials.byte_order_mark import foreign_encoding
 from identity.credentials.key_material import KeyMaterial, UnreadableKeyMaterial
 from identity.credentials.pem import standard_base64
 
@@ -137,6 +138,12 @@ class DocumentParser:
                 data = standard_base64(data)
             elif object_encoding == "hex":
                 data = binascii.unhexlify(data)
+            if encoding := foreign_encoding(data):
+                self.problems.append(
+                    f"document: found {encoding}; accepted: the JSON of UserAssignedIdentityCredentials in UTF-8 "
+                    "without a byte-order mark; convert the document, then store it again"
+                )
+                return None
             return data.decode("utf-8")
         except ValueError:  # binascii.Error and the two Unicode errors are kinds of it
             pass

@@ -176,8 +176,10 @@ def _fix(place: Place, node: SchemaNode, found: object, report: ProblemReport) -
     """The command that sets a right value at `place`, with a guess at what was meant where there is one."""
     if node.is_structure and not (node.spec and node.spec.hint):
         return f"write it as YAML at {path_of(place)} in the stack file"
-    if _is_accepted_in_quotes(node, found) and not report.hides(place, found):
-        return f"write it in quotes at {path_of(place)} in the stack file: without them YAML reads {kind_of(found)}"
+    if node.spec and _is_accepted_in_quotes(node, found) and not report.hides(place, found):
+        # Of `1.30` and `yes` the file's reader has left 1.3 and true.
+        command = to_set(place, str(found) if type(found) is int else node.spec.blank, options="--type string")
+        return f"{command}, or write it in quotes in the stack file: without them it is {kind_of(found)}"
     guess = None if report.hides(place, found) else _guess(node, found)
     blank = node.spec.blank if node.spec else f"<{'|'.join(node.choices or ('true', 'false'))}>"
     hint = f"; {node.spec.hint}" if node.spec and node.spec.hint and not guess else ""

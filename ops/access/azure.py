@@ -8,7 +8,7 @@ from typing import Any
 
 from identity.access.arm_environment import credential
 from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefused
+from identity.access.errors import AccessError, AzureRefused
 from identity.clouds import CLOUDS, LocalEnvironment, local_cloud
 from ops.stack.environment import variables
 from ops.stack.errors import CommandError
@@ -27,7 +27,10 @@ def deployer(stack: str, configuration: Mapping[str, Any], local: LocalEnvironme
     options: dict[str, Any] = {"authority": cloud.authority_host}
     if local:
         options |= {"connection_verify": local.ca_file, "disable_instance_discovery": True}
-    signed_in = credential(configuration["tenantId"], variables(stack), **options)
+    try:
+        signed_in = credential(configuration["tenantId"], variables(stack), **options)
+    except AccessError as error:
+        raise CommandError(str(error)) from None
     with AzureClient(cloud, signed_in, local.ca_file if local else None) as clients:
         try:
             yield clients

@@ -12,13 +12,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from identity.access.api_server import ApiServer
+from identity.access.azure_rbac import AksCluster
 from identity.access.errors import AccessError
+from identity.access.kubeconfig import Kubeconfig
 from identity.clouds import LocalEnvironment
 from ops.access.azure import deployer
 from ops.access.management_cluster import stack_access
 from ops.recovery import orphans, withdrawn
 from ops.recovery.finders import APPLICATION, REGISTRATION, Finders
-from ops.recovery.kubernetes_objects import KubernetesObjects, connected
+from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.recovery.orphans import Orphan
 from ops.siblings.whose import looking
 from ops.stack.engine import Engine
@@ -206,15 +209,15 @@ def _finders(
 def _management_cluster(engine: Engine, configuration: Mapping[str, str]) -> Iterator[KubernetesObjects]:
     """The management cluster, reached as the stack reaches it."""
     management = json.loads(configuration.get("managementCluster") or "{}")
-    if path := management.get("kubeconfig"):
-        with connected(engine.root / Path(path).expanduser(), management.get("context")) as found:
-            yield found
-        return
+    environ = variables(engine.stack)
     try:
-        known = stack_access(engine)
-        with known.api_server(variables(engine.stack)) as server:
-            user = {"token": server.token()}
+        if path := management.get("kubeconfig"):
+            kubeconfig = Kubeconfig.read(engine.root / Path(path).expanduser())
+            server = ApiServer(kubeconfig, AksCluster(""), environ, context=management.get("context"))
+        else:
+            server = stack_access(engine).api_server(environ)
+        with server:
+            server.check_sign_in()
+            yield KubernetesObjects(server)
     except AccessError as error:
-        raise CommandError(str(error)) from None
-    with connected(known.kubeconfig.only(known.kubeconfig.chosen(), user=user)) as found:
-        yield found
+        raise CommandError(f"the management cluster cannot be read: {error}") from None

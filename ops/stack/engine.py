@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 
 import yaml
 
+from identity.access.errors import AccessError
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings import stack_file
@@ -82,6 +83,7 @@ class Engine(PulumiRuns):
         `environment` reaches the program and the plugins of this run. `events` is a file to be written: a line of JSON
         for each of the engine's events. Raises `InTheWay` if resources exist already.
         """
+        self._require_one_deployer()
         unattended = ("--yes", "--skip-preview", "--suppress-outputs") if self.is_local else ()
         with TemporaryDirectory() as directory:
             log = events or Path(directory) / "events"
@@ -90,15 +92,28 @@ class Engine(PulumiRuns):
 
     def preview(self, arguments: Sequence[str] = (), *, hold: bool = False) -> None:
         """`pulumi preview`; with `hold` it keeps every certificate, whatever is due."""
+        self._require_one_deployer()
         with self._held() if hold else nullcontext(self._configuration()) as options:
             self._stream("preview", *options, *arguments)
 
     def destroy(self, arguments: Sequence[str] = ()) -> None:
         """`pulumi destroy`, which asks as `up` does."""
+        self._require_one_deployer()
         unattended = ("--yes", "--skip-preview") if self.is_local else ()
         with TemporaryDirectory() as directory:
             log = Path(directory) / "events"
             self._stream_telling("destroy", *unattended, *self._configuration(), *arguments, log=log)
+
+    def _require_one_deployer(self) -> None:
+        """Raise CommandError where the providers would sign in as different identities."""
+        if self.is_local:
+            return
+        from identity.access.arm_environment import require_azure_native  # azure-identity takes a third of a second
+
+        try:
+            require_azure_native(variables(self.stack))
+        except AccessError as error:
+            raise CommandError(f"{error}. Nothing was changed") from None
 
     def _stream_telling(
         self,

@@ -40,9 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         parser.error(f"--credential: {error}")
     try:
-        call = ProofRequest.parse(options.proof)
+        call = None if options.proof is None else ProofRequest.parse(options.proof)
     except ValueError as error:
         parser.error(f"--proof: {error}")
+    if call is None and not options.once:
+        parser.error("--proof is required without --once")
     metrics = Metrics()
     prober = Prober(source, call, metrics)
     try:
@@ -83,7 +85,9 @@ def _parser() -> argparse.ArgumentParser:
         "--credential", required=True, metavar="file:PATH|env:NAME|cloud-config:PATH", help="where the consumer looks"
     )
     parser.add_argument(
-        "--proof", required=True, metavar="JSON", help='{"method", "url", "scope", "action"?, "headers"?, "body"?}'
+        "--proof",
+        metavar="JSON",
+        help='{"method", "url", "scope", "action"?, "headers"?, "body"?}; with --once it may be left out',
     )
     parser.add_argument("--listen", type=_address, default=("", 8080), metavar="HOST:PORT", help="default: :8080")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""The probe's loop: find the file, load it, sign in, make the proof call, remember how it went."""
+"""The probe's loop: find the file, load it, sign in, make the proof call if there is one, remember how it went."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.proof import ProofRequest
 from identity.credentials.probe.report import ProbeReport, ProofResult, SignInResult
 from identity.credentials.sign_in import Clock, FreshSignIns, refusal, utc_now
-from identity.credentials.token_credential import MountedCredential
+from identity.credentials.token_credential import ARM_SCOPE, MountedCredential
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Prober:
     """Proves a credential again and again. `report` is what it found last, `reloads` how often a new one came."""
 
     def __init__(
-        self, source: CredentialSource, call: ProofRequest, metrics: Metrics, *, clock: Clock = utc_now
+        self, source: CredentialSource, call: ProofRequest | None, metrics: Metrics, *, clock: Clock = utc_now
     ) -> None:
         self.report = ProbeReport()
         self.reloads = 0
@@ -87,7 +87,7 @@ class Prober:
 
     def to_json(self) -> dict[str, Any]:
         """The last report with what only the prober knows."""
-        return self.report.to_json(action=self._call.action, reloads=self.reloads)
+        return self.report.to_json(action=self._call.action if self._call else None, reloads=self.reloads)
 
     def _round(self) -> ProbeReport:
         try:
@@ -100,13 +100,15 @@ class Prober:
             self._metrics.refused()
             return ProbeReport(file=file, sign_in=SignInResult(self._clock(), str(error)))
         try:
-            token = self._sign_ins(credential).sign_in(self._call.scope)
+            token = self._sign_ins(credential).sign_in(self._call.scope if self._call else ARM_SCOPE)
         except AzureError as error:
             self._forget_sign_ins()
             return ProbeReport(
                 file=file, credential=credential, sign_in=SignInResult(self._clock(), str(refusal(error)))
             )
         signed_in = SignInResult(self._clock(), None)
+        if self._call is None:
+            return ProbeReport(file=file, credential=credential, sign_in=signed_in, needs_proof=False)
         outcome = self._call.make(token.token)
         return ProbeReport(
             file=file, credential=credential, sign_in=signed_in, proof=ProofResult(self._clock(), outcome)

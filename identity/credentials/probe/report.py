@@ -36,13 +36,13 @@ class ProbeReport:
     credential: Credential | None = None
     sign_in: SignInResult | None = None
     proof: ProofResult | None = None
+    needs_proof: bool = True
 
     @property
     def is_ready(self) -> bool:
-        """Whether the last sign-in and the last proof call both worked."""
-        return (
-            self.sign_in is not None and self.sign_in.error is None and self.proof is not None and self.proof.outcome.ok
-        )
+        """Whether the last sign-in worked, and the last proof call, if there is one to make."""
+        is_proven = self.proof.outcome.ok if self.proof is not None else not self.needs_proof
+        return is_proven and self.sign_in is not None and self.sign_in.error is None
 
     @property
     def error(self) -> str | None:

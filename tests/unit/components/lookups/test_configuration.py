@@ -111,8 +111,8 @@ def test_the_stacks_file_tells_a_name_in_quotes_from_a_boolean(monkeypatch: pyte
     assert load().resource_group == "true"
     for unquoted in ("true", "2024"):
         file.write_text(f"config:\n  idstack:resourceGroup: {unquoted}\n")
-        with pytest.raises(ConfigurationError, match="write it in quotes at resourceGroup"):
+        with pytest.raises(ConfigurationError, match=r"--type string resourceGroup .*or write it in quotes"):
             load()
     file.write_text("config: [broken")
-    with pytest.raises(ConfigurationError, match="write it in quotes at resourceGroup"):
+    with pytest.raises(ConfigurationError, match=r"--type string resourceGroup .*or write it in quotes"):
         load()

@@ -99,7 +99,18 @@ class TestProblems:
 
     def test_of_bytes_that_are_not_utf8(self) -> None:
         with pytest.raises(InvalidCredential, match="document: found a value that is not utf-8; accepted: the JSON"):
-            decode(b"\xff\xfe")
+            decode(b"\xff")
+
+    @pytest.mark.parametrize(
+        ("encoding", "name"),
+        [("utf-8-sig", "UTF-8 with a byte-order mark"), ("utf-16", "UTF-16"), ("utf-16-be", "UTF-16")],
+    )
+    @pytest.mark.parametrize("object_encoding", ["utf-8", "base64"])
+    def test_of_an_encoding_of_windows(self, encoding: str, name: str, object_encoding: str) -> None:
+        stored = "{}".encode(encoding)
+        wrapped = base64.b64encode(stored) if object_encoding == "base64" else stored
+        with pytest.raises(InvalidCredential, match=f"document: found {name}; accepted: the JSON"):
+            decode(wrapped, object_encoding=object_encoding)
 
     @pytest.mark.parametrize("encoding", ["base64", "hex"])
     def test_of_plain_json_under_another_object_encoding(self, issued: IssuedCertificate, encoding: str) -> None:

@@ -37,7 +37,8 @@ def test_a_value_without_quotes_is_refused_where_quotes_make_it_a_name(value: st
     [problem] = problems(f"resourceGroup: {value}")
 
     assert problem.rule == "resource-group"
-    assert problem.fix.startswith("write it in quotes at resourceGroup in the stack file: without them YAML reads ")
+    blank = "2024" if value == "2024" else "<resource-group>"
+    assert problem.fix.startswith(f"`pulumi config set --type string resourceGroup {blank}`, or write it in quotes in ")
 
 
 @pytest.mark.parametrize("value", ["true", "2024", "20.24"])
@@ -75,7 +76,9 @@ def test_in_a_structure_it_is_refused_with_the_quotes_that_it_needs(path: str, v
     config = with_change(configuration(hostedClusters=[hosted_cluster()]), path, value)
     found = {each.rule: each.fix for each in _refused(config, config)}
 
-    assert found[rule].startswith("write it in quotes at ")
+    assert found[rule].startswith("`pulumi config set --type string --path ")
+    assert "or write it in quotes in the stack file" in found[rule]
+    assert (f" {value}`" in found[rule]) == (value == 2024)
 
 
 @given(st.integers() | st.booleans() | st.floats(allow_nan=False))

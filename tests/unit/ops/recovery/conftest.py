@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from kubernetes import client, config
 
+from identity.access.api_server import ApiServer
 from identity.access.azure_client import AzureClient
+from identity.access.azure_rbac import AksCluster
+from identity.access.kubeconfig import Kubeconfig
 from localcloud.kubernetes.api import app as kubernetes
 from ops.recovery.finders import Finders
-from ops.recovery.kubernetes_objects import KubernetesObjects, connected
+from ops.recovery.kubernetes_objects import KubernetesObjects
 from tests.unit.azure_world import azure, cloud, deployer
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import ArmWorld, world
@@ -36,8 +39,8 @@ def official(kubeconfig: Path) -> Iterator[client.ApiClient]:
 
 @pytest.fixture
 def cluster(kubeconfig: Path) -> Iterator[KubernetesObjects]:
-    with connected(kubeconfig, None) as opened:
-        yield opened
+    with ApiServer(Kubeconfig.read(kubeconfig), AksCluster("")) as server:
+        yield KubernetesObjects(server)
 
 
 FindersOf = Callable[..., Finders]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -13,23 +14,36 @@ from identity.access.kubeconfig import Kubeconfig
 from identity.access.legacy_login import LegacyLogin
 from ops.access.management_cluster import StackAccess
 from ops.recovery import settle
-from ops.recovery.kubernetes_objects import connected
+from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from tests.unit.hosts import Certificates
 from tests.unit.ops.conftest import FakeEngine
 
 
-def test_a_cluster_that_does_not_answer_is_reported(tmp_path: Path, kubeconfig: Path) -> None:
+def by_file(kubeconfig: Path, **more: str) -> AbstractContextManager[KubernetesObjects]:
+    """The cluster of a stack whose configuration names this file."""
+    return settle._management_cluster(
+        Engine("dev"), {"managementCluster": json.dumps({"kubeconfig": str(kubeconfig), **more})}
+    )
+
+
+def test_a_cluster_that_does_not_answer_is_reported(tmp_path: Path, kubeconfig: Path, engine: FakeEngine) -> None:
     silent = tmp_path / "silent"
     silent.write_text(kubeconfig.read_text().replace("https://127.0.0.1:", "https://127.0.0.2:"))
-    with pytest.raises(CommandError, match=r"management cluster of .*silent cannot be read"), connected(silent, None):
+    with pytest.raises(CommandError, match=r"management cluster cannot be read.*127\.0\.0\.2"), by_file(silent):
         pass
 
 
-def test_a_context_that_the_kubeconfig_does_not_have_is_reported(kubeconfig: Path) -> None:
-    with pytest.raises(CommandError, match=r"cannot be read.*nowhere"), connected(kubeconfig, "nowhere"):
+def test_a_context_that_the_kubeconfig_does_not_have_is_reported(kubeconfig: Path, engine: FakeEngine) -> None:
+    with pytest.raises(CommandError, match=r"cannot be read.*nowhere"), by_file(kubeconfig, context="nowhere"):
         pass
+
+
+def test_a_kind_that_is_not_served_has_no_object(cluster: KubernetesObjects) -> None:
+    assert cluster.has("v1", "Namespace", None, "default")
+    assert not cluster.has("v1", "Other", "default", "one")
+    assert not cluster.has("other.example/v1", "Other", "default", "one")
 
 
 def test_without_a_kubeconfig_file_recovery_signs_in_as_the_stack_does(
@@ -60,7 +74,6 @@ def test_without_a_kubeconfig_file_recovery_signs_in_as_the_stack_does(
     ):
         pass
 
-    named = {"managementCluster": json.dumps({"kubeconfig": str(kubeconfig)})}
-    with settle._management_cluster(Engine("dev"), named) as found:
+    with by_file(kubeconfig) as found:
         assert found.has("v1", "Namespace", None, "default")
     assert asked == ["dev", "dev"], "a file that is named goes first"

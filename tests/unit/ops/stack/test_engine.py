@@ -231,6 +231,18 @@ def test_a_missing_stack_has_no_resources_and_an_unreadable_one_is_an_error(
         assert Engine("dev", project).resources_if_any() == []
 
 
+@pytest.mark.parametrize("run", [Engine.up, Engine.preview, Engine.destroy], ids=lambda run: run.__name__)
+def test_no_provider_signs_in_as_somebody_else(
+    run: Callable[[Engine], None], engine: FakeEngine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARM_CLIENT_SECRET_FILE_PATH", str(project / "secret"))
+    monkeypatch.setenv("ARM_CLIENT_ID", "5b2c7e0e-0000-4000-8000-000000000001")
+    (project / "secret").write_text("s3cret")
+    with pytest.raises(CommandError, match=r"ARM_CLIENT_SECRET_FILE_PATH is set, which .* Nothing was changed"):
+        run(Engine("dev"))
+    assert not engine.calls
+
+
 def test_after_the_deadline_no_engine_is_started(engine: FakeEngine, project: Path) -> None:
     with pytest.raises(RunInterrupted, match="time limit of 40 minutes has passed before `pulumi refresh` began"):
         Engine("dev", project, deadline=Deadline(40.0, time.monotonic())).refresh()
