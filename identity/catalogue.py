@@ -42,6 +42,7 @@ from identity.roles import (
     INGRESS_ROLE,
     KEY_VAULT_CRYPTO_USER_ROLE,
     NETWORK_ROLE,
+    READER_ROLE,
     STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
 )
 
@@ -405,17 +406,21 @@ OPTIONAL: Final = (
         name="acr-pull",
         description="image pulls of the nodes from a container registry",
         component="acr-pull",
-        grant=RoleGrant(ACR_PULL_ROLE, (Scope.REGISTRY,)),
+        grants=(RoleGrant(ACR_PULL_ROLE, (Scope.REGISTRY,)),),
         attached_by="nodePoolManagement",
     ),
-    # kubernetes-sigs/external-dns docs/tutorials/azure.md; HyperShift's own script uses an application's password
-    # instead (contrib/managed-azure/setup_external_dns.sh:34-53).
+    # kubernetes-sigs/external-dns docs/tutorials/azure.md, issues 813 and 1973: it lists the zones of a resource group
+    # and writes into its own. HyperShift's own script uses an application's password instead, with Reader and
+    # Contributor at the zone (contrib/managed-azure/setup_external_dns.sh:34-53).
     OptionalManagedIdentity(
         field="externalDNS",
         name="external-dns",
         description="external DNS of HyperShift's operator",
         component="external-dns",
-        grant=RoleGrant(DNS_ZONE_CONTRIBUTOR_ROLE, (Scope.DNS,)),
+        grants=(
+            RoleGrant(DNS_ZONE_CONTRIBUTOR_ROLE, (Scope.EXTERNAL_ZONE,)),
+            RoleGrant(READER_ROLE, (Scope.EXTERNAL_ZONE_GROUP,)),
+        ),
         # cmd/install/assets/hypershift_operator.go:115-125,290-330: one Deployment with one Secret of credentials.
         used_once="HyperShift's operator runs one external DNS with one identity",
     ),
@@ -426,7 +431,7 @@ OPTIONAL: Final = (
         name="velero",
         description="backups by Velero (OADP)",
         component="velero",
-        grant=RoleGrant(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, (Scope.BACKUP_STORAGE,)),
+        grants=(RoleGrant(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, (Scope.BACKUP_STORAGE,)),),
         subjects=(
             FederatedSubject("velero", "system:serviceaccount:openshift-adp:velero"),
             FederatedSubject("etcd-backup-job", "system:serviceaccount:hypershift:etcd-backup-job"),

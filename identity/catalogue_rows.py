@@ -28,6 +28,8 @@ class Scope(StrEnum):
     KMS_VAULT = "encryption keys' vaults"
     BACKUP_STORAGE = "storage account of backups"
     REGISTRY = "container registry"
+    EXTERNAL_ZONE = "DNS zone of externalDnsDomain"
+    EXTERNAL_ZONE_GROUP = "resource group of the DNS zone of externalDnsDomain"
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ class OptionalManagedIdentity:
     name: str  # part of the identity's name, `<cluster>-<name>-<infraID>`
     description: str
     component: str  # part of the names of its role assignments
-    grant: RoleGrant
+    grants: tuple[RoleGrant, ...]
     subjects: tuple[FederatedSubject, ...] = ()
     attached_by: str | None = None
     used_once: str | None = None

@@ -204,7 +204,8 @@ def _roles_of(resource: PolicedResource) -> list[Role]:
         return _of_both_sets(row for row in DATA_PLANE if f"-data-plane-{row.name}-roles-" in resource.name)
     if "idstack:azure:OptionalIdentity" in resource.kinds:
         attacher = [MANAGED_IDENTITY_OPERATOR_ROLE] if "-attacher-roles-" in resource.name else []
-        return attacher or [row.grant.role for row in OPTIONAL if f"-{row.name}-roles-" in resource.name]
+        rows = [row for row in OPTIONAL if f"-{row.name}-roles-" in resource.name]
+        return attacher or [grant.role for row in rows for grant in row.grants]
     return [role for kind, role in _OTHER_ROLES.items() if kind in resource.kinds]
 
 

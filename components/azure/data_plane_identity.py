@@ -45,7 +45,7 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
             name,
             ManagedIdentityArgs(
                 row=row,
-                grant=row.grant(settings.roles),
+                grants=[row.grant(settings.roles)],
                 settings=settings,
                 cluster=cluster,
                 identity_name=parse_arm_id(managed_identity_of(settings, cluster, row)).name,

@@ -25,7 +25,7 @@ class ManagedIdentityArgs:
     """
 
     row: DataPlaneIdentity | OptionalManagedIdentity
-    grant: RoleGrant
+    grants: Sequence[RoleGrant]
     settings: Settings
     cluster: HostedClusterSettings
     identity_name: str
@@ -63,16 +63,17 @@ def managed_identity(
             audiences=[args.audience],
             opts=pulumi.ResourceOptions(parent=parent, depends_on=[previous]),
         )
-    RoleGrants(
-        f"{name}-roles",
-        RoleGrantsArgs(
-            infra_id=args.cluster.infra_id,
-            component=row.component,
-            role=args.grant.role,
-            scopes=scope_ids(settings, args.cluster, args.grant),
-            subscription_id=settings.subscription_id,
-            principal_id=identity.principal_id,
-        ),
-        pulumi.ResourceOptions(parent=parent, depends_on=list(args.infrastructure) or None),
-    )
+    for number, grant in enumerate(args.grants, 1):
+        RoleGrants(
+            f"{name}-roles" if number == 1 else f"{name}-roles-{number}",
+            RoleGrantsArgs(
+                infra_id=args.cluster.infra_id,
+                component=row.component,
+                role=grant.role,
+                scopes=scope_ids(settings, args.cluster, grant),
+                subscription_id=settings.subscription_id,
+                principal_id=identity.principal_id,
+            ),
+            pulumi.ResourceOptions(parent=parent, depends_on=list(args.infrastructure) or None),
+        )
     return identity

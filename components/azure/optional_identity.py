@@ -57,7 +57,7 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
             name,
             ManagedIdentityArgs(
                 row=row,
-                grant=row.grant,
+                grants=row.grants,
                 settings=settings,
                 cluster=cluster,
                 identity_name=identity_name,

@@ -44,6 +44,8 @@ def required_lookups(
             yield (*place, "backupStorageAccountID"), _storage_account(hosted.backup_storage_account_id)
         if hosted.container_registry_id is not None:
             yield (*place, "containerRegistryID"), _registry(hosted.container_registry_id)
+        if hosted.external_dns_zone_id is not None:
+            yield (*place, "externalDnsZoneID"), _public_zone(hosted.external_dns_zone_id)
         for name, identity in imported_identities(hosted):
             at = (*place, "identities", name)
             yield (*at, "resourceId"), managed_identity(identity)

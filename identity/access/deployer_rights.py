@@ -59,7 +59,7 @@ def catalogue_roles() -> tuple[Role, ...]:
     """Every role that a stack of any configuration assigns, by name."""
     grants = [
         *(grant for row in (*CONTROL_PLANE, *DATA_PLANE) for grant in (row.hypershift, row.builtin)),
-        *(row.grant for row in OPTIONAL),
+        *(grant for row in OPTIONAL for grant in row.grants),
     ]
     others = (
         KEY_VAULT_SECRETS_USER_ROLE,
@@ -100,7 +100,7 @@ def _grants(settings: Settings, cluster: HostedClusterSettings) -> Iterator[Role
         if cluster.identity(row).enabled:
             yield row.grant(settings.roles)
     yield from (row.grant(settings.roles) for row in DATA_PLANE)
-    yield from (row.grant for row in cluster.optional_rows)
+    yield from (grant for row in cluster.optional_rows for grant in row.grants)
 
 
 def condition(written: Iterable[Role], deleted: Iterable[Role]) -> str:

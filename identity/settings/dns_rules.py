@@ -22,6 +22,8 @@ def validate_dns(settings: Settings, cluster: HostedClusterSettings, place: Plac
     """Apply every rule about domains and zones to the hosted cluster at `place`."""
     with suppress(DependsOnInvalid):
         _host_names_are_short_enough(cluster, place, report)
+    with suppress(DependsOnInvalid):
+        _external_zone_holds_the_external_domain(cluster, (*place, "externalDnsZoneID"), report)
     dns = cluster.dns
     if dns is None:
         return
@@ -50,6 +52,18 @@ def _external_domain_leaves_the_applications_alone(
             rule="external-domain-shadows-applications",
             accepted=f"a domain that does not hold {domain}: its private zone would hide the applications",
             fix=to_set(at, "<domain>"),
+        )
+
+
+def _external_zone_holds_the_external_domain(cluster: HostedClusterSettings, at: Place, report: ProblemReport) -> None:
+    external, zone = cluster.external_dns_domain, cluster.external_dns_zone_id
+    if external is not None and zone is not None and not _is_below(external, parse_arm_id(zone.lower()).name):
+        report.refuse(
+            at,
+            zone,
+            rule="external-zone-of-other-domain",
+            accepted=f"a zone that holds {external}, the cluster's externalDnsDomain: external DNS writes its records",
+            fix=to_set(at, "<resource id>"),
         )
 
 

@@ -161,6 +161,11 @@ class HostedClusterSettings(Model):
         description="Domain in which HyperShift's external DNS publishes the control plane's host names, such as "
         "`api-<name>.<externalDnsDomain>`. A HostedCluster needs it, unless `topology` is Private with a Private Link.",
     )
+    external_dns_zone_id: arm_ids.DnsZoneId | None = Field(
+        None,
+        alias="externalDnsZoneID",
+        description="Public DNS zone of `externalDnsDomain`, for the identity `externalDNS`; it exists already.",
+    )
     backup_storage_account_id: arm_ids.StorageAccountId | None = Field(
         None,
         alias="backupStorageAccountID",
@@ -278,6 +283,7 @@ class HostedClusterSettings(Model):
         return {
             Scope.BACKUP_STORAGE: self.backup_storage_account_id,
             Scope.REGISTRY: self.container_registry_id,
+            Scope.EXTERNAL_ZONE: self.external_dns_zone_id,
         }[scope]
 
     @property

@@ -46,7 +46,11 @@ def used_once_is_switched_on_once(settings: Settings, report: ProblemReport) -> 
 
 
 # The key that names the resource of a scope; all other scopes follow from keys that every hosted cluster has.
-_KEYS = {Scope.BACKUP_STORAGE: "backupStorageAccountID", Scope.REGISTRY: "containerRegistryID"}
+_KEYS = {
+    Scope.BACKUP_STORAGE: "backupStorageAccountID",
+    Scope.REGISTRY: "containerRegistryID",
+    Scope.EXTERNAL_ZONE: "externalDnsZoneID",
+}
 
 
 def _resource_is_given(cluster: HostedClusterSettings, scope: Scope, at: Place, report: ProblemReport) -> None:
@@ -55,7 +59,7 @@ def _resource_is_given(cluster: HostedClusterSettings, scope: Scope, at: Place, 
         for row in CONTROL_PLANE
         if cluster.identity(row).enabled and scope in (*row.hypershift.scopes, *row.builtin.scopes)
     ]
-    users += [row.field for row in cluster.optional_rows if scope in row.grant.scopes]
+    users += [row.field for row in cluster.optional_rows if any(scope in each.scopes for each in row.grants)]
     if users and cluster.optional_resource(scope) is None:
         report.refuse(
             at,

@@ -45,6 +45,10 @@ def _scope_ids(settings: Settings, cluster: HostedClusterSettings) -> dict[Scope
         Scope.NAT_GATEWAY: cluster.nat_gateway_id,
         Scope.BACKUP_STORAGE: cluster.backup_storage_account_id,
         Scope.REGISTRY: cluster.container_registry_id,
+        Scope.EXTERNAL_ZONE: cluster.external_dns_zone_id,
+        Scope.EXTERNAL_ZONE_GROUP: None
+        if cluster.external_dns_zone_id is None
+        else group(parse_arm_id(cluster.external_dns_zone_id).resource_group),
     }
     return {scope: arm_id for scope, arm_id in ids.items() if arm_id is not None}
 

@@ -218,5 +218,5 @@ def _grants(stack: ForecastStack, cluster: HostedClusterSettings) -> list[RoleGr
     return [
         *(row.grant(stack.settings.roles) for row in _enabled(cluster)),
         *(row.grant(stack.settings.roles) for row in DATA_PLANE),
-        *(row.grant for row in cluster.optional_rows),
+        *(grant for row in cluster.optional_rows for grant in row.grants),
     ]

@@ -105,7 +105,13 @@ def _row(
         except AccessError as error:
             unread.append(f"{row.field} of {cluster}: {error}")
     return ManagedIdentityRow(
-        cluster, row.field, output["clientID"], resource_id, row.grant.role.name, state, federated
+        cluster,
+        row.field,
+        output["clientID"],
+        resource_id,
+        ", ".join(each.role.name for each in row.grants),
+        state,
+        federated,
     )
 
 

@@ -138,6 +138,8 @@ class _Surroundings:
             self._private_link(hosted.private, hosted.location)
         if hosted.backup_storage_account_id is not None:
             self._resource(hosted.backup_storage_account_id, _READY, location=hosted.location, sku=_of("Standard_LRS"))
+        if hosted.external_dns_zone_id is not None:
+            self._resource(hosted.external_dns_zone_id, {"zoneType": "Public"}, location="global")
         if hosted.container_registry_id is not None:
             self._resource(hosted.container_registry_id, _READY, location=hosted.location, sku=_of("Premium"))
         for identity in hosted.identities.values():

@@ -26,6 +26,7 @@ def test_optional_identities_come_and_go(small: LocalStack) -> None:
     resources = {
         "backupStorageAccountID": f"{group}/providers/{ACCOUNT}",
         "containerRegistryID": f"{group}/providers/{REGISTRY}",
+        "externalDnsZoneID": cluster["dns"]["publicZoneID"],
         "managementIssuerURL": "https://oidc.example.com/mgmt/",
     }
     with_all = {**cluster, **backup, **resources, "managedIdentities": [row.field for row in OPTIONAL]}
@@ -48,6 +49,8 @@ def test_optional_identities_come_and_go(small: LocalStack) -> None:
     assert own <= added.names("create")
     assert {f"hc1-{row.name}-identity" for row in OPTIONAL} <= added.names("create")
     assert {"hc1-acr-pull-attacher-roles-identity", "hc1-velero-federated-etcd-backup-job"} <= added.names("create")
+    external = {"hc1-external-dns-roles-external-zone", "hc1-external-dns-roles-2-external-zone-group"}
+    assert external <= added.names("create")
     assert added.names("update", "replace", "delete") == {"hc1-cluster-side-nodes-config-map"}
     registry = described["hostedClusterSpec"]["platform"]["azure"]["containerRegistry"]["credentials"]
     assert registry["managedIdentity"] == {"resourceID": f"{group}/providers/{PULL}"}

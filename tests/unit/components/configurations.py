@@ -17,6 +17,7 @@ _EVERYTHING = {
     "backupStorageAccountID": _ACCOUNT,
     "managedIdentities": ["acrPull", "externalDNS", "velero"],
     "containerRegistryID": _REGISTRY,
+    "externalDnsZoneID": _ZONE,
     "managementIssuerURL": "https://oidc.example.com/aks",
 }
 

@@ -45,6 +45,7 @@ REGISTRY = f"{GROUPS}/images/providers/Microsoft.ContainerRegistry/registries/no
 EVERYTHING = hosted_cluster(
     backupStorageAccountID=BACKUP,
     containerRegistryID=REGISTRY,
+    externalDnsZoneID=f"{GROUPS}/public/providers/Microsoft.Network/dnsZones/example.com",
     managementIssuerURL="https://issuer.example.com/",
     managedIdentities=[row.field for row in OPTIONAL],
     identities={row.field: {"enabled": True} for row in CONTROL_PLANE if not row.enabled_by_default},

@@ -61,10 +61,11 @@ class GraphWorld:
         for each in DATA_PLANE if data_plane else ():
             self._grant(name, f"{name}-data-plane-{each.name}", each.hypershift)
         for one in optional:
-            self._grant(name, f"{name}-{one.name}", one.grant)
+            for grant in one.grants:
+                self._grant(name, f"{name}-{one.name}", grant)
             federated = tuple(FederatedCredential(each.suffix, each.subject, "exists") for each in one.subjects)
             resource = f"{GROUPS}/identity-prod/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{one.name}"
-            row_of = ManagedIdentityRow(name, one.field, CLIENT, resource, one.grant.role.name, "exists", federated)
+            row_of = ManagedIdentityRow(name, one.field, CLIENT, resource, one.grants[0].role.name, "exists", federated)
             self.managed.append(row_of)
         self.outputs.setdefault("hostedClusters", {})[name] = described
         return described

@@ -97,7 +97,7 @@ def test_an_identity_has_the_roles_of_its_row_alone(row: Any) -> None:
     ("kind", "name", "guid"),
     [
         *(("DataPlaneIdentity", f"hc1-data-plane-{row.name}-roles-x", row.builtin.role.guid) for row in DATA_PLANE),
-        *(("OptionalIdentity", f"hc1-{row.name}-roles-dns", row.grant.role.guid) for row in OPTIONAL),
+        *(("OptionalIdentity", f"hc1-{row.name}-roles-dns", each.role.guid) for row in OPTIONAL for each in row.grants),
         ("OptionalIdentity", "hc1-acr-pull-attacher-roles-identity", "f1a07417-d97a-45cb-824c-7a7467783830"),
         ("ControlPlaneIdentity", "hc1-cpo-reader-secret", "4633458b-17de-408a-b874-0445c86b69e6"),
         ("KeyVaultUser", "key-vault-user-roles-vault", "4633458b-17de-408a-b874-0445c86b69e6"),

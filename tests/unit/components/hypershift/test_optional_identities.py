@@ -90,6 +90,7 @@ def test_the_outputs_have_its_row(backup: RecordingMonitor) -> None:
     assert row["secretProviderClass"] == "managed-azure-etcd-backup"
 
 
+ZONE = f"{GROUPS}/public-dev/providers/Microsoft.Network/dnsZones/example.com"
 REGISTRY = f"{GROUPS}/images-dev/providers/Microsoft.ContainerRegistry/registries/imagesdev"
 ISSUER = "https://oidc.example.com/mgmt/"
 IDENTITIES = f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
@@ -102,6 +103,7 @@ def managed(program: Program) -> RecordingMonitor:
         managedIdentities=[row.field for row in MANAGED],
         backupStorageAccountID=ACCOUNT,
         containerRegistryID=REGISTRY,
+        externalDnsZoneID=ZONE,
         managementIssuerURL=ISSUER,
     )
     return program(hostedClusters=[cluster])
@@ -111,7 +113,7 @@ def managed(program: Program) -> RecordingMonitor:
     ("name", "role", "scope"),
     [
         ("acr-pull", "7f951dda-4ed3-4680-a7ca-43fe172d538d", REGISTRY),
-        ("external-dns", "befefa01-2a29-4197-83a8-272ff33ce314", f"{GROUPS}/dns-dev"),
+        ("external-dns", "befefa01-2a29-4197-83a8-272ff33ce314", ZONE),
         ("velero", "ba92f5b4-2d11-453d-a403-e96b0029c9fe", ACCOUNT),
     ],
 )
@@ -119,6 +121,25 @@ def test_a_managed_identity_has_its_role_at_its_resource(
     managed: RecordingMonitor, name: str, role: str, scope: str
 ) -> None:
     assert grants(managed, f"hc1-{name}") == {(role, scope)}
+
+
+def test_external_dns_may_list_the_zones_of_its_zones_group(managed: RecordingMonitor) -> None:
+    right = managed.one(ASSIGNMENT, "hc1-external-dns-roles-2-external-zone-group").inputs
+
+    role = right["roleDefinitionId"].rpartition("/")[2]
+    assert (role, right["scope"]) == ("acdd72a7-3385-48ef-bd42-f606fba81ae7", f"{GROUPS}/public-dev")
+    assert right["principalId"] == managed.one(ASSIGNMENT, "hc1-external-dns-roles-external-zone").inputs["principalId"]
+
+
+def test_the_zone_of_external_dns_must_exist(program: Program) -> None:
+    cluster = hosted_cluster(managedIdentities=["externalDNS"], externalDnsZoneID=ZONE)
+    gone = program(
+        hostedClusters=[cluster],
+        invokes=lookups(getZone=Exception('Status=404 Code="ResourceNotFound"')),
+        options={"refused": True},
+    )
+
+    assert gone.problems == [("hostedClusters[0].externalDnsZoneID", "resource-missing")]
 
 
 def test_the_cluster_api_provider_may_attach_the_identity_of_pulls(managed: RecordingMonitor) -> None:

@@ -44,6 +44,22 @@ def test_a_domain_beside_or_below_the_clusters_own_is_accepted(external: str) ->
     assert refusals(with_domains(external)) == []
 
 
+@pytest.mark.parametrize(
+    ("zone", "expected"),
+    [
+        ("example.com", []),
+        ("EXAMPLE.com", []),
+        ("control-planes.example.com", []),
+        ("planes.example.com", ["external-zone-of-other-domain"]),
+        ("api.control-planes.example.com", ["external-zone-of-other-domain"]),
+    ],
+)
+def test_the_zone_of_external_dns_holds_the_external_domain(zone: str, expected: list[str]) -> None:
+    config = with_change(with_domains(), "hostedClusters__0__externalDnsZoneID", f"{DNS}/dnsZones/{zone}")
+
+    assert refusals(config) == [("hostedClusters[0].externalDnsZoneID", each) for each in expected]
+
+
 def test_a_label_of_a_host_name_is_at_most_63_characters() -> None:
     too_long = configuration(hostedClusters=[hosted_cluster("x" * 51, externalDnsDomain="example.com", namespace="n")])
     dotted = f"{'x' * 50}.y"

@@ -45,6 +45,7 @@ def test_the_storage_account_is_in_the_stacks_subscription() -> None:
     ]
 
 
+ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/public/providers/Microsoft.Network/dnsZones/example.com"
 REGISTRY = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/images/providers/Microsoft.ContainerRegistry/registries/acr01"
 ISSUER = "https://oidc.example.com/mgmt/"
 
@@ -62,6 +63,18 @@ def test_a_managed_identity_needs_the_resource_of_its_role() -> None:
     ]
 
 
+def test_external_dns_needs_the_zone_that_it_writes_into() -> None:
+    elsewhere = ZONE.replace(SUBSCRIPTION, OTHER)
+
+    assert refusals(with_backup(managedIdentities=["externalDNS"])) == [
+        ("hostedClusters[0].externalDnsZoneID", "optional-resource-missing")
+    ]
+    assert refusals(with_backup(managedIdentities=["externalDNS"], externalDnsZoneID=elsewhere)) == [
+        ("hostedClusters[0].externalDnsZoneID", "optional-resource-in-other-subscription")
+    ]
+    assert refusals(with_backup(managedIdentities=["externalDNS"], externalDnsZoneID=ZONE)) == []
+
+
 def test_service_accounts_need_the_issuer_of_their_cluster() -> None:
     assert refusals(with_backup(managedIdentities=["velero"], backupStorageAccountID=ACCOUNT)) == [
         ("hostedClusters[0].managementIssuerURL", "management-issuer-missing")
@@ -75,6 +88,7 @@ def two_clusters(*managed: list[str]) -> dict[str, Any]:
             managedIdentities=fields,
             backupStorageAccountID=ACCOUNT,
             containerRegistryID=REGISTRY,
+            externalDnsZoneID=ZONE,
             managementIssuerURL=ISSUER,
         )
         for name, fields in zip(("hc1", "hc2"), managed, strict=True)
@@ -103,6 +117,7 @@ def test_all_optional_identities_fit_into_one_cluster() -> None:
         managedIdentities=["acrPull", "externalDNS", "velero"],
         backupStorageAccountID=ACCOUNT,
         containerRegistryID=REGISTRY,
+        externalDnsZoneID=ZONE,
         managementIssuerURL=ISSUER,
     )
 

@@ -69,6 +69,7 @@ _RULES = {
     f"{CLUSTER}backupStorageAccountID": "storage-account-id",
     _NAT: "subnet-id",
     f"{CLUSTER}containerRegistryID": "registry-id",
+    f"{CLUSTER}externalDnsZoneID": "dns-zone-id",
     _IDENTITY: "managed-identity-id",
     "monitoring__auditLog__workspaceId": "workspace-id",
     "monitoring__expiryAlerts__actionGroupIds__0": "action-group-id",

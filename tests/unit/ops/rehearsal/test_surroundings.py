@@ -147,7 +147,10 @@ def test_what_base_and_head_name_both_exists_once(clusters: tuple[dict[str, Any]
 def test_what_only_optional_identities_use_is_seeded() -> None:
     registry = _id("images", "Microsoft.ContainerRegistry/registries", "images1")
     backups = _id("backups", "Microsoft.Storage/storageAccounts", "backups1")
-    changed = cluster(managedIdentities=["acrPull"], containerRegistryID=registry)
+    zone = _id("public", "Microsoft.Network/dnsZones", "example.org")
+    changed = cluster(
+        managedIdentities=["acrPull", "externalDNS"], containerRegistryID=registry, externalDnsZoneID=zone
+    )
     changed |= {"backupStorageAccountID": backups, "identities": {"etcdBackup": {"enabled": True}}}
 
     assert missing(stack_file(hostedClusters=[changed])) == []
