@@ -24,7 +24,11 @@ def warn_of_backups(settings: Settings) -> None:
             for row in CONTROL_PLANE
             if cluster.identity(row).enabled and Scope.BACKUP_STORAGE in row.grant(settings.roles).scopes
         ]
-        fields += [row.field for row in cluster.optional_rows if Scope.BACKUP_STORAGE in row.grant.scopes]
+        fields += [
+            row.field
+            for row in cluster.optional_rows
+            if any(Scope.BACKUP_STORAGE in grant.scopes for grant in row.grants)
+        ]
         if fields:
             pulumi.log.warn(
                 f"idstack:hostedClusters[{index}] has {' and '.join(fields)}, and HyperShift uploads etcd backups to "
