@@ -220,7 +220,8 @@ class ApiServer:
         self, method: str, path: str, body: Mapping[str, Any] | None = None, kind: str = "application/json"
     ) -> httpx.Response:
         credential = self._signed_in()
-        headers = [*credential.headers, *([("Content-Type", kind)] if body is not None else [])]
+        sent = [*credential.headers, *([("Content-Type", kind)] if body is not None else [])]
+        headers = [(name.encode(), value.encode()) for name, value in sent]
         try:
             answer = self._http.request(method, path, json=body, headers=headers)
         except httpx.TransportError as error:

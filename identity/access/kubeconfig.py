@@ -93,7 +93,7 @@ class Kubeconfig:
         """Out of YAML or JSON; raises MalformedKubeconfig."""
         try:
             document = load_as_go(data)
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+        except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
             raise MalformedKubeconfig(f"{name} is no YAML{place}; {_FIX}") from None

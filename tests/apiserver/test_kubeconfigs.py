@@ -245,6 +245,7 @@ KUBECONFIGS: dict[str, Change] = {
     ),
     "a proxy-url of another scheme": lambda d, s: at(d).update({"proxy-url": "ftp://127.0.0.1:1"}),
     "tokenFile": lambda d, s: presented(d, tokenFile="token"),
+    "a token that is no ASCII": lambda d, s: user(d).update(token="\u00e9"),
     "tokenFile beside token": lambda d, s: user(d).update({"tokenFile": "token"}),
     "an empty tokenFile beside token": lambda d, s: user(d).update({"tokenFile": "empty"}),
     "a tokenFile that is not there beside token": lambda d, s: user(d).update({"tokenFile": "none"}),
