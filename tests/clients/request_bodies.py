@@ -14,7 +14,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 # Of each type: module, model of the body, and the function that builds the request.
@@ -122,7 +122,7 @@ _SCALARS: Final[Mapping[str, tuple[type, ...]]] = {
     "duration": (str,),
     "object": (object,),
 }
-_LIMITS: Final = {
+_LIMITS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "minimum": lambda value, limit: value >= limit,
     "maximum": lambda value, limit: value <= limit,
     "min_length": lambda value, limit: len(value) >= limit,
@@ -174,8 +174,8 @@ def _object(models: _Models, name: str, value: Any, path: str) -> Iterator[str]:
         yield f"{path}: {type(value).__name__} instead of an object"
         return
     model = _subtype(models, models.get(name), value)
-    attributes, level = model._attribute_map, {}
-    for attribute, described in attributes.items():
+    level: dict[str, Any] = {}
+    for attribute, described in model._attribute_map.items():
         *above, last = _keys(described["key"])
         inner: dict[str, Any] = level
         for key in above:
