@@ -174,9 +174,8 @@ def _object(models: _Models, name: str, value: Any, path: str) -> Iterator[str]:
         yield f"{path}: {type(value).__name__} instead of an object"
         return
     model = _subtype(models, models.get(name), value)
-    attributes: dict[str, Any] = model._attribute_map
     level: dict[str, Any] = {}
-    for attribute, described in attributes.items():
+    for attribute, described in model._attribute_map.items():
         *above, last = _keys(described["key"])
         inner: dict[str, Any] = level
         for key in above:
