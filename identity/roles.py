@@ -55,6 +55,9 @@ AKS_RBAC_ADMIN_ROLE: Final = Role("Azure Kubernetes Service RBAC Admin", "3498e9
 AKS_RBAC_CLUSTER_ADMIN_ROLE: Final = Role(
     "Azure Kubernetes Service RBAC Cluster Admin", "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
 )
+# Who may assign roles: no identity of a hosted cluster (learn.microsoft.com/.../built-in-roles/privileged).
+OWNER_ROLE: Final = Role("Owner", "8e3af657-a8ff-443c-a75c-2fe8c4bcb635")
+USER_ACCESS_ADMINISTRATOR_ROLE: Final = Role("User Access Administrator", "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9")
 # Of the deployer, the preview identity and renewals (`identity/access/deployer_rights.py`).
 # learn.microsoft.com/azure/role-based-access-control/built-in-roles/{general,privileged,security,containers,networking}
 READER_ROLE: Final = Role("Reader", "acdd72a7-3385-48ef-bd42-f606fba81ae7")

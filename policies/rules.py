@@ -106,10 +106,12 @@ def network_open_to_all(resource: PolicedResource, context: RuleContext) -> Iter
 
 
 def role_wider_than_catalogue(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
-    """Every identity has the role that the catalogue gives it, at a resource group or below."""
+    """Every identity has the role that the catalogue or its `customRole` gives it, at a resource group or below."""
     if resource.kind != "azure-native:authorization:RoleAssignment":
         return
     allowed = {role.guid: role.name for role in _roles_of(resource)}
+    kept = context.stack.custom_roles.items()
+    allowed |= {guid: "its customRole" for name, guid in kept if resource.name.startswith(f"{name}-roles-")}
     guid = str(resource.inputs["roleDefinitionId"]).rpartition("/")[2].lower()
     if guid not in allowed:
         yield RuleBreak(

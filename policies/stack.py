@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Any, Final, Self
 
+from identity.naming import control_plane_identity_name
 from identity.settings.problems import NAMESPACE
 
 _VARIABLE: Final = "PULUMI_CONFIG"
@@ -17,12 +18,13 @@ class PolicedStack:
     """A stack's configuration, as far as rules need it.
 
     `is_protected` is its `protect`: stacks with it are production. `clusters` are the names of its hosted clusters;
-    `waivers` have the reason by policy and resource.
+    `waivers` have the reason by policy and resource, `custom_roles` the role's GUID by the identity's component.
     """
 
     is_protected: bool = True
     clusters: tuple[str, ...] = ()
     waivers: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    custom_roles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
@@ -33,6 +35,12 @@ class PolicedStack:
         return cls(
             is_protected=config.get(f"{NAMESPACE}:protect") != "false",
             clusters=tuple(str(each.get("name")) for each in clusters),
+            custom_roles={
+                control_plane_identity_name(str(each.get("name")), name): str(identity["customRole"]).lower()
+                for each in clusters
+                for name, identity in _mapping(each.get("identities")).items()
+                if "customRole" in _mapping(identity)
+            },
             waivers={
                 (each["policy"], each["resource"]): each["reason"]
                 for each in waivers
@@ -46,6 +54,10 @@ class PolicedStack:
         return max(owners, key=len, default=None)
 
 
-def _list(text: str | None) -> list[dict[str, str]]:
+def _mapping(found: object) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
+def _list(text: str | None) -> list[dict[str, Any]]:
     found = json.loads(text) if text else []
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

@@ -18,7 +18,7 @@ from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import role_assignment_name, secret_id, secret_reader_name
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.scopes import hsm_keys, kms_vault_word, scope_ids
+from identity.settings.scopes import control_plane_grant, hsm_keys, kms_vault_word, scope_ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
             # After the secret: ARM assigns a role at a resource that exists.
             after = pulumi.ResourceOptions(parent=self, depends_on=[*self.usable, *args.store.vault])
             self.usable.append(_reader_role(secret_reader_name(name), args, args.store.reader, after))
-        grant = args.row.grant(settings.roles)
+        grant = control_plane_grant(settings, cluster, args.row)
         roles = RoleGrants(
             f"{name}-roles",
             RoleGrantsArgs(

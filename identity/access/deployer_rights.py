@@ -30,7 +30,7 @@ from identity.roles import (
     Role,
 )
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.scopes import outermost, scope_ids
+from identity.settings.scopes import control_plane_grant, outermost, scope_ids
 
 CONDITION_VERSION: Final = "2.0"
 _ASSIGNMENTS: Final = "Microsoft.Authorization/roleAssignments"
@@ -98,7 +98,7 @@ def _assigned_to_identities(settings: Settings) -> Iterator[AssignedRole]:
 def _grants(settings: Settings, cluster: HostedClusterSettings) -> Iterator[RoleGrant]:
     for row in CONTROL_PLANE:
         if cluster.identity(row).enabled:
-            yield row.grant(settings.roles)
+            yield control_plane_grant(settings, cluster, row)
     yield from (row.grant(settings.roles) for row in DATA_PLANE)
     yield from (grant for row in cluster.optional_rows for grant in row.grants)
 
@@ -127,7 +127,8 @@ def deployer_grants(settings: Settings) -> list[AzureGrant]:
             AzureGrant(KEY_VAULT_SECRETS_OFFICER_ROLE, own, "lists, disables and deletes secrets in the vault")
         )
     uses = assigned(settings)
-    only = condition(_sorted(each.role for each in uses), catalogue_roles())
+    written = _sorted(each.role for each in uses)
+    only = condition(written, _sorted([*catalogue_roles(), *written]))
     scopes = [subscription_id(subscription)] if _makes_groups(settings) else _outermost(each.scope for each in uses)
     found += [AzureGrant(RBAC_ADMINISTRATOR_ROLE, each, "assigns the identities' roles", only) for each in scopes]
     cluster = settings.management_cluster

@@ -8,6 +8,7 @@ from typing import Final
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity
 from identity.naming import parse_arm_id
+from identity.roles import OWNER_ROLE, RBAC_ADMINISTRATOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE
 from identity.settings.dns_rules import validate_dns
 from identity.settings.endpoint_access_rules import validate_endpoint_access
 from identity.settings.hosted_cluster_rules import validate_hosted_cluster_object
@@ -227,7 +228,23 @@ def _existing_secrets_keep_their_name(
         report.refuse(at, identity.secret_name, rule="existing-secret-renamed", accepted=accepted, fix=to_remove(at))
 
 
+def _kept_roles_assign_no_roles(
+    row: ControlPlaneIdentity, identity: IdentitySettings, place: Place, report: ProblemReport
+) -> None:
+    names = {each.guid: each.name for each in (OWNER_ROLE, RBAC_ADMINISTRATOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE)}
+    if identity.custom_role is not None and (name := names.get(identity.custom_role.lower())):
+        at = (*place, "customRole")
+        report.refuse(
+            at,
+            identity.custom_role,
+            rule="custom-role-assigns-roles",
+            accepted=f"a role that assigns no roles; this one is {name}",
+            fix=to_remove(at),
+        )
+
+
 _IDENTITY_RULES: Final = (
+    _kept_roles_assign_no_roles,
     _needed_identities_are_on,
     _managed_identities_are_described,
     _applications_have_nothing_imported,

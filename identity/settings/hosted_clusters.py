@@ -55,6 +55,11 @@ class IdentitySettings(Model):
     object_encoding: Annotated[ObjectEncoding, FilledIn("the cluster's `objectEncoding`")] = Field(
         description="How that secret is encoded in the vault."
     )
+    custom_role: types.RoleDefinitionGuid | None = Field(
+        None,
+        description="Role definition that it has instead of its role of `roles`, at the same scopes: what an adopted "
+        "hosted cluster had before (`docs/migration.md`).",
+    )
     resource_id: arm_ids.ManagedIdentityId | None = Field(
         None, description="Resource id of the managed identity; required with `source: managed-identity`."
     )

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from identity.catalogue_rows import RoleGrant, Scope
+from identity.catalogue_rows import ControlPlaneIdentity, RoleGrant, Scope
 from identity.naming import parse_arm_id, resource_group_id, vault_id
+from identity.roles import Role
 from identity.settings.hosted_clusters import HostedClusterSettings
 from identity.settings.model import Settings
+
+
+def control_plane_grant(settings: Settings, cluster: HostedClusterSettings, row: ControlPlaneIdentity) -> RoleGrant:
+    """The identity's role and scopes: those of `roles`, or the role that it keeps, at the same scopes."""
+    grant, kept = row.grant(settings.roles), cluster.identity(row).custom_role
+    return grant if kept is None else RoleGrant(Role(f"custom role of {row.field}", kept.lower()), grant.scopes)
 
 
 def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGrant) -> dict[str, str]:

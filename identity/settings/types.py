@@ -47,6 +47,12 @@ ClientId = Annotated[
 ObjectId = Annotated[
     str, _uuid_spec("object-id", "the principal (object id)", "`az identity show --query principalId` prints it")
 ]
+RoleDefinitionGuid = Annotated[
+    str,
+    _uuid_spec(
+        "role-definition", "the role definition", "`az role definition list --name <role> --query [].name` prints it"
+    ),
+]
 
 GroupId = Annotated[
     str, _uuid_spec("group-id", "the Entra ID group", "`az ad group show --group <name> --query id` prints it")

@@ -16,6 +16,7 @@ from ops.adoption.matching import FEDERATED, IDENTITY, PRINCIPAL, ROLE, SECRET, 
 from ops.outputs.tables import fitted
 from ops.recovery.finders import APPLICATION
 
+_KEEPING: Final = frozenset(row.field for row in CONTROL_PLANE)
 _KNOWN: Final = "nothing: the state has it"
 _STACKED: Final = ((("identity", "found"), ("differs", "next up")), (("identity", "found", "differs", "next up"),))
 
@@ -150,6 +151,8 @@ def _with_replaced(roles: Sequence[Match], differs: str, done: str) -> tuple[str
         noun = "role assignment has" if count == 1 else "role assignments have"
         differs = "; ".join(filter(None, [differs, f"{count} {noun} {why}"]))
         done = "; ".join([done, "replaces that one" if count == 1 else "replaces those"])
+    if any(each.other_role and each.owner in _KEEPING for each in roles):
+        done += " (--keep-roles keeps what is there)"
     return differs, done
 
 

@@ -34,13 +34,15 @@ class Match:
     and the key-vault-user.
 
     `id` is that of the thing that exists, as an import takes it; None if there is none. `replaced_for` says why the
-    next `up` replaces it all the same, empty if it does not.
+    next `up` replaces it all the same, empty if it does not. `other_role` is the GUID of a role assignment's role, if
+    that is the reason.
     """
 
     resource: StateResource
     owner: str
     id: str | None
     replaced_for: str = ""
+    other_role: str | None = None
 
     @property
     def name(self) -> str:
@@ -125,7 +127,9 @@ class _Matcher:
                     "would take it away. Give the hosted cluster's own infraID (`--infra-id`)"
                 )
             if _last(properties["roleDefinitionId"]) != role:
-                return Match(resource, owner, found["id"], "another role")
+                other = _last(properties["roleDefinitionId"])
+                why = f"another role, {self._role_name(inputs['scope'], other)}"
+                return Match(resource, owner, found["id"], why, other)
             return Match(resource, owner, found["id"], "another principal" if is_other else "")
         if principal is None:
             return Match(resource, owner, None)
@@ -136,6 +140,15 @@ class _Matcher:
             if is_here and _last(properties["roleDefinitionId"]) == role:
                 return Match(resource, owner, each["id"], "another name")
         return Match(resource, owner, None)
+
+    def _role_name(self, scope: str, guid: str) -> str:
+        found = self._azure.resource(
+            f"{scope}/providers/Microsoft.Authorization/roleDefinitions/{guid}", _AUTHORIZATION
+        )
+        if found is None:
+            return guid
+        kind = "the custom role " if found["properties"].get("type") == "CustomRole" else ""
+        return f'{kind}"{found["properties"]["roleName"]}"'
 
     def _lives(self, assignment: Mapping[str, Any]) -> bool:
         if assignment.get("principalType") != "ServicePrincipal":

@@ -20,6 +20,7 @@ from ops.adoption import entry, files, manifest
 from ops.adoption.existing import look_up
 from ops.adoption.findings import findings, table
 from ops.adoption.import_file import entries, import_file
+from ops.adoption.kept_roles import kept_roles
 from ops.adoption.matching import match
 from ops.adoption.providers import enter_providers
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
@@ -100,6 +101,9 @@ def scripts(
     hosted_cluster: Annotated[
         Path | None, typer.Option("--hosted-cluster", help="The HostedCluster, as `kubectl get -o yaml` prints it.")
     ] = None,
+    keep_roles: Annotated[
+        bool, typer.Option("--keep-roles", help="Keep roles that are not those of `roles`, as `customRole`.")
+    ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The import file.")] = None,
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
@@ -129,6 +133,11 @@ def scripts(
         engine.configure(configured)
         plan = _planned(engine, configured)
         matches = match(plan, engine.resources(), cluster, existing, azure)
+        if keep_roles and (kept := kept_roles(engine.written()["hostedClusters"], cluster, matches)):
+            engine.configure(kept)
+            configured |= kept
+            plan = _planned(engine, configured)
+            matches = match(plan, engine.resources(), cluster, existing, azure)
     path = output or Path(f"import.{stack}.json")
     try:
         path.write_text(json.dumps(import_file(plan, matches), indent=2) + "\n", encoding="utf-8")

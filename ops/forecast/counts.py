@@ -19,7 +19,7 @@ from identity.credentials.secret_tags import OWN_TAGS
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings
 from identity.settings.managed_identities import managed_identity_of
-from identity.settings.scopes import hsm_keys, outermost, scope_ids
+from identity.settings.scopes import control_plane_grant, hsm_keys, outermost, scope_ids
 from ops.forecast.stack import ForecastStack
 
 # Of a highly available control plane, kube-apiserver's Deployment; the others have two (openshift/hypershift
@@ -216,7 +216,7 @@ def _writes_secret(cluster: HostedClusterSettings, row: ControlPlaneIdentity) ->
 
 def _grants(stack: ForecastStack, cluster: HostedClusterSettings) -> list[RoleGrant]:
     return [
-        *(row.grant(stack.settings.roles) for row in _enabled(cluster)),
+        *(control_plane_grant(stack.settings, cluster, row) for row in _enabled(cluster)),
         *(row.grant(stack.settings.roles) for row in DATA_PLANE),
         *(grant for row in cluster.optional_rows for grant in row.grants),
     ]

@@ -91,6 +91,15 @@ def test_the_deployer_of_the_example_needs_these_roles() -> None:
     ]
 
 
+def test_a_role_that_an_identity_keeps_may_be_assigned_and_taken_away() -> None:
+    kept = "7d8bb4e4-6fa7-4545-96cf-20fce11b705d"
+    cluster = hosted_cluster(identities={"controlPlaneOperator": {"customRole": kept}})
+    found = deployer_grants(settings(hostedClusters=[cluster]))
+
+    conditions = {each.condition for each in found if each.role is RBAC_ADMINISTRATOR_ROLE}
+    assert [str(each).count(kept) for each in conditions] == [2]
+
+
 def test_infrastructure_of_its_own_needs_the_subscription() -> None:
     named = ("resourceGroup", "vnetID", "subnetID", "securityGroupID")
     created = hosted_cluster(infrastructure="create", **dict.fromkeys(named))

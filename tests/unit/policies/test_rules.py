@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, get_args
 
 import pytest
@@ -91,6 +92,19 @@ def test_an_identity_has_the_roles_of_its_row_alone(row: Any) -> None:
         assert found("role-wider-than-catalogue", *kinds, name=name, **assignment(guid)) == [
             f"the role {guid} at {GROUP}"
         ]
+
+
+def test_an_identity_may_have_the_role_that_its_configuration_keeps() -> None:
+    clusters = [{"name": "hc1", "identities": {"ingress": {"customRole": OWNER.upper()}, "disk": {}}}]
+    environ = {"PULUMI_CONFIG": json.dumps({"idstack:hostedClusters": json.dumps(clusters)})}
+    context = RuleContext(PolicedStack.from_environment(environ))
+    kinds = ("idstack:azure:ControlPlaneIdentity", ASSIGNMENT)
+
+    def at(name: str) -> list[str]:
+        return found("role-wider-than-catalogue", *kinds, name=name, context=context, **assignment(OWNER))
+
+    assert at("hc1-ingress-roles-managed") == []
+    assert at("hc1-disk-roles-managed") == at("hc2-ingress-roles-managed") == [f"the role {OWNER} at {GROUP}"]
 
 
 @pytest.mark.parametrize(

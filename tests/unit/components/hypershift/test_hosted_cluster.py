@@ -161,6 +161,16 @@ def without_registry(program: Program) -> RecordingMonitor:
     return program(hostedClusters=[hosted_cluster(identities={"imageRegistry": {"enabled": False}})])
 
 
+def test_a_role_that_an_identity_keeps_is_at_the_same_scopes(program: Program) -> None:
+    kept = "7d8bb4e4-6fa7-4545-96cf-20fce11b705d"
+    cluster = hosted_cluster(identities={"controlPlaneOperator": {"customRole": kept}})
+    recorder = program(hostedClusters=[cluster])
+
+    _, scopes = ROLES["control-plane-operator"]
+    assert grants(recorder, "hc1-control-plane-operator") == {(kept, scope) for scope in scopes}
+    assert grants(recorder, "hc1-disk") == {(ROLES["disk"][0], MANAGED)}
+
+
 def test_a_disabled_identity_has_no_resource(stack: RecordingMonitor, without_registry: RecordingMonitor) -> None:
     gone = [
         each.name for each in stack.registered if each.urn not in {each.urn for each in without_registry.registered}

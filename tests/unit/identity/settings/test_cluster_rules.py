@@ -64,6 +64,19 @@ def test_the_network_is_in_the_stacks_subscription(key: str, name: str) -> None:
     assert refusals(configuration(**{f"hostedClusters__0__{key}": f"{NETWORK}/{name}"})) == []
 
 
+OWNER, ADMINISTRATOR = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635", "f58310d9-a9f6-439a-9e8d-f62e7b41a168"
+
+
+@pytest.mark.parametrize("role", [OWNER, ADMINISTRATOR.upper()])
+def test_a_role_that_assigns_roles_is_not_kept(role: str) -> None:
+    key = "hostedClusters__0__identities__ingress__customRole"
+
+    assert refusals(configuration(**{key: role})) == [
+        ("hostedClusters[0].identities.ingress.customRole", "custom-role-assigns-roles")
+    ]
+    assert refusals(configuration(**{key: "7d8bb4e4-6fa7-4545-96cf-20fce11b705d"})) == []
+
+
 @pytest.mark.parametrize("field", [row.field for row in CONTROL_PLANE if not row.optional])
 def test_an_identity_that_the_api_requires_is_not_switched_off(field: str) -> None:
     assert refusals(configuration(hostedClusters__0__identities={field: {"enabled": False}})) == [

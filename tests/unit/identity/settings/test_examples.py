@@ -128,7 +128,8 @@ def test_the_optional_identities_of_the_documentation_can_be_switched_on() -> No
     config = document["config"]
     described = examples("optional-identities.md")[0].replace("<id>", config["idstack:subscriptionId"])
     cluster = config["idstack:hostedClusters"][0]
-    for name, value in {"group": "identity-local", "account": "backuplocal", "registry": "idstacklocal"}.items():
+    seeded = {"group": "identity-local", "account": "backuplocal", "registry": "idstacklocal"}
+    for name, value in {**seeded, "domain": "local.example.com"}.items():
         described = described.replace(f"<{name}>", value)
     changes = yaml.safe_load(described.replace("<issuer>", "oidc.example.com"))
     cluster["identities"] |= changes.pop("identities")

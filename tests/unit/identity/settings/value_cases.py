@@ -72,6 +72,7 @@ STACK_CASES: Final[Mapping[str, ValueCase]] = {
     "tenant": _uuid("tenant-id", "tenantId"),
     "subscription": _uuid("subscription-id", "subscriptionId", hostedClusters=[]),
     "client": _uuid("client-id", "keyVaultUser__clientId", **_KEY_VAULT_USER),
+    "role definition": _uuid("role-definition", "hostedClusters__0__identities__ingress__customRole"),
     "object": _uuid("object-id", "keyVaultUser__objectId", **_KEY_VAULT_USER),
     "location": ValueCase(
         paths=("location", f"{CLUSTER}location"),

@@ -12,6 +12,7 @@ from identity.naming import control_plane_identity_name
 from ops.adoption.existing import FoundResources
 from ops.adoption.findings import findings
 from ops.adoption.import_file import import_file
+from ops.adoption.kept_roles import kept_roles
 from ops.adoption.matching import ROLE, Match, match
 from ops.stack.errors import CommandError
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
@@ -131,7 +132,7 @@ def test_what_the_stack_has_already_is_not_matched(azure: AzureClient) -> None:
     ("name", "definition", "principal", "reason"),
     [
         (NAME, READER, PRINCIPAL_ID, ""),
-        (NAME, CONTRIBUTOR, PRINCIPAL_ID, "another role"),
+        (NAME, CONTRIBUTOR, PRINCIPAL_ID, 'another role, "Contributor"'),
         (NAME, READER, APPLICATION_ID, "another principal"),
         (OTHER_NAME, READER, PRINCIPAL_ID, "another name"),
     ],
@@ -149,6 +150,42 @@ def test_an_assignment_that_is_not_the_stacks_is_replaced_and_says_why(
     line = next(each for each in findings(NAMED, EXISTING, [found]) if each.identity == ROW.field)
     assert (f"1 role assignment has {reason}" in line.differs) == bool(reason)
     assert ("replaces that one" in line.next_up) == bool(reason)
+
+
+CUSTOM = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/7d8bb4e4-6fa7-4545-96cf-20fce11b705d"
+
+
+def test_a_custom_role_is_named_and_can_be_kept(azure: AzureClient, world: ArmWorld) -> None:
+    permissions = [{"actions": ["*/read"], "notActions": [], "dataActions": [], "notDataActions": []}]
+    made = {
+        "roleName": "CPO Role",
+        "type": "CustomRole",
+        "permissions": permissions,
+        "assignableScopes": [SUBSCRIPTION],
+    }
+    assert world.call("PUT", CUSTOM, {"properties": made}).status_code == 201
+    assignment = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/{NAME}"
+    properties = {"roleDefinitionId": CUSTOM, "principalId": PRINCIPAL_ID, "principalType": "ServicePrincipal"}
+    assert world.call("PUT", assignment, {"properties": properties}).status_code == 201
+
+    [found] = matched(azure, plan(role()))
+
+    line = next(each for each in findings(NAMED, EXISTING, [found]) if each.identity == ROW.field)
+    assert 'another role, the custom role "CPO Role"' in line.differs
+    assert line.next_up.endswith("replaces that one (--keep-roles keeps what is there)")
+    [kept] = kept_roles([{"name": "hc0"}, {"name": "hc1"}], "hc1", [found]).items()
+    assert kept == (f"hostedClusters[1].identities.{ROW.field}.customRole", CUSTOM.rpartition("/")[2])
+    [same] = matched(azure, plan(role(CUSTOM)))
+    assert (same.id, same.replaced_for) == (assignment, "")
+
+
+def test_several_other_roles_of_an_identity_cannot_be_kept() -> None:
+    resource = role()["newState"]
+    several = [Match(resource, ROW.field, each, "another role", each) for each in ("one", "two")]
+
+    with pytest.raises(CommandError, match=f"- {ROW.field}: one, two"):
+        kept_roles([{"name": "hc1"}], "hc1", several)
+    assert kept_roles([{"name": "hc1"}], "hc1", [Match(resource, "diskMSIClientID", "x", "another role", "one")]) == {}
 
 
 @pytest.mark.parametrize("definition", [READER, CONTRIBUTOR])

@@ -29,7 +29,7 @@ from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 
 ROW: Final = next(row for row in CONTROL_PLANE if row.setting is None and row.enabled_by_default)
 INFRA: Final = "hc1-infra"
-READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+KEY_VAULT_ADMINISTRATOR: Final = "00482a5a-887f-4fb3-b363-3b7fe8e74483"
 IDENTITIES: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
 NOW: Final = datetime.now(UTC)
 OWNER_ID: Final = "0c5f1f7e-0000-4000-8000-00000000000a"

@@ -19,10 +19,10 @@ from ops.sweep.model import LeftOver, Swept
 from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.ops.sweep.left_over_world import (
     FOREIGN,
+    KEY_VAULT_ADMINISTRATOR,
     NONE,
     NOW,
     OWNER_ID,
-    READER,
     ROW,
     application,
     assign,
@@ -79,7 +79,7 @@ def test_what_a_stack_names_is_never_left_over(
     ("name", "role", "why"),
     [
         ("11111111-1111-4111-8111-111111111111", "", "its name is none that a known cluster's has"),
-        ("", READER, "its role is none that a stack assigns"),
+        ("", KEY_VAULT_ADMINISTRATOR, "its role is none that a stack assigns"),
     ],
     ids=["another name", "another role"],
 )
