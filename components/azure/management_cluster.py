@@ -91,7 +91,7 @@ class ManagementCluster(pulumi.ComponentResource):
 
     def _cluster(self, name: str, args: ManagementClusterArgs) -> containerservice.ManagedCluster:
         wanted = args.creation
-        groups = list(wanted.admin_group_object_ids)
+        groups, pool = list(wanted.admin_group_object_ids), wanted.node_pool
         rotation = {"enableSecretRotation": "true", "rotationPollInterval": wanted.rotation_poll_interval}
         return containerservice.ManagedCluster(
             f"{name}-aks",
@@ -112,10 +112,16 @@ class ManagementCluster(pulumi.ComponentResource):
                     mode=containerservice.AgentPoolMode.SYSTEM,
                     os_type=containerservice.OSType.LINUX,
                     type=containerservice.AgentPoolType.VIRTUAL_MACHINE_SCALE_SETS,
-                    vm_size=wanted.node_pool.vm_size,
-                    count=wanted.node_pool.count,
+                    vm_size=pool.vm_size,
+                    count=pool.count,
+                    availability_zones=[str(zone) for zone in pool.zones] or None,
+                    max_pods=pool.max_pods,
+                    os_sku=pool.os_sku,
+                    enable_fips=pool.fips,
                 )
             ],
+            # No `...Args`, which add ranges: AKS keeps no `podCidr` here, and a changed one replaces the cluster.
+            network_profile={"network_plugin": wanted.network.plugin, "network_policy": wanted.network.policy},
             enable_rbac=True,
             disable_local_accounts=True,
             aad_profile=containerservice.ManagedClusterAADProfileArgs(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from identity.credentials import renewal_request
 from identity.settings import Problem, Settings
-from identity.settings.problems import to_remove
+from identity.settings.problems import path_of, to_remove
 
 # Microsoft.ContainerService/managedClusters, `networkProfile.networkPolicy` and `networkDataplane`.
 _ENGINES: Final = ("azure", "calico", "cilium")
@@ -26,20 +26,29 @@ def unenforced_block(settings: Settings, answer: Mapping[str, Any]) -> Iterator[
         return
     if not answer and cluster.create is None:
         return  # reported as missing
+    place = ("blockInstanceMetadata",)
+    if not answer and cluster.create is not None:
+        if cluster.create.network.policy in _ENGINES:
+            return
+        engine = ("managementCluster", "create", "network", "policy")
+        yield Problem(
+            place=place,
+            rule="metadata-block-unenforced",
+            found=f"true, but {path_of(engine)} is {cluster.create.network.policy}",
+            accepted="true with an engine that enforces a NetworkPolicy",
+            fix=f"{to_remove(engine)}, or {to_remove(place)}",
+        )
+        return
     profile = answer.get("networkProfile") or {}
     if profile.get("networkPlugin") == _OWN_PLUGIN or profile.get("networkPolicy") in _ENGINES:
         return
     if profile.get("networkDataplane") == "cilium":
         return
-    place = ("blockInstanceMetadata",)
     update = f"az aks update --resource-group {cluster.resource_group} --name {cluster.name} --network-policy azure"
     yield Problem(
         place=place,
         rule="metadata-block-unenforced",
-        found=f'true, but nothing on "{cluster.name}" enforces a NetworkPolicy'
-        + ("" if answer else ": AKS gives a cluster that the stack makes no engine for it"),
+        found=f'true, but nothing on "{cluster.name}" enforces a NetworkPolicy',
         accepted=f"true where AKS runs a network-policy engine: networkPolicy {', '.join(_ENGINES)}",
-        fix=f"`{update}` (calico with kubenet), or {to_remove(place)}"
-        if answer
-        else f"{to_remove(place)}, and once the cluster is there `{update}` (calico with kubenet); then set it again",
+        fix=f"`{update}` (calico with kubenet), or {to_remove(place)}",
     )

@@ -8,7 +8,7 @@ there are is in `model.py`, `hosted_clusters.py`, `kms.py`, `endpoint_access.py`
 """
 
 from identity.settings.access import AccessSettings
-from identity.settings.creation import CreationSettings, NodePoolSettings
+from identity.settings.creation import ClusterNetworkSettings, CreationSettings, NodePoolSettings
 from identity.settings.hosted_clusters import (
     HostedClusterObjectSettings,
     HostedClusterSettings,
@@ -34,6 +34,7 @@ from identity.settings.workloads import WorkloadSettings
 
 __all__ = [
     "AccessSettings",
+    "ClusterNetworkSettings",
     "ConfigurationError",
     "CreationSettings",
     "CredentialSettings",

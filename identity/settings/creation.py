@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, StrictBool, StrictInt
 
@@ -63,11 +63,52 @@ VmSize = Annotated[
 ]
 
 
+def _zones(zones: tuple[int, ...]) -> tuple[int, ...]:
+    if list(zones) != sorted(set(zones)):
+        raise ValueError("they are not in ascending order, each once")
+    return zones
+
+
+Zone = Annotated[StrictInt, integer(1, 3, "(the number of an availability zone)")]
+
+
 class NodePoolSettings(Model):
-    """The cluster's one node pool, whose machines also carry the cluster's own pods."""
+    """The cluster's one node pool, whose machines also carry the cluster's own pods.
+
+    Defaults are those of HyperShift's `contrib/managed-azure/setup_aks_cluster.sh` at 3ee9615, and all three zones.
+    """
 
     vm_size: VmSize = Field(description="Size of the machines.")
     count: Annotated[StrictInt, integer(1, 1000, "machines")] = Field(3, description="Number of machines.")
+    zones: Annotated[
+        tuple[Zone, ...],
+        ValueSpec(
+            rule="availability-zones",
+            accepted="a list of availability zones, ascending, such as [1, 2, 3]; [] without any",
+            blank="[1, 2, 3]",
+            check=_zones,
+        ),
+    ] = Field(
+        (1, 2, 3),
+        description="Availability zones of the machines; `[]` where the region, or this size there, has none. They "
+        "cannot be changed later.",
+    )
+    max_pods: Annotated[StrictInt, integer(10, 250, "pods")] = Field(
+        250, description="Most pods of a machine. It cannot be changed later."
+    )
+    os_sku: Literal["AzureLinux", "Ubuntu"] = Field(
+        "AzureLinux", alias="osSKU", description="Operating system of the machines."
+    )
+    fips: StrictBool = Field(True, description="Machines with cryptography that is validated by FIPS 140.")
+
+
+class ClusterNetworkSettings(Model):
+    """How pods are connected, and what limits it; neither can be changed later. Defaults are the same script's."""
+
+    plugin: Literal["azure", "kubenet"] = Field("azure", description="Network plugin.")
+    policy: Literal["azure", "calico", "none"] = Field(
+        "azure", description="Engine of NetworkPolicies; with `none` nobody enforces one."
+    )
 
 
 class CreationSettings(Model):
@@ -77,6 +118,7 @@ class CreationSettings(Model):
         None, description='Version of Kubernetes; `"1.34"` means its newest patch.'
     )
     node_pool: NodePoolSettings = Field(description="The one node pool of the cluster.")
+    network: ClusterNetworkSettings = Field(ClusterNetworkSettings(), description="The cluster's network.")
     azure_rbac: StrictBool = Field(
         False,
         alias="azureRBAC",

@@ -5,11 +5,15 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
+from identity.settings.creation import ClusterNetworkSettings, CreationSettings
 from identity.settings.invalid import DependsOnInvalid
 from identity.settings.model import ManagementClusterSettings, Settings
 from identity.settings.problems import Place, ProblemReport, to_remove, to_set
 
 _PLACE: Final = ("managementCluster", "create")
+_NETWORK: Final = (*_PLACE, "network")
+# learn.microsoft.com/azure/aks/configure-azure-cni: the subnet is 10.224.0.0/16, of which Azure keeps five.
+_ADDRESSES: Final = 2**16 - 5
 _RBAC: Final = (*_PLACE, "azureRBAC")
 _GROUPS: Final = (*_PLACE, "adminGroupObjectIDs")
 
@@ -33,6 +37,44 @@ def created_cluster_has_one_authority(settings: Settings, report: ProblemReport)
         accepted = "object ids of the Entra ID groups that administer the cluster, or azureRBAC: true instead"
         fix = f"{to_set((*_GROUPS, 0), '<uuid>')}, or {to_set(_RBAC, 'true')}"
         report.refuse(_GROUPS, None, rule="no-cluster-authority", accepted=accepted, fix=fix)
+
+
+def created_cluster_has_a_network_that_works(settings: Settings, report: ProblemReport) -> None:
+    """AKS refuses both once it is asked: a policy engine of another plugin, and more pods than there are addresses."""
+    cluster = settings.management_cluster
+    if cluster is None or cluster.create is None:
+        return
+    with suppress(DependsOnInvalid):
+        _policy_engine_fits(cluster.create.network, report)
+    with suppress(DependsOnInvalid):
+        _every_pod_has_an_address(cluster.create, report)
+
+
+def _policy_engine_fits(network: ClusterNetworkSettings, report: ProblemReport) -> None:
+    if network.plugin == "kubenet" and network.policy == "azure":
+        policy, plugin = (*_NETWORK, "policy"), (*_NETWORK, "plugin")
+        report.refuse(
+            policy,
+            network.policy,
+            rule="network-policy-of-kubenet",
+            accepted="calico or none with the network plugin kubenet",
+            fix=f"{to_set(policy, 'calico')}, or {to_remove(plugin)}",
+        )
+
+
+def _every_pod_has_an_address(create: CreationSettings, report: ProblemReport) -> None:
+    pool = create.node_pool
+    if create.network.plugin == "azure" and pool.count * (pool.max_pods + 1) > _ADDRESSES:
+        at = (*_PLACE, "nodePool", "maxPods")
+        most = _ADDRESSES // pool.count - 1
+        report.refuse(
+            at,
+            pool.max_pods,
+            rule="node-pool-addresses",
+            accepted=f"at most {most} with {pool.count} machines: each machine and each of its pods has an address, "
+            f"and the subnet that AKS makes has {_ADDRESSES:,}",
+            fix=f"{to_set(at, str(most))}, or {to_set((*_PLACE, 'nodePool', 'count'), '<number>')} with fewer machines",
+        )
 
 
 def created_cluster_is_reached_through_entra(settings: Settings, report: ProblemReport) -> None:

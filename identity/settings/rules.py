@@ -12,6 +12,7 @@ from identity.settings.access_rules import cluster_is_reached_in_one_way, login_
 from identity.settings.cluster_rules import validate_cluster
 from identity.settings.creation_rules import (
     created_cluster_belongs_to_the_vaults_stack,
+    created_cluster_has_a_network_that_works,
     created_cluster_has_one_authority,
     created_cluster_is_reached_through_entra,
 )
@@ -308,6 +309,7 @@ _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     _management_cluster_is_named_where_needed,
     cluster_is_reached_in_one_way,
     login_is_described,
+    created_cluster_has_a_network_that_works,
     created_cluster_has_one_authority,
     created_cluster_is_reached_through_entra,
     created_cluster_belongs_to_the_vaults_stack,

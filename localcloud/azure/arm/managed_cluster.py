@@ -40,6 +40,15 @@ _PREFIX: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?")
 _VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?")
 _RULES: Final = "Please see https://aka.ms/aks-naming-rules for more details."
 _FIXED: Final = ("dnsPrefix", "nodeResourceGroup")
+_FIXED_OF_A_POOL: Final = ("maxPods", "availabilityZones")
+# azure-docs `aks/quotas-skus-regions.md` and `aks/configure-azure-cni.md`.
+_LEAST_PODS: Final = 10
+_MOST_PODS: Final = 250
+_DEFAULT_PODS: Final = 30
+_ADDRESSES: Final = 2**16 - 5
+_ZONES: Final = frozenset({"1", "2", "3"})
+# `OSSKU` of managedClusters.json 2025-09-01, of Linux.
+_OPERATING_SYSTEMS: Final = ("Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux", "AzureLinux3", "CBLMariner")
 _NAMES: Final = frozenset({"fqdn", "privateFQDN"})
 _READ_ONLY: Final = _NAMES | {"provisioningState", "powerState", "currentKubernetesVersion", "resourceUID"}
 # Write-only properties: the parent's name and the property's.
@@ -76,7 +85,8 @@ def checked_properties(given: Mapping[str, Any], before: Mapping[str, Any], clus
             "the supported version list in this region. For more information, please check "
             "https://aka.ms/supported-version-list.",
         )
-    _check_pools(properties.get("agentPoolProfiles"), before.get("agentPoolProfiles") or [])
+    _check_pools(properties.get("agentPoolProfiles"), before.get("agentPoolProfiles") or [], cluster)
+    _check_network(properties.get("networkProfile") or {}, properties["agentPoolProfiles"])
     _check_entra(properties, before)
     if before and _is_private(properties) is not _is_private(before):
         raise errors.bad_request(
@@ -121,13 +131,16 @@ def filled_in(properties: Mapping[str, Any], location: str, tenant_id: str) -> d
         for pool in properties["agentPoolProfiles"]
     ]
     filled["networkProfile"] = {
-        "podCidr": "10.244.0.0/16",
         "serviceCidr": "10.0.0.0/16",
         "dnsServiceIP": "10.0.0.10",
         "outboundType": "loadBalancer",
         "loadBalancerSku": "standard",
         **filled["networkProfile"],
     }
+    if _has_addresses_of_the_subnet(filled["networkProfile"]):
+        filled["networkProfile"].pop("podCidr", None)  # not used, and not kept (terraform-provider-azurerm issue 20573)
+    else:
+        filled["networkProfile"].setdefault("podCidr", "10.244.0.0/16")
     if (properties.get("aadProfile") or {}).get("managed"):
         filled["aadProfile"] = {"enableAzureRBAC": False, "tenantID": tenant_id, **properties["aadProfile"]}
     if (properties.get("oidcIssuerProfile") or {}).get("enabled"):
@@ -162,7 +175,7 @@ def _check_prefix(prefix: str) -> None:
         raise _invalid("dnsPrefix", f"DNS prefix '{prefix}' is invalid. DNS prefix {rule}. {_RULES}.")
 
 
-def _check_pools(pools: Any, before: list[dict[str, Any]]) -> None:
+def _check_pools(pools: Any, before: list[dict[str, Any]], cluster: str) -> None:
     if not pools:
         raise ServiceError(400, "InvalidParameter", "Required parameter agentPoolProfiles is missing (null).")
     if not any(enumerated(pool.get("mode"), ("System",)) for pool in pools):
@@ -177,6 +190,46 @@ def _check_pools(pools: Any, before: list[dict[str, Any]]) -> None:
             )
         if pool.get("vmSize") not in (None, current[pool["name"]].get("vmSize")):
             raise _change_not_allowed("agentPoolProfile.vmSize")
+        for name in _FIXED_OF_A_POOL:
+            if name in pool and pool[name] != current[pool["name"]].get(name, pool[name]):
+                raise _change_not_allowed(f"agentPoolProfile.{name}")
+    for pool in pools:
+        if not _LEAST_PODS <= pool.get("maxPods", _LEAST_PODS) <= _MOST_PODS:
+            raise _invalid("agentPoolProfile.maxPods", f"maxPods is {_LEAST_PODS} to {_MOST_PODS}.")
+        if pool.get("osSKU", _OPERATING_SYSTEMS[0]) not in _OPERATING_SYSTEMS:
+            raise _invalid("agentPoolProfile.osSKU", f"OSSKU='{pool['osSKU']}' is not supported.")
+        if not set(pool.get("availabilityZones") or ()) <= _ZONES:
+            raise ServiceError(
+                400,
+                "AvailabilityZoneNotSupported",
+                f"Preflight validation check for resource(s) for container service {cluster} failed. The zone(s) "
+                f"'{','.join(sorted(set(pool['availabilityZones']) - _ZONES))}' for resource '{pool['name']}' is not "
+                "supported.",
+            )
+
+
+def _has_addresses_of_the_subnet(network: Mapping[str, Any]) -> bool:
+    """Whether pods have addresses of the nodes' subnet, not of a range of their own."""
+    return network.get("networkPlugin") == "azure" and network.get("networkPluginMode") != "overlay"
+
+
+def _check_network(network: Mapping[str, Any], pools: list[dict[str, Any]]) -> None:
+    if network.get("networkPlugin") == "kubenet" and network.get("networkPolicy") == "azure":
+        raise ServiceError(
+            400,
+            "NetworkPolicyAzureNotSupportedForKubenet",
+            "NetworkPolicy azure is not supported for network plugin kubenet",
+        )
+    if _has_addresses_of_the_subnet(network):
+        own = [pool for pool in pools if not pool.get("vnetSubnetID")]
+        wanted = sum(pool.get("count", 1) * (pool.get("maxPods", _DEFAULT_PODS) + 1) for pool in own)
+        if wanted > _ADDRESSES:
+            raise ServiceError(
+                400,
+                "InsufficientSubnetSize",
+                f"Pre-allocated IPs {wanted} exceeds IPs available {_ADDRESSES} in Subnet Cidr 10.224.0.0/16, Subnet "
+                "Name aks-subnet. http://aka.ms/aks/insufficientsubnetsize",
+            )
 
 
 def _check_entra(properties: Mapping[str, Any], before: Mapping[str, Any]) -> None:

@@ -93,8 +93,13 @@ def test_only_entra_id_signs_in_to_the_cluster(world: NewClusterScenario) -> Non
                 "type": "VirtualMachineScaleSets",
                 "vmSize": "Standard_D4s_v5",
                 "count": 3,
+                "availabilityZones": ["1", "2", "3"],
+                "maxPods": 250,
+                "osSKU": "AzureLinux",
+                "enableFIPS": True,
             }
         ],
+        "networkProfile": {"networkPlugin": "azure", "networkPolicy": "azure"},
         "enableRBAC": True,
         "disableLocalAccounts": True,
         "aadProfile": {"managed": True, "enableAzureRBAC": True, "tenantID": TENANT},

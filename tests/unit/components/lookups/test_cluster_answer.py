@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from components.lookups.network_policy_check import unenforced_block
 from identity.credentials import renewal_request
 from tests.unit.components.existing_cluster import cluster_answer
 from tests.unit.components.program import Program
@@ -15,6 +16,7 @@ from tests.unit.components.world import (
     ADD_ON,
     ROTATION,
     lookups,
+    settings,
 )
 from tests.unit.identity.settings.world import creation
 
@@ -133,13 +135,20 @@ def test_a_block_that_an_engine_enforces_is_accepted(program: Program, profile: 
     assert found.failure is None
 
 
-def test_a_cluster_that_the_stack_makes_has_no_engine_yet(program: Program) -> None:
-    cluster = {**creation(), "resourceGroup": "aks-dev", "name": "aks-mgmt-dev"}
-    given = {"managementCluster": cluster, "keyVaultUser": {"source": "aks-addon"}, "blockInstanceMetadata": True}
+def made_by_the_stack(policy: str) -> dict[str, Any]:
+    cluster = {**creation(network={"policy": policy}), "resourceGroup": "aks-dev", "name": "aks-mgmt-dev"}
+    return {"managementCluster": cluster, "keyVaultUser": {"source": "aks-addon"}, "blockInstanceMetadata": True}
 
-    assert refused(program, **given, invokes=lookups(getManagedCluster=GONE)) == [
-        ("blockInstanceMetadata", "metadata-block-unenforced")
-    ]
+
+def test_a_block_is_refused_on_a_cluster_that_the_stack_makes_without_an_engine(program: Program) -> None:
+    found = refused(program, **made_by_the_stack("none"), invokes=lookups(getManagedCluster=GONE))
+
+    assert found == [("blockInstanceMetadata", "metadata-block-unenforced")]
+
+
+@pytest.mark.parametrize("policy", ["azure", "calico"])
+def test_a_cluster_that_the_stack_makes_has_the_engine_that_the_settings_name(policy: str) -> None:
+    assert list(unenforced_block(settings(**made_by_the_stack(policy)), {})) == []
 
 
 def test_a_renewal_is_not_stopped_by_a_block_that_nobody_enforces(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.unit.identity.settings.world import ABSENT, OTHER, configuration, creation, load, refusals
 
 PATH = "managementCluster.create"
@@ -77,3 +79,48 @@ def test_everything_that_is_wrong_with_it_is_in_one_report() -> None:
         (f"{PATH}.rotationPollInterval", "poll-interval"),
         ("managementCluster.kubeconfig", "kubeconfig-of-created-cluster"),
     ]
+
+
+def pool(**changes: Any) -> dict[str, Any]:
+    return {"nodePool": {"vmSize": "Standard_D4s_v5", **changes}}
+
+
+def test_machines_and_network_are_those_of_hypershifts_script() -> None:
+    settings = load(configuration(managementCluster=creation()))
+
+    assert settings.management_cluster is not None
+    create = settings.management_cluster.create
+    assert create is not None
+    machines, network = create.node_pool, create.network
+    assert (machines.zones, machines.max_pods, machines.os_sku, machines.fips) == ((1, 2, 3), 250, "AzureLinux", True)
+    assert (network.plugin, network.policy) == ("azure", "azure")
+
+
+@pytest.mark.parametrize("zones", [[], [2], [1, 3]])
+def test_a_region_may_have_fewer_zones(zones: list[int]) -> None:
+    assert refused(**pool(zones=zones)) == []
+
+
+@pytest.mark.parametrize("zones", [[2, 1], [1, 1]])
+def test_zones_are_ascending(zones: list[int]) -> None:
+    assert refused(**pool(zones=zones)) == [(f"{PATH}.nodePool.zones", "availability-zones")]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "policy", "is_refused"),
+    [("kubenet", "azure", True), ("kubenet", "calico", False), ("kubenet", "none", False), ("azure", "calico", False)],
+)
+def test_a_network_policy_engine_belongs_to_its_plugin(plugin: str, policy: str, is_refused: bool) -> None:
+    found = refused(network={"plugin": plugin, "policy": policy})
+
+    assert found == ([(f"{PATH}.network.policy", "network-policy-of-kubenet")] if is_refused else [])
+
+
+@pytest.mark.parametrize(("count", "is_refused"), [(261, False), (262, True)])
+def test_every_pod_has_an_address(count: int, is_refused: bool) -> None:
+    """65,531 addresses, 251 for a machine with 250 pods."""
+    expected = [(f"{PATH}.nodePool.maxPods", "node-pool-addresses")] if is_refused else []
+
+    assert refused(**pool(count=count)) == expected
+    assert refused(**pool(count=count, maxPods=30)) == []
+    assert refused(**pool(count=count), network={"plugin": "kubenet", "policy": "calico"}) == []

@@ -180,6 +180,21 @@ STACK_CASES: Final[Mapping[str, ValueCase]] = {
         rule="integer",
         bad=(0, 1001, "3"),
         good=(1, 1000),
+        also={"managementCluster": creation(nodePool={"vmSize": "Standard_D4s_v5", "maxPods": 30})},
+    ),
+    "availability zone": ValueCase(
+        paths=("managementCluster__create__nodePool__zones",),
+        rule="integer",
+        bad=(0, 4, "1"),
+        good=(1, 3),
+        also=_CREATED,
+        in_list=True,
+    ),
+    "pods of a machine": ValueCase(
+        paths=("managementCluster__create__nodePool__maxPods",),
+        rule="integer",
+        bad=(9, 251, "30"),
+        good=(10, 250),
         also=_CREATED,
     ),
     "machine size": ValueCase(

@@ -185,6 +185,11 @@ def _cluster_changed(cloud: CoverageCloud, **properties: Any) -> httpx.Response:
     return _cluster(cloud, **properties)
 
 
+def _other_pods(cloud: CoverageCloud) -> httpx.Response:
+    assert _cluster(cloud, agentPoolProfiles=[{**POOL, "maxPods": 250}]).status_code == 201
+    return _cluster(cloud, agentPoolProfiles=[{**POOL, "maxPods": 30}])
+
+
 def _taken_node_group(cloud: CoverageCloud) -> httpx.Response:
     assert _cluster(cloud, nodeResourceGroup="nodes").status_code == 201
     return _cluster(cloud, "second", nodeResourceGroup="nodes")
@@ -281,6 +286,20 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "public name of a private cluster without": _no_public_name,
     "another size of a pool's machines": lambda cloud: _cluster_changed(
         cloud, agentPoolProfiles=[{**POOL, "vmSize": "Standard_D8s_v5"}]
+    ),
+    "another number of a pool's pods": _other_pods,
+    "pods that no machine has": lambda cloud: _cluster(cloud, agentPoolProfiles=[{**POOL, "maxPods": 300}]),
+    "operating system that is none": lambda cloud: _cluster(cloud, agentPoolProfiles=[{**POOL, "osSKU": "BSD"}]),
+    "availability zone that is none": lambda cloud: _cluster(
+        cloud, agentPoolProfiles=[{**POOL, "availabilityZones": ["4"]}]
+    ),
+    "Azure's network policy with kubenet": lambda cloud: _cluster(
+        cloud, networkProfile={"networkPlugin": "kubenet", "networkPolicy": "azure"}
+    ),
+    "more pods than addresses": lambda cloud: _cluster(
+        cloud,
+        networkProfile={"networkPlugin": "azure"},
+        agentPoolProfiles=[{**POOL, "count": 300, "maxPods": 250}],
     ),
     "pool added to a cluster": lambda cloud: _cluster_changed(
         cloud, agentPoolProfiles=[POOL, {**POOL, "name": "second"}]

@@ -54,6 +54,22 @@ def test_a_new_cluster_has_what_the_service_fills_in(world: ArmWorld) -> None:
     assert own.display_name == "mgmt"
 
 
+@pytest.mark.parametrize(
+    ("network", "pods"),
+    [
+        ({}, "10.244.0.0/16"),
+        ({"networkPlugin": "kubenet", "podCidr": "10.9.0.0/16"}, "10.9.0.0/16"),
+        ({"networkPlugin": "azure", "podCidr": "10.9.0.0/16"}, None),
+        ({"networkPlugin": "azure", "networkPluginMode": "overlay"}, "10.244.0.0/16"),
+    ],
+    ids=["nothing said", "kubenet", "azure", "azure in overlay"],
+)
+def test_pods_have_a_range_of_their_own_unless_they_are_in_the_subnet(
+    world: ArmWorld, network: dict[str, str], pods: str | None
+) -> None:
+    assert put(world, networkProfile=network)["properties"]["networkProfile"].get("podCidr") == pods
+
+
 def test_a_private_cluster_has_a_private_and_by_default_a_public_name(world: ArmWorld) -> None:
     private = {"enablePrivateCluster": True}
     names = put(world, apiServerAccessProfile=private)["properties"]
