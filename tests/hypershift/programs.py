@@ -9,9 +9,15 @@ from typing import Final
 _OPERATORS: Final = ("hypershift-operator", "control-plane-operator")
 # A root directory as a container runtime makes it: the pod's volumes at their paths, the program, the authority of the
 # local cloud where UBI has its certificates. The tree itself is there, too, for the local kubelet has put its path
-# before those in arguments. User and mount namespaces need no privilege.
+# before those in arguments. User and mount namespaces need no privilege. The network is this machine's: where a
+# credential probe listens at port 8080 of its pod's address, nobody has that port of every address, as metrics ask for.
 _WRAPPER: Final = """#!/bin/sh -e
 case "$1" in run|init) ;; *) exec sleep infinity ;; esac
+for each; do
+  shift
+  [ "$each" != 0.0.0.0:8080 ] || each=127.0.0.1:0
+  set -- "$@" "$each"
+done
 export {proxy}SSL_CERT_FILE=/ca.crt PATH="$PATH:/usr/sbin:/sbin"
 exec unshare --user --map-root-user --mount sh -ec '
   tree=$PROBE_MOUNT_ROOT root={roots}/$$
