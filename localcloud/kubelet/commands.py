@@ -39,12 +39,12 @@ class Machine:
     api_server: str
     programs: Path | None = None
 
-    def program(self, command: str) -> str:
-        """The command, or the program of its name among those of the images if it is an absolute path."""
+    def program(self, command: str) -> str | None:
+        """The program of the images that an absolute path leads to by its name, None if there is none."""
         if self.programs is None or not command.startswith("/"):
-            return command
+            return None
         found = self.programs / Path(command).name
-        return str(found) if found.exists() else command
+        return str(found) if found.exists() else None
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ async def build(
         **{name: local(value) for name, value in declared.items()},
     }
     program, *arguments = [expand(word, declared) for word in words]
-    return ContainerCommand([local(machine.program(program)), *map(local, arguments)], environment)
+    return ContainerCommand([machine.program(program) or local(program), *map(local, arguments)], environment)
 
 
 def localiser(mount_paths: Sequence[str], tree: Path) -> Callable[[str], str]:

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import yaml
 
 from localcloud.apiserver.binaries import Binaries
 from localcloud.core.state_directory import StateDirectory
 from ops.outputs.hypershift_commands import DEFINITIONS
 from tests.harness import LocalStack
+from tests.hypershift.registry import VERSION
 from tools import clients
 
 NAMESPACE: Final = "clusters-hc1"
@@ -34,6 +36,15 @@ CONFIGURATIONS: Final = (
     "secrets/azure-file-csi-config",
     "secrets/azure-kms-config",
 )
+# Those of the guest cluster, for which every other component waits.
+_SERVERS: Final = "app%20in%20(kube-apiserver,openshift-apiserver)"
+# What the Job writes: the gates of the release, none here.
+_FEATURE_GATES: Final = {
+    "apiVersion": "config.openshift.io/v1",
+    "kind": "FeatureGate",
+    "metadata": {"name": "cluster"},
+    "status": {"featureGates": [{"version": VERSION, "enabled": [], "disabled": []}]},
+}
 _LONGEST: Final = "600s"
 
 
@@ -111,8 +122,10 @@ def mounted_versions(http: httpx.Client, workload: str) -> dict[str, str]:
 def rolled_out(http: httpx.Client) -> Iterator[None]:
     """Report what the control-plane operator waits for as ready while the block runs: no etcd and no guest API runs.
 
-    etcd's StatefulSet and the Job of feature gates have no controller here, and the pods of kube-apiserver no program.
+    etcd's StatefulSet and the Job of feature gates have no controller here, and the pods of API servers no program.
     """
+    gates = {"metadata": {"name": "feature-gate"}, "data": {"feature-gate.yaml": yaml.safe_dump(_FEATURE_GATES)}}
+    http.post(f"{_CORE}/configmaps", json=gates).raise_for_status()
     ended = threading.Event()
 
     def report() -> None:
@@ -145,7 +158,7 @@ def _awaited(http: httpx.Client) -> Iterator[tuple[str, Mapping[str, Any]]]:
         ]
         finished = {"startTime": at, "completionTime": at, "succeeded": 1, "conditions": conditions}
         yield f"{_BATCH}/jobs/{each['metadata']['name']}", finished
-    for each in _items(http, f"{_CORE}/pods?labelSelector=app%3Dkube-apiserver"):
+    for each in _items(http, f"{_CORE}/pods?labelSelector={_SERVERS}"):
         conditions = [
             {"type": kind, "status": "True", "lastTransitionTime": each["metadata"]["creationTimestamp"]}
             for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")

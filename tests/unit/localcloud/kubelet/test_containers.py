@@ -14,7 +14,7 @@ import pytest
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.kubelet.client import CONFIG_MAPS, PODS, SECRETS
 from localcloud.kubelet.selection import is_ready
-from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi, Kubelet, Object, ended, pod, states
+from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi, Kubelet, Object, ended, pod, running, states
 from tests.unit.localcloud.kubernetes_world import config_map, secret
 
 SCRATCH = {"name": "v", "emptyDir": {}}
@@ -173,6 +173,25 @@ def test_a_program_that_is_not_there_is_named(cluster: ClusterApi, kubelet: Kube
 
     cluster.once_pod("web", waits_for("RunContainerError", "failed to start container c: "))
     cluster.event("web", "Failed", "no-such-program")
+
+
+def test_a_program_of_an_image_runs_whatever_is_mounted_above_its_folder(
+    cluster: ClusterApi, environment: LocalEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "programs/operator"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho $1\n", encoding="utf-8")
+    program.chmod(0o700)
+    monkeypatch.setenv("LOCALCLOUD_PROGRAMS", str(program.parent))
+    above = "/" + tmp_path.parts[1]
+
+    with running(environment) as kubelet:
+        mounts = [{"name": "v", "mountPath": above}]
+        command = ["/usr/bin/operator", f"{above}/file"]
+        cluster.create(PODS, pod("web", {"name": "v", "emptyDir": {}}, command=command, volumeMounts=mounts))
+        cluster.finished("web")
+
+        assert Path(kubelet.log("web").strip()).parts[-2:] == (tmp_path.parts[1], "file")
 
 
 @pytest.mark.parametrize(
