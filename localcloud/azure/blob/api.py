@@ -23,7 +23,7 @@ from starlette.routing import Route
 from localcloud.azure.blob import errors, listing, shared_key, tags
 from localcloud.azure.blob.account_keys import AccountKeys
 from localcloud.azure.blob.accounts import Accounts, allows_anyone, is_public
-from localcloud.azure.blob.contents import Blob, Blobs
+from localcloud.azure.blob.contents import Blob, Blobs, md5_of
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
@@ -36,10 +36,14 @@ from localcloud.core.store import Document
 _PATH: Final = "/{container}/{name:path}"
 _LIST: Final = {"restype": "container", "comp": "list"}
 _LISTED: Final = Understood.of("restype comp prefix delimiter marker maxresults")
-_WRITTEN: Final = Understood.of(
-    headers="x-ms-blob-type x-ms-blob-content-type x-ms-blob-cache-control x-ms-tags x-ms-copy-source", body=None
-)
 _COPY_SOURCE: Final = "x-ms-copy-source"
+_HASHES: Final = ("content-md5", "x-ms-blob-content-md5")
+_WRITTEN: Final = Understood.of(
+    headers=" ".join(
+        ("x-ms-blob-type x-ms-blob-content-type x-ms-blob-cache-control", tags.HEADER, _COPY_SOURCE, *_HASHES)
+    ),
+    body=None,
+)
 _ACTION: Final = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
 # The first version that takes tokens of Entra ID.
 _FIRST_VERSION: Final = "2017-11-09"
@@ -123,7 +127,7 @@ class _DataPlane:
         tagged = {"x-ms-tag-count": str(len(blob.tags))} if blob.tags else {}
         # Each write makes the blob anew.
         created = {"x-ms-creation-time": format_datetime(blob.changed, usegmt=True)}
-        own = {"Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
+        own = {"Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob", "Content-MD5": md5_of(blob.content)}
         headers = {**_headers(blob), **created, **cached, **tagged, **own}
         return Response(blob.content, headers=headers)
 
@@ -136,17 +140,20 @@ class _DataPlane:
             raise errors.header_missing()
         if kind != "BlockBlob":
             raise errors.not_emulated(kind)
+        content = await visit.request.body()
         content_type = headers.get("x-ms-blob-content-type") or headers.get("content-type")
+        if any(headers.get(name) not in (None, "", md5_of(content)) for name in _HASHES):
+            raise errors.hash_differs()
         blob = self._blobs.put(
             visit.account,
             visit.container,
             visit.name,
-            await visit.request.body(),
+            content,
             content_type or "application/octet-stream",
             headers.get("x-ms-blob-cache-control"),
             tags.stated(headers),
         )
-        return Response(status_code=201, headers=_headers(blob))
+        return Response(status_code=201, headers={**_headers(blob), "Content-MD5": md5_of(content)})
 
     def _copy(self, visit: _Visit) -> Response:
         """Copy Blob within an account, done at once; who may read the source was asked at the door."""

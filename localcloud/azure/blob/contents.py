@@ -31,6 +31,11 @@ class Blob:
         return f'"0x{hashlib.sha256(self.content + self.changed.isoformat().encode()).hexdigest()[:15].upper()}"'
 
 
+def md5_of(content: bytes) -> str:
+    """The hash that Azure Storage computes of what is written: a checksum, not a protection."""
+    return base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode()
+
+
 class Blobs:
     """Blobs by account, container and name."""
 

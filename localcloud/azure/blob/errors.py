@@ -27,6 +27,15 @@ def render(error: ServiceError) -> Response:
     )
 
 
+def hash_differs() -> ServiceError:
+    """400 for content that is not of the hash that came with it."""
+    return ServiceError(
+        400,
+        "Md5Mismatch",
+        "The MD5 value specified in the request did not match with the MD5 value calculated by the server.",
+    )
+
+
 def account_not_found(host: str) -> ServiceError:
     """404 of the local cloud: in Azure the name does not resolve."""
     return ServiceError(404, "AccountNotFound", f"There is no storage account '{host}' in the local cloud.")

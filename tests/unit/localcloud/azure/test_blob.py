@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,3 +94,13 @@ def test_a_patch_changes_what_it_names_and_nothing_else(cloud: CoverageCloud) ->
     assert keyless == {**changed, "properties": {**changed["properties"], "allowSharedKeyAccess": True}}
     assert cloud.call("PATCH", ACCOUNT, {"kind": "StorageV2"}).status_code == 501
     assert cloud.call("PATCH", f"{ACCOUNT}2", {}).status_code == 404
+
+
+def test_a_blob_has_the_hash_of_its_content(cloud: CoverageCloud) -> None:
+    """gocloud.dev sends it with each write."""
+    writer = issuer(cloud)
+    stated = base64.b64encode(hashlib.md5(b"{}", usedforsecurity=False).digest()).decode()
+    headers = {"x-ms-version": "2017-11-09", "x-ms-blob-type": "BlockBlob", "x-ms-blob-content-md5": stated}
+
+    assert request(cloud, "PUT", caller=writer, headers=headers).status_code == 201
+    assert request(cloud, "GET").headers["content-md5"] == stated

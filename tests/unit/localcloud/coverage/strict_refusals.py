@@ -149,7 +149,19 @@ STRICT_KEY_VAULT: Final[Mapping[str, Provoke]] = {
     "absent issuer": lambda cloud: _certificates(cloud, "GET", "/certificates/issuers/one"),
 }
 
-STRICT_BLOB: Final[Mapping[str, Provoke]] = {"part of a blob": _blob_header}
+STRICT_BLOB: Final[Mapping[str, Provoke]] = {
+    "part of a blob": _blob_header,
+    "content of another hash": lambda cloud: request(
+        cloud,
+        "PUT",
+        caller=issuer(cloud),
+        headers={
+            "x-ms-version": "2017-11-09",
+            "x-ms-blob-type": "BlockBlob",
+            "Content-MD5": "AAAAAAAAAAAAAAAAAAAAAA==",
+        },
+    ),
+}
 
 STRICT_IMDS: Final[Mapping[str, Provoke]] = {
     "forwarded request": lambda cloud: cloud.metadata({**METADATA, "X-Forwarded-For": "10.0.0.9"}, **ASKED),
