@@ -128,6 +128,7 @@ class Steps:
             facts["removal"] = list(stack.up_with_steps())
             cluster.wait("delete", f"namespace/{NAMESPACE}", namespace="default")
             facts["namespace_after_removal"] = http.get(f"/api/v1/namespaces/{NAMESPACE}").status_code
+        self._purge()
         stack.up()
         facts["stack_side_again"] = handed_over(http)
         stack.pulumi("destroy", "--yes", "--skip-preview")
@@ -180,6 +181,12 @@ class Steps:
             version = str(vault.get_secret(name).properties.version)
         self._follow_mounts(name, version)
         return {name: version}
+
+    def _purge(self) -> None:
+        """Free the names of the secrets that the removal has deleted."""
+        with OutOfBand(self.stack).secrets() as vault:
+            for each in list(vault.list_deleted_secrets()):
+                vault.purge_deleted_secret(str(each.name))
 
     def _follow_mounts(self, name: str, version: str) -> None:
         path = f"/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{NAMESPACE}/secretproviderclasspodstatuses"

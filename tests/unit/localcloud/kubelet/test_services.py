@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from typing import Any, Final, cast
 
@@ -48,18 +49,22 @@ class StandingApi:
         yield "", {}
 
 
-def answered(service: Object, pod: Object, at: tuple[str, int], *, listening: tuple[str, int]) -> bytes:
-    """What comes back from `at` while somebody at `listening` answers in upper case."""
+def answered(service: Object, pod: Object) -> bytes:
+    """What comes back from the Service while the pod's address, and the API server's, answer in upper case."""
+    host = "127.64.7.7"
 
     async def upper(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write((await reader.read()).upper())
         writer.close()
 
     async def run() -> bytes:
-        client = cast(ApiClient, StandingApi(services=[service], pods=[pod]))
-        cluster = ClusterCache(client, lambda *_: None)
-        proxy = ServiceProxy(cluster, f"https://{listening[0]}:{listening[1]}")
-        async with await asyncio.start_server(upper, *listening), asyncio.TaskGroup() as group:
+        async with await asyncio.start_server(upper, host, 0) as server, asyncio.TaskGroup() as group:
+            port = server.sockets[0].getsockname()[1]
+            at = "127.32.0.9", free_port("127.32.0.9")
+            live = changed(service, "spec.ports", [{"name": "manager", "port": at[1], "targetPort": port}])
+            client = cast(ApiClient, StandingApi(services=[live], pods=[pod]))
+            cluster = ClusterCache(client, lambda *_: None)
+            proxy = ServiceProxy(cluster, f"https://{host}:{port}")
             tasks = [group.create_task(cluster.pods.run()), group.create_task(proxy.run())]
             try:
                 reader, writer = await connection(at)
@@ -75,6 +80,12 @@ def answered(service: Object, pod: Object, at: tuple[str, int], *, listening: tu
     return asyncio.run(run())
 
 
+def free_port(host: str) -> int:
+    """A port of the address at which nobody listens."""
+    with socket.create_server((host, 0)) as server:
+        return int(server.getsockname()[1])
+
+
 async def connection(at: tuple[str, int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A connection, once somebody listens."""
     async with asyncio.timeout(60):
@@ -86,21 +97,17 @@ async def connection(at: tuple[str, int]) -> tuple[asyncio.StreamReader, asyncio
 
 
 def test_a_connection_to_a_service_meets_its_ready_pod() -> None:
-    assert answered(SERVICE, POD, ("127.32.0.9", 8443), listening=("127.64.7.7", 9443)) == b"HELLO"
+    assert answered(SERVICE, POD) == b"HELLO"
 
 
 def test_without_a_ready_pod_the_connection_ends() -> None:
-    service = changed(SERVICE, "spec.clusterIP", "127.32.0.10")
-    pod = changed(POD, "status.conditions", [])
-
-    assert answered(service, pod, ("127.32.0.10", 8443), listening=("127.64.7.7", 9443)) == b""
+    assert answered(SERVICE, changed(POD, "status.conditions", [])) == b""
 
 
 def test_the_service_kubernetes_leads_to_the_api_server() -> None:
     service = changed(SERVICE, "metadata", {"namespace": "default", "name": "kubernetes", "resourceVersion": "1"})
-    service["spec"] |= {"clusterIP": "127.32.0.11", "selector": {}}
 
-    assert answered(service, POD, ("127.32.0.11", 8443), listening=("127.64.7.8", 9443)) == b"HELLO"
+    assert answered(changed(service, "spec.selector", {}), POD) == b"HELLO"
 
 
 @pytest.mark.parametrize(
