@@ -29,11 +29,12 @@ _OBJECTS = {
 }
 _CREDENTIAL_SECRET = "idstack:index:CredentialSecret"
 # `tests/unit/provider/test_signing_key.py` imports the second.
-_IN_A_VAULT = (_CREDENTIAL_SECRET, "idstack:index:SigningKey")
+_IN_A_VAULT = (_CREDENTIAL_SECRET, "idstack:index:EncryptionKey", "idstack:index:SigningKey")
 # These are in Azure or in the cluster, but part of what they are is not.
 _NOT_IMPORTED = {
     "idstack:index:HsmRoleAssignment": "it needs no import",
     "idstack:index:IssuerDocuments": "since when a key is published is known to its stack alone",
+    "idstack:index:EncryptionKeySecret": "which key a Secret holds is known to its stack alone",
     "idstack:index:SigningKeySecret": "which key a Secret holds is known to its stack alone",
 }
 _IMPORTED = sorted({*IN_ARM, *IN_ENTRA, *_OBJECTS, _CREDENTIAL_SECRET})
@@ -82,7 +83,10 @@ _SHOWN: Mapping[str, tuple[str, set[str]]] = {
     "kubernetes:core/v1:Namespace": ("update", {"metadata.labels", "spec"}),
     "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster": (
         "update",
-        {"spec.etcd", "spec.networking", "spec.platform.azure.cloud"},
+        {
+            *("spec.capabilities", "spec.controllerAvailabilityPolicy", "spec.infrastructureAvailabilityPolicy"),
+            *("spec.etcd", "spec.networking", "spec.olmCatalogPlacement", "spec.platform.azure.cloud"),
+        },
     ),
 }
 

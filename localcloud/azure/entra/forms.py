@@ -59,12 +59,15 @@ def check(form: Mapping[str, str], known: Collection[str]) -> None:
 
 
 def _check_claims(text: str) -> None:
-    """A client may state its capabilities (`xms_cc`), which change nothing here; raises 501 for any other claim."""
+    """A client may state its capabilities (`xms_cc`), which change nothing here, and ask for a new token's begin (`nbf`).
+
+    msi-dataplane asks for the latter so that no cache answers; every token has it. Raises 501 for any other claim.
+    """
     try:
         asked = json.loads(text)
     except ValueError:
         asked = None
     parts = asked if isinstance(asked, dict) else {"": None}
     for name, claims in parts.items():
-        if name != "access_token" or not isinstance(claims, dict) or claims.keys() - {"xms_cc"}:
-            raise not_emulated("entra", "the parameter claims, but for xms_cc,")
+        if name != "access_token" or not isinstance(claims, dict) or claims.keys() - {"xms_cc", "nbf"}:
+            raise not_emulated("entra", "the parameter claims, but for xms_cc and nbf,")

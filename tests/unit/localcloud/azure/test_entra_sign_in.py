@@ -345,9 +345,9 @@ def test_version_1_gives_a_token_for_a_resource(client: TokenClient) -> None:
 
 
 def test_what_msal_states_about_itself_is_taken_and_other_parameters_are_not(client: TokenClient) -> None:
-    capabilities = '{"access_token": {"xms_cc": {"values": ["CP1"]}}}'
+    capabilities = '{"access_token": {"xms_cc": {"values": ["CP1"]}, "nbf": {"essential": true}}}'
     diagnostics = {"client_info": "1", "x-client-SKU": "msal.js.node", "x-client-VER": "3", "claims": capabilities}
-    challenge = '{"access_token": {"nbf": {"essential": true}}}'
+    challenge = '{"access_token": {"acrs": {"essential": true, "value": "c1"}}}'
 
     assert client.post(form=diagnostics).is_success
     assert client.post(form={"claims": challenge}).status_code == 501
