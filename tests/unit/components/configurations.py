@@ -87,8 +87,8 @@ _SINKS = {
 }
 
 
-def _made(**creation: Any) -> dict[str, Any]:
-    create = {"nodePool": {"vmSize": "Standard_D4s_v5", "count": 2}, **creation}
+def _made(pool: dict[str, Any], **creation: Any) -> dict[str, Any]:
+    create = {"nodePool": {"vmSize": "Standard_D4s_v5", "count": 2, **pool}, **creation}
     return {
         "managementCluster": {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "create": create},
     }
@@ -104,7 +104,19 @@ _AZURE: Final[dict[str, dict[str, Any]]] = {
     "a reader of the add-on's": {"keyVaultUser": {"source": "aks-addon"}, "readerScope": "vault"},
     **{f"alerts of {each}": {"monitoring": {"expiryAlerts": {**_ALERTS, "severity": each}}} for each in _SEVERITIES},
     "an audit log": {"monitoring": {"auditLog": _SINKS, "expiryAlerts": _ALERTS}},
-    "a cluster with groups": _made(adminGroupObjectIDs=[world.DEPLOYER], azureRBAC=False, kubernetesVersion="1.34"),
-    "a cluster with roles": _made(azureRBAC=True, rotationPollInterval="1h"),
+    "a cluster with groups": _made(
+        {"zones": [1], "maxPods": 60, "osSKU": "AzureLinux", "fips": True},
+        adminGroupObjectIDs=[world.DEPLOYER],
+        azureRBAC=False,
+        kubernetesVersion="1.34",
+        network={"plugin": "azure", "policy": "azure"},
+    ),
+    "a cluster with roles": _made(
+        {"osSKU": "Ubuntu", "fips": False},
+        azureRBAC=True,
+        rotationPollInterval="1h",
+        network={"plugin": "kubenet", "policy": "calico"},
+    ),
+    "a cluster without policies": _made({}, azureRBAC=True, network={"policy": "none"}),
 }
 AZURE: Final = {name: {"hostedClusters": [], **changes} for name, changes in _AZURE.items()}

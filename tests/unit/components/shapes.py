@@ -30,6 +30,8 @@ _ELSEWHERE: Final = frozenset(
 )
 # A file has what the key beside it has, and its content is read from the disk.
 _FILES: Final = (".file", ".credential")
+# These decide roles in Azure alone.
+_OF_ROLES: Final = (".customRole", ".routeTableID", ".natGatewayID")
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "identities": tuple(row.field for row in CONTROL_PLANE),
     "dataPlaneIdentities": tuple(row.field for row in DATA_PLANE),
@@ -79,7 +81,7 @@ def _choices(node: SchemaNode, path: str) -> Iterator[Choice]:
         return
     for field in node.model.model_fields.values():
         at = f"{path}.{field.alias}" if path else str(field.alias)
-        if at in _ELSEWHERE or at.endswith(_FILES):
+        if at in _ELSEWHERE or at.endswith((*_FILES, *_OF_ROLES)):
             continue
         below = SchemaNode.of(field.annotation, field.metadata)
         words = below.choices or ((True, False) if below.annotation is bool else ())
@@ -164,6 +166,7 @@ _KMS: Final = {
 _OPTIONALS: Final = {
     "backupStorageAccountID": f"{GROUPS}/backup-dev/providers/Microsoft.Storage/storageAccounts/backupsdev",
     "containerRegistryID": f"{GROUPS}/images-dev/providers/Microsoft.ContainerRegistry/registries/imagesdev",
+    "externalDnsZoneID": f"{_ZONES}/dnsZones/planes.example.com",
     "managementIssuerURL": "https://eastus.oic.prod-aks.azure.com/tenant/issuer",
     "managedIdentities": [row.field for row in OPTIONAL],
 }

@@ -183,7 +183,8 @@ def test_a_managed_identity_signs_in_by_its_federated_credential_in_arm(
     ("trusted", "code", "fix"),
     [
         ({"issuer": "https://token.actions.githubusercontent.com"}, 700211, "token's issuer"),
-        ({"subject": SUBJECT.upper()}, 700213, "token's subject"),
+        ({"subject": "system:serviceaccount:another:one"}, 700213, "token's subject"),
+        ({"subject": SUBJECT.upper()}, 7002138, "letter case of the federated credential's subject"),
         ({"audience": "api://another"}, 700212, "audience of the federated credential"),
     ],
 )

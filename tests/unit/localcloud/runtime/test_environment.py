@@ -14,7 +14,7 @@ from azure.identity import CertificateCredential
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from identity.roles import CONTRIBUTOR_ROLE, READER_ROLE
+from identity.roles import CONTRIBUTOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE
 from localcloud.azure.authorization import Attributes, Authorization
 from localcloud.azure.entra.api import app
 from localcloud.azure.shared.faults import FAULTS_VARIABLE, Faults
@@ -188,7 +188,7 @@ def test_the_seeded_deployer_may_deploy_and_assign_roles_at_once(ready: Callable
     assert authorization.allowed(deployer.object_id, "Microsoft.KeyVault/vaults/write", scope)
     write = "Microsoft.Authorization/roleAssignments/write"
     to_a_service_principal = {"PrincipalType": "ServicePrincipal"}
-    for role, is_allowed in ((CONTRIBUTOR_ROLE, True), (READER_ROLE, False)):
+    for role, is_allowed in ((CONTRIBUTOR_ROLE, True), (USER_ACCESS_ADMINISTRATOR_ROLE, False)):
         asked = Attributes(request={"RoleDefinitionId": role.guid, **to_a_service_principal})
         assert authorization.allowed(deployer.object_id, write, scope, attributes=asked) is is_allowed
     secret = "Microsoft.KeyVault/vaults/secrets/getSecret/action"

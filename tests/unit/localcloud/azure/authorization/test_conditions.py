@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.access.deployer_rights import catalogue_roles, condition
-from identity.roles import ACR_PULL_ROLE, CONTRIBUTOR_ROLE, READER_ROLE
+from identity.roles import ACR_PULL_ROLE, CONTRIBUTOR_ROLE, MONITORING_CONTRIBUTOR_ROLE
 from localcloud.azure.conditions import (
     ActionMatches,
     Comparison,
@@ -232,12 +232,20 @@ def test_the_deployer_assigns_and_removes_a_role_of_the_catalogue(world: ArmWorl
         (OWNER, {}),
         ("18d7d88d-d35e-4fb5-a5c3-7773c20a72d9", {}),
         ("f58310d9-a9f6-439a-9e8d-f62e7b41a168", {}),
-        (READER_ROLE.guid, {}),
+        (MONITORING_CONTRIBUTOR_ROLE.guid, {}),
         (CONTRIBUTOR_ROLE.guid, {"principalType": "User", "principalId": TWO}),
         (CONTRIBUTOR_ROLE.guid, {"principalType": "Group", "principalId": TWO}),
         (CONTRIBUTOR_ROLE.guid, {"principalType": None}),
     ],
-    ids=["Owner", "User Access Administrator", "its own role", "Reader", "a user", "a group", "no principal type"],
+    ids=[
+        "Owner",
+        "User Access Administrator",
+        "its own role",
+        "Monitoring Contributor",
+        "a user",
+        "a group",
+        "no principal type",
+    ],
 )
 def test_the_deployer_assigns_nothing_else(
     world: ArmWorld, limited: ServicePrincipal, role: str, properties: dict[str, Any]
