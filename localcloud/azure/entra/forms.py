@@ -59,7 +59,7 @@ def check(form: Mapping[str, str], known: Collection[str]) -> None:
 
 
 def _check_claims(text: str) -> None:
-    """A client may state its capabilities (`xms_cc`), which change nothing here, and ask for a new token's begin (`nbf`).
+    """A client may state its capabilities (`xms_cc`), which change nothing here, and ask for a new begin (`nbf`).
 
     msi-dataplane asks for the latter so that no cache answers; every token has it. Raises 501 for any other claim.
     """
