@@ -79,8 +79,7 @@ def show(stack: str, screen: Screen, metrics: Path | None = None) -> list[Row]:
     managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
     if metrics is not None and examination.is_complete:
         mounts = state.mounts if state else ()
-        broken = {(finding.cluster, finding.identity) for finding in examination.findings}
-        write_metrics(metrics, render_metrics(stack, found, managed.rows, mounts, broken, now))
+        write_metrics(metrics, render_metrics(stack, found, managed.rows, mounts, examination.is_broken, now))
     if screen.as_json:
         document = {"stack": stack, "rows": [row.to_json(now) for row in found], "managedIdentities": managed.to_json()}
         if state is not None:

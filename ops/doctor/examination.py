@@ -35,6 +35,13 @@ class Examination:
         """Whether the last run of the stack has come to its end, as far as its backend shows."""
         return all(finding.stage is not Stage.BACKEND for finding in self.findings)
 
+    def is_broken(self, cluster: str | None, identity: str | None) -> bool | None:
+        """Whether something is broken there; None if nothing was seen to be, and not every check could be made."""
+        own = {result.status for result in self.results if (result.cluster, result.identity) == (cluster, identity)}
+        if CheckStatus.BROKEN in own:
+            return True
+        return None if CheckStatus.NOT_CHECKED in own else False
+
     def of(self, cluster: str | None, identity: str | None, *checks: str) -> Iterator[CheckResult]:
         """The findings about one identity, or (None) about the whole stack, of these checks or of all."""
         for finding in self.findings:

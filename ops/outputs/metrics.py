@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -30,13 +30,13 @@ def render(
     rows: Sequence[Row],
     managed: Sequence[ManagedIdentityRow],
     mounts: Sequence[MountedVersion],
-    broken: Set[tuple[str | None, str | None]],
+    is_broken: Callable[[str | None, str | None], bool | None],
     now: datetime,
 ) -> bytes:
     """The metrics of a stack in Prometheus' text format; an identity without a date has none.
 
-    `mounts` is empty if the management cluster could not be asked. `broken` has the hosted cluster and the identity of
-    each of the doctor's findings, None and None for one about the whole stack.
+    `mounts` is empty if the management cluster could not be asked. `is_broken` says what the doctor finds of an
+    identity of a hosted cluster, or (None and None) of the whole stack; what it does not know is left out.
     """
     registry = CollectorRegistry()
 
@@ -50,12 +50,14 @@ def render(
     signs_in = gauge("signs_in", "1 if each mount signs in and makes its proof call, else 0; only where probes answer")
     wrong = gauge("managed_identity_wrong", "1 if Azure does not have it as the stack made it, else 0")
     old = gauge("mount_is_old", "1 if a pod has mounted another version than the vault's, else 0")
-    is_broken = gauge("broken", "1 if idstack doctor finds its secret, application or roles broken, else 0")
+    broken = gauge("broken", "1 if idstack doctor finds its secret, application or roles broken, else 0")
     stack_broken = gauge("stack_broken", "1 if the vault, or the role of its reader, is broken, else 0", ("stack",))
-    stack_broken.labels(stack).set((None, None) in broken)
+    if (found := is_broken(None, None)) is not None:
+        stack_broken.labels(stack).set(found)
     for row in rows:
         where = (stack, row.cluster, row.identity)
-        is_broken.labels(*where).set((row.cluster, row.identity) in broken)
+        if (found := is_broken(row.cluster, row.identity)) is not None:
+            broken.labels(*where).set(found)
         overdue.labels(*where).set(row.is_overdue(now))
         if row.not_after is not None:
             expires.labels(*where).set(row.not_after.timestamp())

@@ -37,7 +37,7 @@ def exported() -> dict[str, set[str]]:
     identity = ManagedIdentityRow("hc1", "acrPull", "c", "id", "AcrPull", "exists", ())
     mounted = MountedVersion("hc1", "ingress", "pod", "v1", True, "v2")
     found: dict[str, set[str]] = {}
-    for source in (Metrics().render(), render("dev", [row], [identity], [mounted], set(), NOW)):
+    for source in (Metrics().render(), render("dev", [row], [identity], [mounted], lambda *_: False, NOW)):
         for family in text_string_to_metric_families(source.decode()):
             for sample in family.samples:
                 found.setdefault(sample.name, set()).update(sample.labels)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ops.doctor.diagnosis import CheckResult, CheckStatus
+from ops.doctor.examination import Examination
 from ops.doctor.model.check import Stage
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.graph_world import GraphWorld
@@ -72,6 +73,20 @@ def test_a_stack_that_was_never_brought_up_is_an_error(engine: FakeEngine, idsta
         "idstack: no `up` of the stack dev has completed, so there is nothing to show; its backend is "
         "https://api.pulumi.com. `make up STACK=dev` brings it up\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [(("hc1", "ingress"), None), (("hc1", "disk"), False), ((None, None), False), (("hc1", "kms"), True)],
+    ids=["not-checked", "checked", "stack", "broken"],
+)
+def test_what_was_not_checked_is_neither_broken_nor_sound(
+    place: tuple[str | None, str | None], expected: bool | None
+) -> None:
+    unchecked = {"status": CheckStatus.NOT_CHECKED}
+    results = (broken(**unchecked), broken(identity="kms", **unchecked), broken(identity="kms"))
+
+    assert Examination(results).is_broken(*place) is expected
 
 
 def test_the_metrics_of_a_stack_that_is_not_complete_are_not_written(

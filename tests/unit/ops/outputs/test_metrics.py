@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -25,10 +27,10 @@ def samples(
     *rows: Row,
     managed: tuple[ManagedIdentityRow, ...] = (),
     mounts: tuple[MountedVersion, ...] = (),
-    broken: tuple[tuple[str | None, str | None], ...] = (),
+    broken: Mapping[tuple[str | None, str | None], bool | None] = MappingProxyType({}),
 ) -> dict[str, list[tuple[dict[str, str], float]]]:
     found: dict[str, list[tuple[dict[str, str], float]]] = {}
-    text = metrics.render("dev", rows, managed, mounts, set(broken), NOW).decode()
+    text = metrics.render("dev", rows, managed, mounts, lambda *place: broken.get(place, False), NOW).decode()
     for family in text_string_to_metric_families(text):
         for each in family.samples:
             found.setdefault(each.name.removeprefix("idstack_status_"), []).append((each.labels, each.value))
@@ -63,9 +65,15 @@ def test_a_mount_that_does_not_answer_is_an_identity_that_does_not_sign_in() -> 
 
 
 def test_what_the_doctor_finds_is_broken_where_it_finds_it() -> None:
-    assert samples(ROW, broken=(("hc1", "ingress"),))["broken"] == [(LABELS, 1.0)]
-    assert samples(ROW, broken=(("hc1", "disk"),))["broken"] == [(LABELS, 0.0)]
-    assert samples(ROW, broken=((None, None),))["stack_broken"] == [({"stack": "dev"}, 1.0)]
+    assert samples(ROW, broken={("hc1", "ingress"): True})["broken"] == [(LABELS, 1.0)]
+    assert samples(ROW, broken={("hc1", "disk"): True})["broken"] == [(LABELS, 0.0)]
+    assert samples(ROW, broken={(None, None): True})["stack_broken"] == [({"stack": "dev"}, 1.0)]
+
+
+def test_what_the_doctor_could_not_check_is_left_out() -> None:
+    found = samples(ROW, broken={("hc1", "ingress"): None, (None, None): None})
+
+    assert found.keys().isdisjoint({"broken", "stack_broken"})
 
 
 def test_a_managed_identity_that_is_missing_is_wrong() -> None:
