@@ -24,7 +24,7 @@ from tests.warm import virtual_environment
 
 _COPIED: Final = (
     *("__main__.py", "components", "emulated", "identity", "localcloud", "ops", "plugin", "policies", "provider"),
-    *("tools", "Pulumi.yaml", "requirements.txt", ".gitignore"),
+    *("tools", "Pulumi.yaml", "pyproject.toml", "requirements.txt", ".gitignore"),
 )
 _KEYS: Final = "idstack:{}"
 

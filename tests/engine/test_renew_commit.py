@@ -31,7 +31,7 @@ _COPIED: Final = (
         "provider",
         "tools",
     ),
-    *("Pulumi.yaml", "requirements.txt", ".gitignore"),
+    *("Pulumi.yaml", "pyproject.toml", "requirements.txt", ".gitignore"),
 )
 _LIFE: Final = {**FAST, "lifetimeDays": 730, "renewBeforeDays": 729}
 
