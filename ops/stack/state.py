@@ -92,6 +92,7 @@ class Update(TypedDict):
     kind: str  # update, destroy, refresh, import
     startTime: str  # RFC 3339
     result: str  # in-progress, succeeded, failed
+    resourceChanges: NotRequired[dict[str, int]]  # by operation, of those that have ended
 
 
 class PlanStep(TypedDict):

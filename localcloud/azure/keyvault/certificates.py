@@ -89,6 +89,8 @@ class Certificates:
 
     def create(self, vault: KeyVault, name: str, policy: Mapping[str, Any], change: SecretChange) -> CertificateVersion:
         """A self-signed certificate by a policy; raises 400, 409, and 501 for what is not emulated."""
+        if policies.reuses_key(policy) and self._secrets.find(vault, name) is not None:
+            raise errors.not_emulated("another version of a certificate with the key of the one before")
         return self._add(vault, name, policies.issue(policy), policy, change, issuer="Self")
 
     def import_(

@@ -97,7 +97,7 @@ def filled(policy: Mapping[str, Any], material: KeyMaterial, issuer: str) -> dic
             "exportable": True,
             "kty": "RSA",
             "key_size": material.private_key.key_size,
-            "reuse_key": False,
+            "reuse_key": reuses_key(policy),
         },
         "secret_props": {"contentType": content_type(policy)},
         "x509_props": {
@@ -111,6 +111,11 @@ def filled(policy: Mapping[str, Any], material: KeyMaterial, issuer: str) -> dic
         "lifetime_actions": policy.get("lifetime_actions") or [_RENEWAL],
         "issuer": {"name": issuer, **member(policy, "issuer")},
     }
+
+
+def reuses_key(policy: Mapping[str, Any]) -> bool:
+    """Whether the next version is to have the key of this one."""
+    return member(policy, "key_props").get("reuse_key") is True
 
 
 def content_type(policy: Mapping[str, Any]) -> str:
@@ -132,8 +137,8 @@ def _key_size(policy: Mapping[str, Any]) -> int:
     kind = str(asked.get("kty", "RSA"))
     if kind != "RSA" or "crv" in asked:
         raise errors.not_emulated(f"certificates with keys of the kind {kind}")
-    if asked.get("exportable") is False or asked.get("reuse_key") is True:
-        raise errors.not_emulated("certificates whose keys cannot be exported or are used again")
+    if asked.get("exportable") is False:
+        raise errors.not_emulated("certificates whose keys cannot be exported")
     size = asked.get("key_size") or min(KEY_SIZES)
     if size not in KEY_SIZES:
         raise errors.bad_parameter("Property policy.key_props has invalid value: RSA of 2048, 3072 or 4096 bits.")

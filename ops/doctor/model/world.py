@@ -23,7 +23,10 @@ class SeenLock:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenRun:
-    """The last run that changed the stack: `kind` is update or destroy, `started` a date in RFC 3339."""
+    """The last run that changed the stack: `kind` is update or destroy, `started` a date in RFC 3339.
+
+    `has_failed`: it failed after it had changed something.
+    """
 
     kind: str
     started: str

@@ -114,7 +114,13 @@ def read_last_run(engine: Engine) -> SeenRun | Unread | None:
         return Unread(str(error))
     if update is None:
         return None
-    return SeenRun(kind=update["kind"], started=update["startTime"], has_failed=update["result"] == "failed")
+    # One that was refused before it changed anything leaves the stack as the run before it did.
+    has_changed = any(
+        count for operation, count in (update.get("resourceChanges") or {}).items() if operation != "same"
+    )
+    return SeenRun(
+        kind=update["kind"], started=update["startTime"], has_failed=update["result"] == "failed" and has_changed
+    )
 
 
 def read_decryption(engine: Engine) -> str | Unread | None:

@@ -101,9 +101,9 @@ class FakeEngine:
             resources = [{"type": STACK, "urn": urn, "custom": False, "outputs": outputs}, *resources]
         (self.folder / "state.json").write_text(json.dumps({"deployment": {"resources": resources}}))
 
-    def last_run(self, kind: str, result: str) -> None:
-        """This is the last run in the stack's history."""
-        entry = {"kind": kind, "result": result, "startTime": "2026-11-21T16:40:00.000Z"}
+    def last_run(self, kind: str, result: str, **changes: int) -> None:
+        """This is the last run in the stack's history; `changes` are how many resources it changed, by operation."""
+        entry = {"kind": kind, "result": result, "startTime": "2026-11-21T16:40:00.000Z", "resourceChanges": changes}
         (self.folder / "history.json").write_text(json.dumps([entry]))
 
     def has_run(self, **infra_ids: str) -> None:

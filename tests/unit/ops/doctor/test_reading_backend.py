@@ -161,18 +161,29 @@ def test_a_state_is_decrypted_with_its_output_thrown_away(
 
 
 @pytest.mark.parametrize(
-    ("kind", "result", "expected"),
+    ("kind", "result", "changes", "expected"),
     [
-        ("update", "succeeded", SeenRun(kind="update", started="2026-11-21T16:40:00.000Z", has_failed=False)),
-        ("destroy", "failed", SeenRun(kind="destroy", started="2026-11-21T16:40:00.000Z", has_failed=True)),
-        ("refresh", "failed", None),
+        (
+            "update",
+            "succeeded",
+            {"create": 1},
+            SeenRun(kind="update", started="2026-11-21T16:40:00.000Z", has_failed=False),
+        ),
+        (
+            "destroy",
+            "failed",
+            {"same": 1, "delete": 1},
+            SeenRun(kind="destroy", started="2026-11-21T16:40:00.000Z", has_failed=True),
+        ),
+        ("update", "failed", {"same": 9}, SeenRun(kind="update", started="2026-11-21T16:40:00.000Z", has_failed=False)),
+        ("refresh", "failed", {"update": 1}, None),
     ],
-    ids=["completed", "failed", "refresh"],
+    ids=["completed", "failed", "refused", "refresh"],
 )
 def test_the_last_run_is_the_last_that_changed_the_stack(
-    engine: FakeEngine, kind: str, result: str, expected: SeenRun | None
+    engine: FakeEngine, kind: str, result: str, changes: dict[str, int], expected: SeenRun | None
 ) -> None:
-    engine.last_run(kind, result)
+    engine.last_run(kind, result, **changes)
 
     assert read_last_run(Engine("dev")) == expected
 

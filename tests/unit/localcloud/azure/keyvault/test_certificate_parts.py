@@ -108,13 +108,24 @@ def test_the_secret_is_written_and_deleted_with_the_certificate_alone(world: Arm
 
 @pytest.mark.parametrize(
     "changed",
-    [{"exportable": False}, {"reuse_key": True}, {"kty": "RSA-HSM"}, {"crv": "P-256", "kty": "EC"}],
-    ids=["not exportable", "used again", "HSM", "curve"],
+    [{"exportable": False}, {"kty": "RSA-HSM"}, {"crv": "P-256", "kty": "EC"}],
+    ids=["not exportable", "HSM", "curve"],
 )
 def test_a_key_that_is_not_emulated_is_named(ask: Any, changed: dict[str, Any]) -> None:
     refused = ask("POST", "/certificates/two/create", {"policy": {**POLICY, "key_props": changed}})
 
     assert error(refused)[:2] == (501, "NotEmulated")
+
+
+def test_the_first_version_may_ask_for_its_key_to_be_used_again_and_the_second_is_not_emulated(ask: Any) -> None:
+    """The default policy of the Azure CLI asks for it."""
+    policy = {**POLICY, "key_props": {"exportable": True, "kty": "RSA", "key_size": 2048, "reuse_key": True}}
+    first = ask("POST", "/certificates/three/create", {"policy": policy})
+    second = ask("POST", "/certificates/three/create", {"policy": policy})
+
+    assert first.is_success, first.text
+    assert ask("GET", "/certificates/three/policy").json()["key_props"]["reuse_key"] is True
+    assert error(second)[:2] == (501, "NotEmulated")
 
 
 def test_a_member_of_a_policy_that_is_not_known_is_refused(ask: Any) -> None:
