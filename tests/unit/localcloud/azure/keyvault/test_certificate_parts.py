@@ -117,7 +117,7 @@ def test_a_key_that_is_not_emulated_is_named(ask: Any, changed: dict[str, Any]) 
     assert error(refused)[:2] == (501, "NotEmulated")
 
 
-def test_the_first_version_may_ask_for_its_key_to_be_used_again_and_the_second_is_not_emulated(ask: Any) -> None:
+def test_the_first_version_may_ask_for_its_key_to_be_used_again(ask: Any) -> None:
     """The default policy of the Azure CLI asks for it."""
     policy = {**POLICY, "key_props": {"exportable": True, "kty": "RSA", "key_size": 2048, "reuse_key": True}}
     first = ask("POST", "/certificates/three/create", {"policy": policy})
